@@ -1,0 +1,25 @@
+# config.mk — the tools and the backend, found once, for the root's Makefile, for lab/ and for a handout.
+# COURSE is the folder that holds common/, grader/ and tools/; BUILD is where everything built lands.
+
+COURSE  ?= .
+BUILD   ?= $(COURSE)/build
+
+NEWEST_GXX := $(firstword $(foreach v,14 13 12,$(shell command -v g++-$(v))) $(shell command -v g++))
+NEWEST_GCC := $(patsubst %,%,$(subst g++,gcc,$(NEWEST_GXX)))
+ifeq ($(origin CXX),default)
+CXX := $(NEWEST_GXX)
+endif
+ifeq ($(origin CC),default)
+CC := $(NEWEST_GCC)
+endif
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+
+# cuda needs both a compiler and a device; everything else is the CPU backend.
+BACKEND ?= auto
+ifeq ($(BACKEND),auto)
+override BACKEND := $(if $(and $(NVCC),$(wildcard /dev/nvidia0)),cuda,cpu)
+endif
+
+WARNINGS := -Wall -Wextra -Wpedantic -Werror
+CFLAGS   ?= -O2 -g
+HOST_C   := $(CC) -std=c17 $(WARNINGS) $(CFLAGS) -I$(COURSE) -MMD -MP

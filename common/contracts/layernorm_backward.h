@@ -1,0 +1,27 @@
+/* layernorm_backward — gradients of layernorm_forward.
+ *
+ *   xhat[n][c] = (x[n][c] - mean[n]) * rstd[n]         g[n][c] = dout[n][c] * weight[c]
+ *   dinp[n][c] = rstd[n] * (g[n][c] - mean_c(g[n]) - xhat[n][c] * mean_c(g[n] * xhat[n]))
+ *   dweight[c] += sum_n dout[n][c] * xhat[n][c]         dbias[c] += sum_n dout[n][c]
+ *
+ * Shapes    dinp, dout, x: (N, C); mean, rstd: (N); weight, dweight, dbias: (C); row-major, fp32.
+ * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
+ * Writes    dinp is overwritten; dweight and dbias are accumulated into what they hold.
+ * Aliasing  dinp may be the very same pointer as dout; everything else is disjoint.
+ * Pointers  aligned to 4 bytes, no more.
+ * Order     dweight and dbias may be summed in any order (atomics allowed).
+ * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ */
+#ifndef CONTRACT_LAYERNORM_BACKWARD_H
+#define CONTRACT_LAYERNORM_BACKWARD_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+int layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
+                           const float *weight, const float *mean, const float *rstd, int N, int C,
+                           cudaStream_t stream);
+
+#endif

@@ -1,0 +1,25 @@
+/* layernorm_forward — normalise each row, then scale and shift (Ba, Kiros, Hinton 2016, arXiv:1607.06450).
+ *
+ *   mean[n] = (1/C) sum_c x[n][c]
+ *   rstd[n] = 1 / sqrt((1/C) sum_c (x[n][c] - mean[n])^2 + eps)          biased variance: divisor C, not C - 1
+ *   out[n][c] = (x[n][c] - mean[n]) * rstd[n] * weight[c] + bias[c]
+ *
+ * Shapes    out, x: (N, C); mean, rstd: (N); weight, bias: (C); row-major, fp32.
+ * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
+ * Aliasing  out may be the very same pointer as x; everything else is disjoint.
+ * Pointers  aligned to 4 bytes, no more.
+ * Specials  a row that holds NaN or an infinity gives NaN in that row only (mean may be infinite).
+ * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ */
+#ifndef CONTRACT_LAYERNORM_FORWARD_H
+#define CONTRACT_LAYERNORM_FORWARD_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
+                          int N, int C, float eps, cudaStream_t stream);
+
+#endif

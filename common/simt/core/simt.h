@@ -1,0 +1,86 @@
+/* simt.h — what a program that was built on the CPU backend may ask of the backend beyond CUDA's own API:
+ * the counters of the launches so far, the findings of the checks, and the settings.
+ *
+ * Linked from libsimt_checked.a (checks and counters) or libsimt_fast.a (every counter 0, no findings but faults).
+ */
+#ifndef SIMT_H
+#define SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Warp-level traffic of one memory space. A request is one instruction of one warp; a sector is 32 bytes. */
+struct simt_traffic {
+    uint64_t load_requests, store_requests, atomic_requests;
+    uint64_t load_sectors, store_sectors, atomic_sectors; /* global only: distinct 32-byte sectors, summed over requests */
+    uint64_t load_bytes, store_bytes, atomic_bytes;       /* bytes that the active lanes asked for */
+};
+
+struct simt_counters {
+    uint64_t launches, blocks, warps, threads;
+    struct simt_traffic global, shared;
+    uint64_t bank_conflicts;     /* extra shared-memory wavefronts, over all requests */
+    uint64_t barriers;           /* __syncthreads and its forms, per warp that arrives */
+    uint64_t warp_syncs;         /* __syncwarp, per warp instruction */
+    uint64_t shuffles, votes, reduces; /* per warp instruction (vote: any/all/ballot/match) */
+    uint64_t divergent_requests; /* memory requests made by fewer lanes than the warp has alive */
+    uint64_t longest_chain;      /* most global memory requests made by one warp of any launch */
+    uint64_t largest_grid_warps; /* most warps in one launch */
+};
+
+/* Counters since the start or the last reset. */
+void simt_counters_get(struct simt_counters *out);
+void simt_counters_reset(void);
+
+/* Traffic of the one allocation that holds `pointer` (a cudaMalloc pointer or inside one) since it was made or since
+ * the last simt_counters_reset. False if no live allocation holds it. */
+bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
+
+enum simt_finding_kind {
+    SIMT_OUT_OF_BOUNDS, SIMT_MISALIGNED, SIMT_UNINITIALISED, SIMT_HOST_POINTER, SIMT_DEVICE_POINTER,
+    SIMT_RACE, SIMT_RACE_SAME_VALUE, SIMT_BARRIER_DIVERGENT, SIMT_BARRIER_EXITED, SIMT_DEADLOCK,
+    SIMT_ABSENT_LANE, SIMT_STACK_OVERFLOW, SIMT_LEAK, SIMT_ENDLESS, SIMT_ASSERT, SIMT_LAUNCH, SIMT_ARITHMETIC,
+    SIMT_FINDING_KINDS
+};
+
+/* One finding: text in compute-sanitizer's words, several lines, each ended by '\n'.
+ * Errors fail a launch or make its result meaningless; notes (same-value race, exited barrier) do not. */
+struct simt_finding {
+    enum simt_finding_kind kind;
+    bool is_error;
+    const char *kernel; /* "softmax_kernel1(float *, const float *, int, int)" */
+    const char *file;   /* the learner's file, or "" */
+    int line;           /* or 0 */
+    const char *text;
+};
+
+/* Findings since the start or the last clear; they stay valid until the clear. At most one per (line, kind). */
+size_t simt_finding_count(void);
+const struct simt_finding *simt_finding_at(size_t i);
+void simt_findings_clear(void);
+
+/* Settings, also read from the environment at start: SIMT_THREADS (OS threads, default: cores), SIMT_CC (compute
+ * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps without progress),
+ * SIMT_QUIET (1: findings are kept but not printed on stderr). */
+struct simt_settings {
+    int os_threads;
+    int compute_capability;
+    bool shuffled_order;
+    uint64_t watchdog;
+    bool quiet;
+};
+void simt_settings_get(struct simt_settings *out);
+void simt_settings_set(const struct simt_settings *settings);
+
+/* True when this is the checked build. */
+bool simt_is_checked(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
