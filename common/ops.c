@@ -49,6 +49,35 @@ const struct op ops[] = {
         .alias = {[0] = 1 << 3},
         .deterministic = false,
     },
+    {
+        .name = "row_sum",
+        .launcher = "row_sum_f32",
+        .tensor_count = 2,
+        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}},
+        .deterministic = true,
+    },
+    {
+        .name = "row_sum_squares",
+        .launcher = "row_sum_squares_f32",
+        .tensor_count = 2,
+        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}},
+        .deterministic = true,
+    },
+    {
+        .name = "row_dot",
+        .launcher = "row_dot_f32",
+        .tensor_count = 3,
+        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}, {"weight", ROLE_IN, SHAPE_C}},
+        .deterministic = true,
+    },
+    {
+        .name = "bias_add",
+        .launcher = "bias_add_f32",
+        .tensor_count = 3,
+        .tensor = {{"out", ROLE_OUT, SHAPE_NC}, {"x", ROLE_IN, SHAPE_NC}, {"bias", ROLE_IN, SHAPE_C}},
+        .alias = {[0] = 1 << 1},
+        .deterministic = true,
+    },
     {.name = NULL},
 };
 

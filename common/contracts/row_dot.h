@@ -1,0 +1,23 @@
+/* row_dot — dot product of each row with one vector: a matrix times a vector (lab 2, find the planted bugs).
+ *
+ *   out[n] = sum_c x[n][c] * weight[c]
+ *
+ * Shapes    x: (N, C); weight: (C); out: (N); row-major, fp32.
+ * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
+ * Aliasing  all disjoint.
+ * Pointers  aligned to 4 bytes, no more.
+ * Order     the terms of a row may be added in any order, but in the same one in every call.
+ * Specials  NaN and infinities of a row reach that row's result and no other.
+ * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ */
+#ifndef CONTRACT_ROW_DOT_H
+#define CONTRACT_ROW_DOT_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+int row_dot_f32(float *out, const float *x, const float *weight, int N, int C, cudaStream_t stream);
+
+#endif
