@@ -1,11 +1,124 @@
-# The course's one entry. `make` alone prints help.
+# The course's one entry. `make` alone prints help. Everything built lands in build/; students work in lab/.
+# A folder joins by a module.mk of its own, which may add to
+#   PROGRAMS     what a lab needs built: the grader, the CPU backend
+#   TESTS        Criterion binaries, build/tests/test_x of tests/test_x.c
+#   SHELL_TESTS  scripts that print TAP
+#   CHECKS       targets that `make check` builds first
 .DEFAULT_GOAL := help
 COURSE := .
 include common/config.mk
 
+ifneq ($(words $(CURDIR)),1)
+$(error This folder's path has a space in it, which make cannot handle: $(CURDIR). Move the checkout to a path without)
+endif
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+ifneq ($(shell [ -w . ] && echo yes),yes)
+$(error This checkout is read-only, and builds land in build/. Copy it to a folder of yours: cp -r $(CURDIR) ~/course)
+endif
+endif
+
+# A step is a folder stepN_subject; its name on the command line is stepN.
+STEP_FOLDERS := $(sort $(patsubst %/,%,$(wildcard step[0-9]*_*/)))
+STEPS := $(foreach folder,$(STEP_FOLDERS),$(firstword $(subst _, ,$(folder))))
+step_folder = $(firstword $(filter $(1)_%,$(STEP_FOLDERS)))
+
+PROGRAMS := $(if $(wildcard grader/module.mk),$(BUILD)/grader/grader) \
+            $(if $(wildcard common/simt/module.mk),$(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a)
 TESTS :=
+SHELL_TESTS :=
+CHECKS :=
 include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk)
 
 .PHONY: help
-help: ## this help
-	@awk -F':.*## ' '/^[a-z][a-zA-Z0-9_-]*:.*## /{printf "  make %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
+help: ## this list
+	@printf 'GPU kernels in C and CUDA C. Start with:  make lab\n\n'
+	@awk -F':.*## ' '/^[a-z][a-zA-Z0-9_ -]*:.*## /{printf "  make %-14s %s\n",$$1,$$2}' Makefile
+	@printf '  make %-14s %s\n' '$(firstword $(STEPS))..$(lastword $(STEPS))' 'build a step in lab/'
+
+# ---- the student's folder -------------------------------------------------------------------------------------------
+
+.PHONY: lab lab-reset handout grade programs $(STEPS)
+lab: ## make lab/, the folder you work in; installs what is missing
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory programs
+	@tools/lab.sh create
+
+lab-reset: ## start a step again, after a backup: STEP=step1
+	@tools/lab.sh reset '$(STEP)'
+
+handout: programs ## pack lab/ as a self-contained archive for students
+	@tools/lab.sh handout
+
+programs: $(PROGRAMS)
+
+$(STEPS):
+	@[ -f lab/Makefile ] || $(MAKE) --no-print-directory lab
+	@$(MAKE) --no-print-directory -C lab $@ FROM_ROOT=1
+
+grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory grade-now
+
+.PHONY: grade-now
+grade-now: programs
+	@[ -n '$(call step_folder,$(STEP))' ] || { echo "make grade: say which step: STEP=$(firstword $(STEPS)) (there are: $(STEPS))" >&2; exit 2; }
+ifdef SOLUTION
+	@$(BUILD)/grader/grader $(STEP) --files $(call step_folder,$(STEP))/solution --out $(BUILD)/$(BACKEND)/$(call step_folder,$(STEP))/solution $(ARGS)
+else
+	@[ -f lab/Makefile ] || tools/lab.sh create
+	@cd lab && ./grader $(STEP) $(ARGS)
+endif
+
+# ---- tests ----------------------------------------------------------------------------------------------------------
+
+.PHONY: test test-run test-asan test-gpu test-notebooks
+test: ## install what the tests need, build and run them all
+	@tools/install.sh test
+	@$(MAKE) --no-print-directory test-run
+
+test-run: programs $(TESTS) $(BUILD)/tests/no_exit.so
+	@tools/run-tests $(TESTS) $(SHELL_TESTS)
+
+test-asan: ## the tests again, under the address and UB sanitizers
+	@tools/install.sh test
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined test-run SHELL_TESTS=
+
+test-gpu: ## every solution's marks on this machine's GPU
+	@tools/install.sh gpu
+	@$(MAKE) --no-print-directory BACKEND=cuda programs
+	@tools/test-gpu $(STEPS)
+
+test-notebooks: ## run the write-ups (needs jupyter)
+	@tools/install.sh notebooks
+	@$(MAKE) --no-print-directory programs
+	@tools/test-notebooks $(wildcard step*/writeup.ipynb)
+
+# ---- measurements, checks, documents --------------------------------------------------------------------------------
+
+.PHONY: bench check check-cuda docs generated format clean
+bench: ## time every kernel on this machine's GPU, into docs/results/
+	@tools/install.sh gpu
+	@$(MAKE) --no-print-directory BACKEND=cuda programs
+	@tools/bench $(STEP_FOLDERS)
+
+check: $(CHECKS) ## is what is generated current, and all of it tidy?
+	@tools/check
+
+check-cuda: ## compile every .cu with nvcc, for each architecture it knows
+	@tools/check-cuda '$(NVCC)'
+
+generated: ## rewrite what the documents show between markers
+	@tools/generate.sh
+
+docs: ## build the book into build/docs/site
+	@tools/install.sh docs
+	@tools/docs.sh
+
+format: ## lay out every C and CUDA file by .clang-format
+	@tools/install.sh format
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean: ## remove build/ (lab/ is yours: it stays)
+	rm -rf $(BUILD)
+
+-include $(wildcard $(BUILD)/*.d)

@@ -1,0 +1,147 @@
+#!/bin/sh
+# install.sh PART — see that what PART of the course needs is there; install what is missing through apt.
+#
+# PART is build (a learner needs no more), test, format, docs, notebooks or gpu. As root it installs without asking;
+# else it asks before sudo, or just does it when CI=true. Where it cannot install, it prints one message with the
+# exact line to type and exits 2. Nothing is ever installed that is there already.
+set -eu
+
+part=${1:-build}
+missing=       # packages, as apt knows them
+wanted=        # the same in words
+
+need() { # need PACKAGES WORDS: note something that is missing
+    missing="$missing $1"
+    wanted="${wanted:+$wanted, }$2"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The newest g++ of at least 12, chosen as common/config.mk chooses it; empty when there is none.
+compiler() {
+    for name in "${CXX:-}" g++-14 g++-13 g++-12 g++; do
+        [ -n "$name" ] && have "$name" || continue
+        if [ "$("$name" -dumpversion | cut -d. -f1)" -ge 12 ]; then echo "$name"; return; fi
+    done
+}
+
+# Can a C program with these headers and libraries be linked?
+links() { # links COMPILER SOURCE LIBRARIES...
+    links_with=$1 links_source=$2
+    shift 2
+    printf '%s\nint main(void) { return 0; }\n' "$links_source" |
+        "$links_with" -x c - -x none -o /dev/null "$@" >/dev/null 2>&1
+}
+
+need_compiler() {
+    gxx=$(compiler)
+    if [ -z "$gxx" ]; then
+        # Debian 12 calls the right one g++; Ubuntu 22.04's g++ is 11, so there it is g++-12.
+        refresh_lists
+        newest=$(apt-cache policy g++ 2>/dev/null | sed -n 's/.*Candidate: [0-9]*:*\([0-9][0-9]*\).*/\1/p')
+        if [ "${newest:-0}" -ge 12 ]; then need g++ "g++ 12 or newer"; else need g++-12 "g++ 12 or newer"; fi
+        return
+    fi
+    gcc=$(echo "$gxx" | sed 's/g++/gcc/')
+    version=$("$gxx" -dumpversion | cut -d. -f1)
+    have "$gcc" || need "gcc-$version" "gcc $version"
+    if have "$gcc" && ! links "$gcc" '#include <backtrace.h>' -lbacktrace; then
+        need "libgcc-$version-dev" "libbacktrace (part of gcc)"
+    fi
+}
+
+need_library() { # need_library PACKAGE HEADER LIBRARY
+    gxx=$(compiler)
+    gcc=$(echo "$gxx" | sed 's/g++/gcc/')
+    if [ -z "$gxx" ] || ! links "$gcc" "#include <$2>" "$3"; then need "$1" "$1"; fi
+}
+
+need_python() { # need_python PACKAGE MODULE...
+    have python3 || need python3 "Python 3"
+    package=$1
+    shift
+    for module in "$@"; do
+        python3 -c "import $module" 2>/dev/null || { need "$package" "$module"; return; }
+    done
+}
+
+refresh_lists() { # a fresh container has no package lists at all
+    [ "$(id -u)" = 0 ] && have apt-get || return 0
+    [ -n "$(find /var/lib/apt/lists -name '*_Packages*' -print -quit 2>/dev/null)" ] || apt-get update -qq || true
+}
+
+have make || need make make
+case $part in
+build) need_compiler ;;
+test)
+    need_compiler
+    need_library libcriterion-dev criterion/criterion.h -lcriterion
+    need_library libcjson-dev cjson/cJSON.h -lcjson
+    have git || need git git
+    ;;
+format) have clang-format-14 || have clang-format || need clang-format-14 clang-format ;;
+docs)
+    need_python mkdocs-material mkdocs material
+    have dot || need graphviz Graphviz
+    ;;
+notebooks)
+    need_compiler
+    need_python python3-nbclient nbclient nbformat
+    need_python python3-ipykernel ipykernel
+    need_python python3-matplotlib matplotlib
+    ;;
+gpu)
+    need_compiler
+    if ! have "${NVCC:-nvcc}" && [ ! -x /usr/local/cuda/bin/nvcc ]; then
+        echo "This needs nvcc, of CUDA 12.4 or newer: https://developer.nvidia.com/cuda-downloads" >&2
+        echo "Everything else works without a GPU:  make lab" >&2
+        exit 2
+    fi
+    if [ ! -e /dev/nvidia0 ] && [ ! -e /dev/dxg ]; then
+        echo "This needs an NVIDIA GPU; none is visible here (no /dev/nvidia0)." >&2
+        echo "Everything else works without a GPU:  make lab" >&2
+        exit 2
+    fi
+    ;;
+*)
+    echo "install.sh: no part is called '$part' (build, test, format, docs, notebooks, gpu)" >&2
+    exit 2
+    ;;
+esac
+[ -n "$missing" ] || exit 0
+
+missing=${missing# }
+line="apt-get install -y --no-install-recommends $missing"
+
+give_up() { # give_up WHY
+    echo "Missing: $wanted. $1" >&2
+    exit 2
+}
+
+have apt-get || give_up "This system has no apt: install them with its own package manager, then run make again."
+if [ "$(id -u)" = 0 ]; then
+    sudo=
+elif ! have sudo; then
+    give_up "As root, run:  $line"
+elif [ "${CI:-}" = true ]; then
+    sudo="sudo -n"
+elif [ -t 0 ] && [ -t 2 ]; then
+    sudo=sudo
+    printf 'Missing: %s.\nRun "sudo %s"? [Y/n] ' "$wanted" "$line" >&2
+    read -r answer || answer=n
+    case $answer in
+    '' | [Yy]*) ;;
+    *) give_up "When you like, run:  sudo $line" ;;
+    esac
+else
+    give_up "Run:  sudo $line"
+fi
+
+# shellcheck disable=SC2086 # both are lists of words
+install() { $sudo env DEBIAN_FRONTEND=noninteractive $line -qq >/dev/null; }
+
+echo "Installing $wanted: ${sudo:+$sudo }$line" >&2
+if ! install 2>/dev/null; then
+    $sudo apt-get update -qq >/dev/null && install ||
+        give_up "apt could not install them; its message is above. By hand:  ${sudo:+sudo }$line"
+fi
