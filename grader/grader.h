@@ -1,0 +1,167 @@
+/* grader.h — what flows through the grader, one way:
+ *
+ *   registry (step → exercise → check) → calls of a runner → outcomes → score → report
+ *
+ * A step is a lab; an exercise is one op of ops.h, written in one file of the lab; a check is one thing that earns
+ * points. Everything about a step is data in registry.c; no other file knows a step's name.
+ */
+#ifndef GRADER_H
+#define GRADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/ops.h"
+#include "common/runner/protocol.h"
+
+/* ---- registry.c: what is graded ------------------------------------------------------------------------------ */
+
+enum { STEP_MAX_EXERCISES = 8, EXERCISE_MAX_CHECKS = 8, TRAFFIC_TIERS = 3, STEP_MAX_QUESTIONS = 6 };
+
+enum check_kind {
+    CHECK_SHAPES = 1, /* published shapes, seeded normal values */
+    CHECK_VALUES,     /* hard rows: large, tiny variance on a huge mean, -inf, NaN in one row, ...; invariants */
+    CHECK_MEMORY,     /* pointers off by one element, in place, twice the same, empty input */
+    CHECK_SECRET,     /* shapes and seeds that only the grader knows */
+    CHECK_TRAFFIC,    /* counted bytes or sectors of the (N, C) tensors against the floor */
+    CHECK_PARALLEL,   /* enough warps, no warp with a far longer chain of requests than the reference's */
+    CHECK_PREDICTION, /* answered before the first measurement */
+};
+
+struct check {
+    enum check_kind kind;
+    int points;
+};
+
+enum traffic_unit { TRAFFIC_BYTES, TRAFFIC_SECTORS };
+
+/* Counted traffic in multiples of the byte floor: at most limit[i] gives percent[i] of the points. */
+struct traffic_target {
+    enum traffic_unit unit;
+    struct op_sizes sizes;
+    double limit[TRAFFIC_TIERS];
+    int percent[TRAFFIC_TIERS];
+};
+
+/* Parallelism, on the same shape as the traffic. */
+struct parallel_target {
+    uint64_t warps;           /* the largest launch has at least so many warps */
+    uint64_t reference_chain; /* global requests of the reference's busiest warp; twice that is allowed */
+};
+
+/* GPU bands: fractions of a same-footprint copy; they carry no points unless an instructor says so. */
+struct band_target {
+    struct op_sizes sizes;
+    double pass, good, speed_of_light;
+};
+
+struct exercise {
+    const char *op;    /* ops.h; also the name of its hints: hints/<op>.<level>.md */
+    const char *title; /* "softmax, forward" */
+    const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
+    const char *includes; /* a header of the lab that the file includes ("reduce.cuh"), or NULL */
+    bool optional;     /* track B: marked, without points */
+    struct check checks[EXERCISE_MAX_CHECKS];
+    struct traffic_target traffic;
+    struct parallel_target parallel;
+    struct band_target bands;
+};
+
+/* A question of --predict. `counted` names the figure that the report later shows beside the answer. */
+struct question {
+    const char *key;     /* "softmax_bytes" */
+    const char *text;    /* what is asked */
+    const char *unit;    /* "bytes", "x", "%" */
+    double low, high;    /* a plausible answer */
+    double truth;        /* computed answer, or 0 when the run counts it */
+    const char *counted; /* op whose counted traffic is the answer, or NULL */
+};
+
+struct step {
+    const char *name;   /* "step1" */
+    const char *folder; /* "step1_naive" */
+    const char *title;  /* "naive kernels" */
+    int prediction_points;
+    struct exercise exercises[STEP_MAX_EXERCISES]; /* ended by one without op */
+    struct question questions[STEP_MAX_QUESTIONS]; /* ended by one without key */
+};
+
+/* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */
+
+enum verdict {
+    VERDICT_NOT_RUN,     /* a check before it failed, or it was not asked for */
+    VERDICT_PASS,
+    VERDICT_PARTIAL,     /* traffic: some of the points */
+    VERDICT_FAIL,
+    VERDICT_NOT_STARTED, /* the skeleton as it was handed out */
+    VERDICT_WAITING,     /* figures wait for the learner's prediction */
+};
+
+enum failure_kind {
+    FAILURE_NONE,
+    FAILURE_BUILD,    /* does not compile: text is the compiler's */
+    FAILURE_MISSING,  /* the file does not define the launcher */
+    FAILURE_CRASH,    /* signal, early exit, broken protocol: text says which */
+    FAILURE_TIMEOUT,
+    FAILURE_STATUS,   /* the launcher or the launch returned an error */
+    FAILURE_FINDING,  /* a check of the CPU backend: text, file and line are the backend's */
+    FAILURE_WRONG,    /* an element is wrong */
+    FAILURE_MODIFIED, /* an input was written */
+    FAILURE_OVERRUN,  /* a canary beside a buffer was written */
+    FAILURE_REPEAT,   /* two calls differ */
+    FAILURE_INVARIANT,
+    FAILURE_SLOW,     /* traffic or parallelism past its target */
+};
+
+/* The first thing that was wrong, enough to see it without running anything again. */
+struct failure {
+    enum failure_kind kind;
+    struct op_sizes sizes;
+    const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
+    int offset;         /* elements by which the pointers were moved */
+    bool in_place;
+    int tensor;         /* index into the op's tensors */
+    long row, column;   /* of the first wrong element; column -1 for (N), row -1 for (C) */
+    double expected, got, tolerance;
+    long wrong, total;  /* elements of this tensor */
+    int finding;        /* enum simt_finding_kind, for FAILURE_FINDING */
+    int line;
+    char file[256];
+    char text[2048];
+    const char *diagnosis; /* signature's id (diagnose.h), or NULL */
+    const char *cause;     /* the likely cause in one sentence, or NULL */
+    int hint;              /* level of the hint to read, 1 to 3 */
+};
+
+struct outcome {
+    const struct exercise *exercise; /* NULL: of the whole step (predictions) */
+    const struct check *check;
+    enum verdict verdict;
+    double points;
+    double figure;      /* traffic: multiples of the floor; parallelism: warps */
+    char measured[96];  /* "2.00x the floor" */
+    char target[96];    /* "<= 2.1x" */
+    struct failure failure;
+};
+
+enum { REPORT_MAX_OUTCOMES = STEP_MAX_EXERCISES * EXERCISE_MAX_CHECKS + 2 };
+
+struct report {
+    const struct step *step;
+    bool is_gpu;
+    char device[128];
+    char sandbox[128];    /* the layers that were active */
+    uint64_t seed;        /* --seed repeats this run */
+    double seconds;
+    int outcome_count;
+    struct outcome outcomes[REPORT_MAX_OUTCOMES];
+    double points, points_max;
+    char next[512];       /* what to do next */
+};
+
+/* ---- exit codes -------------------------------------------------------------------------------------------------- */
+
+enum exit_code { EXIT_FULL = 0, EXIT_FEWER = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
+
+#endif
