@@ -21,7 +21,7 @@ enum { PROTOCOL_VERSION = 1, PROTOCOL_FD = 3 };
 
 enum job_kind {
     JOB_CALL,  /* run the launcher once on the given buffers, count, send the buffers back */
-    JOB_TIME,  /* GPU only: time the launcher and a same-footprint copy on inputs made from a nonce */
+    JOB_TIME,  /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers travel */
     JOB_QUIT,
 };
 
@@ -35,12 +35,11 @@ struct job {
     int guard;                  /* floats before and after each tensor */
     int offset;                 /* floats by which each tensor is moved off its natural alignment */
     int alias_of[OP_MAX_TENSORS]; /* -1, or the tensor whose pointer this output gets (its own buffer then stays empty) */
-    int repeats;                /* JOB_TIME: launches per timed batch */
-    int batches;                /* JOB_TIME: timed batches */
-    uint64_t seed;              /* JOB_TIME: inputs are made on the device from it */
+    int shuffled_order;         /* CPU backend: run blocks in the shuffled order that hunts races */
+    int launches;               /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
-enum { RESULT_MAX_BATCHES = 64, RESULT_FINDING_BYTES = 16384 };
+enum { RESULT_MAX_FINDINGS = 64 };
 
 struct result {
     uint32_t magic, version;
@@ -49,14 +48,43 @@ struct result {
     int missing;                /* 1: the file does not define this op's launcher (or rung) */
     int status;                 /* what the launcher returned */
     int error;                  /* cudaGetLastError / synchronize after the call */
-    char error_name[64], error_text[160];
+    int sticky;                 /* the error stays: this process can run nothing more */
+    int returned;               /* the buffers follow the result */
+    char error_name[64], error_text[160]; /* of error, else of status */
     char device[128];           /* device name, or "CPU backend, checked" */
     struct simt_counters counters;                      /* CPU backend: of this call alone */
     struct simt_traffic traffic[OP_MAX_TENSORS];        /* CPU backend: per tensor */
     int finding_count;          /* findings follow the buffers: finding_count records */
-    int batches;                /* JOB_TIME */
-    float op_us[RESULT_MAX_BATCHES], copy_us[RESULT_MAX_BATCHES]; /* per launch */
+    /* JOB_TIME */
+    int launches, sets;         /* per batch; rotating sets of tensors. Launch i of a batch works on set i % sets */
+    int uses_graph;             /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
+    double peak_bytes_per_us;   /* theoretical bandwidth of the device's memory; 0: unknown */
+    double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
+    char copy_name[64];         /* the best copy of the sweep: "2R:1W float4 x4, 512 threads" */
 };
+
+/* JOB_TIME goes on after its result with steps, each a request and a reply: for every batch TIME_PREPARE (inputs from a
+ * seed that was secret so far, outputs poisoned), TIME_OP, TIME_SAMPLE (rows that were secret so far), TIME_COPY; at the
+ * end TIME_END. The parent's clock runs from the request of TIME_OP to its reply. */
+enum time_action { TIME_PREPARE, TIME_OP, TIME_SAMPLE, TIME_COPY, TIME_END };
+
+enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 512 };
+
+struct time_request {
+    uint32_t magic;
+    enum time_action action;
+    uint64_t nonce;             /* echoed */
+    uint64_t seed;              /* TIME_PREPARE: see generate.h */
+    int set, row_count;         /* TIME_SAMPLE: rows of one set's outputs */
+    int rows[TIME_MAX_ROWS];
+};
+
+struct time_reply {
+    uint32_t magic;
+    int error;                  /* a cudaError_t, or what the launcher returned */
+    uint64_t nonce;
+    double us;                  /* TIME_OP, TIME_COPY: per launch, by the child's events */
+};                              /* TIME_SAMPLE: the floats follow when error is 0 */
 
 struct finding_record {
     int kind;                   /* enum simt_finding_kind */

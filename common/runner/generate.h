@@ -1,0 +1,45 @@
+/* generate.h — the inputs of timed calls, made from a seed by a counter: element i of tensor t of set s depends on nothing
+ * but (seed, s, t, i). The device fills its tensors with it, and the parent regenerates the rows that it checks.
+ *
+ * (N, C) tensors: a triangular distribution on (-2, 2); (C): on (0.5, 1.5); (N), which hold means and reciprocal deviations:
+ * on (0.5, 1.5). All values are multiples of 2^-23 so that host and device agree to the last bit.
+ */
+#ifndef GENERATE_H
+#define GENERATE_H
+
+#include <stdint.h>
+
+#include "../ops.h"
+
+#ifdef __CUDACC__
+#define GENERATE_FUNCTION static __host__ __device__ inline
+#else
+#define GENERATE_FUNCTION static inline
+#endif
+
+/* splitmix64's finaliser (Steele, Lea, Flood 2014). */
+GENERATE_FUNCTION uint64_t generate_mix(uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+GENERATE_FUNCTION uint64_t generate_key(uint64_t seed, int set, int tensor) {
+    return generate_mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(set * OP_MAX_TENSORS + tensor + 1));
+}
+
+GENERATE_FUNCTION float generate_float(uint64_t key, enum op_shape shape, uint64_t i) {
+    uint64_t bits = generate_mix(key + 0x9e3779b97f4a7c15u * (i + 1));
+    float a = (float)(uint32_t)(bits >> 42) * 0x1p-21f;              /* 22 bits: [0, 2) */
+    float b = (float)(uint32_t)(bits & 0x3fffff) * 0x1p-21f;
+    return shape == SHAPE_NC ? a - b : 0.5f + 0.5f * a;
+}
+
+/* The poison of outputs before a timed batch: a NaN that differs from element to element. Accumulated outputs start at 0. */
+GENERATE_FUNCTION uint32_t generate_poison(uint64_t key, uint64_t i) {
+    return 0x7fc00000u | (uint32_t)(generate_mix(key ^ i) & 0x3fffff);
+}
+
+#endif

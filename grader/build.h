@@ -1,0 +1,57 @@
+/* build.h — build a step's runners with make, say what was rebuilt and why a file does not compile.
+ *
+ * One executable per lab file; a file that does not compile fails alone. Nothing is printed here.
+ */
+#ifndef BUILD_H
+#define BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_ERROR_BYTES = 4096 };
+
+enum build_status {
+    BUILD_OK,      /* every file that exists has a runner */
+    BUILD_PARTIAL, /* some files do not compile: see their .errors */
+    BUILD_NO_TOOL, /* make, g++ or nvcc is missing: message has the line to type; exit code 2 */
+    BUILD_BROKEN,  /* make failed for a reason that is no lab file's: exit code 3 */
+};
+
+struct build_options {
+    const char *course;  /* folder of common/ and grader/ */
+    const char *files;   /* folder of the lab's .cu files */
+    const char *out;     /* folder of the runners */
+    const char *backend; /* "auto", "cpu" or "cuda" */
+};
+
+struct build_file {
+    char name[BUILD_NAME_BYTES];     /* "softmax": files/softmax.cu gives out/softmax */
+    char runner[512];                /* path of the executable */
+    bool built;                      /* the executable is there and current */
+    bool rebuilt;                    /* by this call */
+    bool was_stale;                  /* the lab file (or a header of it) was newer than an executable that existed */
+    char errors[BUILD_ERROR_BYTES];  /* compiler's first errors with the learner's own lines, or "" */
+};
+
+struct build_report {
+    enum build_status status;
+    bool cuda;                       /* backend chosen */
+    int file_count;
+    struct build_file file[BUILD_MAX_FILES];
+    double seconds;
+    char message[1024];              /* status NO_TOOL or BROKEN: what and what to do; else what was rebuilt, or "" */
+};
+
+enum build_status build_step(const struct build_options *options, struct build_report *report);
+
+/* The file of that name, or NULL. */
+const struct build_file *build_find(const struct build_report *report, const char *name);
+
+/* Names the first library that the lab object uses and a kernel lab may not ("cuBLAS", "cuDNN", "Thrust", "CUB", "the
+ * grader's own runtime"), and an offending symbol. True if there is one. `path`: an ELF object or executable. */
+bool build_forbidden(const char *path, char *library, size_t library_size, char *symbol, size_t symbol_size);
+
+/* The object file of a runner: out/obj/NAME.o (it holds the lab's code alone). */
+void build_object_path(const struct build_file *file, char *path, size_t size);
+
+#endif

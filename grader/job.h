@@ -1,0 +1,62 @@
+/* job.h — the grader's end of the runner protocol: start a runner, hand it jobs, believe nothing that it says.
+ *
+ * runner_call() starts the process when none runs, so a crash costs the call that crashed and nothing else. Every count
+ * in an answer is bounded before it is used; an answer without the job's secret nonce is no answer.
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include "common/runner/protocol.h"
+#include "spawn.h"
+
+struct runner {
+    char path[512];
+    struct limits limits;
+    struct child child;          /* child.status and child.message tell why a call failed; child.output what was printed */
+    int starts;                  /* processes started so far */
+    uint64_t nonce;              /* of the call in flight */
+    /* of a JOB_TIME dialogue in flight */
+    struct job timing;
+};
+
+/* Floats in one tensor's buffer: guard + offset + elements + guard. 0 for an aliased output. */
+size_t job_buffer_floats(const struct job *job, const struct op *op, int tensor);
+
+/* A job with version, op and sizes set, nothing aliased, guard 0. */
+struct job job_make(enum job_kind kind, const struct op *op, const struct op_sizes *sizes);
+
+/* Only remembers path and limits, and starts the process. NULL limits: limits_default. */
+enum child_status runner_start(struct runner *runner, const char *path, const struct limits *limits);
+
+/* One JOB_CALL. `buffers[i]` has job_buffer_floats() floats (NULL allowed when that is 0) and is replaced by what the
+ * child sends back. magic, version and nonce of the job are filled in here. `findings` (may be NULL) receives an array of
+ * result->finding_count records that the caller frees, or NULL. On anything but CHILD_OK, result is zeroed, buffers are
+ * undefined, and runner->child.message says why. When result->sticky is set the buffers did not come back
+ * (result->returned is 0) and the process was replaced. */
+enum child_status runner_call(struct runner *runner, const struct job *job, float *const buffers[],
+                              struct result *result, struct finding_record **findings);
+
+/* Ends the process in good order, or kills it. */
+void runner_stop(struct runner *runner);
+
+/* ---- JOB_TIME (GPU): a dialogue, so that the parent holds the clock; measure.c drives it ---- */
+
+/* Allocates sets on the device, captures the launches. result->status, missing, error as in a call. */
+enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result);
+
+/* One step. `seconds` (may be NULL): the parent's wall clock from request to answer. */
+enum child_status runner_time_step(struct runner *runner, const struct time_request *request, struct time_reply *reply,
+                                   double *seconds);
+
+/* Rows of the outputs of one set after a TIME_OP step: `data` receives, per row and per output tensor in the order of
+ * ops.h, that row (C floats for (N, C), 1 for (N)); (C)-shaped outputs come once, after the rows. */
+size_t job_sample_floats(const struct op *op, const struct op_sizes *sizes, int rows);
+enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, float *data,
+                                     size_t floats);
+
+enum child_status runner_time_end(struct runner *runner);
+
+/* 64 secret random bits. */
+uint64_t job_nonce(void);
+
+#endif
