@@ -38,7 +38,7 @@ help: ## this list
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
 .PHONY: lab lab-reset handout grade programs $(STEPS)
-lab: ## make lab/, the folder you work in; installs what is missing
+lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@$(MAKE) --no-print-directory programs
 	@tools/lab.sh create
@@ -76,8 +76,8 @@ test: ## install what the tests need, build and run them all
 	@tools/install.sh test
 	@$(MAKE) --no-print-directory test-run
 
-test-run: programs $(TESTS) $(BUILD)/tests/no_exit.so
-	@tools/run-tests $(TESTS) $(SHELL_TESTS)
+test-run: programs $(TESTS)
+	@CC="$(CC)" CXX="$(CXX)" tools/run-tests $(TESTS) $(SHELL_TESTS)
 
 test-asan: ## the tests again, under the address and UB sanitizers
 	@tools/install.sh test
@@ -96,7 +96,7 @@ test-notebooks: ## run the write-ups (needs jupyter)
 # ---- measurements, checks, documents --------------------------------------------------------------------------------
 
 .PHONY: bench check check-cuda docs generated format clean
-bench: ## time every kernel on this machine's GPU, into docs/results/
+bench: ## time every kernel on this machine's GPU
 	@tools/install.sh gpu
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
 	@tools/bench $(STEP_FOLDERS)
@@ -104,7 +104,7 @@ bench: ## time every kernel on this machine's GPU, into docs/results/
 check: $(CHECKS) ## is what is generated current, and all of it tidy?
 	@tools/check
 
-check-cuda: ## compile every .cu with nvcc, for each architecture it knows
+check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 	@tools/check-cuda '$(NVCC)'
 
 generated: ## rewrite what the documents show between markers

@@ -1,0 +1,44 @@
+# The test runner must not believe a program that only looks as if it had passed.
+. tools/tests/tap.sh
+root=$(pwd)
+mkdir "$scratch/tests"
+
+# program NAME BODY: a Criterion binary $scratch/NAME, its source where run-tests looks for it
+program() {
+    printf '#include <criterion/criterion.h>\n#include <stdlib.h>\n#include <unistd.h>\n%b\n' "$2" >"$scratch/tests/$1.c"
+    "${CC:-gcc}" -o "$scratch/$1" "$scratch/tests/$1.c" -lcriterion
+}
+run() { (cd "$scratch" && TEST_TIMEOUT=2 "$root/tools/run-tests" "$@"); }
+
+program test_good 'Test(s, one) { cr_assert(1); }\nTest(s, two) { cr_assert(1); }'
+check "a good program passes" run test_good
+check "the last line counts" says "2 passed, 0 failed" run test_good
+
+program test_bad 'Test(s, one) { cr_assert(0, "a \\"quoted\\" <message>"); }\nTest(s, two) { cr_assert(1); }'
+check "a failed test fails the run" exits 1 run test_bad
+check "its message is shown" says 'a "quoted" <message>' run test_bad
+check "and counted" says "1 passed, 1 failed" run test_bad
+
+program test_exit 'Test(s, leaves) { cr_assert(1); exit(0); }'
+check "exit(0) in a test is a failure" says "leaves asserted nothing" run test_exit
+program test_empty 'Test(s, nothing) { }'
+check "an empty test is a failure" exits 1 run test_empty
+program test_crash 'Test(s, crashes) { cr_assert(1); abort(); }'
+check "a crash is a failure" says "0 passed, 1 failed" run test_crash
+program test_hang '__attribute__((constructor)) static void hang(void) { sleep(60); }\nTest(s, one) { cr_assert(1); }'
+check "a program that hangs is killed and failed" says "exit status 137" run test_hang
+
+program test_lost 'Test(s, one) { cr_assert(1); }'
+printf '\nTest(s, two) { cr_assert(1); }\n' >>"$scratch/tests/test_lost.c"
+check "fewer tests than the source declares is a failure" says "1 tests ran, its source declares 2" run test_lost
+program test_none '\n'
+check "no tests at all is a failure" says "0 passed, 1 failed" run test_none
+check "a program that does not exist is a failure" exits 1 run test_absent
+
+printf 'echo ok 1 - a\necho 1..1\n' >"$scratch/tests/test_fine.sh"
+check "a TAP script passes" run tests/test_fine.sh
+printf 'echo ok 1 - a\nexit 1\n' >"$scratch/tests/test_unplanned.sh"
+check "a TAP script that ends before its plan fails" exits 1 run tests/test_unplanned.sh
+printf 'echo not ok 1 - a\necho 1..1\n' >"$scratch/tests/test_not.sh"
+check "a TAP script with a failed line fails" says "0 passed, 1 failed" run tests/test_not.sh
+finish
