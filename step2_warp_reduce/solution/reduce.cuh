@@ -1,0 +1,149 @@
+// reduce.cuh — reductions over a block and over a warp, written once and used by every kernel of lab 2
+//
+// A reduction makes one value out of many: a sum, a largest element. Each function below is called by all threads that
+// take part, each with its own `value`, and every one of them gets the result back.
+//
+//   block_tree_max, block_tree_sum    block; halves in shared memory; log2(threads) + 2 barriers      given, to read
+//   warp_max, warp_sum                warp; 5 shuffles, no memory, no barrier
+//   block_max, block_sum              block; the warps' results meet in shared memory; 2 barriers
+//   softmax_state and its merge       what online softmax knows of a part of a row, and how two parts become one
+#ifndef REDUCE_CUH
+#define REDUCE_CUH
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+constexpr int warp_size = 32;
+constexpr unsigned all_lanes = 0xffffffffu;
+
+// ---- the tree: blockDim.x a power of two; shared: blockDim.x floats ----
+
+__device__ inline float block_tree_max(float value, float *shared) {
+    int t = threadIdx.x;
+    shared[t] = value;
+    __syncthreads(); // every value has arrived
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) { shared[t] = fmaxf(shared[t], shared[t + stride]); }
+        __syncthreads(); // this level is complete; outside the if, so that every thread of the block gets here
+    }
+    float result = shared[0];
+    __syncthreads(); // everyone has read the result: shared may be used again
+    return result;
+}
+
+__device__ inline float block_tree_sum(float value, float *shared) {
+    int t = threadIdx.x;
+    shared[t] = value;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) { shared[t] += shared[t + stride]; }
+        __syncthreads();
+    }
+    float result = shared[0];
+    __syncthreads();
+    return result;
+}
+
+// ---- one warp: all 32 lanes call ----
+
+__device__ inline float warp_max(float value) {
+    //:todo reduce.1 The largest value of 32 lanes, in five steps, for every lane.
+    //: __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
+    //: bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has heard of every other.
+    //:solution
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+    }
+    return value;
+    //:stub
+    //: return value;
+    //:end
+}
+
+__device__ inline float warp_sum(float value) {
+    //:todo reduce.2 The same exchange with a sum.
+    //:solution
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        value += __shfl_xor_sync(all_lanes, value, offset);
+    }
+    return value;
+    //:stub
+    //: return value;
+    //:end
+}
+
+// ---- one block: blockDim.x a multiple of 32; shared: one float for each of up to 32 warps ----
+
+__device__ inline float block_max(float value, float *shared) {
+    //:todo reduce.3 First within each warp, then over the warps' results.
+    //: 1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
+    //: 2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results have arrived.
+    //: 3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
+    //:    changes no maximum. 4. Barrier: nobody may overwrite shared before everybody has read it.
+    //:solution
+    int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
+    value = warp_max(value);
+    if (lane == 0) { shared[warp] = value; }
+    __syncthreads();
+    value = warp_max(lane < warps ? shared[lane] : -INFINITY);
+    __syncthreads();
+    return value;
+    //:stub
+    //: (void)shared;
+    //: return value;
+    //:end
+}
+
+__device__ inline float block_sum(float value, float *shared) {
+    //:todo reduce.4 The same with a sum. Which value changes no sum?
+    //:solution
+    int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
+    value = warp_sum(value);
+    if (lane == 0) { shared[warp] = value; }
+    __syncthreads();
+    value = warp_sum(lane < warps ? shared[lane] : 0.0f);
+    __syncthreads();
+    return value;
+    //:stub
+    //: (void)shared;
+    //: return value;
+    //:end
+}
+
+// ---- online softmax ----
+
+// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-INFINITY, 0}.
+struct softmax_state {
+    float largest, sum;
+};
+
+__device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) {
+    //:todo reduce.5 Two parts of a row become one.
+    //: The larger of the two maxima is the new one. A sum was made relative to its own maximum: multiply it by
+    //: exp(own maximum - new maximum), then add the two. Trap: if both maxima are -INFINITY, the difference is NaN.
+    //: Then shift by 0 instead of by the new maximum: exp(-INFINITY - 0) is 0, as it should be.
+    //:solution
+    float largest = fmaxf(a.largest, b.largest);
+    float shift = largest == -INFINITY ? 0.0f : largest;
+    return {largest, a.sum * expf(a.largest - shift) + b.sum * expf(b.largest - shift)};
+    //:stub
+    //: (void)b;
+    //: return a;
+    //:end
+}
+
+__device__ inline softmax_state warp_softmax_merge(softmax_state state) {
+    //:todo reduce.6 The five exchanges of warp_max, for both members, joined by softmax_merge.
+    //:solution
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        softmax_state other = {__shfl_xor_sync(all_lanes, state.largest, offset),
+                               __shfl_xor_sync(all_lanes, state.sum, offset)};
+        state = softmax_merge(state, other);
+    }
+    return state;
+    //:stub
+    //: return state;
+    //:end
+}
+
+#endif

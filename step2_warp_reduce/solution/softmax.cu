@@ -1,0 +1,176 @@
+// softmax.cu — softmax along rows, from a thread per row to a warp per row (lab 2)
+//
+// Purpose   The same op as in lab 1. Now neighbouring threads read neighbouring addresses, and reduce together.
+// Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
+// Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
+//           kernels 1 to 4 ask for 16 N C bytes, kernel 5 for 12 N C; kernel 1 moves 8 times what it asks for.
+// Kernels   1  thread per row: lab 1's last kernel, for comparison
+//           2  block per row: coalesced; reductions by a tree in shared memory
+//           3  block per row: reductions by shuffles, 4 barriers in place of 18
+//           4  warp per row: no shared memory, no barrier
+//           5  warp per row, online: maximum and sum in one pass
+// Launcher  softmax_forward_f32, promised in common/contracts/softmax_forward.h
+#include "common/contracts/softmax_forward.h"
+#include "common/cuda_check.h"
+#include "reduce.cuh"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+// The kernel that softmax_forward_f32 launches.
+//:swap
+constexpr int chosen_kernel = 5;
+//:stub
+//: constexpr int chosen_kernel = 0; // 0: not started. Set it to 2 when kernel 2 is written, then climb.
+//:end
+constexpr int threads_per_block = 128;
+constexpr int warps_per_block = threads_per_block / warp_size;
+
+// out may be x, so these pointers are not __restrict__. Every element is read for the last time before it is written,
+// by the thread that writes it.
+
+//:omit
+__global__ void softmax_forward_kernel1(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int N, int C) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C; // (C)
+    float *out_row = out + (size_t)n * C;   // (C)
+
+    float largest = -INFINITY;
+    for (int c = 0; c < C; c++) { largest = fmaxf(largest, x_row[c]); }
+
+    float sum = 0.0f;
+    for (int c = 0; c < C; c++) { sum += expf(x_row[c] - largest); }
+
+    for (int c = 0; c < C; c++) { out_row[c] = expf(x_row[c] - largest) / sum; }
+}
+
+//:end
+__global__ void softmax_forward_kernel2(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int C) {
+    __shared__ float shared[threads_per_block];
+    size_t n = blockIdx.x;          // one block per row: no guard needed
+    const float *x_row = x + n * C;     // (C)
+    float *out_row = out + n * C;       // (C)
+
+    //:todo softmax.1 Share the row among the threads of the block, so that neighbours read neighbours.
+    //: Thread t takes the columns t, t + blockDim.x, t + 2 * blockDim.x, ... in each of the three passes.
+    //: After pass 1, block_tree_max(largest, shared) gives every thread the row's maximum; after pass 2,
+    //: block_tree_sum does the same for the sum. C need not be a multiple of blockDim.x, and may be smaller.
+    //:solution
+    float largest = -INFINITY;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { largest = fmaxf(largest, x_row[c]); }
+    largest = block_tree_max(largest, shared);
+
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { sum += expf(x_row[c] - largest); }
+    sum = block_tree_sum(sum, shared);
+
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { out_row[c] = expf(x_row[c] - largest) / sum; }
+    //:stub
+    //: (void)shared, (void)x_row, (void)out_row;
+    //:end
+}
+
+__global__ void softmax_forward_kernel3(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int C) {
+    __shared__ float shared[warp_size];
+    size_t n = blockIdx.x;
+    const float *x_row = x + n * C;     // (C)
+    float *out_row = out + n * C;       // (C)
+
+    //:todo softmax.2 Copy your kernel 2 and call block_max and block_sum in place of the trees.
+    //:solution
+    float largest = -INFINITY;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { largest = fmaxf(largest, x_row[c]); }
+    largest = block_max(largest, shared);
+
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { sum += expf(x_row[c] - largest); }
+    sum = block_sum(sum, shared);
+
+    for (int c = threadIdx.x; c < C; c += blockDim.x) { out_row[c] = expf(x_row[c] - largest) / sum; }
+    //:stub
+    //: (void)shared, (void)x_row, (void)out_row;
+    //:end
+}
+
+__global__ void softmax_forward_kernel4(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int N, int C) {
+    //:todo softmax.3 One warp takes one row; a block holds warps_per_block rows.
+    //: lane as in reduce.3; n is the warp's number in the whole grid. A warp without a row leaves: all 32 lanes of it,
+    //: which is why that is safe before a shuffle. Lane l takes the columns l, l + 32, ...; warp_max and warp_sum.
+    //:solution
+    int lane = threadIdx.x % warp_size;
+    int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C; // (C)
+    float *out_row = out + (size_t)n * C;   // (C)
+
+    float largest = -INFINITY;
+    for (int c = lane; c < C; c += warp_size) { largest = fmaxf(largest, x_row[c]); }
+    largest = warp_max(largest);
+
+    float sum = 0.0f;
+    for (int c = lane; c < C; c += warp_size) { sum += expf(x_row[c] - largest); }
+    sum = warp_sum(sum);
+
+    for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - largest) / sum; }
+    //:stub
+    //: (void)out, (void)x, (void)N, (void)C;
+    //:end
+}
+
+__global__ void softmax_forward_kernel5(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int N, int C) {
+    //:todo softmax.4 Kernel 4 with the first two passes in one.
+    //: A lane keeps a softmax_state, at first {-INFINITY, 0}. One element v is a part of a row as well: {v, 1}.
+    //: After the pass, warp_softmax_merge gives every lane the state of the whole row.
+    //:solution
+    int lane = threadIdx.x % warp_size;
+    int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C; // (C)
+    float *out_row = out + (size_t)n * C;   // (C)
+
+    softmax_state state = {-INFINITY, 0.0f};
+    for (int c = lane; c < C; c += warp_size) { state = softmax_merge(state, {x_row[c], 1.0f}); }
+    state = warp_softmax_merge(state);
+
+    for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - state.largest) / state.sum; }
+    //:stub
+    //: (void)out, (void)x, (void)N, (void)C;
+    //:end
+}
+
+// Launches kernel `rung` of the ladder.
+extern "C" int softmax_forward_f32_rung(int rung, float *out, const float *x, int N, int C, cudaStream_t stream) {
+    int warp_blocks = (N + warps_per_block - 1) / warps_per_block; // a warp per row
+    //:omit
+    int thread_blocks = (N + threads_per_block - 1) / threads_per_block; // a thread per row
+    //:end
+    if (rung == 0) { return cudaErrorNotSupported; } // "not started"
+    if (N == 0) { return cudaSuccess; }
+    switch (rung) {
+        //:omit
+        case 1: softmax_forward_kernel1<<<thread_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;
+        //:end
+        case 2: softmax_forward_kernel2<<<N, threads_per_block, 0, stream>>>(out, x, C); break;
+        case 3: softmax_forward_kernel3<<<N, threads_per_block, 0, stream>>>(out, x, C); break;
+        case 4: softmax_forward_kernel4<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;
+        case 5: softmax_forward_kernel5<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;
+        default: return cudaErrorInvalidValue;
+    }
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}
+
+int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    return softmax_forward_f32_rung(chosen_kernel, out, x, N, C, stream);
+}
