@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034
 # tap.sh — sourced by the shell tests: check DESCRIPTION COMMAND... prints a TAP line; finish prints the plan.
 tap_count=0
 scratch=$(mktemp -d)

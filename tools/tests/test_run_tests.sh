@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The test runner must not believe a program that only looks as if it had passed.
 . tools/tests/tap.sh
 root=$(pwd)

@@ -1,0 +1,172 @@
+#!/bin/sh
+# lab.sh create | reset STEP | handout | skeleton DIR — the student's folder and what is made from it.
+#
+# create    makes lab/: each step's skeleton, lab sheet and hints; a git repository whose first commit is that skeleton.
+#           Later it brings what is new: files that were not edited are replaced, for edited ones the change is printed.
+#           What was handed out last is the branch `course` of lab's own repository; nothing else is remembered.
+# reset     puts a step's skeleton back, after a backup in lab/backup/DATE.
+# handout   packs the same folder and the sources of grader and backend (course/) into build/handout/.
+# skeleton  writes the folder, nothing more (used by the others and by the tests).
+set -eu
+
+cd "$(dirname "$0")/.."
+lab=${LAB:-lab}
+build=${BUILD:-build}
+name=gpu-kernel-labs # of the handout
+
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a hook or an alias may have set them
+die() { echo "$1" >&2; exit "${2:-2}"; }
+lab_git() { # git in lab/, for someone who never configured git, and without their hooks
+    git -C "$lab" -c user.name='GPU kernel course' -c user.email=course@localhost -c commit.gpgsign=false \
+        -c core.hooksPath=/dev/null -c core.autocrlf=false -c init.defaultBranch=main -c advice.detachedHead=false "$@"
+}
+
+steps() { for folder in step[0-9]*_*/; do echo "${folder%/}"; done; }
+
+write_skeleton() { # write_skeleton DIR
+    mkdir -p "$1"
+    cp tools/lab/Makefile tools/lab/README.md "$1"
+    cp tools/lab/gitignore "$1/.gitignore"
+    for step in $(steps); do
+        mkdir -p "$1/$step"
+        for part in README.md writeup.ipynb hints; do
+            [ ! -e "$step/$part" ] || cp -R "$step/$part" "$1/$step"
+        done
+        [ ! -d "$step/skeleton" ] || cp -R "$step/skeleton/." "$1/$step"
+    done
+}
+
+# Commit DIR's content to the branch `course`, on top of what it held; the work tree is not touched.
+commit_skeleton() { # commit_skeleton DIR MESSAGE
+    index=$(pwd)/$build/lab-index
+    rm -f "$index"
+    tree=$(
+        GIT_INDEX_FILE=$index lab_git --work-tree="$(cd "$1" && pwd)" add -A -f .
+        GIT_INDEX_FILE=$index lab_git write-tree
+    )
+    rm -f "$index"
+    parent=$(lab_git rev-parse -q --verify refs/heads/course || true)
+    commit=$(lab_git commit-tree "$tree" ${parent:+-p "$parent"} -m "$2")
+    lab_git update-ref refs/heads/course "$commit"
+}
+
+create() {
+    fresh=$build/lab-skeleton
+    rm -rf "$fresh"
+    write_skeleton "$fresh"
+    if [ ! -e "$lab" ]; then
+        first_time "$fresh"
+    elif [ ! -d "$lab/.git" ]; then
+        die "$lab/ is there but is not what 'make lab' makes (it has no git repository). Move it away and run make lab again."
+    else
+        bring_news "$fresh"
+    fi
+    rm -rf "$fresh"
+}
+
+first_time() {
+    rm -rf "$build/lab-new"
+    mkdir -p "$build/lab-new"
+    final=$lab lab=$build/lab-new # appears as a whole or not at all
+    lab_git init -q
+    commit_skeleton "$1" "The labs as they were handed out"
+    lab_git update-ref refs/heads/main refs/heads/course
+    lab_git symbolic-ref HEAD refs/heads/main
+    lab_git reset -q --hard
+    mv "$lab" "$final"
+    lab=$final
+    link_grader
+    first=$(steps | head -1)
+    echo "Made $lab/ with $(steps | sed 's/_.*//' | paste -sd' ' -). Read $lab/$first/README.md, the first lab's sheet."
+    echo "Next:  cd $lab && make ${first%%_*} && ./grader ${first%%_*}"
+}
+
+link_grader() { [ -e "$lab/grader" ] || ln -sfn "../$build/grader/grader" "$lab/grader"; }
+
+# Bring what changed in the course since lab/ was made or last refreshed.
+bring_news() {
+    new=$1
+    old=$(lab_git rev-parse -q --verify refs/heads/course) ||
+        die "$lab/ has lost its branch 'course', which says what was handed out. Move it away and run make lab again."
+    commit_skeleton "$new" "The labs as they are now"
+    replaced=''
+    edited=''
+    for file in $(cd "$new" && find . -type f | sed 's|^\./||' | sort); do
+        if [ ! -e "$lab/$file" ]; then
+            mkdir -p "$lab/$(dirname "$file")"
+        elif cmp -s "$new/$file" "$lab/$file"; then
+            continue
+        elif [ "$(lab_git hash-object "$file")" != "$(lab_git rev-parse -q --verify "$old:$file" || true)" ]; then
+            lab_git diff --quiet "$old" course -- "$file" || edited="$edited $file"
+            continue
+        fi
+        cp "$new/$file" "$lab/$file"
+        replaced="$replaced $file"
+    done
+    link_grader
+    if [ "$(lab_git rev-parse "$old^{tree}")" = "$(lab_git rev-parse 'course^{tree}')" ]; then
+        lab_git update-ref refs/heads/course "$old" # nothing new: no empty commit
+    fi
+    if [ -n "$replaced" ]; then
+        printf 'New in %s/ (you had not edited these):\n' "$lab"
+        # shellcheck disable=SC2086 # a list of files without spaces
+        printf '  %s\n' $replaced
+        # shellcheck disable=SC2086
+        lab_git add -f -- $replaced && lab_git commit -q -m "Bring the course's changes" -- $replaced || true
+    fi
+    if [ -n "$edited" ]; then
+        printf 'Changed in the course, and edited by you, so left alone. The changes:\n\n'
+        # shellcheck disable=SC2086
+        lab_git --no-pager diff "$old" course -- $edited
+        printf '\nTo take them: commit your work in %s/, then there:  git merge course\n' "$lab"
+    fi
+    [ -n "$replaced$edited" ] || echo "$lab/ is as new as the course."
+    first=$(steps | head -1)
+    echo "Next:  cd $lab && make ${first%%_*} && ./grader ${first%%_*}"
+}
+
+reset() { # reset STEP
+    folder=$(steps | grep "^$1_" || true)
+    [ -n "$1" ] && [ -n "$folder" ] ||
+        die "make lab-reset: say which step: STEP=step1 (there are: $(steps | sed 's/_.*//' | paste -sd' ' -))"
+    [ -d "$lab/.git" ] || die "There is no $lab/ to reset. Make one:  make lab"
+    backup=$lab/backup/$(date +%Y-%m-%d_%H%M%S)
+    while [ -e "$backup" ]; do backup=$backup+; done
+    if [ -d "$lab/$folder" ]; then
+        mkdir -p "$backup"
+        cp -R "$lab/$folder" "$backup"
+        echo "Your $folder/ is kept in $backup/$folder/."
+    fi
+    rm -rf "$build/lab-skeleton"
+    write_skeleton "$build/lab-skeleton"
+    mkdir -p "$lab/$folder"
+    cp -R "$build/lab-skeleton/$folder/." "$lab/$folder"
+    rm -rf "$build/lab-skeleton"
+    echo "$lab/$folder/ is the skeleton again."
+    echo "Next:  cd $lab && make $1 && ./grader $1"
+}
+
+handout() {
+    rm -rf "$build/handout"
+    write_skeleton "$build/handout/$name"
+    course=$build/handout/$name/course
+    mkdir -p "$course/tools"
+    cp Makefile LICENSE "$course"
+    cp tools/install.sh "$course/tools"
+    # Everything that builds the grader and the backend; tests stay here: they hold right kernels.
+    find common grader -type d -name tests -prune -o -type f -print | while read -r file; do
+        mkdir -p "$course/$(dirname "$file")"
+        cp -p "$file" "$course/$file"
+    done
+    tar -C "$build/handout" --sort=name --owner=0 --group=0 --numeric-owner -czf "$build/handout/$name.tar.gz" "$name"
+    echo "Packed $build/handout/$name.tar.gz ($(du -h "$build/handout/$name.tar.gz" | cut -f1)): no solutions in it."
+    echo "Students:  tar xzf $name.tar.gz && cd $name && make step1 && ./grader step1"
+}
+
+case ${1:-} in
+create) create ;;
+reset) reset "${2:-}" ;;
+handout) handout ;;
+skeleton) write_skeleton "${2:?where to}" ;;
+*) die "usage: lab.sh create | reset STEP | handout | skeleton DIR" ;;
+esac
