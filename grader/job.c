@@ -1,0 +1,237 @@
+#include "job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const double quit_seconds = 1;
+static const size_t max_buffer_bytes = (size_t)8 << 30;
+
+uint64_t job_nonce(void) {
+    uint64_t nonce = 0;
+    while (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce) {}
+    return nonce;
+}
+
+struct job job_make(enum job_kind kind, const struct op *op, const struct op_sizes *sizes) {
+    struct job job = {.magic = PROTOCOL_MAGIC, .version = PROTOCOL_VERSION, .kind = kind};
+    if (op) { memccpy(job.op, op->name, 0, sizeof job.op - 1); }
+    if (sizes) { job.sizes = *sizes; }
+    for (int i = 0; i < OP_MAX_TENSORS; i++) { job.alias_of[i] = -1; }
+    return job;
+}
+
+size_t job_buffer_floats(const struct job *job, const struct op *op, int tensor) {
+    if (job->alias_of[tensor] >= 0) { return 0; }
+    return 2 * (size_t)job->guard + (size_t)job->offset + op_elements(op, tensor, &job->sizes);
+}
+
+enum child_status runner_start(struct runner *runner, const char *path, const struct limits *limits) {
+    memset(runner, 0, sizeof *runner);
+    runner->limits = limits ? *limits : limits_default;
+    if (strlen(path) >= sizeof runner->path) {
+        return child_kill(&runner->child, CHILD_CANNOT_START, "%s: the path is too long", path);
+    }
+    strcpy(runner->path, path);
+    runner->starts = 1;
+    return child_start(&runner->child, runner->path, NULL, &runner->limits);
+}
+
+static enum child_status restart_if_gone(struct runner *runner) {
+    if (runner->child.pid > 0) { return CHILD_OK; }
+    runner->starts++;
+    return child_start(&runner->child, runner->path, NULL, &runner->limits);
+}
+
+void runner_stop(struct runner *runner) {
+    struct job quit = job_make(JOB_QUIT, NULL, NULL);
+    if (runner->child.pid > 0 &&
+        child_send(&runner->child, &quit, sizeof quit, child_now() + quit_seconds) == CHILD_OK) {
+        child_finish(&runner->child, child_now() + quit_seconds);
+    }
+}
+
+static enum child_status garbage(struct runner *runner, const char *what) {
+    return child_kill(&runner->child, CHILD_GARBAGE,
+                      "answered with something that is not a result (%s): did the lab code write to descriptor 3?", what);
+}
+
+/* Nothing in a result is used before it has passed here. */
+static enum child_status accept_result(struct runner *runner, struct result *result) {
+    if (result->magic != PROTOCOL_MAGIC || result->version != PROTOCOL_VERSION) { return garbage(runner, "no header"); }
+    if (result->nonce != runner->nonce) {
+        return child_kill(&runner->child, CHILD_FORGED,
+                          "answered without the secret number of this job: a result was forged or replayed");
+    }
+    if (result->finding_count < 0 || result->finding_count > RESULT_MAX_FINDINGS) {
+        return garbage(runner, "number of findings");
+    }
+    if (result->launches < 0 || result->launches > 1 << 24 || result->sets < 0 || result->sets > TIME_MAX_SETS) {
+        return garbage(runner, "number of launches");
+    }
+    if (!isfinite(result->peak_bytes_per_us) || !isfinite(result->l2_bytes) || !isfinite(result->set_bytes) ||
+        result->peak_bytes_per_us < 0 || result->l2_bytes < 0 || result->set_bytes < 0) {
+        return garbage(runner, "properties of the device");
+    }
+    result->error_name[sizeof result->error_name - 1] = '\0';
+    result->error_text[sizeof result->error_text - 1] = '\0';
+    result->device[sizeof result->device - 1] = '\0';
+    result->copy_name[sizeof result->copy_name - 1] = '\0';
+    return CHILD_OK;
+}
+
+static void bound_finding(struct finding_record *finding) {
+    finding->file[sizeof finding->file - 1] = '\0';
+    finding->kernel[sizeof finding->kernel - 1] = '\0';
+    finding->text[sizeof finding->text - 1] = '\0';
+    if (finding->kind < 0 || finding->kind >= SIMT_FINDING_KINDS) { finding->kind = SIMT_LAUNCH; }
+    if (finding->line < 0) { finding->line = 0; }
+    finding->is_error = finding->is_error != 0;
+}
+
+static enum child_status receive_findings(struct runner *runner, int count, struct finding_record **findings,
+                                          double deadline) {
+    if (count == 0) { return CHILD_OK; }
+    size_t bytes = (size_t)count * sizeof **findings;
+    struct finding_record *records = malloc(bytes);
+    if (!records) { return child_kill(&runner->child, CHILD_CANNOT_START, "no memory for %d findings", count); }
+    enum child_status status = child_receive(&runner->child, records, bytes, deadline);
+    if (status != CHILD_OK || !findings) {
+        free(records);
+        return status;
+    }
+    for (int i = 0; i < count; i++) { bound_finding(&records[i]); }
+    *findings = records;
+    return CHILD_OK;
+}
+
+/* The grader's own mistakes, found before anything is sent. */
+static const struct op *checked_op(struct runner *runner, const struct job *job) {
+    const struct op *op = op_find(job->op);
+    bool sane = op && job->sizes.N >= 0 && job->sizes.C >= 1 && job->guard >= 0 && job->offset >= 0;
+    for (int i = 0; sane && i < op->tensor_count; i++) {
+        sane = job->alias_of[i] < op->tensor_count && job_buffer_floats(job, op, i) <= max_buffer_bytes / sizeof(float);
+    }
+    if (sane) { return op; }
+    runner->child.status = CHILD_CANNOT_START;
+    snprintf(runner->child.message, sizeof runner->child.message, "the grader asked for a job that cannot be: %.48s",
+             job->op);
+    return NULL;
+}
+
+static enum child_status call(struct runner *runner, const struct job *job, float *const buffers[],
+                              struct result *result, struct finding_record **findings) {
+    const struct op *op = checked_op(runner, job);
+    if (!op) { return CHILD_CANNOT_START; }
+    enum child_status status = restart_if_gone(runner);
+    double deadline = child_now() + runner->limits.call_seconds;
+    struct job sent = *job;
+    sent.magic = PROTOCOL_MAGIC;
+    sent.version = PROTOCOL_VERSION;
+    sent.kind = JOB_CALL;
+    sent.nonce = runner->nonce = job_nonce();
+    if (status == CHILD_OK) { status = child_send(&runner->child, &sent, sizeof sent, deadline); }
+    for (int i = 0; status == CHILD_OK && i < op->tensor_count; i++) {
+        size_t bytes = job_buffer_floats(job, op, i) * sizeof(float);
+        status = child_send(&runner->child, buffers[i], bytes, deadline);
+    }
+    if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
+    if (status == CHILD_OK) { status = accept_result(runner, result); }
+    for (int i = 0; status == CHILD_OK && result->returned && i < op->tensor_count; i++) {
+        size_t bytes = job_buffer_floats(job, op, i) * sizeof(float);
+        status = child_receive(&runner->child, buffers[i], bytes, deadline);
+    }
+    if (status == CHILD_OK) { status = receive_findings(runner, result->finding_count, findings, deadline); }
+    return status;
+}
+
+enum child_status runner_call(struct runner *runner, const struct job *job, float *const buffers[],
+                              struct result *result, struct finding_record **findings) {
+    if (findings) { *findings = NULL; }
+    enum child_status status = call(runner, job, buffers, result, findings);
+    if (status != CHILD_OK) {
+        memset(result, 0, sizeof *result);
+    } else if (result->sticky) {
+        child_kill(&runner->child, CHILD_OK, "%s", ""); /* such a process can run nothing more; the next call starts anew */
+    }
+    return status;
+}
+
+/* ---- the timing dialogue ---- */
+
+enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result) {
+    const struct op *op = checked_op(runner, job);
+    if (!op) { return CHILD_CANNOT_START; }
+    enum child_status status = restart_if_gone(runner);
+    double deadline = child_now() + runner->limits.call_seconds;
+    runner->timing = *job;
+    runner->timing.magic = PROTOCOL_MAGIC;
+    runner->timing.version = PROTOCOL_VERSION;
+    runner->timing.kind = JOB_TIME;
+    runner->timing.nonce = runner->nonce = job_nonce();
+    if (status == CHILD_OK) { status = child_send(&runner->child, &runner->timing, sizeof runner->timing, deadline); }
+    if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
+    if (status == CHILD_OK) { status = accept_result(runner, result); }
+    bool will_run = !result->missing && !result->status && !result->error;
+    if (status == CHILD_OK && will_run && (result->launches < 1 || result->sets < 1)) {
+        status = garbage(runner, "number of launches");
+    }
+    if (status != CHILD_OK) { memset(result, 0, sizeof *result); }
+    return status;
+}
+
+static enum child_status step(struct runner *runner, const struct time_request *request, struct time_reply *reply,
+                              double deadline, double *seconds) {
+    struct time_request sent = *request;
+    sent.magic = PROTOCOL_MAGIC;
+    sent.nonce = runner->nonce = job_nonce();
+    double start = child_now();
+    enum child_status status = child_send(&runner->child, &sent, sizeof sent, deadline);
+    if (status == CHILD_OK) { status = child_receive(&runner->child, reply, sizeof *reply, deadline); }
+    if (seconds) { *seconds = child_now() - start; }
+    if (status != CHILD_OK) { return status; }
+    if (reply->magic != PROTOCOL_MAGIC || !isfinite(reply->us) || reply->us < 0) { return garbage(runner, "a time"); }
+    if (reply->nonce != runner->nonce) {
+        return child_kill(&runner->child, CHILD_FORGED,
+                          "answered a timing step without its secret number: a time was forged or replayed");
+    }
+    return CHILD_OK;
+}
+
+enum child_status runner_time_step(struct runner *runner, const struct time_request *request, struct time_reply *reply,
+                                   double *seconds) {
+    enum child_status status = step(runner, request, reply, child_now() + runner->limits.call_seconds, seconds);
+    if (status != CHILD_OK) { memset(reply, 0, sizeof *reply); }
+    return status;
+}
+
+size_t job_sample_floats(const struct op *op, const struct op_sizes *sizes, int rows) {
+    size_t per_row = 0, once = 0;
+    for (int i = 0; i < op->tensor_count; i++) {
+        if (op->tensor[i].role == ROLE_IN) { continue; }
+        switch (op->tensor[i].shape) {
+            case SHAPE_NC: per_row += (size_t)sizes->C; break;
+            case SHAPE_N: per_row += 1; break;
+            case SHAPE_C: once += (size_t)sizes->C; break;
+        }
+    }
+    return per_row * (size_t)rows + once;
+}
+
+enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, float *data,
+                                     size_t floats) {
+    double deadline = child_now() + runner->limits.call_seconds;
+    struct time_reply reply;
+    enum child_status status = step(runner, request, &reply, deadline, NULL);
+    if (status == CHILD_OK && reply.error) { return garbage(runner, "no sample"); }
+    return status == CHILD_OK ? child_receive(&runner->child, data, floats * sizeof(float), deadline) : status;
+}
+
+enum child_status runner_time_end(struct runner *runner) {
+    struct time_request end = {.action = TIME_END};
+    struct time_reply reply;
+    return runner_time_step(runner, &end, &reply, NULL);
+}
