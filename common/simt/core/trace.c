@@ -47,7 +47,7 @@ void trace_block_begin(struct simt_block *block)
         for (unsigned l = 0; l < warp->lanes; l++) {
             struct lane_trace *trace = &warp->trace->lane[l];
             trace->first = trace->next = &warp->trace->row[0].key[l];
-            trace->end = &warp->trace->row[0].key[l] + sizeof warp->trace->row / sizeof(uint64_t);
+            trace->end = &warp->trace->row[0].key[l] + TRACE_ROWS * (TRACE_ROW_BYTES / sizeof(uint64_t));
             trace->path_key = trace->last_pc = trace->depth = trace->pending_size = 0;
             warp->thread[l].trace = trace;
         }
@@ -98,7 +98,7 @@ void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope)
 void trace_make_room(struct simt_thread *thread)
 {
     trace_pause(thread);
-    simt_lane_block(THREAD_TRACE_FULL);
+    simt_lane_block(THREAD_TRACE_FULL, 0);
 }
 
 void trace_settle(struct lane_trace *trace)
