@@ -1,0 +1,35 @@
+/* cuda_runtime.h — CUDA C++ on the CPU backend: built-in variables, device functions, runtime API. */
+#ifndef CUDA_RUNTIME_H
+#define CUDA_RUNTIME_H
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __cplusplus
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#endif
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus
+#include "simt/api.h"
+#include "simt/atomic.h"
+#include "simt/bits.h"
+#include "simt/builtin.h"
+#include "simt/cache.h"
+#include "simt/clock.h"
+#include "simt/convert.h"
+#include "simt/launch.h"
+#include "simt/math.h"
+#include "simt/sync.h"
+#include "simt/warp.h"
+#endif
+
+#endif

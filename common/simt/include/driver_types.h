@@ -1,0 +1,2 @@
+/* driver_types.h — part of cuda_runtime.h here, as in CUDA. */
+#include "simt/driver_types.h"

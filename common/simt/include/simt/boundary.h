@@ -1,0 +1,50 @@
+/* boundary.h — what the headers ask of the runtime library. Everything is prefixed, because every CUDA source sees it.
+ *
+ * The functions are those of core/internal.h under the same prototypes; api/boundary.c includes both files, so that the
+ * compiler compares the prototypes, and checks that the numbers agree.
+ *
+ * SIMT_INLINE: a wrapper that vanishes into its caller, so that the return address which the runtime sees lies in the
+ * learner's own line.
+ */
+#ifndef SIMT_BOUNDARY_H
+#define SIMT_BOUNDARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define SIMT_INLINE static inline __attribute__((always_inline))
+#define SIMT_NOTHROW noexcept
+extern "C" {
+#else
+#define SIMT_INLINE static inline
+#define SIMT_NOTHROW
+#endif
+
+enum { SIMT_SYNC_PLAIN, SIMT_SYNC_AND, SIMT_SYNC_OR, SIMT_SYNC_COUNT };
+enum { SIMT_COLLECT_SHUFFLE, SIMT_COLLECT_VOTE, SIMT_COLLECT_MATCH, SIMT_COLLECT_REDUCE, SIMT_COLLECT_SYNCWARP };
+enum { SIMT_SHUFFLE_INDEX, SIMT_SHUFFLE_UP, SIMT_SHUFFLE_DOWN, SIMT_SHUFFLE_XOR };
+enum { SIMT_VOTE_ANY, SIMT_VOTE_ALL, SIMT_VOTE_BALLOT, SIMT_VOTE_UNI };
+enum { SIMT_MATCH_ANY, SIMT_MATCH_ALL };
+enum {
+    SIMT_REDUCE_ADD, SIMT_REDUCE_MIN_S, SIMT_REDUCE_MAX_S, SIMT_REDUCE_MIN_U, SIMT_REDUCE_MAX_U, SIMT_REDUCE_AND,
+    SIMT_REDUCE_OR, SIMT_REDUCE_XOR,
+};
+enum { SIMT_FENCE_BLOCK, SIMT_FENCE_DEVICE, SIMT_FENCE_SYSTEM };
+
+/* Barriers and collectives: core/barrier.c, core/collective.c. Values travel in the low bytes. */
+int simt_barrier(int mode, int predicate) SIMT_NOTHROW;
+uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) SIMT_NOTHROW;
+unsigned simt_activemask(void) SIMT_NOTHROW;
+void simt_grid_barrier(void) SIMT_NOTHROW;
+void simt_fence(int scope) SIMT_NOTHROW;
+void simt_yield(void) SIMT_NOTHROW;
+bool simt_on_device(void) SIMT_NOTHROW;
+void *simt_shared_variable(const void *site, const char *name, size_t size, size_t align) SIMT_NOTHROW;
+void *simt_dynamic_shared(void) SIMT_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,19 @@
+/* builtin.h — threadIdx, blockIdx, blockDim, gridDim, warpSize.
+ *
+ * Constant thread-local variables that the scheduler sets at every switch: reading them is no memory access for the
+ * checks, they can be shadowed, and gridDim may be the name of a host variable.
+ */
+#ifndef SIMT_BUILTIN_H
+#define SIMT_BUILTIN_H
+
+#include "vector.h"
+
+extern "C" {
+extern const __thread uint3 threadIdx;
+extern const __thread uint3 blockIdx;
+extern const __thread dim3 blockDim;
+extern const __thread dim3 gridDim;
+extern const int warpSize;
+}
+
+#endif

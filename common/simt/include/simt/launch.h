@@ -1,0 +1,79 @@
+/* launch.h — a kernel launch, as the translator writes it.
+ *
+ *     __global__ void k(P a, Q b) { body }   →   void k(P a, Q b) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
+ *     k<<<grid, block, shared, stream>>>(x)  →   (simt::configure(grid, block, shared, stream), k(x))
+ *
+ * configure() pushes, kernel() pops: arguments that launch kernels of their own do no harm. The closure holds a copy of
+ * the arguments; each CUDA thread gets its own copy of it, by value, so that a parameter is a local variable.
+ */
+#ifndef SIMT_LAUNCH_H
+#define SIMT_LAUNCH_H
+
+#include <new>
+
+#include "boundary.h"
+#include "driver_types.h"
+
+extern "C" {
+
+/* What the runtime knows of one kernel: one object per kernel and template instance. */
+struct simt_kernel {
+    const char *name; /* __PRETTY_FUNCTION__ */
+    void (*entry)(const void *closure);
+    size_t closure_size;
+    void (*copy_closure)(void *to, const void *from);
+    void (*destroy_closure)(void *closure);
+    int max_dynamic_shared; /* cudaFuncAttributeMaxDynamicSharedMemorySize, 0 when not set */
+    int carveout;
+    struct simt_kernel *next; /* the chain of all kernels that were seen */
+};
+
+/* api/launch.c. simt_kernel_called: false when cudaFunc…() only asks who the kernel is. */
+void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) noexcept;
+bool simt_kernel_called(struct simt_kernel *kernel) noexcept;
+void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) noexcept;
+}
+
+/* The way into a kernel makes no events. */
+#if __has_attribute(no_sanitize_coverage)
+#define SIMT_NO_EVENTS __attribute__((no_sanitize("thread"), no_sanitize_coverage))
+#else
+#define SIMT_NO_EVENTS __attribute__((no_sanitize("thread")))
+#endif
+
+namespace simt {
+
+SIMT_INLINE void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
+{
+    simt_push_configuration(grid, block, shared, stream);
+}
+
+/* One thread of the kernel. The parameter is a copy in this frame, which nobody else can see: no memory events. */
+template <class Body> __attribute__((noinline)) void run(Body body) { body(); }
+
+template <class Body> SIMT_NO_EVENTS __attribute__((noinline)) void enter(const void *closure)
+{
+    run<Body>(*static_cast<const Body *>(closure));
+}
+
+template <class Body> void copy_closure(void *to, const void *from) { new (to) Body(*static_cast<const Body *>(from)); }
+template <class Body> void destroy_closure(void *closure) { static_cast<Body *>(closure)->~Body(); }
+
+template <class Body> struct kernel_of {
+    static inline simt_kernel description = {
+        nullptr, enter<Body>, sizeof(Body), copy_closure<Body>, destroy_closure<Body>, 0, -1, nullptr,
+    };
+};
+
+template <class Body> SIMT_NO_EVENTS void kernel(const char *name, const Body &body)
+{
+    simt_kernel *kernel = &kernel_of<Body>::description;
+    kernel->name = name;
+    if (simt_kernel_called(kernel)) {
+        simt_kernel_launch(kernel, &body);
+    }
+}
+
+} // namespace simt
+
+#endif

@@ -1,0 +1,2 @@
+/* sm_30_intrinsics.h — part of cuda_runtime.h here, as in CUDA. */
+#include "cuda_runtime.h"

@@ -1,0 +1,2 @@
+/* vector_types.h — part of cuda_runtime.h here, as in CUDA. */
+#include "simt/vector.h"
