@@ -1,17 +1,21 @@
-/* qualifiers.h — CUDA's words for functions and variables, as far as they are left after translation.
+/* qualifiers.h — CUDA's words for functions and variables.
  *
- * The translator takes __shared__ away, registers __device__ and __constant__ variables, and maps __noinline__ (as a
- * macro it would break the C++ library's own __attribute__((__noinline__))).
+ * In a CUDA source (__CUDACC__) __global__, __device__, __host__, __constant__, __shared__, __managed__ and
+ * __noinline__ stay as they are: the translator reads the preprocessed text and takes them away. (As a macro,
+ * __noinline__ would break the C++ library's own __attribute__((__noinline__)).) Plain C++ has no use for them.
  */
 #ifndef SIMT_QUALIFIERS_H
 #define SIMT_QUALIFIERS_H
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && !defined(__CUDACC__)
 #define __global__
 #define __device__
 #define __host__
 #define __constant__
 #define __managed__
+#endif
+
+#ifdef __cplusplus
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
 #define __launch_bounds__(...)
