@@ -81,7 +81,7 @@ test)
     ;;
 format) have clang-format-14 || have clang-format || need clang-format-14 clang-format ;;
 docs)
-    need_python mkdocs-material mkdocs material
+    have mkdocs && mkdocs build --help | grep -q material || need mkdocs-material "MkDocs with its Material theme"
     have dot || need graphviz Graphviz
     ;;
 notebooks)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# generate.sh [--check] — rewrite what README.md and docs/*.md show between markers; --check only compares.
+#
+# A block is  <!-- begin NAME ARGUMENTS -->  ...  <!-- end -->  and holds what `tools/generated/NAME ARGUMENTS` prints:
+# real output of the course's own commands, tables made from docs/results/. Seconds and seeds differ from run to run, so
+# the comparison takes any two numbers before " s" as equal. Exit status 1 under --check: something is not current.
+set -eu
+cd "$(dirname "$0")/.."
+mode=${1:-write}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+stale=0
+
+expand() { # expand FILE: the file with each block made anew
+    awk -v scratch="$scratch" '
+        /^<!-- end -->$/ { inside = 0 }
+        !inside { print }
+        /^<!-- begin .* -->$/ {
+            inside = 1
+            command = $0
+            sub(/^<!-- begin /, "tools/generated/", command)
+            sub(/ -->$/, "", command)
+            print ""
+            while ((command | getline line) > 0) print line
+            print ""
+            if (close(command) != 0) { print FILENAME ": " command " failed" > "/dev/stderr"; bad = 1 }
+        }
+        END { exit bad }' "$1"
+}
+
+blur() { sed -E 's/[0-9]+(\.[0-9]+)? s\b/N s/g; s/ +/ /g' "$1"; }
+
+for file in $(git ls-files '*.md' | xargs grep -l '^<!-- begin ' || true); do
+    expand "$file" >"$scratch/new" || exit 1
+    if [ "$mode" = --check ]; then
+        blur "$file" >"$scratch/a"
+        blur "$scratch/new" >"$scratch/b"
+        cmp -s "$scratch/a" "$scratch/b" || { echo "$file is not current:"; diff -u "$scratch/a" "$scratch/b" || true; stale=1; }
+    elif ! cmp -s "$file" "$scratch/new"; then
+        cat "$scratch/new" >"$file"
+        echo "wrote $file"
+    fi
+done
+[ "$stale" = 0 ]
