@@ -1,0 +1,26 @@
+/* emitted.h — included last before the learner's own text, so that CUDA's words reach the translator as words, whatever
+ * the headers made of them; and what translated code calls beyond simt/launch.h.
+ */
+#ifndef SIMT_TRANSLATE_EMITTED_H
+#define SIMT_TRANSLATE_EMITTED_H
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __constant__
+#undef __managed__
+#undef __grid_constant__
+#undef __launch_bounds__
+#undef __maxnreg__
+#undef __cluster_dims__
+#undef __noinline__
+#undef __forceinline__
+#undef __inline_hint__
+#undef __nv_pure__
+
+#include <stddef.h>
+
+extern "C" void arena_register_variable(void *pointer, size_t bytes, const char *name);
+
+#endif

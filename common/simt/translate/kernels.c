@@ -1,0 +1,138 @@
+/* kernels.c — __global__ void k(P p) { body } becomes
+ *     void k(P p) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
+ * so that a kernel stays an ordinary function: overloads, deduced and default arguments, pointers and templates work as
+ * the language has them. A call takes the pending launch configuration (launches.c) and runs a copy of the closure,
+ * which holds the arguments by value, once per CUDA thread.
+ */
+#include "translate.h"
+
+#include <stdlib.h>
+
+static bool check_parameters(struct translation *t, int open)
+{
+    for (int i = open + 1; i < t->tokens[open].match; i++) {
+        if (is(t, i, "[") || is(t, i, "{")) {
+            i = t->tokens[i].match;
+        } else if (is(t, i, "(")) {
+            i = t->tokens[i].match;
+        } else if (is(t, i, "<") && is_name(t, i - 1)) {
+            int past = skip_angles(t, i, t->tokens[open].match);
+            i = past > 0 ? past - 1 : i;
+        } else if (is(t, i, "=")) { /* a default argument */
+            while (i + 1 < t->tokens[open].match && !is(t, i + 1, ",")) {
+                i++;
+                i = is(t, i, "(") || is(t, i, "{") ? t->tokens[i].match : i;
+            }
+        } else if (is(t, i, "&") || is(t, i, "&&")) {
+            return fail(t, i, "a __global__ function cannot have a parameter with reference type");
+        }
+    }
+    return true;
+}
+
+static bool note_kernel(struct translation *t, int word)
+{
+    struct declaration d;
+    if (!read_declaration(t, word, &d)) {
+        return false;
+    }
+    if (!d.is_function) {
+        return fail(t, word, "__global__ must stand before a function");
+    }
+    bool is_void = false;
+    for (int i = d.start; i < d.names[0]; i++) {
+        is_void |= is(t, i, "void");
+    }
+    if (!is_void) {
+        return fail(t, d.names[0], "a __global__ function must have a void return type");
+    }
+    if (!knows(t->kernels, t, d.names[0])) {
+        struct known_name *kernel = grow(NULL, 0, sizeof *kernel);
+        kernel->text = token_text(t, d.names[0], d.names[0]);
+        kernel->next = t->kernels;
+        t->kernels = kernel;
+    }
+    return check_parameters(t, d.parameters);
+}
+
+static bool mentions(const struct translation *t, int from, int to, const char *name)
+{
+    for (int i = from; i < to; i++) {
+        if (is(t, i, name) && !is(t, i - 1, ".") && !is(t, i - 1, "->") && !is(t, i - 1, "::")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool encloses(const struct translation *t, int outer, int inner)
+{
+    for (; inner >= 0; inner = t->scopes[inner].parent) {
+        if (inner == outer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A __shared__ variable of a namespace becomes a local reference in every device function that names it. */
+static void bring_in_shared(struct translation *t, int scope)
+{
+    const struct scope *s = &t->scopes[scope];
+    for (const struct shared_at_namespace_scope *v = t->shared; v; v = v->next) {
+        bool parameter = s->parameters >= 0 && mentions(t, s->parameters, t->tokens[s->parameters].match, v->name);
+        if (parameter || v->token > s->open || !encloses(t, v->scope, s->parent) ||
+            !mentions(t, s->open, s->close, v->name)) {
+            continue;
+        }
+        if (v->dynamic) {
+            edit_after(t, s->open, " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_dynamic_shared()); {", v->name, v->name,
+                       v->name);
+        } else {
+            edit_after(t, s->open,
+                       " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_shared_variable(&simt_site_%s, \"%s\", "
+                       "sizeof(simt_type_%s), alignof(simt_type_%s))); {",
+                       v->name, v->name, v->name, v->name, v->name, v->name, v->name);
+        }
+        edit_first(t, s->close, "}");
+    }
+}
+
+/* In the closure the compiler would call the function `operator()`. */
+static void name_function(struct translation *t, const struct scope *s)
+{
+    char *name = token_text(t, s->name, s->name);
+    for (int i = s->open; i < s->close; i++) {
+        if (is(t, i, "__func__") || is(t, i, "__FUNCTION__")) {
+            edit_instead(t, i, "\"%s\"", name);
+        } else if (is(t, i, "__PRETTY_FUNCTION__")) {
+            edit_instead(t, i, "simt_function");
+        }
+    }
+    free(name);
+}
+
+bool translate_kernels(struct translation *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        if (is_user(t, i) && is(t, i, "__global__") && !note_kernel(t, i)) {
+            return false;
+        }
+    }
+    for (int k = 1; k < t->scope_count; k++) {
+        struct scope *s = &t->scopes[k];
+        bool function = s->kind == SCOPE_FUNCTION || s->kind == SCOPE_LAMBDA;
+        if (!function || !is_user(t, s->open) || !(s->is_global || s->is_device)) {
+            continue;
+        }
+        if (s->is_global) {
+            edit_after(t, s->open,
+                       " static constexpr const char *simt_function = __PRETTY_FUNCTION__;"
+                       " simt::kernel(simt_function, [=]() mutable {");
+            edit_before(t, s->close, "});");
+            name_function(t, s);
+        }
+        bring_in_shared(t, k);
+    }
+    return true;
+}

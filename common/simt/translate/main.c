@@ -1,0 +1,78 @@
+/* main.c — translate [--backend FOLDER] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc calls it. */
+#include "translate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] = "usage: translate [--backend FOLDER] [-o OUT] IN\n"
+                            "  IN is the output of g++ -E -C; simt-cc runs both\n";
+
+static char *read_file(const char *path, size_t *length)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!file) {
+        return NULL;
+    }
+    char *text = NULL;
+    size_t size = 0;
+    *length = 0;
+    do {
+        size = size ? size * 2 : 1 << 20;
+        char *larger = realloc(text, size);
+        if (!larger) {
+            break;
+        }
+        text = larger;
+        *length += fread(text + *length, 1, size - *length, file);
+    } while (*length == size);
+    if (file != stdin) {
+        fclose(file);
+    }
+    return text;
+}
+
+int main(int argc, char **argv)
+{
+    const char *in = NULL, *out = NULL, *backend = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
+            backend = argv[++i];
+        } else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) {
+            out = argv[++i];
+        } else if (!in) {
+            in = argv[i];
+        } else {
+            in = NULL;
+            break;
+        }
+    }
+    if (!in) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    size_t length;
+    char *text = read_file(in, &length);
+    FILE *file = text && out ? fopen(out, "wb") : stdout;
+    if (!text || !file) {
+        fprintf(stderr, "translate: %s: %s\n", text ? out : in, strerror(errno));
+        free(text);
+        return 1;
+    }
+    struct translation t;
+    bool ok = translate(&t, text, length, backend, file);
+    if (!ok) {
+        fprintf(stderr, "%s\n", t.error);
+    }
+    if (ferror(file) | (file != stdout && fclose(file) != 0)) {
+        fprintf(stderr, "translate: %s: cannot be written\n", out ? out : "output");
+        ok = false;
+    }
+    translation_free(&t);
+    free(text);
+    return ok ? 0 : 1;
+}

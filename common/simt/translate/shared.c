@@ -1,0 +1,152 @@
+/* shared.c — __shared__ variables become references into the running block's own memory.
+ *
+ * The declaration turns into a typedef of the same shape, so that no type needs to be understood:
+ *     __shared__ float a[32], b;   ->   typedef float simt_type_a[32], simt_type_b; simt_type_a &a = …; simt_type_b &b = …;
+ * `extern __shared__ T s[]` refers to the launch's dynamic part. At namespace scope there is no block yet: kernels.c
+ * puts the reference into each function that names the variable.
+ */
+#include "translate.h"
+
+#include <stdlib.h>
+
+/* A default constructor that does nothing, `T() {}`, is allowed in shared memory, as by nvcc. */
+static bool has_empty_constructor(const struct translation *t, const struct declaration *d)
+{
+    for (int type = d->start; type < d->names[0]; type++) {
+        if (!is_name(t, type)) {
+            continue;
+        }
+        for (int i = 0; i + 4 < t->count; i++) {
+            if (t->tokens[i].length != t->tokens[type].length || !is(t, i + 1, "(") || !is(t, i + 2, ")")) {
+                continue;
+            }
+            int body = i + 3 + is(t, i + 3, "noexcept");
+            char *name = token_text(t, type, type);
+            bool found = is(t, i, name) && is(t, body, "{") && is(t, body + 1, "}");
+            free(name);
+            if (found) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Takes the storage class and the alignment out of [start, name); gives the alignment's text or NULL. */
+static char *strip_specifiers(struct translation *t, const struct declaration *d, bool *dynamic)
+{
+    char *alignment = NULL;
+    for (int i = d->start; i < d->end; i++) {
+        if (is(t, i, "{") || is(t, i, "[") || is(t, i, "(")) {
+            i = t->tokens[i].match;
+        } else if (is(t, i, "extern") || is(t, i, "static") || is(t, i, "inline") || is(t, i, "__shared__") ||
+                   is(t, i, "__device__")) {
+            *dynamic |= is(t, i, "extern");
+            edit_instead(t, i, "%s", "");
+            if (is(t, i, "extern") && t->tokens[i + 1].kind == TOKEN_STRING) {
+                edit_instead(t, i + 1, "%s", "");
+            }
+        } else if (takes_parenthesis(t, i) && !is(t, i, "decltype") && !is(t, i, "__typeof__") && !is(t, i, "typeof")) {
+            int close = t->tokens[i + 1].match;
+            free(alignment);
+            alignment = token_text(t, i, close);
+            for (; i <= close; i++) {
+                edit_instead(t, i, "%s", "");
+            }
+            i = close;
+        }
+    }
+    return alignment;
+}
+
+static bool check(struct translation *t, const struct declaration *d)
+{
+    if (d->is_function) {
+        return fail(t, d->names[0], "a function cannot be __shared__");
+    }
+    for (int n = 0; n < d->name_count; n++) {
+        if (d->initialiser[n] >= 0) {
+            return fail(t, d->names[n], "initializer not allowed for __shared__ variable '%.*s': assign it in the kernel",
+                        t->tokens[d->names[n]].length, t->tokens[d->names[n]].text);
+        }
+    }
+    if (t->scopes[t->tokens[d->start].scope].kind == SCOPE_CLASS) {
+        return fail(t, d->names[0], "__shared__ is not allowed on a class member");
+    }
+    return true;
+}
+
+static void emit_local(struct translation *t, const struct declaration *d, const char *name, const char *alignment)
+{
+    if (alignment) {
+        edit_after(t, d->end, " struct simt_align_%s { %s char byte; };", name, alignment);
+    }
+    edit_after(t, d->end,
+               " static char simt_site_%s; simt_type_%s &%s = *static_cast<simt_type_%s *>("
+               "simt_shared_variable(&simt_site_%s, \"%s\", sizeof(simt_type_%s), ",
+               name, name, name, name, name, name, name);
+    if (alignment) {
+        edit_after(t, d->end, "alignof(simt_align_%s) > alignof(simt_type_%s) ? alignof(simt_align_%s) : ", name, name, name);
+    }
+    edit_after(t, d->end, "alignof(simt_type_%s)));", name);
+}
+
+static void emit_local_dynamic(struct translation *t, const struct declaration *d, const char *name)
+{
+    edit_after(t, d->end, " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, name, name);
+}
+
+static void emit_at_namespace_scope(struct translation *t, const struct declaration *d, int token, char *name, bool dynamic)
+{
+    struct shared_at_namespace_scope *v = grow(NULL, 0, sizeof *v);
+    *v = (struct shared_at_namespace_scope){
+        .name = name, .scope = t->tokens[token].scope, .token = token, .dynamic = dynamic, .next = t->shared};
+    t->shared = v;
+    if (!dynamic) {
+        edit_after(t, d->end, " static char simt_site_%s;", name);
+    }
+}
+
+static bool translate_one(struct translation *t, const struct declaration *d)
+{
+    bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0, dynamic = false;
+    char *alignment = strip_specifiers(t, d, &dynamic);
+    edit_before(t, d->start, "typedef ");
+    for (int n = 0; n < d->name_count; n++) {
+        char *name = token_text(t, d->names[n], d->names[n]);
+        edit_instead(t, d->names[n], "simt_type_%s", name);
+        if (!dynamic && !has_empty_constructor(t, d)) {
+            edit_after(t, d->end,
+                       " static_assert(__has_trivial_constructor(simt_type_%s), \"dynamic initialization is not supported for "
+                       "the __shared__ variable '%s': its type has a constructor\");",
+                       name, name);
+        }
+        if (!local) {
+            emit_at_namespace_scope(t, d, d->names[n], name, dynamic);
+            continue;
+        }
+        if (dynamic) {
+            emit_local_dynamic(t, d, name);
+        } else {
+            emit_local(t, d, name, alignment);
+        }
+        free(name);
+    }
+    free(alignment);
+    return true;
+}
+
+bool translate_shared(struct translation *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        if (!is_user(t, i) || !is(t, i, "__shared__")) {
+            continue;
+        }
+        struct declaration d;
+        if (!read_declaration(t, i, &d) || !check(t, &d) || !translate_one(t, &d)) {
+            return false;
+        }
+        i = d.end;
+    }
+    return true;
+}

@@ -1,0 +1,41 @@
+/* translate.c — the order of the passes, and what is freed at the end. */
+#include "translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out)
+{
+    memset(t, 0, sizeof *t);
+    t->text = text;
+    t->length = length;
+    t->backend_folder = backend_folder;
+    return lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
+           translate_shared(t) && translate_kernels(t) && translate_launches(t) && translate_casts(t) && translate_words(t) &&
+           write_output(t, out);
+}
+
+void translation_free(struct translation *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        free(t->tokens[i].before);
+        free(t->tokens[i].instead);
+        free(t->tokens[i].after);
+    }
+    for (int i = 0; i < t->file_count; i++) {
+        free(t->files[i]);
+    }
+    for (struct shared_at_namespace_scope *v = t->shared, *next; v; v = next) {
+        next = v->next;
+        free(v->name);
+        free(v);
+    }
+    for (struct known_name *k = t->kernels, *next; k; k = next) {
+        next = k->next;
+        free(k->text);
+        free(k);
+    }
+    free(t->files);
+    free(t->tokens);
+    free(t->scopes);
+}

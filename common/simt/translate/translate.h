@@ -1,0 +1,124 @@
+/* translate.h — from CUDA to C++: the translator of the CPU backend.
+ *
+ * Input is a preprocessed file (g++ -E -C): includes are in, macros are expanded, and linemarkers (`# 41 "a.cu"`) tell
+ * where each line came from. So launches in macro bodies, kernels in headers and code under #if need no care of their
+ * own, and every message names the learner's own file and line. Output is C++17 with the same linemarkers.
+ *
+ * Flow: lexer.c cuts the text into tokens, brackets.c pairs them, scopes.c finds namespaces, classes and functions;
+ * then each rewriting pass (unsupported, variables, shared, kernels, launches, casts, words) attaches edits to tokens,
+ * and output.c writes the text. Each pass returns false after it has put one message into `error`.
+ */
+#ifndef TRANSLATE_H
+#define TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum token_kind { TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_CHARACTER, TOKEN_PUNCTUATOR };
+
+/* Whose text it is: the C++ library's is passed through unread, the backend's own headers lose only CUDA's words. */
+enum owner { OWNER_USER, OWNER_BACKEND, OWNER_SYSTEM };
+
+struct token {
+    const char *text; /* into the input */
+    int length;
+    enum token_kind kind;
+    enum owner owner;
+    int file, line; /* file: index into translation.files */
+    int match;      /* the bracket's partner, or -1 */
+    int scope;      /* innermost scope that holds the token; an opening brace belongs to the scope around it */
+    char *before, *instead, *after; /* edits, or NULL */
+};
+
+enum scope_kind { SCOPE_FILE, SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOPE_LAMBDA, SCOPE_BLOCK };
+
+struct scope {
+    enum scope_kind kind;
+    int parent;
+    int open, close; /* tokens of the braces; -1 and count for the file */
+    int head;        /* first token of the declaration that the brace belongs to */
+    int parameters;  /* the ( of a function's or lambda's parameter list, or -1 */
+    int name;        /* the token of a function's name, or -1 */
+    bool is_global, is_device, is_host; /* the words in a function's head */
+};
+
+struct shared_at_namespace_scope { /* shared.c leaves them, kernels.c puts a reference into each function that uses one */
+    char *name;
+    int scope, token;
+    bool dynamic;
+    struct shared_at_namespace_scope *next;
+};
+
+struct known_name {
+    char *text;
+    struct known_name *next;
+};
+
+struct translation {
+    const char *text;
+    size_t length;
+    const char *backend_folder; /* files below it are the backend's own headers; may be NULL */
+    char **files;
+    int file_count;
+    struct token *tokens;
+    int count;
+    struct scope *scopes;
+    int scope_count;
+    struct shared_at_namespace_scope *shared;
+    struct known_name *kernels;
+    char error[600];
+};
+
+/* Translates preprocessed text; on failure returns false with `error` set to "file:line: error: what". */
+bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out);
+void translation_free(struct translation *t);
+
+/* lexer.c, brackets.c, scopes.c */
+bool lex(struct translation *t);
+bool match_brackets(struct translation *t);
+bool find_scopes(struct translation *t);
+bool in_device_code(const struct translation *t, int token); /* inside a body that is never run on the host */
+int enclosing_function(const struct translation *t, int scope); /* index of a function or lambda scope, or -1 */
+
+/* declaration.c: reading C++ declarations as far as CUDA's words need it. All take and give token indices. */
+enum { MAX_DECLARATORS = 64 };
+struct declaration {
+    int start, end;                 /* first token and the ; or { that ends it */
+    bool is_function;
+    int parameters;                 /* of a function: its ( */
+    int names[MAX_DECLARATORS];     /* of variables, or the function's name at [0] */
+    int initialiser[MAX_DECLARATORS]; /* the = { or ( that begins it, or -1 */
+    int name_count;
+};
+int declaration_start(const struct translation *t, int token);
+bool read_declaration(struct translation *t, int token, struct declaration *out);
+int find_parameters(const struct translation *t, int start, int end, int *name);
+int skip_angles(const struct translation *t, int open, int end); /* past the > that closes `open`, or -1 */
+bool takes_parenthesis(const struct translation *t, int token);  /* __attribute__, alignas, decltype, … */
+
+/* the passes */
+bool reject_unsupported(struct translation *t);
+bool translate_variables(struct translation *t);
+bool translate_shared(struct translation *t);
+bool translate_kernels(struct translation *t);
+bool translate_launches(struct translation *t);
+bool translate_casts(struct translation *t);
+bool translate_words(struct translation *t);
+bool write_output(struct translation *t, FILE *out);
+
+/* text.c: tokens as text, edits, errors */
+bool is(const struct translation *t, int token, const char *text); /* false outside the file as well */
+bool is_name(const struct translation *t, int token);
+bool is_user(const struct translation *t, int token);
+char *token_text(const struct translation *t, int first, int last); /* to be freed; tokens joined by blanks */
+void edit_before(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void edit_first(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void edit_instead(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void edit_after(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool fail(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool fail_at(struct translation *t, int file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void *grow(void *array, int count, size_t size); /* room for one more; doubles; exits without memory */
+bool knows(const struct known_name *list, const struct translation *t, int token);
+
+#endif
