@@ -1,2 +1,39 @@
 # The house's own tests: the test runner, the installer, the students' folder.
 SHELL_TESTS += tools/tests/test_run_tests.sh tools/tests/test_lab.sh
+
+# ---- skeletons: the learner's files, made from the solutions ----
+
+SKELETON := $(BUILD)/tools/skeleton
+SOLUTION_SOURCES := $(sort $(wildcard step*/solution/*.cu step*/solution/*.cuh))
+CHECKS += check-skeletons
+TESTS += $(BUILD)/tests/test_skeleton
+
+.PHONY: skeletons check-skeletons
+skeletons: $(SKELETON)
+	@for solution in $(SOLUTION_SOURCES); do \
+	    skeleton=$$(echo $$solution | sed 's|/solution/|/skeleton/|'); \
+	    mkdir -p $$(dirname $$skeleton) && $(SKELETON) $$solution $$skeleton || exit 1; \
+	done
+
+check-skeletons: $(SKELETON)
+	@for solution in $(SOLUTION_SOURCES); do \
+	    $(SKELETON) --check $$solution $$(echo $$solution | sed 's|/solution/|/skeleton/|') || exit 1; \
+	done
+	@for skeleton in $(wildcard step*/skeleton/*); do \
+	    [ -f $$(echo $$skeleton | sed 's|/skeleton/|/solution/|') ] || \
+	        { echo "$$skeleton: there is no solution that it is made from" >&2; exit 1; }; \
+	done
+	@echo "ok    every skeleton is what its solution gives"
+
+$(SKELETON): $(BUILD)/tools/skeleton.o $(BUILD)/tools/skeleton_make.o
+	@$(HOST_C) -o $@ $^
+
+$(BUILD)/tests/test_skeleton: $(BUILD)/tools/tests/test_skeleton.o $(BUILD)/tools/skeleton_make.o
+	@mkdir -p $(@D)
+	@$(HOST_C) -o $@ $^ -lcriterion
+
+$(BUILD)/tools/%.o: tools/%.c
+	@mkdir -p $(@D)
+	@$(HOST_C) -c -o $@ $<
+
+-include $(wildcard $(BUILD)/tools/*.d $(BUILD)/tools/tests/*.d)

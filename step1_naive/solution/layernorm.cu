@@ -1,8 +1,8 @@
 // layernorm.cu — LayerNorm along rows, one thread per row (lab 1)
 //
 // Purpose   GPT-2 normalises the stream 25 times per token, before each attention and each MLP and at the end.
-// Math      mean = sum_c x[c] / C      rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
-//           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]       out, x: (N, C); mean, rstd: (N); weight, bias: (C)
+// Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
+//           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 //           Never sum x^2 / C - mean^2: two large, nearly equal numbers are subtracted and the digits are lost.
 // Bytes     floor: read x once, write out once, 8 bytes a row for mean and rstd: 8 N C + 8 N.
 //           8192 x 768: 50.4 MB, 10.5 us on an H200 (4.8 TB/s). kernel 1 asks for 16 N C bytes and weight and bias.
@@ -17,7 +17,7 @@
 #include <cuda_runtime.h>
 #include <math.h>
 
-constexpr int threads_per_block = 64;
+enum { threads_per_block = 64 };
 
 // out may be x, so these two are not __restrict__. Every element is read for the last time before it is written.
 __global__ void layernorm_forward_kernel1(float *out,                       // (N, C)
@@ -27,8 +27,8 @@ __global__ void layernorm_forward_kernel1(float *out,                       // (
                                           const float *__restrict__ weight, // (C)
                                           const float *__restrict__ bias,   // (C)
                                           int N, int C, float eps) {
-    //:todo layernorm.1 Row, guard, and the first of three passes: the mean.
-    //: One thread takes one whole row, as in softmax.1. Pass 1: sum the C elements of the row, divide by C.
+    //:todo 3a Row, guard, and the first of three passes: the mean.
+    //: One thread takes one whole row, as in TODO 2a. Pass 1: sum the C elements of the row, divide by C.
     //:solution
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= N) { return; }
@@ -40,7 +40,7 @@ __global__ void layernorm_forward_kernel1(float *out,                       // (
     float row_mean = sum / C;
     //:end
 
-    //:todo layernorm.2 The variance and its root.
+    //:todo 3b The variance and its root.
     //: Pass 2: the mean of the squared distances from the mean (divisor C). rsqrtf(v) is 1 / sqrt(v);
     //: eps is added to the variance, inside the root.
     //:solution
@@ -52,14 +52,12 @@ __global__ void layernorm_forward_kernel1(float *out,                       // (
     float row_rstd = rsqrtf(squares / C + eps);
     //:end
 
-    //:todo layernorm.3 Normalise, scale, shift; store what the backward pass will need.
+    //:todo 3c Normalise, scale, shift; store what the backward pass will need.
     //: Pass 3 writes the C elements of the row. mean[n] and rstd[n] are outputs too.
     //:solution
     for (int c = 0; c < C; c++) { out_row[c] = (x_row[c] - row_mean) * row_rstd * weight[c] + bias[c]; }
     mean[n] = row_mean;
     rstd[n] = row_rstd;
-    //:stub
-    //: (void)out, (void)mean, (void)rstd, (void)x, (void)weight, (void)bias, (void)N, (void)C, (void)eps;
     //:end
 }
 
@@ -95,8 +93,8 @@ __global__ void layernorm_forward_kernel2(float *out,                       // (
 //:end
 int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
                           int N, int C, float eps, cudaStream_t stream) {
-    //:todo layernorm.4 Launch one thread per row.
-    //: As softmax.4: N == 0, the number of blocks rounded up, the launch, the check.
+    //:todo 3d Launch one thread per row.
+    //: As in TODO 2d: N == 0, the number of blocks rounded up, the launch, the check.
     //:solution
     if (N == 0) { return cudaSuccess; }
     int blocks = (N + threads_per_block - 1) / threads_per_block;
@@ -104,8 +102,7 @@ int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, 
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
     //:stub
-    //: (void)out, (void)mean, (void)rstd, (void)x, (void)weight, (void)bias, (void)N, (void)C, (void)eps, (void)stream;
-    //: return cudaErrorNotSupported; // "not started": replace these two lines
+    //: return cudaErrorNotSupported; // "not started": replace this line
     //:end
 }
 //:omit

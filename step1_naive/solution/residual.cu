@@ -14,14 +14,14 @@
 
 #include <cuda_runtime.h>
 
-constexpr int threads_per_block = 256;
+enum { threads_per_block = 256 };
 
 // out may be x or residual, so these pointers are not __restrict__.
 __global__ void residual_forward_kernel1(float *out,            // (N, C)
                                          const float *x,        // (N, C)
                                          const float *residual, // (N, C)
                                          size_t count) {        // N * C
-    //:todo residual.1 One thread adds one element.
+    //:todo 1a One thread adds one element.
     //: Compute i, this thread's place among all threads of the grid, from blockIdx.x, blockDim.x and threadIdx.x.
     //: Make it a size_t: N * C may pass 2^31. The last block may reach past the end: a thread whose i is not
     //: below count has no element and must touch nothing. All others add their element.
@@ -47,21 +47,20 @@ __global__ void residual_forward_kernel2(float *out,            // (N, C)
 
 //:end
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
-    size_t count = (size_t)N * C;
-    //:todo residual.2 Launch enough blocks, and ask whether the launch worked.
-    //: 1. count == 0 is not an error: return cudaSuccess. (A grid of 0 blocks would be one.)
+    //:todo 1b Launch enough blocks, and ask whether the launch worked.
+    //: 1. count = N * C, as a size_t. Nothing to do is not an error: return cudaSuccess. (A grid of 0 blocks is one.)
     //: 2. blocks = count / threads_per_block, rounded UP.
     //: 3. kernel<<<blocks, threads_per_block, 0, stream>>>(arguments): 0 bytes of extra shared memory, our stream.
     //: 4. A launch returns nothing; CUDA_CHECK(cudaGetLastError()) returns its error from here, if there is one.
     //:solution
+    size_t count = (size_t)N * C;
     if (count == 0) { return cudaSuccess; }
     size_t blocks = (count + threads_per_block - 1) / threads_per_block;
     residual_forward_kernel1<<<(unsigned)blocks, threads_per_block, 0, stream>>>(out, x, residual, count);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
     //:stub
-    //: (void)out, (void)x, (void)residual, (void)count, (void)stream;
-    //: return cudaErrorNotSupported; // "not started": replace these two lines
+    //: return cudaErrorNotSupported; // "not started": replace this line
     //:end
 }
 //:omit

@@ -14,25 +14,23 @@
 #include <cuda_runtime.h>
 #include <math.h>
 
-constexpr int threads_per_block = 64;
+enum { threads_per_block = 64 };
 
 // out may be x, so these pointers are not __restrict__. Every element is read for the last time before it is written.
 __global__ void softmax_forward_kernel1(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    //:todo softmax.1 Which row is this thread's? One thread takes one whole row.
-    //: Compute n from blockIdx.x, blockDim.x and threadIdx.x; leave at once when there is no row n (rows: 0 ... N - 1).
+    //:todo 2a Which row is this thread's? One thread takes one whole row.
+    //: Compute n from blockIdx.x, blockDim.x and threadIdx.x; leave at once if there is no row n.
     //: Then x_row and out_row point to the row's C columns: x + (size_t)n * C, since n * C may pass 2^31.
     //:solution
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= N) { return; }
     const float *x_row = x + (size_t)n * C; // (C)
     float *out_row = out + (size_t)n * C;   // (C)
-    //:stub
-    //: (void)out, (void)x, (void)N, (void)C;
     //:end
 
-    //:todo softmax.2 Three passes over the row.
+    //:todo 2b Three passes over the row.
     //: Pass 1: the largest element of x_row. Start from -INFINITY; fmaxf(a, b) is the larger of two floats.
     //: Pass 2: expf(x_row[c] - largest) goes to out_row[c] and, summed, into a register.
     //: Pass 3: every out_row[c] is divided by the sum.
@@ -54,7 +52,7 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
 __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    //:todo softmax.3 The same with one trip to memory less each way. Do this when kernel 1 is right.
+    //:todo 2c The same with one trip to memory less each way. Do this when kernel 1 is right.
     //: Copy kernel 1. Pass 2 now only sums and writes nothing; pass 3 reads x_row again and computes the
     //: exponential once more. Before you run it: how many reads and writes per element did this save?
     //:solution
@@ -70,13 +68,11 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
     for (int c = 0; c < C; c++) { sum += expf(x_row[c] - largest); }
 
     for (int c = 0; c < C; c++) { out_row[c] = expf(x_row[c] - largest) / sum; }
-    //:stub
-    //: (void)out, (void)x, (void)N, (void)C;
     //:end
 }
 
 int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
-    //:todo softmax.4 Launch one thread per row, as you launched the residual add.
+    //:todo 2d Launch one thread per row, as you launched the residual add.
     //: N == 0 succeeds without a launch. Start with kernel 1; change the name to kernel 2 when that is written.
     //:solution
     if (N == 0) { return cudaSuccess; }
@@ -85,8 +81,7 @@ int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t s
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
     //:stub
-    //: (void)out, (void)x, (void)N, (void)C, (void)stream;
-    //: return cudaErrorNotSupported; // "not started": replace these two lines
+    //: return cudaErrorNotSupported; // "not started": replace this line
     //:end
 }
 //:omit

@@ -6,15 +6,15 @@
 //: // bugs.cu — four small kernels with one bug each: find it with the checker, and repair it (lab 2)
 //: //
 //: // Purpose   Sums and additions that a transformer needs, each written the way that such kernels are often written.
-//: //           Every one of them compiles, and most give the right answer most of the time on most GPUs. All are wrong.
-//: //           Run ./grader step2 --kernel row_sum (then row_sum_squares, row_dot, bias_add): the checker of the CPU
-//: //           backend names the line. Say in one sentence why it is wrong before you change it; a repair takes one
-//: //           or two lines. Do not rewrite the kernels.
+//: //           Every one of them compiles, and most give the right answer most of the time on most GPUs. All are
+//: //           wrong. Run ./grader step2 --kernel row_sum (then row_sum_squares, row_dot, bias_add): the checker of
+//: //           the CPU backend names the line. Say in one sentence why it is wrong before you change it; a repair
+//: //           takes one or two lines. Do not rewrite the kernels.
 //:end
-// Math      row_sum          out[n] = sum_c x[n][c]                           x: (N, C); out: (N); fp32
-//           row_sum_squares  out[n] = sum_c x[n][c]^2                         x: (N, C); out: (N)
-//           row_dot          out[n] = sum_c x[n][c] * weight[c]               x: (N, C); weight: (C); out: (N)
-//           bias_add         out[n][c] = x[n][c] + bias[c]                    x, out: (N, C); bias: (C)
+// Math      row_sum          out[n] = sum_c x[n][c]                         x: (N, C); out: (N); fp32
+//           row_sum_squares  out[n] = sum_c x[n][c]^2                       x: (N, C); out: (N)
+//           row_dot          out[n] = sum_c x[n][c] * weight[c]             x: (N, C); weight: (C); out: (N)
+//           bias_add         out[n][c] = x[n][c] + bias[c]                  x, out: (N, C); bias: (C)
 // Bytes     the three sums read x once: 4 N C; 8192 x 768: 25.2 MB, 5.2 us on an H200 (4.8 TB/s).
 //           bias_add reads and writes: 8 N C; 50.3 MB, 10.5 us.
 // Kernels   one for each op
@@ -28,8 +28,7 @@
 #include <cuda_runtime.h>
 
 constexpr int warp_size = 32;
-constexpr int threads_per_block = 128;
-constexpr int warps_per_block = threads_per_block / warp_size;
+enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
 
 // One block per row; the threads' sums meet in a tree in shared memory.
 __global__ void row_sum_kernel(float *__restrict__ out,     // (N)
@@ -127,15 +126,16 @@ int row_sum_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
 
 int row_sum_squares_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
     if (N == 0) { return cudaSuccess; }
-    constexpr int most_blocks = 256;
-    row_sum_squares_kernel<<<N < most_blocks ? N : most_blocks, threads_per_block, 0, stream>>>(out, x, N, C);
+    int blocks = N < 256 ? N : 256;
+    row_sum_squares_kernel<<<blocks, threads_per_block, 0, stream>>>(out, x, N, C);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
 }
 
 int row_dot_f32(float *out, const float *x, const float *weight, int N, int C, cudaStream_t stream) {
     if (N == 0) { return cudaSuccess; }
-    row_dot_kernel<<<(N + warps_per_block - 1) / warps_per_block, threads_per_block, 0, stream>>>(out, x, weight, N, C);
+    int blocks = (N + warps_per_block - 1) / warps_per_block;
+    row_dot_kernel<<<blocks, threads_per_block, 0, stream>>>(out, x, weight, N, C);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
 }

@@ -1,17 +1,15 @@
 // layernorm.cu — LayerNorm along rows, from a thread per row to a warp per row (lab 2)
 //
 // Purpose   The same op as in lab 1, with the reductions of reduce.cuh: written once, used again.
-// Math      mean = sum_c x[c] / C      rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
-//           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]       out, x: (N, C); mean, rstd: (N); weight, bias: (C)
+// Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
+//           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x once, write out once, 8 bytes a row: 8 N C + 8 N. 8192 x 768: 50.4 MB, 10.5 us on an H200
 //           (4.8 TB/s). kernels 1 to 3 ask for 16 N C; weight and bias are small and stay in the caches.
-//:omit
+//:swap
 // Kernels   1  thread per row: lab 1's kernel, for comparison
 //           2  block per row: coalesced; block_sum
 //           3  warp per row: warp_sum
 //           4  warp per row, one pass: mean and squares together, parts merged by the rule of Chan, Golub, LeVeque
-//:end
-//:swap
 //:stub
 //: // Kernel    3  warp per row: warp_sum. (1 is yours from lab 1; 2, block per row, is left to you.)
 //:end
@@ -23,8 +21,7 @@
 #include <cuda_runtime.h>
 #include <math.h>
 
-constexpr int threads_per_block = 128;
-constexpr int warps_per_block = threads_per_block / warp_size;
+enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
 
 // out may be x, so these two are not __restrict__. Every element is read for the last time before it is written, by
 // the thread that writes it.
@@ -98,8 +95,8 @@ __global__ void layernorm_forward_kernel3(float *out,                       // (
                                           const float *__restrict__ weight, // (C)
                                           const float *__restrict__ bias,   // (C)
                                           int N, int C, float eps) {
-    //:todo layernorm.1 One warp takes one row: lab 1's three passes, shared among 32 lanes.
-    //: Lane, row, guard and column loops as in softmax.3. Each lane sums its own columns; warp_sum gives every lane
+    //:todo 4a One warp takes one row: lab 1's three passes, shared among 32 lanes.
+    //: Lane, row, guard and column loops as in TODO 3a. Each lane sums its own columns; warp_sum gives every lane
     //: the sum of the row. Twice: for the mean, and, once the mean is known, for the squared distances.
     //: mean[n] and rstd[n] are one value a row: one lane writes them.
     //:solution
@@ -120,15 +117,11 @@ __global__ void layernorm_forward_kernel3(float *out,                       // (
     }
     float row_rstd = rsqrtf(warp_sum(squares) / C + eps);
 
-    for (int c = lane; c < C; c += warp_size) {
-        out_row[c] = (x_row[c] - row_mean) * row_rstd * weight[c] + bias[c];
-    }
+    for (int c = lane; c < C; c += warp_size) { out_row[c] = (x_row[c] - row_mean) * row_rstd * weight[c] + bias[c]; }
     if (lane == 0) {
         mean[n] = row_mean;
         rstd[n] = row_rstd;
     }
-    //:stub
-    //: (void)out, (void)mean, (void)rstd, (void)x, (void)weight, (void)bias, (void)N, (void)C, (void)eps;
     //:end
 }
 
@@ -170,9 +163,7 @@ __global__ void layernorm_forward_kernel4(float *out,                       // (
     float row_mean = __shfl_sync(all_lanes, row.mean, 0);
     float row_rstd = rsqrtf(__shfl_sync(all_lanes, row.squares, 0) / C + eps);
 
-    for (int c = lane; c < C; c += warp_size) {
-        out_row[c] = (x_row[c] - row_mean) * row_rstd * weight[c] + bias[c];
-    }
+    for (int c = lane; c < C; c += warp_size) { out_row[c] = (x_row[c] - row_mean) * row_rstd * weight[c] + bias[c]; }
     if (lane == 0) {
         mean[n] = row_mean;
         rstd[n] = row_rstd;
@@ -189,11 +180,10 @@ extern "C" int layernorm_forward_f32_rung(int rung, float *out, float *mean, flo
     if (N == 0) { return cudaSuccess; }
     switch (rung) {
         case 1:
-            layernorm_forward_kernel1<<<thread_blocks, threads, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C, eps);
+            layernorm_forward_kernel1<<<thread_blocks, threads, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C,
+                                                                             eps);
             break;
-        case 2:
-            layernorm_forward_kernel2<<<N, threads, 0, stream>>>(out, mean, rstd, x, weight, bias, C, eps);
-            break;
+        case 2: layernorm_forward_kernel2<<<N, threads, 0, stream>>>(out, mean, rstd, x, weight, bias, C, eps); break;
         case 3:
             layernorm_forward_kernel3<<<warp_blocks, threads, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C, eps);
             break;
@@ -209,7 +199,7 @@ extern "C" int layernorm_forward_f32_rung(int rung, float *out, float *mean, flo
 //:end
 int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
                           int N, int C, float eps, cudaStream_t stream) {
-    //:todo layernorm.2 Launch one warp per row. How many blocks do N rows need?
+    //:todo 4b Launch one warp per row. How many blocks do N rows need?
     //:solution
     if (N == 0) { return cudaSuccess; }
     int blocks = (N + warps_per_block - 1) / warps_per_block;
@@ -217,8 +207,6 @@ int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, 
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
     //:stub
-    //: (void)out, (void)mean, (void)rstd, (void)x, (void)weight, (void)bias, (void)N, (void)C, (void)eps, (void)stream;
-    //: (void)warps_per_block;
-    //: return cudaErrorNotSupported; // "not started": replace these three lines
+    //: return cudaErrorNotSupported; // "not started": replace this line
     //:end
 }

@@ -8,14 +8,10 @@
 // Bytes     floor: read dout and x once, write dinp once: 12 N C bytes. 8192 x 768: 75.5 MB, 15.7 us on an H200
 //           (4.8 TB/s). Kernels 1 and 2 ask for 20 N C and add 2 N C atomics; kernel 3 asks for 28 N C, no atomics.
 // Kernels   1  thread per row; every element adds to dweight and dbias atomically
-//:omit
 //           2  warp per row: coalesced, also the atomics
+//:omit
 //           3  two directions, two kernels: dinp along the rows; dweight and dbias down the columns, in two stages, no
 //              atomics: the same bits in every run
-//:end
-//:swap
-//:stub
-//: //           2  warp per row: coalesced, also the atomics
 //:end
 // Launcher  layernorm_backward_f32, promised in common/contracts/layernorm_backward.h
 #include "common/contracts/layernorm_backward.h"
@@ -24,8 +20,7 @@
 
 #include <cuda_runtime.h>
 
-constexpr int threads_per_block = 128;
-constexpr int warps_per_block = threads_per_block / warp_size;
+enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
 
 // dinp may be dout, so these two are not __restrict__. Every element of dout is read for the last time before dinp is
 // written there, by the thread that writes it.
@@ -72,7 +67,7 @@ __global__ void layernorm_backward_kernel2(float *dinp,                      // 
                                            const float *__restrict__ mean,   // (N)
                                            const float *__restrict__ rstd,   // (N)
                                            int N, int C) {
-    //:todo layernorm_backward.1 One warp takes one row of dinp.
+    //:todo 7a One warp takes one row of dinp.
     //: Pass 1, per lane: sum g and g * xhat over the lane's columns, then warp_sum both and divide by C.
     //: Pass 2: dinp by the formula. All rows add to the same dweight[c] and dbias[c], so plain += would lose
     //: terms: atomicAdd(&dweight[c], value). Read dout[n][c] before you write dinp[n][c]: they may be one address.
@@ -98,9 +93,6 @@ __global__ void layernorm_backward_kernel2(float *dinp,                      // 
         atomicAdd(&dbias[c], d);
         dinp_row[c] = row_rstd * (d * weight[c] - g_mean - xhat * g_xhat_mean);
     }
-    //:stub
-    //: (void)dinp, (void)dweight, (void)dbias, (void)dout, (void)x, (void)weight, (void)mean, (void)rstd;
-    //: (void)N, (void)C;
     //:end
 }
 
@@ -190,12 +182,14 @@ static int launch_kernel3(float *dinp, float *dweight, float *dbias, const float
     CUDA_CHECK(cudaMallocAsync((void **)&partial, (size_t)2 * parts * C * sizeof(float), stream));
 
     // The columns first: dinp may overwrite dout.
-    layernorm_backward_kernel3_columns<<<dim3(column_blocks, parts), dim3(warp_size, rows_per_block), 0, stream>>>(
-        partial, dout, x, mean, rstd, N, C);
-    layernorm_backward_kernel3_finish<<<(C + threads_per_block - 1) / threads_per_block, threads_per_block, 0, stream>>>(
-        dweight, dbias, partial, parts, C);
-    layernorm_backward_kernel3_rows<<<(N + warps_per_block - 1) / warps_per_block, threads_per_block, 0, stream>>>(
-        dinp, dout, x, weight, mean, rstd, N, C);
+    dim3 column_grid(column_blocks, parts), column_block(warp_size, rows_per_block);
+    layernorm_backward_kernel3_columns<<<column_grid, column_block, 0, stream>>>(partial, dout, x, mean, rstd, N, C);
+    int finish_blocks = (C + threads_per_block - 1) / threads_per_block;
+    layernorm_backward_kernel3_finish<<<finish_blocks, threads_per_block, 0, stream>>>(dweight, dbias, partial, parts,
+                                                                                       C);
+    int row_blocks = (N + warps_per_block - 1) / warps_per_block;
+    layernorm_backward_kernel3_rows<<<row_blocks, threads_per_block, 0, stream>>>(dinp, dout, x, weight, mean, rstd, N,
+                                                                                  C);
     cudaError_t launched = cudaGetLastError();
     CUDA_CHECK(cudaFreeAsync(partial, stream));
     return launched;
@@ -215,8 +209,8 @@ extern "C" int layernorm_backward_f32_rung(int rung, float *dinp, float *dweight
                                                                               mean, rstd, N, C);
             break;
         case 2:
-            layernorm_backward_kernel2<<<warp_blocks, threads, 0, stream>>>(dinp, dweight, dbias, dout, x, weight,
-                                                                            mean, rstd, N, C);
+            layernorm_backward_kernel2<<<warp_blocks, threads, 0, stream>>>(dinp, dweight, dbias, dout, x, weight, mean,
+                                                                            rstd, N, C);
             break;
         case 3: return launch_kernel3(dinp, dweight, dbias, dout, x, weight, mean, rstd, N, C, stream);
         default: return cudaErrorInvalidValue;
@@ -232,9 +226,7 @@ int layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const floa
     //:swap
     return layernorm_backward_f32_rung(3, dinp, dweight, dbias, dout, x, weight, mean, rstd, N, C, stream);
     //:stub
-    //: (void)dinp, (void)dweight, (void)dbias, (void)dout, (void)x, (void)weight, (void)mean, (void)rstd;
-    //: (void)N, (void)C, (void)stream;
-    //: // Launch kernel 2 here, one warp per row, in place of these lines.
-    //: return cudaErrorNotSupported; // "not started"
+    //: // TODO 7b (5 lines): Launch kernel 2, one warp per row.
+    //: return cudaErrorNotSupported; // "not started": replace this line
     //:end
 }

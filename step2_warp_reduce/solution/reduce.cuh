@@ -47,7 +47,7 @@ __device__ inline float block_tree_sum(float value, float *shared) {
 // ---- one warp: all 32 lanes call ----
 
 __device__ inline float warp_max(float value) {
-    //:todo reduce.1 The largest value of 32 lanes, in five steps, for every lane.
+    //:todo 2a The largest value of 32 lanes, in five steps, for every lane.
     //: __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
     //: bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has heard of every other.
     //:solution
@@ -61,11 +61,9 @@ __device__ inline float warp_max(float value) {
 }
 
 __device__ inline float warp_sum(float value) {
-    //:todo reduce.2 The same exchange with a sum.
+    //:todo 2b The same exchange with a sum.
     //:solution
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        value += __shfl_xor_sync(all_lanes, value, offset);
-    }
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(all_lanes, value, offset); }
     return value;
     //:stub
     //: return value;
@@ -75,7 +73,7 @@ __device__ inline float warp_sum(float value) {
 // ---- one block: blockDim.x a multiple of 32; shared: one float for each of up to 32 warps ----
 
 __device__ inline float block_max(float value, float *shared) {
-    //:todo reduce.3 First within each warp, then over the warps' results.
+    //:todo 2c First within each warp, then over the warps' results.
     //: 1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
     //: 2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results have arrived.
     //: 3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
@@ -89,13 +87,12 @@ __device__ inline float block_max(float value, float *shared) {
     __syncthreads();
     return value;
     //:stub
-    //: (void)shared;
     //: return value;
     //:end
 }
 
 __device__ inline float block_sum(float value, float *shared) {
-    //:todo reduce.4 The same with a sum. Which value changes no sum?
+    //:todo 2d The same with a sum. Which value changes no sum?
     //:solution
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
     value = warp_sum(value);
@@ -105,7 +102,6 @@ __device__ inline float block_sum(float value, float *shared) {
     __syncthreads();
     return value;
     //:stub
-    //: (void)shared;
     //: return value;
     //:end
 }
@@ -118,7 +114,7 @@ struct softmax_state {
 };
 
 __device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) {
-    //:todo reduce.5 Two parts of a row become one.
+    //:todo 5a Two parts of a row become one.
     //: The larger of the two maxima is the new one. A sum was made relative to its own maximum: multiply it by
     //: exp(own maximum - new maximum), then add the two. Trap: if both maxima are -INFINITY, the difference is NaN.
     //: Then shift by 0 instead of by the new maximum: exp(-INFINITY - 0) is 0, as it should be.
@@ -127,13 +123,12 @@ __device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) 
     float shift = largest == -INFINITY ? 0.0f : largest;
     return {largest, a.sum * expf(a.largest - shift) + b.sum * expf(b.largest - shift)};
     //:stub
-    //: (void)b;
     //: return a;
     //:end
 }
 
 __device__ inline softmax_state warp_softmax_merge(softmax_state state) {
-    //:todo reduce.6 The five exchanges of warp_max, for both members, joined by softmax_merge.
+    //:todo 5b The five exchanges of warp_max, for both members, joined by softmax_merge.
     //:solution
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         softmax_state other = {__shfl_xor_sync(all_lanes, state.largest, offset),

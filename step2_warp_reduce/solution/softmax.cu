@@ -4,7 +4,11 @@
 // Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
 // Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
 //           kernels 1 to 4 ask for 16 N C bytes, kernel 5 for 12 N C; kernel 1 moves 8 times what it asks for.
+//:swap
 // Kernels   1  thread per row: lab 1's last kernel, for comparison
+//:stub
+//: // Kernels   1  thread per row: yours from lab 1; copy it here if you want to compare
+//:end
 //           2  block per row: coalesced; reductions by a tree in shared memory
 //           3  block per row: reductions by shuffles, 4 barriers in place of 18
 //           4  warp per row: no shared memory, no barrier
@@ -23,8 +27,7 @@ constexpr int chosen_kernel = 5;
 //:stub
 //: constexpr int chosen_kernel = 0; // 0: not started. Set it to 2 when kernel 2 is written, then climb.
 //:end
-constexpr int threads_per_block = 128;
-constexpr int warps_per_block = threads_per_block / warp_size;
+enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
 
 // out may be x, so these pointers are not __restrict__. Every element is read for the last time before it is written,
 // by the thread that writes it.
@@ -51,16 +54,19 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
 __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
-    __shared__ float shared[threads_per_block];
-    size_t n = blockIdx.x;          // one block per row: no guard needed
-    const float *x_row = x + n * C;     // (C)
-    float *out_row = out + n * C;       // (C)
-
-    //:todo softmax.1 Share the row among the threads of the block, so that neighbours read neighbours.
-    //: Thread t takes the columns t, t + blockDim.x, t + 2 * blockDim.x, ... in each of the three passes.
-    //: After pass 1, block_tree_max(largest, shared) gives every thread the row's maximum; after pass 2,
-    //: block_tree_sum does the same for the sum. C need not be a multiple of blockDim.x, and may be smaller.
+    //:todo 1a One block takes one row, so that neighbouring threads read neighbouring addresses.
+    //: 1. The row is n = blockIdx.x; x_row and out_row as in lab 1. Memory for the reductions, one float for each
+    //:    thread of the block: __shared__ float shared[threads_per_block];
+    //: 2. Thread t takes the columns t, t + blockDim.x, t + 2 * blockDim.x, ... in each of the three passes. C need
+    //:    not be a multiple of blockDim.x, and may be smaller.
+    //: 3. After pass 1, block_tree_max(largest, shared) gives every thread the maximum of the row; after pass 2,
+    //:    block_tree_sum does the same for the sum. Every thread of the block must call them.
     //:solution
+    __shared__ float shared[threads_per_block];
+    size_t n = blockIdx.x;
+    const float *x_row = x + n * C; // (C)
+    float *out_row = out + n * C;   // (C)
+
     float largest = -INFINITY;
     for (int c = threadIdx.x; c < C; c += blockDim.x) { largest = fmaxf(largest, x_row[c]); }
     largest = block_tree_max(largest, shared);
@@ -70,21 +76,20 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
     sum = block_tree_sum(sum, shared);
 
     for (int c = threadIdx.x; c < C; c += blockDim.x) { out_row[c] = expf(x_row[c] - largest) / sum; }
-    //:stub
-    //: (void)shared, (void)x_row, (void)out_row;
     //:end
 }
 
 __global__ void softmax_forward_kernel3(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
+    //:todo 2e Kernel 2 with block_max and block_sum in place of the trees.
+    //: Copy kernel 2 and change the two calls. They need one float for each warp: __shared__ float shared[warp_size];
+    //:solution
     __shared__ float shared[warp_size];
     size_t n = blockIdx.x;
-    const float *x_row = x + n * C;     // (C)
-    float *out_row = out + n * C;       // (C)
+    const float *x_row = x + n * C; // (C)
+    float *out_row = out + n * C;   // (C)
 
-    //:todo softmax.2 Copy your kernel 2 and call block_max and block_sum in place of the trees.
-    //:solution
     float largest = -INFINITY;
     for (int c = threadIdx.x; c < C; c += blockDim.x) { largest = fmaxf(largest, x_row[c]); }
     largest = block_max(largest, shared);
@@ -94,16 +99,14 @@ __global__ void softmax_forward_kernel3(float *out,     // (N, C)
     sum = block_sum(sum, shared);
 
     for (int c = threadIdx.x; c < C; c += blockDim.x) { out_row[c] = expf(x_row[c] - largest) / sum; }
-    //:stub
-    //: (void)shared, (void)x_row, (void)out_row;
     //:end
 }
 
 __global__ void softmax_forward_kernel4(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    //:todo softmax.3 One warp takes one row; a block holds warps_per_block rows.
-    //: lane as in reduce.3; n is the warp's number in the whole grid. A warp without a row leaves: all 32 lanes of it,
+    //:todo 3a One warp takes one row; a block holds warps_per_block rows.
+    //: lane as in TODO 2c; n is the warp's number in the whole grid. A warp without a row leaves: all 32 lanes of it,
     //: which is why that is safe before a shuffle. Lane l takes the columns l, l + 32, ...; warp_max and warp_sum.
     //:solution
     int lane = threadIdx.x % warp_size;
@@ -121,15 +124,13 @@ __global__ void softmax_forward_kernel4(float *out,     // (N, C)
     sum = warp_sum(sum);
 
     for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - largest) / sum; }
-    //:stub
-    //: (void)out, (void)x, (void)N, (void)C;
     //:end
 }
 
 __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    //:todo softmax.4 Kernel 4 with the first two passes in one.
+    //:todo 5c Kernel 4 with the first two passes in one.
     //: A lane keeps a softmax_state, at first {-INFINITY, 0}. One element v is a part of a row as well: {v, 1}.
     //: After the pass, warp_softmax_merge gives every lane the state of the whole row.
     //:solution
@@ -144,19 +145,17 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
     state = warp_softmax_merge(state);
 
     for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - state.largest) / state.sum; }
-    //:stub
-    //: (void)out, (void)x, (void)N, (void)C;
     //:end
 }
 
 // Launches kernel `rung` of the ladder.
 extern "C" int softmax_forward_f32_rung(int rung, float *out, const float *x, int N, int C, cudaStream_t stream) {
+    if (rung == 0) { return cudaErrorNotSupported; } // "not started"
+    if (N == 0) { return cudaSuccess; }
     int warp_blocks = (N + warps_per_block - 1) / warps_per_block; // a warp per row
     //:omit
     int thread_blocks = (N + threads_per_block - 1) / threads_per_block; // a thread per row
     //:end
-    if (rung == 0) { return cudaErrorNotSupported; } // "not started"
-    if (N == 0) { return cudaSuccess; }
     switch (rung) {
         //:omit
         case 1: softmax_forward_kernel1<<<thread_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;

@@ -1,0 +1,97 @@
+// reduce.cuh — reductions over a block and over a warp, written once and used by every kernel of lab 2
+//
+// A reduction makes one value out of many: a sum, a largest element. Each function below is called by all threads that
+// take part, each with its own `value`, and every one of them gets the result back.
+//
+//   block_tree_max, block_tree_sum    block; halves in shared memory; log2(threads) + 2 barriers      given, to read
+//   warp_max, warp_sum                warp; 5 shuffles, no memory, no barrier
+//   block_max, block_sum              block; the warps' results meet in shared memory; 2 barriers
+//   softmax_state and its merge       what online softmax knows of a part of a row, and how two parts become one
+#ifndef REDUCE_CUH
+#define REDUCE_CUH
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+constexpr int warp_size = 32;
+constexpr unsigned all_lanes = 0xffffffffu;
+
+// ---- the tree: blockDim.x a power of two; shared: blockDim.x floats ----
+
+__device__ inline float block_tree_max(float value, float *shared) {
+    int t = threadIdx.x;
+    shared[t] = value;
+    __syncthreads(); // every value has arrived
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) { shared[t] = fmaxf(shared[t], shared[t + stride]); }
+        __syncthreads(); // this level is complete; outside the if, so that every thread of the block gets here
+    }
+    float result = shared[0];
+    __syncthreads(); // everyone has read the result: shared may be used again
+    return result;
+}
+
+__device__ inline float block_tree_sum(float value, float *shared) {
+    int t = threadIdx.x;
+    shared[t] = value;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) { shared[t] += shared[t + stride]; }
+        __syncthreads();
+    }
+    float result = shared[0];
+    __syncthreads();
+    return result;
+}
+
+// ---- one warp: all 32 lanes call ----
+
+__device__ inline float warp_max(float value) {
+    // TODO 2a (4 lines): The largest value of 32 lanes, in five steps, for every lane.
+    //   __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
+    //   bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has heard of every other.
+    return value;
+}
+
+__device__ inline float warp_sum(float value) {
+    // TODO 2b (2 lines): The same exchange with a sum.
+    return value;
+}
+
+// ---- one block: blockDim.x a multiple of 32; shared: one float for each of up to 32 warps ----
+
+__device__ inline float block_max(float value, float *shared) {
+    // TODO 2c (7 lines): First within each warp, then over the warps' results.
+    //   1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
+    //   2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results have arrived.
+    //   3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
+    //      changes no maximum. 4. Barrier: nobody may overwrite shared before everybody has read it.
+    return value;
+}
+
+__device__ inline float block_sum(float value, float *shared) {
+    // TODO 2d (7 lines): The same with a sum. Which value changes no sum?
+    return value;
+}
+
+// ---- online softmax ----
+
+// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-INFINITY, 0}.
+struct softmax_state {
+    float largest, sum;
+};
+
+__device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) {
+    // TODO 5a (3 lines): Two parts of a row become one.
+    //   The larger of the two maxima is the new one. A sum was made relative to its own maximum: multiply it by
+    //   exp(own maximum - new maximum), then add the two. Trap: if both maxima are -INFINITY, the difference is NaN.
+    //   Then shift by 0 instead of by the new maximum: exp(-INFINITY - 0) is 0, as it should be.
+    return a;
+}
+
+__device__ inline softmax_state warp_softmax_merge(softmax_state state) {
+    // TODO 5b (6 lines): The five exchanges of warp_max, for both members, joined by softmax_merge.
+    return state;
+}
+
+#endif

@@ -1,0 +1,80 @@
+// softmax.cu — softmax along rows, from a thread per row to a warp per row (lab 2)
+//
+// Purpose   The same op as in lab 1. Now neighbouring threads read neighbouring addresses, and reduce together.
+// Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
+// Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
+//           kernels 1 to 4 ask for 16 N C bytes, kernel 5 for 12 N C; kernel 1 moves 8 times what it asks for.
+// Kernels   1  thread per row: yours from lab 1; copy it here if you want to compare
+//           2  block per row: coalesced; reductions by a tree in shared memory
+//           3  block per row: reductions by shuffles, 4 barriers in place of 18
+//           4  warp per row: no shared memory, no barrier
+//           5  warp per row, online: maximum and sum in one pass
+// Launcher  softmax_forward_f32, promised in common/contracts/softmax_forward.h
+#include "common/contracts/softmax_forward.h"
+#include "common/cuda_check.h"
+#include "reduce.cuh"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+// The kernel that softmax_forward_f32 launches.
+constexpr int chosen_kernel = 0; // 0: not started. Set it to 2 when kernel 2 is written, then climb.
+enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
+
+// out may be x, so these pointers are not __restrict__. Every element is read for the last time before it is written,
+// by the thread that writes it.
+
+__global__ void softmax_forward_kernel2(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int C) {
+    // TODO 1a (11 lines): One block takes one row, so that neighbouring threads read neighbouring addresses.
+    //   1. The row is n = blockIdx.x; x_row and out_row as in lab 1. Memory for the reductions, one float for each
+    //      thread of the block: __shared__ float shared[threads_per_block];
+    //   2. Thread t takes the columns t, t + blockDim.x, t + 2 * blockDim.x, ... in each of the three passes. C need
+    //      not be a multiple of blockDim.x, and may be smaller.
+    //   3. After pass 1, block_tree_max(largest, shared) gives every thread the maximum of the row; after pass 2,
+    //      block_tree_sum does the same for the sum. Every thread of the block must call them.
+}
+
+__global__ void softmax_forward_kernel3(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int C) {
+    // TODO 2e (11 lines): Kernel 2 with block_max and block_sum in place of the trees.
+    //   Copy kernel 2 and change the two calls. They need one float for each warp: __shared__ float shared[warp_size];
+}
+
+__global__ void softmax_forward_kernel4(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int N, int C) {
+    // TODO 3a (12 lines): One warp takes one row; a block holds warps_per_block rows.
+    //   lane as in TODO 2c; n is the warp's number in the whole grid. A warp without a row leaves: all 32 lanes of it,
+    //   which is why that is safe before a shuffle. Lane l takes the columns l, l + 32, ...; warp_max and warp_sum.
+}
+
+__global__ void softmax_forward_kernel5(float *out,     // (N, C)
+                                        const float *x, // (N, C)
+                                        int N, int C) {
+    // TODO 5c (9 lines): Kernel 4 with the first two passes in one.
+    //   A lane keeps a softmax_state, at first {-INFINITY, 0}. One element v is a part of a row as well: {v, 1}.
+    //   After the pass, warp_softmax_merge gives every lane the state of the whole row.
+}
+
+// Launches kernel `rung` of the ladder.
+extern "C" int softmax_forward_f32_rung(int rung, float *out, const float *x, int N, int C, cudaStream_t stream) {
+    if (rung == 0) { return cudaErrorNotSupported; } // "not started"
+    if (N == 0) { return cudaSuccess; }
+    int warp_blocks = (N + warps_per_block - 1) / warps_per_block; // a warp per row
+    switch (rung) {
+        case 2: softmax_forward_kernel2<<<N, threads_per_block, 0, stream>>>(out, x, C); break;
+        case 3: softmax_forward_kernel3<<<N, threads_per_block, 0, stream>>>(out, x, C); break;
+        case 4: softmax_forward_kernel4<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;
+        case 5: softmax_forward_kernel5<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, N, C); break;
+        default: return cudaErrorInvalidValue;
+    }
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}
+
+int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    return softmax_forward_f32_rung(chosen_kernel, out, x, N, C, stream);
+}
