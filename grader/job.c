@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -69,7 +69,7 @@ static enum child_status accept_result(struct runner *runner, struct result *res
     if (result->finding_count < 0 || result->finding_count > RESULT_MAX_FINDINGS) {
         return garbage(runner, "number of findings");
     }
-    if (result->launches < 0 || result->launches > 1 << 24 || result->sets < 0 || result->sets > TIME_MAX_SETS) {
+    if (result->launches < 0 || result->launches > 1 << 24 || result->copy_launches < 0 || result->sets < 0 || result->sets > TIME_MAX_SETS) {
         return garbage(runner, "number of launches");
     }
     if (!isfinite(result->peak_bytes_per_us) || !isfinite(result->l2_bytes) || !isfinite(result->set_bytes) ||

@@ -14,7 +14,9 @@ enum { MEASURE_MIN_SAMPLES = 10, MEASURE_MAX_SAMPLES = 64 };
 struct measure_sample {
     double op_us, copy_us; /* per launch, by the child's events */
     double wall_us;        /* the op's whole batch, by the parent's clock */
-    int launches;          /* in the batch */
+    double copy_wall_us;   /* the copy's */
+    int launches, copy_launches; /* in a batch */
+    bool direct_launches;  /* made one by one by the CPU: no CUDA graph */
 };
 
 struct measurement {
@@ -55,6 +57,9 @@ bool measure_impossible(const struct measurement *measurement);
 int measure_side(const struct measurement *measurement, double edge);
 /* Everything above: what is to be done with these samples. `edges`: band edges, ascending; `again`: measured again already. */
 enum measure_verdict measure_judge(const struct measurement *measurement, const double *edges, int edge_count, bool again);
+
+/* One sentence for the report. */
+const char *measure_explain(enum measure_verdict verdict);
 
 /* Checks rows of a timed call: regenerate inputs with common/runner/generate.h. `data` as runner_time_sample gives it;
  * `calls` = how often this set was called since its outputs were prepared (for accumulated outputs). False: wrong. */

@@ -57,6 +57,7 @@ struct result {
     int finding_count;          /* findings follow the buffers: finding_count records */
     /* JOB_TIME */
     int launches, sets;         /* per batch; rotating sets of tensors. Launch i of a batch works on set i % sets */
+    int copy_launches;          /* per batch of the copy */
     int uses_graph;             /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
     double peak_bytes_per_us;   /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */

@@ -1,0 +1,153 @@
+/* call.cpp — JOB_CALL: upload the buffers, call the launcher once, send back what it left and what was seen.
+ *
+ * On the CPU backend device memory is ordinary memory, so an output's poison is put there without telling the backend: the
+ * backend still knows the output as uninitialised, and the parent still sees what was never written.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jobs.h"
+#include "launchers.h"
+#include "wire.h"
+
+namespace {
+
+struct buffer {
+    float *host, *device;
+    size_t floats;
+};
+
+size_t bytes_of(const buffer &b) { return b.floats * sizeof(float); }
+
+#ifdef RUNNER_CPU
+cudaError_t upload(const buffer &b, enum op_role role) {
+    if (role != ROLE_OUT) { return cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice); }
+    memcpy(b.device, b.host, bytes_of(b));
+    return cudaSuccess;
+}
+
+cudaError_t download(const buffer &b) {
+    memcpy(b.host, b.device, bytes_of(b)); /* not cudaMemcpy, which would report what was never written */
+    return cudaSuccess;
+}
+#else
+cudaError_t upload(const buffer &b, enum op_role) {
+    return cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice);
+}
+
+cudaError_t download(const buffer &b) { return cudaMemcpy(b.host, b.device, bytes_of(b), cudaMemcpyDeviceToHost); }
+#endif
+
+size_t buffer_floats(const struct job *job, const struct op *op, int i) {
+    if (job->alias_of[i] >= 0) { return 0; }
+    return 2 * (size_t)job->guard + (size_t)job->offset + op_elements(op, i, &job->sizes);
+}
+
+cudaError_t make_buffer(const struct job *job, const struct op *op, int i, buffer *b) {
+    *b = {nullptr, nullptr, buffer_floats(job, op, i)};
+    if (b->floats == 0) { return cudaSuccess; }
+    b->host = (float *)malloc(bytes_of(*b));
+    if (!b->host) { _exit(1); } /* the wire cannot be read past it */
+    wire_read(b->host, bytes_of(*b));
+    cudaError_t error = cudaMalloc((void **)&b->device, bytes_of(*b));
+    return error != cudaSuccess ? error : upload(*b, op->tensor[i].role);
+}
+
+/* Everything from the launch to the last error of it, as CUDA tells it. */
+void launch(launcher *function, const struct job *job, float *const tensors[], cudaStream_t stream,
+            struct result *result) {
+    int status = function(job->rung, tensors, &job->sizes, stream);
+    cudaError_t launched = cudaGetLastError(), finished = cudaDeviceSynchronize();
+    cudaError_t error = launched != cudaSuccess ? launched : finished;
+    if (error == cudaSuccess) { error = cudaGetLastError(); }
+    result_set_error(result, status, error);
+    cudaGetLastError();
+    result->sticky = error != cudaSuccess && cudaDeviceSynchronize() != cudaSuccess;
+}
+
+#ifdef RUNNER_CPU
+void begin_observation(const struct job *job) {
+    struct simt_settings settings;
+    simt_settings_get(&settings);
+    settings.shuffled_order = job->shuffled_order != 0;
+    simt_settings_set(&settings);
+    simt_findings_clear();
+    simt_counters_reset();
+}
+
+void end_observation(const struct op *op, float *const tensors[], struct result *result) {
+    simt_counters_get(&result->counters);
+    for (int i = 0; i < op->tensor_count; i++) {
+        if (tensors[i]) { simt_allocation_traffic(tensors[i], &result->traffic[i]); }
+    }
+    size_t found = simt_finding_count();
+    result->finding_count = found < RESULT_MAX_FINDINGS ? (int)found : RESULT_MAX_FINDINGS;
+}
+
+void copy_text(char *to, size_t size, const char *from) {
+    size_t length = from ? strnlen(from, size - 1) : 0;
+    if (length) { memcpy(to, from, length); }
+}
+
+void send_findings(int count) {
+    for (int i = 0; i < count; i++) {
+        const struct simt_finding *finding = simt_finding_at((size_t)i);
+        struct finding_record record;
+        memset(&record, 0, sizeof record);
+        record.kind = finding->kind;
+        record.is_error = finding->is_error;
+        record.line = finding->line;
+        copy_text(record.file, sizeof record.file, finding->file);
+        copy_text(record.kernel, sizeof record.kernel, finding->kernel);
+        copy_text(record.text, sizeof record.text, finding->text);
+        wire_write(&record, sizeof record);
+    }
+}
+#else
+void begin_observation(const struct job *) {}
+void end_observation(const struct op *, float *const[], struct result *) {}
+void send_findings(int) {}
+#endif
+
+} // namespace
+
+void run_call(const struct job *job) {
+    const struct op *op = op_find(job->op);
+    if (!op) { _exit(1); }
+    struct result result = result_make(job);
+    buffer buffers[OP_MAX_TENSORS];
+    float *tensors[OP_MAX_TENSORS] = {};
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < op->tensor_count; i++) {
+        cudaError_t made = make_buffer(job, op, i, &buffers[i]); /* reads the wire whatever went wrong before */
+        if (error == cudaSuccess) { error = made; }
+    }
+    for (int i = 0; i < op->tensor_count; i++) {
+        const buffer &b = buffers[job->alias_of[i] >= 0 ? job->alias_of[i] : i];
+        tensors[i] = b.device ? b.device + job->guard + job->offset : nullptr;
+    }
+    launcher *function = launcher_find(job->op, job->rung);
+    result.missing = !function;
+    cudaStream_t stream = nullptr;
+    if (error == cudaSuccess) { error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }
+    if (error == cudaSuccess && function) {
+        begin_observation(job);
+        launch(function, job, tensors, stream, &result);
+        end_observation(op, tensors, &result);
+    } else {
+        result_set_error(&result, 0, error);
+    }
+    result.returned = !result.sticky;
+    for (int i = 0; result.returned && i < op->tensor_count; i++) {
+        if (buffers[i].device && download(buffers[i]) != cudaSuccess) { result.returned = 0; }
+    }
+    wire_write(&result, sizeof result);
+    for (int i = 0; i < op->tensor_count; i++) {
+        if (result.returned) { wire_write(buffers[i].host, bytes_of(buffers[i])); }
+        cudaFree(buffers[i].device);
+        free(buffers[i].host);
+    }
+    cudaStreamDestroy(stream);
+    send_findings(result.finding_count);
+}

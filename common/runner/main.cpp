@@ -1,0 +1,64 @@
+/* main.cpp — a runner process: one lab file's kernels behind a socket. It does job after job until it is told to quit,
+ * crashes, or the grader goes away. See protocol.h for what is said, jobs.h for what is done.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jobs.h"
+#include "wire.h"
+
+#ifdef RUNNER_CPU
+enum { BACKEND_IS_GPU = 0 };
+
+static void describe_device(char *text, size_t size) {
+    snprintf(text, size, "CPU backend, %s", simt_is_checked() ? "checked" : "fast");
+}
+#else
+enum { BACKEND_IS_GPU = 1 };
+
+static void describe_device(char *text, size_t size) {
+    struct cudaDeviceProp properties;
+    int device = 0;
+    cudaGetDevice(&device);
+    bool known = cudaGetDeviceProperties(&properties, device) == cudaSuccess;
+    snprintf(text, size, "%s", known ? properties.name : "unknown GPU");
+}
+#endif
+
+struct result result_make(const struct job *job) {
+    static char device[sizeof(result::device)];
+    if (!device[0]) { describe_device(device, sizeof device); }
+    struct result result;
+    memset(&result, 0, sizeof result);
+    result.magic = PROTOCOL_MAGIC;
+    result.version = PROTOCOL_VERSION;
+    result.nonce = job->nonce;
+    result.backend_is_gpu = BACKEND_IS_GPU;
+    memcpy(result.device, device, sizeof device);
+    return result;
+}
+
+void result_set_error(struct result *result, int status, cudaError_t error) {
+    result->status = status;
+    result->error = (int)error;
+    if (status == 0 && error == cudaSuccess) { return; }
+    cudaError_t named = error != cudaSuccess ? error : (cudaError_t)status;
+    snprintf(result->error_name, sizeof result->error_name, "%s", cudaGetErrorName(named));
+    snprintf(result->error_text, sizeof result->error_text, "%s", cudaGetErrorString(named));
+}
+
+int main() {
+    setvbuf(stdout, nullptr, _IOLBF, 0); /* a learner's printf must not be lost with a crash */
+    for (;;) {
+        struct job job;
+        wire_read(&job, sizeof job);
+        if (job.magic != PROTOCOL_MAGIC || job.version != PROTOCOL_VERSION) { _exit(1); }
+        switch (job.kind) {
+            case JOB_CALL: run_call(&job); break;
+            case JOB_TIME: run_timing(&job); break;
+            default: fflush(stdout); _exit(0);
+        }
+        fflush(stdout);
+    }
+}

@@ -1,0 +1,256 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "generate.h"
+#include "timing.h"
+
+enum {
+    MIN_LAUNCHES = 50,
+    TARGET_US = 5000,  /* length of a batch: long against the cost of starting it */
+    MAX_REPLAYS = 4096,
+    TRIAL_LAUNCHES = 10,
+    ALIGNMENT = 64,    /* floats: tensors start as cudaMalloc's do */
+    FILL_THREADS = 256,
+};
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        int error_ = (int)(call);                                                                                      \
+        if (error_ != 0) { return error_; }                                                                            \
+    } while (0)
+
+__global__ void fill_kernel(float *out, size_t count, uint64_t key, enum op_role role, enum op_shape shape) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) { return; }
+    if (role == ROLE_IN) { out[i] = generate_float(key, shape, i); }
+    if (role == ROLE_OUT) { out[i] = __uint_as_float(generate_poison(key, i)); }
+    if (role == ROLE_ACCUMULATE) { out[i] = 0; }
+}
+
+static float *tensor_of_set(const struct timing *t, int tensor, int set) {
+    return t->tensor[tensor] + (size_t)set * t->stride[tensor];
+}
+
+int timing_prepare(struct timing *t, uint64_t seed) {
+    for (int set = 0; set < t->sets; set++) {
+        for (int i = 0; i < t->op->tensor_count; i++) {
+            size_t count = op_elements(t->op, i, &t->sizes);
+            unsigned blocks = (unsigned)((count + FILL_THREADS - 1) / FILL_THREADS);
+            if (blocks == 0) { continue; }
+            fill_kernel<<<blocks, FILL_THREADS, 0, t->stream>>>(tensor_of_set(t, i, set), count,
+                                                                generate_key(seed, set, i), t->op->tensor[i].role,
+                                                                t->op->tensor[i].shape);
+        }
+    }
+    TRY(cudaGetLastError());
+    return cudaDeviceSynchronize();
+}
+
+/* ---- what is launched: number `i` of a batch works on set i % sets ---- */
+
+static int launch_op(const struct timing *t, int i) {
+    float *tensors[OP_MAX_TENSORS];
+    for (int k = 0; k < t->op->tensor_count; k++) { tensors[k] = tensor_of_set(t, k, i % t->sets); }
+    int status = t->function(t->rung, tensors, &t->sizes, t->stream);
+    return status ? status : (int)cudaGetLastError();
+}
+
+static int launch_copy_variant(const struct timing *t, int i, int variant) {
+    struct copy_streams s = {};
+    s.floats = (size_t)t->sizes.N * (size_t)t->sizes.C;
+    s.write[0] = t->scratch;
+    for (int k = 0; k < t->op->tensor_count; k++) {
+        if (t->op->tensor[k].shape != SHAPE_NC) { continue; }
+        float *tensor = tensor_of_set(t, k, i % t->sets);
+        if (t->op->tensor[k].role == ROLE_IN) {
+            s.read[s.reads++] = tensor;
+        } else {
+            s.write[s.writes++] = tensor;
+        }
+    }
+    copy_launch(variant, &s, t->stream);
+    return cudaGetLastError();
+}
+
+static int launch_copy(const struct timing *t, int i) { return launch_copy_variant(t, i, t->copy_variant); }
+
+typedef int launch_function(const struct timing *t, int i);
+
+/* ---- batches ---- */
+
+static void drop_batch(struct batch *batch) {
+    if (batch->graph) { cudaGraphExecDestroy(batch->graph); }
+    batch->graph = nullptr;
+}
+
+/* Captures `nodes` launches into a graph. A launcher that allocates, synchronises or uses another stream cannot be
+ * captured; that is no error, its launches are then made directly. */
+static void capture(const struct timing *t, launch_function *launch, struct batch *batch) {
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeRelaxed) != cudaSuccess) { return; }
+    int status = 0;
+    for (int i = 0; i < batch->nodes && status == 0; i++) { status = launch(t, i); }
+    cudaError_t ended = cudaStreamEndCapture(t->stream, &graph);
+    size_t captured = 0;
+    if (ended == cudaSuccess && graph) { cudaGraphGetNodes(graph, nullptr, &captured); }
+    /* Fewer nodes than launches: some launches went elsewhere, and a replay would not do the work. */
+    if (status != 0 || captured < (size_t)batch->nodes || cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
+        batch->graph = nullptr;
+    }
+    if (graph) { cudaGraphDestroy(graph); }
+    cudaGetLastError();
+}
+
+/* Launches the batch between events. The end counts when the device is idle, wherever work went meanwhile. */
+static int run_batch(struct timing *t, launch_function *launch, const struct batch *batch, double *us) {
+    cudaCtxResetPersistingL2Cache();
+    cudaGetLastError(); /* devices without persistence have nothing to reset */
+    TRY(cudaDeviceSynchronize());
+    TRY(cudaEventRecord(t->start, t->stream));
+    for (int r = 0; r < batch->replays; r++) {
+        if (batch->graph) {
+            TRY(cudaGraphLaunch(batch->graph, t->stream));
+        } else {
+            for (int i = 0; i < batch->nodes; i++) { TRY(launch(t, i)); }
+        }
+    }
+    TRY(cudaEventRecord(t->end, t->stream));
+    TRY(cudaDeviceSynchronize());
+    TRY(cudaEventRecord(t->all_done, t->stream));
+    TRY(cudaEventSynchronize(t->all_done));
+    float ms = 0, all_ms = 0;
+    TRY(cudaEventElapsedTime(&ms, t->start, t->end));
+    TRY(cudaEventElapsedTime(&all_ms, t->start, t->all_done));
+    /* The way back to the CPU takes some 20 us; more means that work went on after the stream was done. */
+    if (all_ms > ms * 1.02f + 0.1f) { ms = all_ms; }
+    *us = (double)ms * 1e3 / ((double)batch->nodes * batch->replays);
+    return 0;
+}
+
+/* Chooses nodes and replays, and warms up. */
+static int plan_batch(struct timing *t, launch_function *launch, struct batch *batch, int launches) {
+    drop_batch(batch);
+    int wanted = launches > 0 ? launches : MIN_LAUNCHES;
+    batch->nodes = (wanted + t->sets - 1) / t->sets * t->sets; /* every set is used equally often */
+    batch->replays = 1;
+    struct batch trial = {nullptr, TRIAL_LAUNCHES, 1};
+    double us = 0;
+    TRY(run_batch(t, launch, &trial, &us));
+    capture(t, launch, batch);
+    TRY(run_batch(t, launch, batch, &us));
+    if (launches == 0 && us > 0) {
+        double replays = TARGET_US / (us * batch->nodes);
+        batch->replays = replays > MAX_REPLAYS ? MAX_REPLAYS : replays > 1 ? (int)replays + 1 : 1;
+    }
+    return 0;
+}
+
+int timing_op(struct timing *t, double *us) { return run_batch(t, launch_op, &t->op_batch, us); }
+int timing_copy(struct timing *t, double *us) { return run_batch(t, launch_copy, &t->copy_batch, us); }
+
+/* ---- opening ---- */
+
+static double device_attribute(cudaDeviceAttr attribute) {
+    int value = 0, device = 0;
+    cudaGetDevice(&device);
+    return cudaDeviceGetAttribute(&value, attribute, device) == cudaSuccess ? value : 0;
+}
+
+static int allocate_sets(struct timing *t) {
+    t->l2_bytes = device_attribute(cudaDevAttrL2CacheSize);
+    /* kHz x 2 (double data rate) x bits / 8 = bytes per ms */
+    t->peak_bytes_per_us = device_attribute(cudaDevAttrMemoryClockRate) * 2 *
+                           device_attribute(cudaDevAttrGlobalMemoryBusWidth) / 8 / 1000;
+    t->set_bytes = (double)op_floor_bytes(t->op, &t->sizes);
+    size_t free_bytes = 0, total_bytes = 0;
+    TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
+    double sets = t->set_bytes > 0 ? 4 * t->l2_bytes / t->set_bytes + 1 : 2;
+    if (sets > TIME_MAX_SETS) { sets = TIME_MAX_SETS; }
+    if (sets * t->set_bytes > 0.8 * (double)free_bytes) { sets = 0.8 * (double)free_bytes / t->set_bytes; }
+    t->sets = sets < 2 ? 2 : (int)sets;
+    for (int i = 0; i < t->op->tensor_count; i++) {
+        t->stride[i] = (op_elements(t->op, i, &t->sizes) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets * sizeof(float)));
+        if (t->op->tensor[i].shape == SHAPE_NC) { *(t->op->tensor[i].role == ROLE_IN ? &t->reads : &t->writes) += 1; }
+    }
+    return cudaMalloc((void **)&t->scratch, ALIGNMENT * sizeof(float));
+}
+
+int timing_set_rung(struct timing *t, int rung, int launches) {
+    t->rung = rung;
+    t->function = launcher_find(t->op->name, rung);
+    if (!t->function) { return cudaErrorInvalidValue; }
+    TRY(timing_prepare(t, 1));
+    return plan_batch(t, launch_op, &t->op_batch, launches);
+}
+
+int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches) {
+    memset(t, 0, sizeof *t);
+    t->op = op;
+    t->sizes = *sizes;
+    TRY(cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking));
+    TRY(cudaEventCreate(&t->start));
+    TRY(cudaEventCreate(&t->end));
+    TRY(cudaEventCreate(&t->all_done));
+    TRY(allocate_sets(t));
+    return timing_set_rung(t, rung, launches);
+}
+
+/* The fastest variant, by its second of two short batches. */
+int timing_open_copy(struct timing *t) {
+    int count = copy_count(t->reads, t->writes);
+    if (count == 0) { return cudaErrorNotSupported; }
+    TRY(timing_prepare(t, 1));
+    double best_us = 0;
+    int best = 0;
+    for (int variant = 0; variant < count; variant++) {
+        t->copy_variant = variant;
+        double us = 0;
+        struct batch trial = {nullptr, 2 * TRIAL_LAUNCHES, 1};
+        capture(t, launch_copy, &trial);
+        TRY(run_batch(t, launch_copy, &trial, &us));
+        TRY(run_batch(t, launch_copy, &trial, &us));
+        drop_batch(&trial);
+        if (variant == 0 || us < best_us) {
+            best_us = us;
+            best = variant;
+        }
+    }
+    t->copy_variant = best;
+    return plan_batch(t, launch_copy, &t->copy_batch, 0);
+}
+
+/* ---- results ---- */
+
+int timing_sample(struct timing *t, int set, const int *rows, int row_count, float *data) {
+    size_t C = (size_t)t->sizes.C;
+    if (set < 0 || set >= t->sets) { return cudaErrorInvalidValue; }
+    for (int r = 0; r < row_count; r++) {
+        if (rows[r] < 0 || rows[r] >= t->sizes.N) { return cudaErrorInvalidValue; }
+        for (int i = 0; i < t->op->tensor_count; i++) {
+            if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape == SHAPE_C) { continue; }
+            size_t width = t->op->tensor[i].shape == SHAPE_NC ? C : 1;
+            const float *row = tensor_of_set(t, i, set) + (size_t)rows[r] * width;
+            TRY(cudaMemcpy(data, row, width * sizeof(float), cudaMemcpyDeviceToHost));
+            data += width;
+        }
+    }
+    for (int i = 0; i < t->op->tensor_count; i++) {
+        if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape != SHAPE_C) { continue; }
+        TRY(cudaMemcpy(data, tensor_of_set(t, i, set), C * sizeof(float), cudaMemcpyDeviceToHost));
+        data += C;
+    }
+    return 0;
+}
+
+void timing_close(struct timing *t) {
+    drop_batch(&t->op_batch);
+    drop_batch(&t->copy_batch);
+    for (int i = 0; i < OP_MAX_TENSORS; i++) { cudaFree(t->tensor[i]); }
+    cudaFree(t->scratch);
+    if (t->start) { cudaEventDestroy(t->start); }
+    if (t->end) { cudaEventDestroy(t->end); }
+    if (t->all_done) { cudaEventDestroy(t->all_done); }
+    if (t->stream) { cudaStreamDestroy(t->stream); }
+    cudaGetLastError();
+}

@@ -1,0 +1,58 @@
+/* timing.h — times one launcher against a copy of the same footprint on a GPU, honestly:
+ *
+ *   several sets of tensors, four times the L2 together, are used in turn, so no batch finds its data in the cache;
+ *   a batch is a CUDA graph of many launches, so the time is the kernels', not the CPU's; where the launcher cannot be
+ *   captured it is called directly and the figure says so; the device is synchronised before the last event is taken,
+ *   so work on other streams counts; and the L2's persistence is reset before each batch.
+ *
+ * Used by the grader's JOB_TIME (time_job.cu) and by bench.cu. Functions return a cudaError_t, or the launcher's status.
+ */
+#ifndef TIMING_H
+#define TIMING_H
+
+#include <cuda_runtime_api.h>
+
+#include "copy.h"
+#include "launchers.h"
+#include "protocol.h"
+
+/* `launches` of one batch = nodes of the graph x replays of it. */
+struct batch {
+    cudaGraphExec_t graph; /* null: direct launches */
+    int nodes, replays;
+};
+
+struct timing {
+    const struct op *op;
+    struct op_sizes sizes;
+    int rung;
+    launcher *function;
+    cudaStream_t stream;
+    cudaEvent_t start, end, all_done;
+    int sets;
+    size_t stride[OP_MAX_TENSORS];  /* floats from one set's tensor to the next set's */
+    float *tensor[OP_MAX_TENSORS];  /* set 0's; the others follow */
+    float *scratch;                 /* where a copy writes when the op has no (N, C) output; at least 4 floats */
+    int reads, writes;              /* (N, C) tensors read and written */
+    double l2_bytes, set_bytes, peak_bytes_per_us;
+    int copy_variant;
+    struct batch op_batch, copy_batch;
+};
+
+/* Allocates the sets and finds out how to launch; `launches` 0: as many as take about 5 ms, at least 50. */
+int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches);
+/* Allocates and sweeps the copies; they need the sets. */
+int timing_open_copy(struct timing *t);
+/* The same sets, another rung of the same ladder. */
+int timing_set_rung(struct timing *t, int rung, int launches);
+
+/* Fills the inputs from the seed, poisons the outputs, zeroes the accumulated ones. */
+int timing_prepare(struct timing *t, uint64_t seed);
+/* One batch; microseconds per launch. */
+int timing_op(struct timing *t, double *us);
+int timing_copy(struct timing *t, double *us);
+/* Rows of the outputs of one set (see job.h, job_sample_floats). */
+int timing_sample(struct timing *t, int set, const int *rows, int row_count, float *data);
+void timing_close(struct timing *t);
+
+#endif

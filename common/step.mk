@@ -1,0 +1,111 @@
+# step.mk — build one runner program for each .cu file of a step: OUT/NAME from SRC/NAME.cu.
+#
+#   make -f $(COURSE)/common/step.mk COURSE=.. SRC=step1_naive OUT=build/cpu/step1_naive [BACKEND=auto|cpu|cuda]
+#
+#   runners (default)  OUT/NAME: the grader's runner, with the file's kernels; on the CPU backend the checked build
+#   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
+#   exercise           OUT/NAME.exercise: calls every launcher and rung without a grader, for compute-sanitizer and debuggers
+#   objects            OUT/obj/NAME.o only
+#
+# A file that does not compile fails alone (use make -k); what the compiler said is also kept in OUT/obj/NAME.log, and the
+# outdated program is removed, so a program that exists is current. CUDA_ARCH (default: the GPU that is there, else
+# all-major) goes to nvcc as -arch; CPUFLAGS and CUDAFLAGS add flags for the lab's files.
+
+COURSE ?= .
+.DEFAULT_GOAL := runners
+include $(COURSE)/common/config.mk
+
+ifeq ($(SRC),)
+$(error step.mk: say which folder holds the .cu files: SRC=step1_naive)
+endif
+ifeq ($(OUT),)
+$(error step.mk: say where the programs go: OUT=build/cpu/step1_naive)
+endif
+ifneq ($(filter-out cpu cuda,$(BACKEND)),)
+$(error step.mk: BACKEND is auto, cpu or cuda, not $(BACKEND))
+endif
+
+comma  := ,
+NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
+SHARED := $(BUILD)/runner/$(BACKEND)
+
+.PHONY: runners bench exercise objects
+runners: $(NAMES:%=$(OUT)/%)
+bench:   $(NAMES:%=$(OUT)/%.bench)
+exercise: $(NAMES:%=$(OUT)/%.exercise)
+objects: $(NAMES:%=$(OUT)/obj/%.o)
+
+# $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and its program.
+define logged
+$(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$*; exit 1; fi
+endef
+
+ifeq ($(BACKEND),cpu)
+# ---- CPU backend: translated, compiled by g++ with checks and counters, linked with the backend ----
+# SIMT's rules build the translator and the library when they are out of date.
+TESTS ?=
+include $(COURSE)/common/simt/module.mk
+
+SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
+SHARED_NAMES := main call launchers wire time_none
+SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) -I$(COURSE)/common/simt/include -MMD -MP
+
+$(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
+	@mkdir -p $(@D)
+	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -I$(COURSE) \
+	    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ $(CPUFLAGS),$(OUT)/obj/$*.log)
+
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) $(SHARED_FLAGS) -c -o $@ $<
+
+LINK      = $(CXX) -no-pie -o $@ $(filter %.o %.a,$^) -lbacktrace -lpthread -lm
+BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (the CPU backend's seconds mean nothing)
+
+$(NAMES:%=$(OUT)/%.bench):
+	@echo '$(BENCH_ONLY_GPU)' >&2; exit 2
+else
+# ---- CUDA: compiled by nvcc for the GPU that is there ----
+ifeq ($(NVCC),)
+$(error BACKEND=cuda needs nvcc, which is neither on the PATH nor in /usr/local/cuda/bin: install the CUDA toolkit, or use BACKEND=cpu)
+endif
+CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia0),native,all-major)
+SIMT_LIBRARY :=
+SHARED_NAMES := main call launchers wire time_job timing copy
+BENCH_comma  := ,
+NAMES  := bench bench_options launchers timing copy ops
+SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
+
+$(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu
+	@mkdir -p $(@D)
+	@$(call logged,$(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall -MF $(@:.o=.d) -MT $@ $(CUDAFLAGS) \
+	    -c -o $@ $<,$(OUT)/obj/$*.log)
+
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
+	@mkdir -p $(@D)
+	$(NVCC) $(SHARED_FLAGS) -Xcompiler -Wall$(comma)-Wextra -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(SHARED_FLAGS) -Xcompiler -Wall$(comma)-Wextra -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+
+LINK = $(NVCC) -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^)
+
+$(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHARED)/%.o)
+	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+endif
+
+JUDGING := ops reference inputs
+
+$(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) -c -o $@ $<
+
+$(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(SHARED)/launchers.o $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
+	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(SHARED)/ops.o $(SIMT_LIBRARY)
+	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+
+.SECONDARY:
+-include $(NAMES:%=$(OUT)/obj/%.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(JUDGING))

@@ -1,0 +1,141 @@
+/* measure.c — the judging half of measure.h: pure functions of samples. The dialogue is in measure_run.c. */
+#include "measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double enough_deviation = 0.005;
+static const double stable_median = 0.003;
+static const double clock_tolerance = 0.10;
+static const double start_allowance_us = 400; /* request, wake-up of the child, first launch, answer */
+static const double launch_allowance_us = 5;  /* a launch that the CPU has to make, beyond the kernel's own time */
+static const double bandwidth_tolerance = 1.02;
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value at a fraction of the way through the sorted values, between neighbours by proportion. */
+static double quantile(const double *sorted, int count, double fraction) {
+    double place = fraction * (count - 1);
+    int below = (int)place;
+    if (below + 1 >= count) { return sorted[count - 1]; }
+    return sorted[below] + (place - below) * (sorted[below + 1] - sorted[below]);
+}
+
+struct quartiles measure_quartiles(const double *values, int count) {
+    double sorted[MEASURE_MAX_SAMPLES];
+    if (count < 1) { return (struct quartiles){NAN, NAN, NAN, NAN}; }
+    if (count > MEASURE_MAX_SAMPLES) { count = MEASURE_MAX_SAMPLES; }
+    memcpy(sorted, values, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    return (struct quartiles){quantile(sorted, count, 0.25), quantile(sorted, count, 0.5),
+                              quantile(sorted, count, 0.75), sorted[0]};
+}
+
+typedef double sample_value(const struct measure_sample *sample);
+static double op_us(const struct measure_sample *s) { return s->op_us; }
+static double copy_us(const struct measure_sample *s) { return s->copy_us; }
+static double fraction(const struct measure_sample *s) { return s->copy_us / s->op_us; }
+
+static struct quartiles quartiles_of(const struct measurement *m, sample_value *value) {
+    double values[MEASURE_MAX_SAMPLES];
+    int count = m->count < MEASURE_MAX_SAMPLES ? m->count : MEASURE_MAX_SAMPLES;
+    for (int i = 0; i < count; i++) { values[i] = value(&m->sample[i]); }
+    return measure_quartiles(values, count);
+}
+
+struct quartiles measure_fraction(const struct measurement *m) { return quartiles_of(m, fraction); }
+struct quartiles measure_op_us(const struct measurement *m) { return quartiles_of(m, op_us); }
+struct quartiles measure_copy_us(const struct measurement *m) { return quartiles_of(m, copy_us); }
+
+double measure_relative_deviation(const struct measurement *m) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < m->count; i++) { sum += m->sample[i].op_us; }
+    double mean = sum / m->count;
+    for (int i = 0; i < m->count; i++) { squares += (m->sample[i].op_us - mean) * (m->sample[i].op_us - mean); }
+    return m->count > 1 ? sqrt(squares / (m->count - 1)) / mean : INFINITY;
+}
+
+/* The median of the first `count` samples of the fraction. */
+static double median_of_first(const struct measurement *m, int count) {
+    struct measurement part = *m;
+    part.count = count;
+    return measure_fraction(&part).median;
+}
+
+bool measure_stable(const struct measurement *m) {
+    if (m->count < MEASURE_MIN_SAMPLES) { return false; }
+    if (measure_relative_deviation(m) < enough_deviation) { return true; }
+    /* Noise that stays, around a median that no longer moves: more of the same tells nothing new. */
+    if (m->count < 2 * MEASURE_MIN_SAMPLES) { return false; }
+    double last = measure_fraction(m).median;
+    for (int count = m->count / 2; count < m->count; count++) {
+        if (!(fabs(median_of_first(m, count) - last) <= stable_median * last)) { return false; }
+    }
+    return true;
+}
+
+/* The child cannot have worked longer than the parent waited, nor much less. */
+static bool clock_agrees(double wall, double events, double allowance) {
+    return events <= wall * (1 + clock_tolerance) && wall <= events * (1 + clock_tolerance) + allowance;
+}
+
+static double op_wall_us(const struct measure_sample *s) { return s->wall_us; }
+static double op_events_us(const struct measure_sample *s) { return s->op_us * s->launches; }
+static double copy_wall_us(const struct measure_sample *s) { return s->copy_wall_us; }
+static double copy_events_us(const struct measure_sample *s) { return s->copy_us * s->copy_launches; }
+static double allowance_us(const struct measure_sample *s) {
+    return start_allowance_us + (s->direct_launches ? launch_allowance_us * s->launches : 0);
+}
+
+/* Medians over the batches: one batch during which the system did something else accuses nobody. */
+bool measure_clocks_agree(const struct measurement *m) {
+    return clock_agrees(quartiles_of(m, op_wall_us).median, quartiles_of(m, op_events_us).median,
+                        quartiles_of(m, allowance_us).median) &&
+           clock_agrees(quartiles_of(m, copy_wall_us).median, quartiles_of(m, copy_events_us).median,
+                        start_allowance_us);
+}
+
+bool measure_impossible(const struct measurement *m) {
+    struct quartiles us = measure_op_us(m);
+    if (!(us.median > 0)) { return true; }
+    if (!(m->peak_bytes_per_us > 0)) { return false; }
+    /* What the L2 holds of all sets when a set's turn comes again need not come from memory. */
+    double cached = m->set_bytes > 0 ? m->l2_bytes / m->set_bytes : 1;
+    double from_memory = m->bytes * (cached < 1 ? 1 - cached : 0);
+    return from_memory / us.median > m->peak_bytes_per_us * bandwidth_tolerance;
+}
+
+int measure_side(const struct measurement *m, double edge) {
+    struct quartiles f = measure_fraction(m);
+    if (f.low >= edge) { return 1; }
+    return f.high < edge ? -1 : 0;
+}
+
+enum measure_verdict measure_judge(const struct measurement *m, const double *edges, int edge_count, bool again) {
+    if (m->count < MEASURE_MIN_SAMPLES) { return MEASURE_MORE; }
+    if (!measure_clocks_agree(m)) { return MEASURE_CLOCKS; }
+    if (measure_impossible(m)) { return MEASURE_IMPOSSIBLE; }
+    if (!measure_stable(m) && m->count < MEASURE_MAX_SAMPLES) { return MEASURE_MORE; }
+    for (int i = 0; i < edge_count; i++) {
+        if (measure_side(m, edges[i]) == 0) { return again ? MEASURE_INCONCLUSIVE : MEASURE_MORE; }
+    }
+    return MEASURE_OK;
+}
+
+const char *measure_explain(enum measure_verdict verdict) {
+    switch (verdict) {
+        case MEASURE_OK: return "measured";
+        case MEASURE_MORE: return "not enough samples";
+        case MEASURE_INCONCLUSIVE: return "inconclusive, ran again: the quartiles straddle a band's edge";
+        case MEASURE_CLOCKS:
+            return "the grader's clock and the kernel's events disagree: does work go on outside the given stream?";
+        case MEASURE_IMPOSSIBLE: return "faster than the memory can deliver: is work left out?";
+        case MEASURE_WRONG_OUTPUT: return "a timed call gave a wrong result: every call must do its own work";
+        case MEASURE_FAILED: return "the timing run failed";
+    }
+    return "unknown";
+}
