@@ -40,7 +40,7 @@ help: ## this list
 .PHONY: lab lab-reset handout grade programs $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
-	@$(MAKE) --no-print-directory programs
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/lab.sh create
 
 lab-reset: ## start a step again, after a backup: STEP=step1
@@ -49,7 +49,10 @@ lab-reset: ## start a step again, after a backup: STEP=step1
 handout: programs ## pack lab/ as a self-contained archive for students
 	@tools/lab.sh handout
 
+# What a lab needs built, in parallel unless the caller said otherwise. -s: a learner is not shown compiler command lines.
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 programs: $(PROGRAMS)
+	@:
 
 $(STEPS):
 	@[ -f lab/Makefile ] || $(MAKE) --no-print-directory lab
