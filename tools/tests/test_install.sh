@@ -1,0 +1,67 @@
+# shellcheck shell=sh disable=SC2016
+# The installer: installs nothing that is there, asks before sudo, and else gives one message with the exact line.
+# Runs with a PATH of a few links, where id, apt-get, sudo and g++ are what a test makes them.
+. tools/tests/tap.sh
+install=$(pwd)/tools/install.sh
+log=$scratch/calls
+
+# machine NAME UID [CANDIDATE]: a PATH of its own in $scratch/NAME, apt there unless CANDIDATE is empty, no g++
+machine() {
+    bin=$scratch/$1
+    mkdir -p "$bin"
+    for tool in sh sed cut cat grep find env make git echo; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
+    program id "echo $2"
+    [ -n "${3-}" ] || return 0
+    program apt-get 'echo "apt-get $*" >>'"$log"
+    program apt-cache 'echo "  Candidate: 4:'"$3"'"'
+}
+program() { printf '#!/bin/sh\n%s\n' "$2" >"$bin/$1" && chmod +x "$bin/$1"; }
+install() { : >"$log" && PATH="$bin" CI="${ci-}" "$install" "$@" </dev/null; }
+line='apt-get install -y --no-install-recommends'
+
+check "what is there is not installed: silence" test -z "$(tools/install.sh build 2>&1)"
+
+machine plain 1000 12.2.0
+check "no g++, no sudo: exit 2" exits 2 install build
+check "and the exact line" says "As root, run:  $line g++" install build
+
+machine jammy 1000 11.4.0
+check "where g++ is older than 12, the package is g++-12" says "$line g++-12" install build
+
+machine old 1000 12.2.0
+program g++ 'echo 11'
+check "an old g++ counts as missing" says "Missing: g++ 12 or newer" install build
+
+machine asks 1000 12.2.0
+program sudo 'echo "sudo $*" >>'"$log"
+check "sudo, but nobody to ask: exit 2" exits 2 install build
+check "and the exact line with sudo" says "Run:  sudo $line g++" install build
+check "sudo was not called" test ! -s "$log"
+ci=true
+check "CI=true: sudo is called without asking" exits 0 install build
+check "with the line" grep -q "^sudo -n env DEBIAN_FRONTEND=noninteractive $line g++ -qq" "$log"
+ci=
+if command -v script >/dev/null 2>&1; then
+    answer() { echo "$1" | script -qec "env CI= PATH=$bin $install build" "$scratch/typescript" >/dev/null 2>&1; }
+    : >"$log"
+    answer n
+    check "asked, and no: nothing is called" test ! -s "$log"
+    check "the question shows the line" grep -q "Run \"sudo $line g++\"" "$scratch/typescript"
+    answer y
+    check "asked, and yes: sudo is called" grep -q "^sudo env" "$log"
+else
+    skip "asking" "no script(1) here"
+fi
+
+machine root 0 12.2.0
+check "root: installed without asking" exits 0 install build
+check "without sudo" grep -q "^apt-get install -y --no-install-recommends g++ -qq" "$log"
+program apt-get 'exit 1'
+check "when apt fails: exit 2" exits 2 install build
+check "and the line to try by hand" says "By hand:  $line g++" install build
+
+machine strange 0 ""
+check "no apt: exit 2" exits 2 install build
+check "and what to install" says "Missing: g++ 12 or newer. This system has no apt" install build
+check "an unknown part is a usage error" exits 2 install nonsense
+finish
