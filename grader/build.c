@@ -1,0 +1,255 @@
+#include "build.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spawn.h"
+
+enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
+
+/* ---- tools ---- */
+
+static bool on_path(const char *program) {
+    const char *path = getenv("PATH");
+    char candidate[1024];
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
+        if (access(candidate, X_OK) == 0) { return true; }
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+static bool have_nvcc(void) { return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0; }
+
+bool build_auto_is_cuda(void) { return have_nvcc() && access("/dev/nvidia0", F_OK) == 0; }
+
+static bool have_gxx(void) {
+    return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
+}
+
+static bool tools_are_there(struct build_report *report) {
+    const char *missing = NULL;
+    if (!on_path("make")) { missing = "make is not installed. Type: sudo apt-get install -y make g++"; }
+    else if (!report->cuda && !have_gxx()) { missing = "g++ is not installed. Type: sudo apt-get install -y g++"; }
+    else if (report->cuda && !have_nvcc()) {
+        missing = "nvcc is not on the PATH nor in /usr/local/cuda/bin. Install the CUDA toolkit, or use --backend cpu";
+    }
+    if (missing) { snprintf(report->message, sizeof report->message, "%s", missing); }
+    return !missing;
+}
+
+/* ---- files ---- */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct build_file *)a)->name, ((const struct build_file *)b)->name);
+}
+
+static bool list_files(const struct build_options *options, struct build_report *report) {
+    DIR *folder = opendir(options->files);
+    if (!folder) {
+        snprintf(report->message, sizeof report->message, "cannot read the folder %s: %s", options->files,
+                 strerror(errno));
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(folder)) && report->file_count < BUILD_MAX_FILES;) {
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[0] == '.' || length < 4 || strcmp(entry->d_name + length - 3, ".cu") != 0) { continue; }
+        if (length - 3 >= BUILD_NAME_BYTES) { continue; }
+        struct build_file *file = &report->file[report->file_count++];
+        memcpy(file->name, entry->d_name, length - 3);
+        snprintf(file->runner, sizeof file->runner, "%s/%.*s", options->out, (int)length - 3, entry->d_name);
+    }
+    closedir(folder);
+    qsort(report->file, (size_t)report->file_count, sizeof *report->file, by_name);
+    return true;
+}
+
+/* Nanoseconds; 0: no such file. */
+static int64_t modified(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
+}
+
+void build_object_path(const struct build_options *options, const struct build_file *file, char *path, size_t size) {
+    snprintf(path, size, "%s/obj/%s.o", options->out, file->name);
+}
+
+const struct build_file *build_find(const struct build_report *report, const char *name) {
+    for (int i = 0; i < report->file_count; i++) {
+        if (strcmp(report->file[i].name, name) == 0) { return &report->file[i]; }
+    }
+    return NULL;
+}
+
+/* ---- make ---- */
+
+/* Runs make; keeps the beginning of what it says. Its exit status, or -1. */
+static int run_make(const struct build_options *options, bool cuda, char *output, size_t size) {
+    char jobs[16], script[600], course[600], files[600], out[600];
+    snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    snprintf(script, sizeof script, "%s/common/step.mk", options->course);
+    snprintf(course, sizeof course, "COURSE=%s", options->course);
+    snprintf(files, sizeof files, "SRC=%s", options->files);
+    snprintf(out, sizeof out, "OUT=%s", options->out);
+    const char *argv[] = {"make", "-s",   "--no-print-directory", "-k", jobs, "-f", script,
+                          course, files, out, cuda ? "BACKEND=cuda" : "BACKEND=cpu", "runners", NULL};
+    int said[2];
+    if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(said[1], 1);
+        dup2(said[1], 2);
+        /* When the grader itself runs under make, that make's flags and job server are not meant for this one. */
+        unsetenv("MAKEFLAGS");
+        unsetenv("MFLAGS");
+        unsetenv("MAKELEVEL");
+        execvp("make", (char *const *)argv);
+        _exit(127);
+    }
+    close(said[1]);
+    size_t kept = 0;
+    char data[4096];
+    for (ssize_t n; pid > 0 && ((n = read(said[0], data, sizeof data)) > 0 || (n < 0 && errno == EINTR));) {
+        for (ssize_t i = 0; i < n && kept + 1 < size; i++) { output[kept++] = data[i] ? data[i] : '?'; }
+    }
+    output[kept] = '\0';
+    close(said[0]);
+    int how = 0;
+    while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {}
+    return pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+/* ---- what the compiler said ---- */
+
+static bool line_has(const char *line, size_t length, const char *text) { return memmem(line, length, text, strlen(text)); }
+
+static bool is_error_line(const char *line, size_t length) {
+    if (line_has(line, length, "collect2: error") || line_has(line, length, "ld returned")) { return false; }
+    return line_has(line, length, "error:") || line_has(line, length, "error :") || line_has(line, length, "error #") ||
+           line_has(line, length, "fatal error") || line_has(line, length, "undefined reference") ||
+           line_has(line, length, "cannot find -l") || line_has(line, length, "multiple definition");
+}
+
+void build_first_errors(const char *log, char *errors, size_t size) {
+    size_t used = 0;
+    int count = 0, lines = 0;
+    bool keeping = false;
+    errors[0] = '\0';
+    for (const char *line = log; *line && lines < MAX_ERROR_LINES;) {
+        size_t length = strcspn(line, "\n");
+        if (is_error_line(line, length)) {
+            if (++count > MAX_ERRORS) { break; }
+            keeping = true;
+        } else if (line_has(line, length, "warning:") || line_has(line, length, "warning #") ||
+                   line_has(line, length, "collect2:")) {
+            keeping = false;
+        }
+        if (keeping && used + length + 2 < size) {
+            memcpy(errors + used, line, length);
+            used += length;
+            errors[used++] = '\n';
+            errors[used] = '\0';
+            lines++;
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void read_log(const struct build_options *options, const char *name, const char *ending, char *log, size_t size) {
+    char path[700];
+    snprintf(path, sizeof path, "%s/obj/%s%s", options->out, name, ending);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(log, 1, size - 1, f) : 0;
+    if (f) { fclose(f); }
+    log[n] = '\0';
+    for (size_t i = 0; i < n; i++) { log[i] = log[i] ? log[i] : '?'; }
+}
+
+static void read_errors(const struct build_options *options, struct build_file *file) {
+    static const char *const endings[] = {".log", ".link.log"};
+    char *log = malloc(LOG_BYTES);
+    for (size_t i = 0; log && i < 2 && !file->errors[0]; i++) {
+        read_log(options, file->name, endings[i], log, LOG_BYTES);
+        build_first_errors(log, file->errors, sizeof file->errors);
+    }
+    free(log);
+}
+
+/* ---- the report ---- */
+
+static void describe_rebuilt(struct build_report *report) {
+    size_t used = 0;
+    for (int i = 0; i < report->file_count; i++) {
+        const struct build_file *file = &report->file[i];
+        if (!file->was_stale || used >= sizeof report->message) { continue; }
+        int n = snprintf(report->message + used, sizeof report->message - used, "%s%s.cu", used ? ", " : "", file->name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used > 0 && used < sizeof report->message) {
+        snprintf(report->message + used, sizeof report->message - used, " changed since the last build: rebuilt");
+    }
+}
+
+static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
+                                  const char *output) {
+    int failed = 0, explained = 0;
+    for (int i = 0; i < report->file_count; i++) {
+        struct build_file *file = &report->file[i];
+        if (file->built) { continue; }
+        failed++;
+        read_errors(options, file);
+        if (strstr(file->errors, "cannot find -lbacktrace")) {
+            snprintf(report->message, sizeof report->message,
+                     "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
+            return BUILD_NO_TOOL;
+        }
+        explained += file->errors[0] != '\0';
+    }
+    if (make_status == 0 && failed == 0) {
+        describe_rebuilt(report);
+        return BUILD_OK;
+    }
+    if (failed > 0 && explained == failed) { return BUILD_PARTIAL; }
+    snprintf(report->message, sizeof report->message, "make failed (status %d) building %s:\n%.800s", make_status,
+             options->files, output);
+    return BUILD_BROKEN;
+}
+
+enum build_status build_step(const struct build_options *options, struct build_report *report) {
+    memset(report, 0, sizeof *report);
+    double start = child_now();
+    const char *backend = options->backend ? options->backend : "auto";
+    report->cuda = strcmp(backend, "auto") == 0 ? build_auto_is_cuda() : strcmp(backend, "cuda") == 0;
+    if (!tools_are_there(report)) { return report->status = BUILD_NO_TOOL; }
+    if (!list_files(options, report)) { return report->status = BUILD_BROKEN; }
+    if (report->file_count == 0) {
+        snprintf(report->message, sizeof report->message, "there is no .cu file in %s", options->files);
+        return report->status = BUILD_BROKEN;
+    }
+    int64_t before[BUILD_MAX_FILES];
+    for (int i = 0; i < report->file_count; i++) { before[i] = modified(report->file[i].runner); }
+    char *output = calloc(1, MAKE_OUTPUT_BYTES);
+    if (!output) { return report->status = BUILD_BROKEN; }
+    int make_status = run_make(options, report->cuda, output, MAKE_OUTPUT_BYTES);
+    for (int i = 0; i < report->file_count; i++) {
+        struct build_file *file = &report->file[i];
+        int64_t after = modified(file->runner);
+        file->built = after != 0;
+        file->rebuilt = after != before[i];
+        file->was_stale = before[i] != 0 && file->rebuilt;
+    }
+    report->status = conclude(options, report, make_status, output);
+    report->seconds = child_now() - start;
+    free(output);
+    return report->status;
+}
