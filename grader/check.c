@@ -1,0 +1,175 @@
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/reference.h"
+#include "common/runner/generate.h"
+#include "judge.h"
+
+enum { CUDA_NOT_SUPPORTED = 801 }; /* what a skeleton's launcher returns */
+
+static void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) {
+        fprintf(stderr, "grader: out of memory\n");
+        exit(EXIT_FAULT);
+    }
+    return memory;
+}
+
+void evidence_init(struct evidence *evidence, const struct op *op) { *evidence = (struct evidence){.op = op}; }
+
+static void free_case(struct evidence_case *shown) {
+    for (int t = 0; t < OP_MAX_TENSORS; t++) {
+        free(shown->given[t]);
+        free(shown->got[t]);
+        free(shown->expected[t]);
+        free(shown->condition[t]);
+    }
+    free(shown->findings);
+    free(shown);
+}
+
+void evidence_free(struct evidence *evidence) {
+    for (int i = 0; i < evidence->count; i++) { free_case(evidence->cases[i]); }
+    evidence->count = 0;
+}
+
+const struct evidence_case *evidence_failure(const struct evidence *evidence) {
+    for (int i = 0; i < evidence->count; i++) {
+        if (evidence->cases[i]->failure.kind != FAILURE_NONE) { return evidence->cases[i]; }
+    }
+    return NULL;
+}
+
+bool evidence_untouched(const struct evidence_case *shown, int tensor, size_t i) {
+    return memcmp(&shown->got[tensor][i], &shown->given[tensor][i], sizeof(float)) == 0;
+}
+
+/* ---- one call: buffers out and back ---------------------------------------------------------------------------- */
+
+static void pack(struct exchange *exchange, const struct device *device, const struct op *op,
+                 const struct evidence_case *shown) {
+    const struct test_case *test = &shown->test;
+    struct job *job = &exchange->job;
+    *job = job_make(JOB_CALL, op, &test->sizes);
+    job->guard = device->guard;
+    job->offset = test->offset;
+    job->shuffled_order = test->shuffled;
+    if (test->in_place) { job->alias_of[0] = test->in_place - 1; }
+    for (int t = 0; t < op->tensor_count; t++) {
+        size_t count = op_elements(op, t, &test->sizes);
+        exchange->floats[t] = job_buffer_floats(job, op, t);
+        exchange->buffer[t] = allocate(exchange->floats[t], sizeof(float));
+        if (exchange->floats[t] == 0) { continue; }
+        for (size_t i = 0; i < exchange->floats[t]; i++) { exchange->buffer[t][i] = judge_canary(test->seed, t, i); }
+        memcpy(exchange->buffer[t] + judge_lead(job), shown->given[t], count * sizeof(float));
+    }
+}
+
+static void unpack(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
+    for (int t = 0; t < op->tensor_count; t++) {
+        int from = exchange->job.alias_of[t] >= 0 ? exchange->job.alias_of[t] : t;
+        size_t count = op_elements(op, t, &shown->test.sizes);
+        if (op->tensor[t].role == ROLE_IN) { continue; }
+        shown->got[t] = allocate(count, sizeof(float));
+        if (exchange->floats[from]) {
+            memcpy(shown->got[t], exchange->buffer[from] + judge_lead(&exchange->job), count * sizeof(float));
+        }
+    }
+}
+
+/* ---- the cases --------------------------------------------------------------------------------------------------- */
+
+static struct evidence_case *prepare(const struct op *op, const struct test_case *test) {
+    struct evidence_case *shown = allocate(1, sizeof *shown);
+    shown->test = *test;
+    for (int t = 0; t < op->tensor_count; t++) {
+        size_t count = op_elements(op, t, &test->sizes);
+        shown->given[t] = allocate(count, sizeof(float));
+        if (op->tensor[t].role == ROLE_IN) { continue; }
+        shown->expected[t] = allocate(count, sizeof(double));
+        shown->condition[t] = allocate(count, sizeof(double));
+    }
+    inputs_fill(op, &test->sizes, test->values, test->seed, shown->given);
+    reference_compute(op, &test->sizes, (const float *const *)shown->given, shown->expected, shown->condition);
+    if (test->in_place) { /* the output starts as what it shares its pointer with */
+        size_t bytes = op_elements(op, 0, &test->sizes) * sizeof(float);
+        memcpy(shown->given[0], shown->given[test->in_place - 1], bytes);
+    }
+    return shown;
+}
+
+static struct evidence_case *run(const struct device *device, const struct test_case *test,
+                                 const struct evidence *evidence, struct result *result) {
+    const struct op *op = evidence->op;
+    struct evidence_case *shown = prepare(op, test);
+    struct exchange exchange = {0};
+    pack(&exchange, device, op, shown);
+    enum child_status status =
+        device->call(device->context, &exchange.job, exchange.buffer, &exchange.result, &shown->findings);
+    if (status == CHILD_OK) {
+        shown->finding_count = shown->findings ? exchange.result.finding_count : 0;
+        shown->launches = exchange.result.counters.launches;
+        shown->returned = exchange.result.returned;
+        if (shown->returned) { unpack(&exchange, op, shown); }
+        judge_call(&exchange, evidence, shown);
+    } else {
+        judge_describe(&shown->failure, status == CHILD_TIMED_OUT ? FAILURE_TIMEOUT : FAILURE_CRASH, test);
+        snprintf(shown->failure.text, sizeof shown->failure.text, "%s", device->message(device->context));
+    }
+    *result = exchange.result;
+    for (int t = 0; t < OP_MAX_TENSORS; t++) { free(exchange.buffer[t]); }
+    return shown;
+}
+
+bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence) {
+    struct result result;
+    struct evidence_case *shown = run(device, test, evidence, &result);
+    bool right = shown->failure.kind == FAILURE_NONE;
+    if (evidence->count < EVIDENCE_MAX_CASES) {
+        evidence->cases[evidence->count++] = shown;
+    } else {
+        free_case(shown);
+    }
+    return right;
+}
+
+bool check_count(const struct device *device, const struct op *op, const struct op_sizes *sizes, uint64_t seed,
+                 struct result *result, struct failure *failure) {
+    struct test_case test = {.sizes = *sizes, .values = VALUES_NORMAL, .seed = generate_mix(seed)};
+    struct evidence evidence;
+    evidence_init(&evidence, op);
+    struct evidence_case *shown = run(device, &test, &evidence, result);
+    *failure = shown->failure;
+    free_case(shown);
+    return failure->kind == FAILURE_NONE;
+}
+
+/* The skeleton as it was handed out: its launcher says so, and launches nothing. */
+static bool not_started(const struct evidence_case *shown) {
+    return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED && shown->launches == 0;
+}
+
+/* After these nothing more is learned by calling again. */
+static bool hopeless(enum failure_kind kind) {
+    return kind == FAILURE_CRASH || kind == FAILURE_TIMEOUT || kind == FAILURE_MISSING;
+}
+
+enum verdict check_run(const struct device *device, enum check_kind kind, uint64_t seed, uint64_t secret,
+                       struct evidence *evidence, struct failure *failure) {
+    struct test_case cases[EVIDENCE_MAX_CASES];
+    int count = cases_of(evidence->op, kind, seed, secret, cases, EVIDENCE_MAX_CASES);
+    enum verdict verdict = VERDICT_PASS;
+    for (int i = 0; i < count; i++) {
+        if (check_case(device, &cases[i], evidence)) { continue; }
+        const struct evidence_case *shown = evidence->cases[evidence->count - 1];
+        if (verdict == VERDICT_PASS) { *failure = shown->failure; }
+        verdict = VERDICT_FAIL;
+        if (i == 0 && not_started(shown)) { return VERDICT_NOT_STARTED; }
+        if (hopeless(shown->failure.kind)) { break; }
+    }
+    return verdict;
+}
