@@ -38,7 +38,7 @@ write_skeleton() { # write_skeleton DIR
 
 # Commit DIR's content to the branch `course`, on top of what it held; the work tree is not touched.
 commit_skeleton() { # commit_skeleton DIR MESSAGE
-    index=$(pwd)/$build/lab-index
+    index=$(cd "$build" && pwd)/lab-index
     rm -f "$index"
     tree=$(
         GIT_INDEX_FILE=$index lab_git --work-tree="$(cd "$1" && pwd)" add -A -f .
@@ -81,7 +81,7 @@ first_time() {
     echo "Next:  cd $lab && make ${first%%_*} && ./grader ${first%%_*}"
 }
 
-link_grader() { [ -e "$lab/grader" ] || ln -sfn "../$build/grader/grader" "$lab/grader"; }
+link_grader() { [ -L "$lab/grader" ] || ln -sfn "../$build/grader/grader" "$lab/grader"; }
 
 # Bring what changed in the course since lab/ was made or last refreshed.
 bring_news() {

@@ -1,0 +1,41 @@
+# shellcheck shell=sh
+# The handout: builds by itself in an empty directory, and holds no line of a solution.
+. tools/tests/tap.sh
+export LC_ALL=C.UTF-8
+
+export BUILD="$scratch/build"
+mkdir -p "$BUILD"
+check "the handout is packed" says "gpu-kernel-labs.tar.gz" tools/lab.sh handout
+mkdir "$scratch/empty"
+check "it unpacks" tar -xzf "$BUILD/handout/gpu-kernel-labs.tar.gz" -C "$scratch/empty"
+handout=$scratch/empty/gpu-kernel-labs
+
+check "no file or folder of it is called a solution" test -z "$(find "$handout" -name '*solution*')"
+check "nor is there a test, whose kernels may be right ones" test -z "$(find "$handout" -name tests)"
+
+# The lines that a learner is to write: the marked regions of the solutions, without the lines that a skeleton shows
+# anyway and those too short or too common to say anything.
+awk '/^[ \t]*\/\/:(solution|omit)/ { inside = 1; next } /^[ \t]*\/\/:/ { inside = 0 }
+     inside { sub(/^[ \t]+/, ""); sub(/[ \t]+$/, ""); if (length($0) >= 24 && !/^\/\//) print }' \
+    step*/solution/*.cu* | sort -u >"$scratch/written"
+trim() { sed 's/^[ \t]*//; s/[ \t]*$//' "$@" | sort -u; }
+trim step*/skeleton/* >"$scratch/shown"
+comm -23 "$scratch/written" "$scratch/shown" >"$scratch/secret"
+leaked_by() { trim "$1" | comm -12 "$scratch/secret" -; }
+find "$handout" -type f | while read -r file; do
+    leaked_by "$file" >"$scratch/leaked"
+    # The course's own code may hold an idiom or two (an index, a loop over columns); the labs may hold nothing.
+    case $file in */course/*) allowed=3 ;; *) allowed=0 ;; esac
+    [ "$(wc -l <"$scratch/leaked")" -le "$allowed" ] || { echo "$file:"; cat "$scratch/leaked"; }
+done >"$scratch/leaks"
+check "the solutions have lines to look for" test "$(wc -l <"$scratch/secret")" -gt 100
+check "a solution would be found" test "$(leaked_by step1_naive/solution/softmax.cu | wc -l)" -gt 5
+check "no line of a solution is in it" fails grep . "$scratch/leaks"
+
+unset BUILD MAKEFLAGS MAKELEVEL COURSE # nothing of this checkout's may help
+fresh() { (cd "$handout" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
+check "it builds by itself" fresh make BACKEND=cpu step1
+check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
+check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
+check "everything built lies in build/" test -z "$(find "$handout" -name '*.o' -not -path '*/build/*')"
+finish
