@@ -1,0 +1,18 @@
+# common/runner/module.mk — what the tests of the runner and of the gate to it need: programs that misbehave on purpose.
+# The runners themselves are built by common/step.mk, beside the step that they run.
+
+HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(COURSE)/grader/tests/hostile/hostile.c | \
+                   grep -o '{"[a-z0-9_]*"' | tr -d '{"') constructor
+HOSTILE := $(HOSTILE_MODES:%=$(BUILD)/hostile/%)
+
+$(BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(COURSE)/common/ops.c
+	@mkdir -p $(@D)
+	$(HOST_C) -D_GNU_SOURCE -O1 -o $@ $^
+
+# One program under many names: a runner gets no arguments, so its name says what it does.
+$(HOSTILE): $(BUILD)/hostile/%: $(BUILD)/hostile/hostile
+	@ln -f $< $@
+
+$(foreach t,spawn sandbox job measure,$(BUILD)/tests/test_$(t)): $(BUILD)/hostile/hostile $(HOSTILE)
+
+-include $(BUILD)/hostile/hostile.d
