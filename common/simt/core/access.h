@@ -1,0 +1,83 @@
+/* access.h — the check that every access of instrumented code goes through, and the trace that it leaves.
+ *
+ * The fast path is a few instructions: is the address in the arena, is it aligned, are its shadow bytes all ones (all
+ * four bytes allocated and written); then the access is appended to the lane's trace. All else is access.c.
+ */
+#ifndef SIMT_ACCESS_H
+#define SIMT_ACCESS_H
+
+#include <string.h>
+
+#include "arena.h"
+#include "fiber.h"
+#include "trace.h"
+
+/* Checks an access that is not plainly fine. Returns the space; does not return when the launch fails.
+ * traced = false: it is no access to device memory (own stack, constants) and leaves no trace. */
+enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
+                              unsigned size, bool *traced);
+
+/* An access of the host side, or by no thread: device pointers are not to be followed. */
+void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size);
+
+/* Volatile accesses and atomics that see the same again and again: the thread polls, others get their turn. */
+void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint64_t value);
+
+#if SIMT_CHECKED
+
+static inline bool shadow_is_full(uintptr_t address, unsigned size_log2)
+{
+    const unsigned char *shadow = shadow_of(address);
+    uint16_t two;
+    uint32_t four;
+    switch (size_log2) {
+    case 2:
+        return *shadow == 0xff;
+    case 3:
+        memcpy(&two, shadow, 2);
+        return two == 0xffff;
+    case 4:
+        memcpy(&four, shadow, 4);
+        return four == 0xffffffff;
+    default:
+        return false;
+    }
+}
+
+/* True, and *space is set, when nothing is wrong and nothing is to be noted in the shadow. */
+static inline bool access_is_plain(const struct simt_thread *self, uintptr_t address, unsigned size_log2,
+                                   enum trace_space *space)
+{
+    if (__builtin_expect(!in_arena(address) || self == NULL, 0) || (address & ((1u << size_log2) - 1)))
+        return false;
+    *space = in_shared(address) ? TRACE_SHARED : TRACE_GLOBAL;
+    if (*space == TRACE_SHARED && address - (uintptr_t)self->block->shared >= SHARED_SLOT)
+        return false;
+    return __builtin_expect(shadow_is_full(address, size_log2), 1);
+}
+
+static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2)
+{
+    struct simt_thread *self = simt_self;
+    enum trace_space space;
+    if (__builtin_expect(!access_is_plain(self, address, size_log2, &space), 0)) {
+        if (self == NULL) {
+            if (in_arena(address))
+                access_by_host(pc, kind, address, 1u << size_log2);
+            return;
+        }
+        if (address - self->stack_low < STACK_BYTES)
+            return;
+        bool traced;
+        space = access_check(self, pc, kind, address, 1u << size_log2, &traced);
+        if (!traced)
+            return;
+    }
+    if (kind == TRACE_READ || kind == TRACE_WRITE)
+        trace_access(self, pc, kind, size_log2, space, address);
+    else
+        trace_sync_access(self, pc, kind, size_log2, space, address);
+}
+
+#endif
+#endif

@@ -1,0 +1,62 @@
+/* fiber.S — the switch between the stacks of two threads, x86-64 System V: only callee-saved registers are kept.
+ * `pop; jmp` instead of `ret`: the return predictor knows nothing of the other stack and would always be wrong. */
+        .text
+
+/* void fiber_switch(void **save, void *load): continue the context `load`, leaving this one in *save. */
+        .globl  fiber_switch
+        .type   fiber_switch, @function
+fiber_switch:
+        pushq   %rbp
+        pushq   %rbx
+        pushq   %r12
+        pushq   %r13
+        pushq   %r14
+        pushq   %r15
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+resume: popq    %r15
+        popq    %r14
+        popq    %r13
+        popq    %r12
+        popq    %rbx
+        popq    %rbp
+        popq    %rcx
+        jmp     *%rcx
+        .size   fiber_switch, . - fiber_switch
+
+/* void fiber_start(void **save, void *top, void (*start)(void)): run start() on an empty stack. */
+        .globl  fiber_start
+        .type   fiber_start, @function
+fiber_start:
+        pushq   %rbp
+        pushq   %rbx
+        pushq   %r12
+        pushq   %r13
+        pushq   %r14
+        pushq   %r15
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        xorl    %ebp, %ebp
+        pushq   $0
+        jmp     *%rdx
+        .size   fiber_start, . - fiber_start
+
+/* void fiber_leave(void *load): continue the context `load`, for ever. */
+        .globl  fiber_leave
+        .type   fiber_leave, @function
+fiber_leave:
+        movq    %rdi, %rsp
+        jmp     resume
+        .size   fiber_leave, . - fiber_leave
+
+/* void fiber_restart(void *top, void (*start)(void)): run start() on an empty stack, for ever. */
+        .globl  fiber_restart
+        .type   fiber_restart, @function
+fiber_restart:
+        movq    %rdi, %rsp
+        xorl    %ebp, %ebp
+        pushq   $0
+        jmp     *%rsi
+        .size   fiber_restart, . - fiber_restart
+
+        .section .note.GNU-stack, "", @progbits

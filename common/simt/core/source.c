@@ -1,0 +1,111 @@
+/* source.c — from a program counter to the learner's line and function.
+ *
+ * A pc lies in several nested functions when calls were inlined; the innermost frame that is not in the backend's own
+ * headers is the learner's. Reading the debug information costs about 50 ms once, so only messages ask.
+ */
+#define _GNU_SOURCE
+#include "source.h"
+
+#include <backtrace.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_SLOTS = 1024 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct backtrace_state *state;
+static struct {
+    uintptr_t pc;
+    struct source_place place;
+} cache[CACHE_SLOTS];
+
+static void ignore_error(void *data, const char *message, int number)
+{
+    (void)data, (void)message, (void)number;
+}
+
+static bool is_backend_header(const char *file)
+{
+    return strstr(file, "common/simt/include/") != NULL || strncmp(file, "/usr/", 5) == 0;
+}
+
+static uint64_t hash(uint64_t value, const char *text)
+{
+    for (; text && *text; text++)
+        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+/* One call per frame, from the innermost outwards. */
+static int visit(void *data, uintptr_t pc, const char *file, int line, const char *function)
+{
+    struct source_place *place = data;
+    (void)pc;
+    place->stack = hash(hash(place->stack + (unsigned)line, file), function);
+    if (file == NULL || place->line != 0 || is_backend_header(file))
+        return 0;
+    place->file = file;
+    place->line = line;
+    place->function = function ? function : "";
+    return 0;
+}
+
+/* The strings that libbacktrace hands out may not outlive the call. */
+static const char *keep(const char *text)
+{
+    char *copy = *text ? strdup(text) : NULL;
+    return copy ? copy : "";
+}
+
+struct source_place simt_source_place(uintptr_t pc)
+{
+    struct source_place place = {"", "", 0, UINT64_C(0xcbf29ce484222325)};
+    if (pc == 0)
+        return place;
+    size_t slot = pc * UINT64_C(0x9e3779b97f4a7c15) >> 54;
+    pthread_mutex_lock(&lock);
+    if (cache[slot].pc == pc) {
+        place = cache[slot].place;
+    } else {
+        if (state == NULL)
+            state = backtrace_create_state(NULL, 1, ignore_error, NULL);
+        if (state)
+            backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+        place.file = keep(place.file);
+        place.function = keep(place.function);
+        cache[slot].pc = pc;
+        cache[slot].place = place;
+    }
+    pthread_mutex_unlock(&lock);
+    return place;
+}
+
+/* "void k(float*, int)" becomes "k(float *, int)"; "void k(T*) [with T = float]" keeps its types. */
+const char *source_pretty(const char *function, char *out, size_t room)
+{
+    size_t used = 0;
+    if (strncmp(function, "void ", 5) == 0)
+        function += 5;
+    for (const char *c = function; *c && used + 2 < room; c++) {
+        if (*c == '*' && used && out[used - 1] != ' ' && out[used - 1] != '*' && out[used - 1] != '(')
+            out[used++] = ' ';
+        out[used++] = *c;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+const char *grouped(unsigned long long value, char out[GROUPED])
+{
+    char digits[GROUPED];
+    int count = snprintf(digits, sizeof digits, "%llu", value), used = 0;
+    for (int i = 0; i < count; i++) {
+        if (i && (count - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+    return out;
+}

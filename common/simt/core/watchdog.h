@@ -1,0 +1,26 @@
+/* watchdog.h — finds loops that never end and stacks that overflow. */
+#ifndef SIMT_WATCHDOG_H
+#define SIMT_WATCHDOG_H
+
+#include "internal.h"
+#include "settings.h"
+
+/* What one blocking of a lane stands for, in steps (accesses and loop iterations). */
+enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
+
+void watchdog_bite(struct simt_warp *warp);
+
+/* After the lanes of a warp have run until they blocked. */
+static inline void watchdog_count(struct simt_warp *warp)
+{
+    struct simt_block *block = warp->block;
+    block->steps += 1 + STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(warp->in_state[THREAD_TRACE_FULL]) +
+                    STEPS_OF_POLLING * (unsigned)__builtin_popcount(warp->in_state[THREAD_YIELDED]);
+    if (__builtin_expect(block->steps > simt_settings.watchdog, 0))
+        watchdog_bite(warp);
+}
+
+/* The running thread has used up its stack. */
+void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
+
+#endif
