@@ -55,7 +55,7 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     // TODO 5c (9 lines): Kernel 4 with the first two passes in one.
-    //   A lane keeps a softmax_state, at first {-INFINITY, 0}. One element v is a part of a row as well: {v, 1}.
+    //   A lane keeps a softmax_state, at first {-FLT_MAX, 0}. One element v is a part of a row as well: {v, 1}.
     //   After the pass, warp_softmax_merge gives every lane the state of the whole row.
 }
 

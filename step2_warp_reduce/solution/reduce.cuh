@@ -11,6 +11,7 @@
 #define REDUCE_CUH
 
 #include <cuda_runtime.h>
+#include <float.h>
 #include <math.h>
 
 constexpr int warp_size = 32;
@@ -108,20 +109,19 @@ __device__ inline float block_sum(float value, float *shared) {
 
 // ---- online softmax ----
 
-// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-INFINITY, 0}.
+// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-FLT_MAX, 0}, the
+// lowest finite number, because -INFINITY - -INFINITY is NaN and a row may begin with masked (-INFINITY) elements.
 struct softmax_state {
     float largest, sum;
 };
 
 __device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) {
     //:todo 5a Two parts of a row become one.
-    //: The larger of the two maxima is the new one. A sum was made relative to its own maximum: multiply it by
-    //: exp(own maximum - new maximum), then add the two. Trap: if both maxima are -INFINITY, the difference is NaN.
-    //: Then shift by 0 instead of by the new maximum: exp(-INFINITY - 0) is 0, as it should be.
+    //: The larger of the two maxima is the new one. Each sum was made relative to its own maximum: multiply it by
+    //: exp(own maximum - new maximum), then add the two.
     //:solution
     float largest = fmaxf(a.largest, b.largest);
-    float shift = largest == -INFINITY ? 0.0f : largest;
-    return {largest, a.sum * expf(a.largest - shift) + b.sum * expf(b.largest - shift)};
+    return {largest, a.sum * expf(a.largest - largest) + b.sum * expf(b.largest - largest)};
     //:stub
     //: return a;
     //:end

@@ -131,7 +131,7 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     //:todo 5c Kernel 4 with the first two passes in one.
-    //: A lane keeps a softmax_state, at first {-INFINITY, 0}. One element v is a part of a row as well: {v, 1}.
+    //: A lane keeps a softmax_state, at first {-FLT_MAX, 0}. One element v is a part of a row as well: {v, 1}.
     //: After the pass, warp_softmax_merge gives every lane the state of the whole row.
     //:solution
     int lane = threadIdx.x % warp_size;
@@ -140,7 +140,7 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
     const float *x_row = x + (size_t)n * C; // (C)
     float *out_row = out + (size_t)n * C;   // (C)
 
-    softmax_state state = {-INFINITY, 0.0f};
+    softmax_state state = {-FLT_MAX, 0.0f};
     for (int c = lane; c < C; c += warp_size) { state = softmax_merge(state, {x_row[c], 1.0f}); }
     state = warp_softmax_merge(state);
 
