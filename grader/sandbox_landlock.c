@@ -55,9 +55,11 @@ int landlock_prepare(bool gpu) {
         attributes.scoped = SCOPE_ALL;
         size = 3 * sizeof(uint64_t);
     }
-    int ruleset = (int)syscall(SYS_CREATE_RULESET, &attributes, size, 0);
+    int created = (int)syscall(SYS_CREATE_RULESET, &attributes, size, 0);
+    if (created < 0) { return -1; }
+    int ruleset = fcntl(created, F_DUPFD_CLOEXEC, 10); /* out of the way of the child's fixed descriptors */
+    close(created);
     if (ruleset < 0) { return -1; }
-    fcntl(ruleset, F_SETFD, FD_CLOEXEC);
     allow_writes(ruleset, "/dev/null", attributes.files);
     if (gpu) {
         static const char *const devices[] = {"/dev/nvidia*", "/dev/dxg", "/dev/nvhost*", "/dev/nvmap", "/dev/shm"};

@@ -5,9 +5,9 @@ HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(COURSE)/
                    grep -o '{"[a-z0-9_]*"' | tr -d '{"') constructor
 HOSTILE := $(HOSTILE_MODES:%=$(BUILD)/hostile/%)
 
-$(BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(COURSE)/common/ops.c
+$(BUILD)/hostile/hostile: $(BUILD)/host/grader/tests/hostile/hostile.o $(BUILD)/host/common/ops.o
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -O1 -o $@ $^
+	$(CC) -o $@ $^
 
 # One program under many names: a runner gets no arguments, so its name says what it does.
 $(HOSTILE): $(BUILD)/hostile/%: $(BUILD)/hostile/hostile
@@ -15,4 +15,4 @@ $(HOSTILE): $(BUILD)/hostile/%: $(BUILD)/hostile/hostile
 
 $(foreach t,spawn sandbox job measure,$(BUILD)/tests/test_$(t)): $(BUILD)/hostile/hostile $(HOSTILE)
 
--include $(BUILD)/hostile/hostile.d
+-include $(BUILD)/host/grader/tests/hostile/hostile.d

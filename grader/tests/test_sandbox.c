@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "grader/spawn.h"
@@ -122,8 +123,28 @@ Test(sandbox, layers_are_named) {
     cr_assert_eq(strlen(sandbox_describe(SANDBOX_ALL, text, 10)), 9u);
 }
 
+/* A grader that has opened nothing yet gets low descriptors, which the child uses for other things. */
+static unsigned layers_with_low_descriptors_free(void) {
+    int answer[2], how;
+    cr_assert_eq(pipe(answer), 0);
+    unsigned layers = 0;
+    pid_t pid = fork(); /* Criterion's own descriptors must stay open in the test */
+    if (pid == 0) {
+        dup2(answer[1], 20);
+        for (int i = 3; i < 20; i++) { close(i); }
+        const char *path = hostile_path("hostile"), *argv[] = {path, "hang", NULL};
+        child_start(&child, path, argv, NULL);
+        child_kill(&child, CHILD_OK, "%s", "");
+        _exit(write(20, &child.layers, sizeof child.layers) < 0);
+    }
+    cr_assert_eq(read(answer[0], &layers, sizeof layers), (ssize_t)sizeof layers);
+    cr_assert_eq(waitpid(pid, &how, 0), pid);
+    return layers;
+}
+
 Test(sandbox, landlock_is_used_where_the_kernel_has_it) {
     bool kernel_has = syscall(444, NULL, 0, 1) >= 1; /* landlock_create_ruleset, asked for its version */
     probe(false);
     cr_assert_eq((child.layers & SANDBOX_LANDLOCK) != 0, kernel_has);
+    cr_assert_eq(layers_with_low_descriptors_free(), child.layers);
 }

@@ -30,7 +30,8 @@ __attribute__((constructor)) static void before_main(int argc, char **argv) {
     if (strcmp(mode_of(argc, argv), "constructor") == 0) { _exit(0); }
 }
 
-static void mode_crash(void) { *(volatile int *)8 = 1; }
+static int *volatile nowhere;
+static void mode_crash(void) { *nowhere = 1; }
 static void mode_abort(void) { abort(); }
 static void mode_exit0(void) { exit(0); }
 static void mode_hang(void) { for (;;) { pause(); } }
