@@ -1,0 +1,94 @@
+/* mistakes.h — the ops once more, each with one well-known mistake in it. A kernel whose outputs agree with one of these,
+ * and not with the reference, most probably has that mistake. Where overflow is the mistake, it is computed in float.
+ */
+#ifndef MISTAKES_H
+#define MISTAKES_H
+
+#include "common/ops.h"
+
+struct mistake {
+    const char *id; /* of the signature */
+    const char *op;
+    /* out[i]: what output i would hold. given[i]: what every tensor held before the call. */
+    void (*compute)(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+    int variant;
+};
+
+/* Ended by one without id. One id may have several entries: variants of one mistake. */
+extern const struct mistake mistakes[];
+
+/* The parts that the table of mistakes.c is made of, each in a file of its own. */
+void mistake_softmax(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_layernorm(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_backward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_small(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+
+enum softmax_mistake {
+    SOFTMAX_NO_MAX,
+    SOFTMAX_MAX_STARTS_AT_ZERO,
+    SOFTMAX_MAX_STARTS_AT_FLT_MIN,
+    SOFTMAX_NOT_NORMALISED,
+    SOFTMAX_SUM_NOT_RESET,
+    SOFTMAX_WRONG_AXIS,
+    SOFTMAX_WHOLE_TENSOR,
+    SOFTMAX_PADDING_WARP,       /* lanes past C count as exp(0 - max) */
+    SOFTMAX_NO_RESCALE,         /* variant base: + log2 of the lanes that share a row */
+    SOFTMAX_FIRST_WARP = 16,    /* + log2 of the block: sums of the other warps are lost */
+    SOFTMAX_OWN_WARP = 32,      /* + log2 of the block: every warp uses its own sum */
+};
+
+enum layernorm_mistake {
+    LAYERNORM_UNBIASED,
+    LAYERNORM_NO_EPS,
+    LAYERNORM_EPS_AFTER_ROOT,
+    LAYERNORM_EPS_AFTER_INVERSE,
+    LAYERNORM_EPS_IGNORED,
+    LAYERNORM_RSTD_IS_VARIANCE,
+    LAYERNORM_RSTD_IS_DEVIATION,
+    LAYERNORM_NO_ROOT,
+    LAYERNORM_STATS_SWAPPED,
+    LAYERNORM_AFFINE_SWAPPED,
+    LAYERNORM_AFFINE_BY_ROW,
+    LAYERNORM_NO_WEIGHT,
+    LAYERNORM_NO_BIAS,
+    LAYERNORM_NO_AFFINE,
+    LAYERNORM_MEAN_NOT_SUBTRACTED,
+    LAYERNORM_NOT_CENTRED,
+    LAYERNORM_SUM_NOT_DIVIDED,
+    LAYERNORM_SQUARES_NOT_DIVIDED,
+    LAYERNORM_SUM_NOT_RESET,
+    LAYERNORM_SQUARES_NOT_RESET,
+    LAYERNORM_PADDING,          /* lanes past C count as (0 - mean)^2 */
+    LAYERNORM_TIMES_DEVIATION,  /* multiplied by the deviation in place of its inverse */
+    LAYERNORM_FIRST_WARP = 32,  /* + log2 of the block */
+    LAYERNORM_OWN_WARP = 48,
+};
+
+enum backward_mistake {
+    BACKWARD_OVERWRITTEN,
+    BACKWARD_NO_MEAN_TERMS,
+    BACKWARD_NO_FIRST_TERM,
+    BACKWARD_NO_SECOND_TERM,
+    BACKWARD_SUMS_FOR_MEANS,
+    BACKWARD_NO_WEIGHT,
+    BACKWARD_NO_RSTD,
+    BACKWARD_X_FOR_XHAT,
+    BACKWARD_SWAPPED,
+    BACKWARD_FIRST_ROW,
+    BACKWARD_LAST_ROW,
+    BACKWARD_WEIGHTED_DWEIGHT,  /* dweight sums dout * weight * xhat */
+};
+
+enum small_mistake {
+    RESIDUAL_FIRST_ONLY,
+    RESIDUAL_SECOND_ONLY,
+    RESIDUAL_SUBTRACTED,
+    RESIDUAL_MULTIPLIED,
+    RESIDUAL_TWICE,
+    BIAS_BY_ROW,
+    BIAS_MISSING,
+    SUM_NOT_SQUARED,
+    SUM_NOT_WEIGHTED,
+};
+
+#endif

@@ -1,0 +1,92 @@
+/* patterns_report.c — signatures in what the backend, the launch and the process said. */
+#include <string.h>
+
+#include "patterns.h"
+
+enum { CUDA_INVALID_CONFIGURATION = 9, BLOCK_LIMIT = 1024, VECTOR = 4 };
+
+bool pattern_failure_kind(const struct signature *signature, const struct evidence *evidence) {
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && (int)first->failure.kind == signature->argument;
+}
+
+bool pattern_finding(const struct signature *signature, const struct evidence *evidence) {
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_FINDING && first->failure.finding == signature->argument;
+}
+
+static bool finding_says(const struct evidence *evidence, int kind, const char *words) {
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_FINDING && first->failure.finding == kind &&
+           strstr(first->failure.text, words);
+}
+
+bool pattern_out_of_bounds_by_one(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return finding_says(evidence, SIMT_OUT_OF_BOUNDS, "is 1 bytes after");
+}
+
+/* Out of bounds only where the number of elements, or of columns, is no multiple of four, and never elsewhere. */
+bool pattern_out_of_bounds_tail(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    int tails = 0, wholes = 0;
+    if (!finding_says(evidence, SIMT_OUT_OF_BOUNDS, "")) { return false; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        long N = shown->test.sizes.N, C = shown->test.sizes.C;
+        bool outside = shown->failure.kind == FAILURE_FINDING && shown->failure.finding == SIMT_OUT_OF_BOUNDS;
+        if (N == 0 || (!outside && shown->failure.kind != FAILURE_NONE)) { continue; }
+        bool tail = N * C % VECTOR != 0 || C % VECTOR != 0;
+        if (outside && !tail) { return false; }
+        tails += outside;
+        wholes += !outside && !tail;
+    }
+    return tails > 0 && wholes > 2;
+}
+
+static const struct evidence_case *output_read(const struct evidence *evidence) {
+    return finding_says(evidence, SIMT_UNINITIALISED, "__global__") ? evidence_failure(evidence) : NULL;
+}
+
+bool pattern_output_read(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return output_read(evidence) != NULL;
+}
+
+bool pattern_backward_output_read(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_is_op(evidence, "layernorm_backward") && output_read(evidence) != NULL;
+}
+
+static bool is_configuration_error(const struct evidence_case *shown) {
+    return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_INVALID_CONFIGURATION;
+}
+
+/* The launch is refused for N == 0 alone. */
+bool pattern_zero_grid(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool empty = shown->test.sizes.N == 0;
+        if (shown->failure.kind == FAILURE_STATUS || shown->failure.kind == FAILURE_FINDING) {
+            if (!empty) { return false; }
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* The launch is refused from more than 1024 columns on. */
+bool pattern_block_too_large(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool refused = is_configuration_error(shown) ||
+                       (shown->failure.kind == FAILURE_FINDING && shown->failure.finding == SIMT_LAUNCH);
+        if (refused && shown->test.sizes.C <= BLOCK_LIMIT) { return false; }
+        found = found || refused;
+    }
+    return found;
+}

@@ -1,0 +1,267 @@
+/* patterns_where.c — signatures in where the wrong elements are: rows, columns, shapes, calls. */
+#include <string.h>
+
+#include "common/reference.h"
+#include "patterns.h"
+
+enum { WARP = 32, VECTOR = 4, LARGEST_BLOCK = 1024 };
+
+bool pattern_is_op(const struct evidence *evidence, const char *op) { return strcmp(evidence->op->name, op) == 0; }
+
+bool pattern_is_wrong(const struct evidence_case *shown, int tensor, size_t i) {
+    return !reference_accepts(shown->expected[tensor][i], shown->condition[tensor][i], shown->got[tensor][i]);
+}
+
+bool pattern_case_is_wrong(const struct evidence_case *shown) {
+    if (!shown->returned) { return false; }
+    for (int t = 0; t < OP_MAX_TENSORS; t++) {
+        if (shown->wrong[t]) { return true; }
+    }
+    return false;
+}
+
+bool pattern_all_wrong(const struct evidence *evidence,
+                       bool (*holds)(const struct evidence *, const struct evidence_case *)) {
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        if (!pattern_case_is_wrong(evidence->cases[i])) { continue; }
+        if (!holds(evidence, evidence->cases[i])) { return false; }
+        found = true;
+    }
+    return found;
+}
+
+/* ---- outputs that still hold what was there before ---- */
+
+static size_t elements(const struct evidence *evidence, const struct evidence_case *shown, int tensor) {
+    return op_elements(evidence->op, tensor, &shown->test.sizes);
+}
+
+static size_t untouched(const struct evidence *evidence, const struct evidence_case *shown, int tensor) {
+    size_t count = 0;
+    for (size_t i = 0; i < elements(evidence, shown, tensor); i++) { count += evidence_untouched(shown, tensor, i); }
+    return count;
+}
+
+static bool all_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    for (int t = 0; t < evidence->op->tensor_count; t++) {
+        if (shown->got[t] && untouched(evidence, shown, t) != elements(evidence, shown, t)) { return false; }
+    }
+    return true;
+}
+
+bool pattern_untouched(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, all_untouched);
+}
+
+/* Output 0 was written everywhere, another output nowhere. */
+static bool one_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    bool found = false;
+    if (untouched(evidence, shown, 0) > 0 && shown->wrong[0]) { return false; }
+    for (int t = 1; t < evidence->op->tensor_count; t++) {
+        if (!shown->got[t] || !shown->wrong[t]) { continue; }
+        if (untouched(evidence, shown, t) != elements(evidence, shown, t)) { return false; }
+        found = true;
+    }
+    return found;
+}
+
+bool pattern_one_output_untouched(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, one_untouched);
+}
+
+static bool wrong_and_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    size_t count = 0;
+    for (size_t i = 0; i < elements(evidence, shown, 0); i++) {
+        count += pattern_is_wrong(shown, 0, i) && evidence_untouched(shown, 0, i);
+    }
+    return count > 0 && count < elements(evidence, shown, 0);
+}
+
+bool pattern_partly_untouched(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, wrong_and_untouched);
+}
+
+/* First row (or column) from which on output 0 is untouched, while all before is written; -1 when that is not so. */
+static long edge(const struct evidence_case *shown, bool by_column) {
+    long N = shown->test.sizes.N, C = shown->test.sizes.C, first = by_column ? C : N;
+    for (long i = 0; i < N * C; i++) {
+        long at = by_column ? i % C : i / C;
+        if (evidence_untouched(shown, 0, (size_t)i) && at < first) { first = at; }
+    }
+    for (long i = 0; i < N * C; i++) {
+        long at = by_column ? i % C : i / C;
+        if (at >= first && !evidence_untouched(shown, 0, (size_t)i)) { return -1; }
+    }
+    return first;
+}
+
+/* The same edge in every wrong case, and no right case beyond it. */
+static long common_edge(const struct evidence *evidence, bool by_column) {
+    long common = -1;
+    if (evidence->op->tensor[0].shape != SHAPE_NC) { return -1; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!pattern_case_is_wrong(shown)) { continue; }
+        long here = edge(shown, by_column), extent = by_column ? shown->test.sizes.C : shown->test.sizes.N;
+        if (here < 1 || here >= extent || (common >= 0 && here != common)) { return -1; }
+        common = here;
+    }
+    return common;
+}
+
+bool pattern_columns_past_block(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return common_edge(evidence, true) > 0;
+}
+
+bool pattern_rows_past_grid(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return common_edge(evidence, false) > 0;
+}
+
+/* Everything from a multiple of the block on is untouched, the grid having been rounded down: `units` are elements or rows. */
+static bool rounded_down(const struct evidence *evidence, long block, bool rows) {
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!pattern_case_is_wrong(shown)) { continue; }
+        long N = shown->test.sizes.N, C = shown->test.sizes.C, count = rows ? N : N * C;
+        long first = count / block * block * (rows ? C : 1);
+        if (first == N * C) { return false; }
+        for (long k = 0; k < N * C; k++) {
+            if (evidence_untouched(shown, 0, (size_t)k) != (k >= first)) { return false; }
+        }
+        found = true;
+    }
+    return found;
+}
+
+bool pattern_last_block_missing(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    if (evidence->op->tensor[0].shape != SHAPE_NC) { return false; }
+    for (long block = 2; block <= 4 * LARGEST_BLOCK; block *= 2) {
+        if (rounded_down(evidence, block, false) || rounded_down(evidence, block, true)) { return true; }
+    }
+    return false;
+}
+
+/* ---- which rows, columns and shapes ---- */
+
+/* Wrong elements of output 0 are exactly where `selected` says, give or take a tenth that is right by chance. */
+static bool wrong_where(const struct evidence *evidence, const struct evidence_case *shown,
+                        bool (*selected)(long row, long column, long argument), long argument) {
+    long C = shown->test.sizes.C;
+    size_t chosen = 0, wrong = 0, count = elements(evidence, shown, 0);
+    if (evidence->op->tensor[0].shape != SHAPE_NC) { return false; }
+    for (size_t i = 0; i < count; i++) {
+        bool here = selected((long)i / C, (long)i % C, argument), bad = pattern_is_wrong(shown, 0, i);
+        if (bad && !here) { return false; }
+        chosen += here;
+        wrong += bad;
+    }
+    return chosen < count && wrong * 10 >= chosen * 9;
+}
+
+static bool past_row_0(long row, long column, long argument) {
+    (void)column, (void)argument;
+    return row > 0;
+}
+
+static bool row_0_right(const struct evidence *evidence, const struct evidence_case *shown) {
+    return wrong_where(evidence, shown, past_row_0, 0);
+}
+
+bool pattern_only_row_0(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, row_0_right);
+}
+
+static bool other_lane(long row, long column, long block) {
+    (void)row;
+    return column % block != 0;
+}
+
+static bool other_warp(long row, long column, long block) {
+    (void)row;
+    return column % block >= WARP;
+}
+
+static bool some_block(const struct evidence *evidence, bool (*selected)(long, long, long), long smallest) {
+    for (long block = smallest; block <= LARGEST_BLOCK; block *= 2) {
+        bool found = false, all = true;
+        for (int i = 0; i < evidence->count && all; i++) {
+            const struct evidence_case *shown = evidence->cases[i];
+            if (!pattern_case_is_wrong(shown)) { continue; }
+            all = wrong_where(evidence, shown, selected, block);
+            found = true;
+        }
+        if (found && all) { return true; }
+    }
+    return false;
+}
+
+bool pattern_only_lane_0(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return some_block(evidence, other_lane, WARP);
+}
+
+bool pattern_first_warp_right(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return some_block(evidence, other_warp, 2 * WARP);
+}
+
+/* Wrong for every shape whose columns are no multiple of four, and for no other. */
+bool pattern_vector_tail(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    int tails = 0, wholes = 0;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool tail = shown->test.sizes.C % VECTOR != 0;
+        if (shown->test.sizes.N == 0 || !shown->returned) { continue; }
+        if (pattern_case_is_wrong(shown) && !tail) { return false; }
+        tails += pattern_case_is_wrong(shown);
+        wholes += !pattern_case_is_wrong(shown) && !tail;
+    }
+    return tails > 2 && wholes > 2;
+}
+
+/* ---- which calls ---- */
+
+/* The first call is right; of the calls after it nearly all are wrong, also at shapes that were right before. */
+bool pattern_state_kept(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    int wrong = 0, calls = 0;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (first && first->failure.kind == FAILURE_REPEAT && first->test.again) { return false; }
+    if (evidence->count < 4 || evidence->cases[0]->failure.kind != FAILURE_NONE) { return false; }
+    for (int i = 1; i < evidence->count; i++) {
+        if (evidence->cases[i]->test.sizes.N == 0) { continue; }
+        calls++;
+        wrong += pattern_case_is_wrong(evidence->cases[i]);
+    }
+    return wrong * 10 >= calls * 9;
+}
+
+static bool is_in_place(const struct evidence *evidence, const struct evidence_case *shown) {
+    (void)evidence;
+    return shown->test.in_place != 0;
+}
+
+bool pattern_only_in_place(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, is_in_place);
+}
+
+static bool is_offset(const struct evidence *evidence, const struct evidence_case *shown) {
+    (void)evidence;
+    return shown->test.offset != 0;
+}
+
+bool pattern_only_offset(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return pattern_all_wrong(evidence, is_offset);
+}
