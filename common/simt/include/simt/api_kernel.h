@@ -7,11 +7,6 @@
 #include "../cuda_runtime_api.h"
 #include "launch.h"
 
-extern "C" {
-/* api/launch.c: the next configuration is a cooperative one. */
-void simt_mark_cooperative(void) noexcept;
-}
-
 namespace simt {
 
 template <class... Parameters, size_t... Is>
@@ -29,7 +24,7 @@ SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 gri
 {
     simt::configure(grid, block, shared, stream);
     simt::call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>());
-    return cudaPeekAtLastError();
+    return simt_launch_outcome();
 }
 
 template <class... Parameters>
@@ -39,7 +34,7 @@ SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...
     simt::configure(grid, block, shared, stream);
     simt_mark_cooperative();
     simt::call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>());
-    return cudaPeekAtLastError();
+    return simt_launch_outcome();
 }
 
 template <class... Parameters, class... Arguments>
@@ -53,7 +48,7 @@ SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, voi
         }
     }
     kernel(std::forward<Arguments>(arguments)...);
-    return cudaPeekAtLastError();
+    return simt_launch_outcome();
 }
 
 template <class R, class... P>

@@ -9,27 +9,17 @@
 #include "vector.h"
 #include "warp.h"
 
-enum {
-    SIMT_ATOMIC_ADD, SIMT_ATOMIC_EXCH, SIMT_ATOMIC_CAS, SIMT_ATOMIC_MIN, SIMT_ATOMIC_MAX, SIMT_ATOMIC_AND,
-    SIMT_ATOMIC_OR, SIMT_ATOMIC_XOR, SIMT_ATOMIC_INC, SIMT_ATOMIC_DEC,
-};
-enum {
-    SIMT_TYPE_I32, SIMT_TYPE_U32, SIMT_TYPE_I64, SIMT_TYPE_U64, SIMT_TYPE_F32, SIMT_TYPE_F64, SIMT_TYPE_F16,
-    SIMT_TYPE_BF16, SIMT_TYPE_F16X2, SIMT_TYPE_BF16X2, SIMT_TYPE_B16,
-};
-
-/* `op` is an enum simt_atomic_op, `type` an enum simt_type (core/internal.h). */
-extern "C" uint64_t simt_atomic_call(int op, int type, void *address, uint64_t operand, uint64_t compare)
-    SIMT_NOTHROW __asm__("simt_atomic");
+/* core/atomic.c, where `op` and `type` are enums. */
+extern "C" uint64_t simt_atomic(int op, int type, void *address, uint64_t operand, uint64_t compare) noexcept;
 
 namespace simt {
 template <class T> SIMT_INLINE T atomic(int op, int type, T *address, T operand)
 {
-    return from_bits<T>(simt_atomic_call(op, type, address, to_bits(operand), 0));
+    return from_bits<T>(simt_atomic(op, type, address, to_bits(operand), 0));
 }
 template <class T> SIMT_INLINE T compare_and_swap(int type, T *address, T expected, T desired)
 {
-    return from_bits<T>(simt_atomic_call(SIMT_ATOMIC_CAS, type, address, to_bits(desired), to_bits(expected)));
+    return from_bits<T>(simt_atomic(SIMT_ATOMIC_CAS, type, address, to_bits(desired), to_bits(expected)));
 }
 } // namespace simt
 

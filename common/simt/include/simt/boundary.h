@@ -33,6 +33,15 @@ enum {
 };
 enum { SIMT_FENCE_BLOCK, SIMT_FENCE_DEVICE, SIMT_FENCE_SYSTEM };
 
+enum {
+    SIMT_ATOMIC_ADD, SIMT_ATOMIC_EXCH, SIMT_ATOMIC_CAS, SIMT_ATOMIC_MIN, SIMT_ATOMIC_MAX, SIMT_ATOMIC_AND,
+    SIMT_ATOMIC_OR, SIMT_ATOMIC_XOR, SIMT_ATOMIC_INC, SIMT_ATOMIC_DEC,
+};
+enum {
+    SIMT_TYPE_I32, SIMT_TYPE_U32, SIMT_TYPE_I64, SIMT_TYPE_U64, SIMT_TYPE_F32, SIMT_TYPE_F64, SIMT_TYPE_F16,
+    SIMT_TYPE_BF16, SIMT_TYPE_F16X2, SIMT_TYPE_BF16X2, SIMT_TYPE_B16,
+};
+
 /* Barriers and collectives: core/barrier.c, core/collective.c. Values travel in the low bytes. */
 int simt_barrier(int mode, int predicate) SIMT_NOTHROW;
 uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) SIMT_NOTHROW;

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "boundary.h"
+#include "rounding.h"
 #include "vector.h"
 
 namespace simt {
@@ -51,15 +52,6 @@ SIMT_FLOAT_TO_INTEGER(double, double, ull, unsigned long long, )
 #undef SIMT_FLOAT_TO_INTEGER
 
 /* Narrowing with a rounding: api/rounding.c. */
-extern "C" {
-float simt_float_of_double(double x, int rounding) noexcept __attribute__((const));
-float simt_float_of_i64(long long x, int rounding) noexcept __attribute__((const));
-float simt_float_of_u64(unsigned long long x, int rounding) noexcept __attribute__((const));
-double simt_double_of_i64(long long x, int rounding) noexcept __attribute__((const));
-double simt_double_of_u64(unsigned long long x, int rounding) noexcept __attribute__((const));
-}
-enum { SIMT_ROUND_NEAREST, SIMT_ROUND_ZERO, SIMT_ROUND_UP, SIMT_ROUND_DOWN };
-
 #define SIMT_NARROW(name, From, To, function)                                          \
     SIMT_INLINE To name##_rn(From x) { return function(x, SIMT_ROUND_NEAREST); }       \
     SIMT_INLINE To name##_rz(From x) { return function(x, SIMT_ROUND_ZERO); }          \

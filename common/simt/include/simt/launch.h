@@ -12,27 +12,7 @@
 #include <new>
 
 #include "boundary.h"
-#include "driver_types.h"
-
-extern "C" {
-
-/* What the runtime knows of one kernel: one object per kernel and template instance. */
-struct simt_kernel {
-    const char *name; /* __PRETTY_FUNCTION__ */
-    void (*entry)(const void *closure);
-    size_t closure_size;
-    void (*copy_closure)(void *to, const void *from);
-    void (*destroy_closure)(void *closure);
-    int max_dynamic_shared; /* cudaFuncAttributeMaxDynamicSharedMemorySize, 0 when not set */
-    int carveout;
-    struct simt_kernel *next; /* the chain of all kernels that were seen */
-};
-
-/* api/launch.c. simt_kernel_called: false when cudaFunc…() only asks who the kernel is. */
-void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) noexcept;
-bool simt_kernel_called(struct simt_kernel *kernel) noexcept;
-void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) noexcept;
-}
+#include "kernel.h"
 
 /* The way into a kernel makes no events. */
 #if __has_attribute(no_sanitize_coverage)
@@ -61,7 +41,7 @@ template <class Body> void destroy_closure(void *closure) { static_cast<Body *>(
 
 template <class Body> struct kernel_of {
     static inline simt_kernel description = {
-        nullptr, enter<Body>, sizeof(Body), copy_closure<Body>, destroy_closure<Body>, 0, -1, nullptr,
+        nullptr, enter<Body>, sizeof(Body), copy_closure<Body>, destroy_closure<Body>,
     };
 };
 

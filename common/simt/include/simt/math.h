@@ -10,22 +10,7 @@
 
 #include "boundary.h"
 #include "convert.h"
-
-/* api/special.c: in double; the float forms round the double result. api/rounding.c: one operation, one rounding. */
-extern "C" {
-double simt_sinpi(double x) noexcept __attribute__((const));
-double simt_cospi(double x) noexcept __attribute__((const));
-double simt_erfcx(double x) noexcept __attribute__((const));
-double simt_erfinv(double x) noexcept __attribute__((const));
-double simt_erfcinv(double x) noexcept __attribute__((const));
-double simt_normcdf(double x) noexcept __attribute__((const));
-double simt_normcdfinv(double x) noexcept __attribute__((const));
-double simt_bessel_i0(double x) noexcept __attribute__((const));
-double simt_bessel_i1(double x) noexcept __attribute__((const));
-float simt_float_operation(int operation, int rounding, float a, float b, float c) noexcept __attribute__((const));
-double simt_double_operation(int operation, int rounding, double a, double b, double c) noexcept __attribute__((const));
-}
-enum { SIMT_OP_ADD, SIMT_OP_SUB, SIMT_OP_MUL, SIMT_OP_DIV, SIMT_OP_FMA, SIMT_OP_SQRT, SIMT_OP_RSQRT };
+#include "special.h"
 
 /* ---- min, max ---- */
 
@@ -57,7 +42,7 @@ SIMT_INLINE long long llmax(long long a, long long b) { return a > b ? a : b; }
 SIMT_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
 SIMT_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
 
-/* ---- what the C library lacks (glibc 2.41 and 2.42 have some) ---- */
+/* ---- what the C library lacks; the float forms round the double result (glibc 2.41 and 2.42 have some) ---- */
 
 #if !__GLIBC_PREREQ(2, 42)
 SIMT_INLINE float rsqrtf(float x) { return static_cast<float>(1.0 / sqrt(static_cast<double>(x))); }

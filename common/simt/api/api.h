@@ -1,0 +1,99 @@
+/* api.h — what the parts of the runtime API share: entering a call, failing it, streams that capture, launches. */
+#ifndef SIMT_API_INTERNAL_H
+#define SIMT_API_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../core/internal.h"
+#include "../include/cuda_runtime_api.h"
+
+/* A call that cannot go on because of an earlier fault of a kernel, or because a kernel makes it, ends here. */
+#define API_ENTER()                                     \
+    do {                                                \
+        cudaError_t entered_ = api_enter(__func__);     \
+        if (entered_ != cudaSuccess) {                  \
+            return entered_;                            \
+        }                                               \
+    } while (0)
+
+/* Where the call stands in the learner's code. Only in the API function itself. */
+#define API_CALLER ((uintptr_t)__builtin_return_address(0))
+
+cudaError_t api_enter(const char *function);
+cudaError_t api_fail(cudaError_t error); /* remembers it for cudaGetLastError, returns it */
+void api_clear_errors(void);             /* cudaDeviceReset */
+cudaError_t api_swap_last_error(cudaError_t error); /* returns the one before */
+
+/* memory.c, host_memory.c: what a range is. */
+enum memory_place {
+    PLACE_HOST,    /* ordinary memory: the device cannot reach it */
+    PLACE_PINNED,  /* cudaMallocHost, cudaHostRegister */
+    PLACE_MANAGED, /* cudaMallocManaged */
+    PLACE_DEVICE,  /* cudaMalloc, __device__, __constant__ */
+};
+enum memory_place memory_place(const void *pointer);
+bool memory_range_valid(const void *pointer, size_t bytes); /* host memory is not checked */
+enum memory_place host_memory_place(const void *pointer);     /* PLACE_DEVICE is never the answer */
+bool host_memory_free(void *pointer, enum memory_place place);
+
+/* stream.c: a stream that was created, or one of the three default ones. */
+struct CUstream_st {
+    unsigned flags;
+    int priority;
+    struct CUgraph_st *capture;  /* the graph that is being recorded, or NULL */
+    bool capture_origin;         /* cudaStreamBeginCapture was called on it */
+    struct CUstream_st *next;
+};
+bool stream_valid(cudaStream_t stream);
+struct CUgraph_st *stream_capture(cudaStream_t stream); /* NULL: not capturing */
+void streams_end_capture(const struct CUgraph_st *graph);
+void events_end_capture(const struct CUgraph_st *graph); /* event.c */
+
+/* A stream that is valid, not capturing: the work may be done now. */
+#define API_STREAM(stream)                                       \
+    do {                                                         \
+        if (!stream_valid(stream)) {                             \
+            return api_fail(cudaErrorInvalidResourceHandle);     \
+        }                                                        \
+    } while (0)
+
+/* graph.c: record instead of doing. False: out of memory. */
+struct launch_configuration {
+    struct dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+    bool cooperative;
+};
+struct simt_kernel;
+cudaError_t graph_add_kernel(struct CUgraph_st *graph, const struct launch_configuration *configuration,
+                             struct simt_kernel *kernel, const void *closure);
+cudaError_t graph_add_copy(struct CUgraph_st *graph, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                           size_t width, size_t height, enum cudaMemcpyKind kind);
+cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int value, size_t width, size_t height);
+cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data);
+/* While anything captures, calls that would wait are forbidden. */
+bool graph_capturing(void);
+
+/* copy.c: do it now. */
+cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                     enum cudaMemcpyKind kind, const char *function, uintptr_t pc);
+cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t height, const char *function, uintptr_t pc);
+
+/* launch.c */
+cudaError_t launch_now(const struct launch_configuration *configuration, struct simt_kernel *kernel,
+                       const void *closure);
+struct simt_kernel *kernel_of_function(const void *function); /* NULL: not a kernel that this program has */
+
+/* device_output.c: what the kernels printed reaches stdout. */
+void device_output_flush(void);
+
+/* device.c: the limits of the compute capability that the settings name. */
+struct device_limits {
+    int major, minor;
+    int multiprocessors, threads_per_multiprocessor, blocks_per_multiprocessor;
+    int shared_per_multiprocessor, shared_optin, shared_reserved;
+};
+struct device_limits device_limits(void);
+
+#endif

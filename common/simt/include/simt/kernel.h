@@ -1,0 +1,35 @@
+/* kernel.h — what the runtime knows of one kernel: one object per kernel and template instance. C17 and C++. */
+#ifndef SIMT_KERNEL_H
+#define SIMT_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "driver_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct simt_kernel {
+    const char *name; /* __PRETTY_FUNCTION__ */
+    void (*entry)(const void *closure);
+    size_t closure_size;
+    void (*copy_closure)(void *to, const void *from);
+    void (*destroy_closure)(void *closure);
+};
+
+/* api/launch.c */
+void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream);
+/* The next launch of the configuration on top is a cooperative one. */
+void simt_mark_cooperative(void);
+/* False when cudaFunc…() only asks which kernel a function is. */
+bool simt_kernel_called(struct simt_kernel *kernel);
+void simt_kernel_launch(struct simt_kernel *kernel, const void *closure);
+/* What this host thread's last launch gave, whatever went wrong before it. */
+cudaError_t simt_launch_outcome(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
