@@ -77,8 +77,8 @@ __device__ inline float block_sum(float value, float *shared) {
 
 // ---- online softmax ----
 
-// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-FLT_MAX, 0}, the
-// lowest finite number, because -INFINITY - -INFINITY is NaN and a row may begin with masked (-INFINITY) elements.
+// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-FLT_MAX, 0}.
+// That is the lowest finite number: a row may begin with masked elements, and -INFINITY - -INFINITY would be NaN.
 struct softmax_state {
     float largest, sum;
 };
