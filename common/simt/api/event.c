@@ -1,4 +1,5 @@
 /* event.c — events: a moment on this machine's clock, or a place in a graph that is being recorded. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
