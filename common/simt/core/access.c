@@ -103,6 +103,8 @@ static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, en
         *traced = false;
         return TRACE_GLOBAL;
     }
+    if (simt_host_and_device(address, size))
+        return TRACE_GLOBAL;
     report_foreign(self, pc, kind, address, size);
     simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
 }
@@ -132,6 +134,8 @@ enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace
 
 void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size)
 {
+    if (simt_host_and_device(address, size))
+        return;
     simt_report(SIMT_DEVICE_POINTER, true, pc, NULL,
                 "Invalid host %s of size %u bytes\nAccess to 0x%llx is in device memory\n"
                 "The host cannot follow a device pointer: copy with cudaMemcpy",

@@ -1,5 +1,5 @@
 /* kernels.c — __global__ void k(P p) { body } becomes
- *     void k(P p) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
+ *     void k(P p) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable __attribute__((always_inline)) { body }); }
  * so that a kernel stays an ordinary function: overloads, deduced and default arguments, pointers and templates work as
  * the language has them. A call takes the pending launch configuration (launches.c) and runs a copy of the closure,
  * which holds the arguments by value, once per CUDA thread.
@@ -128,7 +128,7 @@ bool translate_kernels(struct translation *t)
         if (s->is_global) {
             edit_after(t, s->open,
                        " static constexpr const char *simt_function = __PRETTY_FUNCTION__;"
-                       " simt::kernel(simt_function, [=]() mutable {");
+                       " simt::kernel(simt_function, [=]() mutable __attribute__((always_inline)) {");
             edit_before(t, s->close, "});");
             name_function(t, s);
         }

@@ -1,7 +1,8 @@
 /* builtin.h — threadIdx, blockIdx, blockDim, gridDim, warpSize.
  *
  * Constant thread-local variables that the scheduler sets at every switch: reading them is no memory access for the
- * checks, they can be shadowed, and gridDim may be the name of a host variable.
+ * checks, they can be shadowed, and gridDim may be the name of a host variable. All are plain uint3, which converts to
+ * dim3: of a type with constructors g++ does not believe that it is constant.
  */
 #ifndef SIMT_BUILTIN_H
 #define SIMT_BUILTIN_H
@@ -11,8 +12,8 @@
 extern "C" {
 extern const __thread uint3 threadIdx;
 extern const __thread uint3 blockIdx;
-extern const __thread dim3 blockDim;
-extern const __thread dim3 gridDim;
+extern const __thread uint3 blockDim; /* not dim3: reading an object with constructors would be an access */
+extern const __thread uint3 gridDim;
 extern const int warpSize;
 }
 
