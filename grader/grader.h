@@ -26,6 +26,7 @@ enum check_kind {
     CHECK_SECRET,     /* shapes and seeds that only the grader knows */
     CHECK_TRAFFIC,    /* counted bytes or sectors of the (N, C) tensors against the floor */
     CHECK_PARALLEL,   /* enough warps, no warp with a far longer chain of requests than the reference's */
+    CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
     CHECK_PREDICTION, /* answered before the first measurement */
 };
 
@@ -68,14 +69,14 @@ struct exercise {
     struct band_target bands;
 };
 
-/* A question of --predict. `counted` names the figure that the report later shows beside the answer. */
+/* A question of --predict. `counted` names the op whose counted traffic the report later shows beside the answer. */
 struct question {
     const char *key;     /* "softmax_bytes" */
     const char *text;    /* what is asked */
     const char *unit;    /* "bytes", "x", "%" */
     double low, high;    /* a plausible answer */
     double truth;        /* computed answer, or 0 when the run counts it */
-    const char *counted; /* op whose counted traffic is the answer, or NULL */
+    const char *counted; /* op whose counted multiple of the floor is the answer, or NULL */
 };
 
 struct step {
@@ -90,7 +91,7 @@ struct step {
 /* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */
 
 enum verdict {
-    VERDICT_NOT_RUN,     /* a check before it failed, or it was not asked for */
+    VERDICT_NOT_RUN,     /* a check before it failed, or this machine cannot */
     VERDICT_PASS,
     VERDICT_PARTIAL,     /* traffic: some of the points */
     VERDICT_FAIL,
@@ -157,6 +158,7 @@ struct report {
     int outcome_count;
     struct outcome outcomes[REPORT_MAX_OUTCOMES];
     double points, points_max;
+    char note[1024];      /* what was rebuilt, what could not be run here and why */
     char next[512];       /* what to do next */
 };
 

@@ -1,0 +1,30 @@
+/* registry.h — the one table of steps, exercises and checks, with every target and every point. */
+#ifndef REGISTRY_H
+#define REGISTRY_H
+
+#include "grader.h"
+
+/* In the order of the course, ended by one without name. */
+extern const struct step steps[];
+
+/* The step of that name ("step1"), or NULL. */
+const struct step *step_find(const char *name);
+
+/* The step after it, or NULL. */
+const struct step *step_after(const struct step *step);
+
+/* The exercise on that op, or NULL. */
+const struct exercise *exercise_find(const struct step *step, const char *op);
+
+/* Is this a file that a learner edits and hands in: a .cu or header of an exercise, or the predictions? */
+bool step_owns_file(const struct step *step, const char *file);
+
+/* "shapes", "traffic", ...: as it reads in a report. */
+const char *check_name(enum check_kind kind);
+
+/* One of the four correctness checks. */
+bool check_is_correctness(enum check_kind kind);
+
+#define PREDICTIONS_FILE "predictions.txt"
+
+#endif

@@ -1,0 +1,86 @@
+#include "score.h"
+
+#include <stdio.h>
+
+enum { SECTOR_BYTES = 32, FLOAT_BYTES = 4 };
+
+static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
+    if (unit == TRAFFIC_BYTES) {
+        return (double)(traffic->load_bytes + traffic->store_bytes + traffic->atomic_bytes);
+    }
+    return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
+}
+
+static double small_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
+    double bytes = 0.0;
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (op->tensor[t].shape != SHAPE_NC) { bytes += traffic_bytes(&result->traffic[t], unit); }
+    }
+    return bytes;
+}
+
+static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
+    double bytes = 0.0;
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (op->tensor[t].shape == SHAPE_NC) { bytes += (double)op_elements(op, t, sizes) * FLOAT_BYTES; }
+    }
+    return bytes;
+}
+
+double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
+    double all = traffic_bytes(&result->counters.global, target->unit);
+    return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
+}
+
+double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
+    return small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
+}
+
+void score_traffic(struct outcome *outcome, const struct result *result) {
+    const struct traffic_target *target = &outcome->exercise->traffic;
+    const struct op *op = op_find(outcome->exercise->op);
+    const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
+    int percent = 0;
+    outcome->figure = score_traffic_multiple(op, target, result);
+    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
+        if (outcome->figure <= target->limit[i]) { percent = target->percent[i]; }
+    }
+    outcome->points = outcome->check->points * percent / 100.0;
+    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    double small = score_parameter_multiple(op, target, result);
+    int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
+    if (small >= 0.005) {
+        snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length, " (+%.2fx small tensors)", small);
+    }
+    snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
+    if (percent < 100) { outcome->failure.kind = FAILURE_SLOW; }
+}
+
+void score_parallel(struct outcome *outcome, const struct result *result) {
+    const struct parallel_target *target = &outcome->exercise->parallel;
+    uint64_t warps = result->counters.largest_grid_warps, chain = result->counters.longest_chain;
+    bool enough = warps >= target->warps && chain <= 2 * target->reference_chain;
+    outcome->figure = (double)warps;
+    outcome->verdict = enough ? VERDICT_PASS : VERDICT_FAIL;
+    outcome->points = enough ? outcome->check->points : 0.0;
+    snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, %llu requests in a row", (unsigned long long)warps,
+             (unsigned long long)chain);
+    snprintf(outcome->target, sizeof outcome->target, "at least %llu, at most %llu", (unsigned long long)target->warps,
+             (unsigned long long)(2 * target->reference_chain));
+    if (!enough) { outcome->failure.kind = FAILURE_SLOW; }
+}
+
+void score_total(struct report *report) {
+    report->points = report->points_max = 0.0;
+    for (int i = 0; i < report->outcome_count; i++) {
+        report->points += report->outcomes[i].points;
+        report->points_max += report->outcomes[i].check->points;
+    }
+}
+
+bool score_is_full(const struct report *report) {
+    for (int i = 0; i < report->outcome_count; i++) {
+        if (report->outcomes[i].points < report->outcomes[i].check->points) { return false; }
+    }
+    return report->outcome_count > 0;
+}
