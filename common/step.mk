@@ -45,6 +45,9 @@ ifeq ($(BACKEND),cpu)
 # SIMT's rules build the translator and the library when they are out of date.
 TESTS ?=
 include $(COURSE)/common/simt/module.mk
+ifndef TRANSLATE
+include $(COURSE)/common/simt/translate/module.mk
+endif
 
 SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
 SHARED_NAMES := main call launchers wire time_none
@@ -72,8 +75,7 @@ endif
 CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia0),native,all-major)
 SIMT_LIBRARY :=
 SHARED_NAMES := main call launchers wire time_job timing copy
-BENCH_comma  := ,
-NAMES  := bench bench_options launchers timing copy ops
+BENCH_NAMES  := bench bench_options launchers timing copy ops
 SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
 
 $(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu

@@ -22,7 +22,7 @@ static void describe_device(char *text, size_t size) {
     int device = 0;
     cudaGetDevice(&device);
     bool known = cudaGetDeviceProperties(&properties, device) == cudaSuccess;
-    snprintf(text, size, "%s", known ? properties.name : "unknown GPU");
+    snprintf(text, size, "%.100s", known ? properties.name : "unknown GPU");
 }
 #endif
 

@@ -1,0 +1,17 @@
+/* bench_options.h — the command line of a bench program. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+enum { BENCH_MAX_SIZES = 16 };
+
+struct bench_options {
+    const char *op;              /* NULL: every op of the file */
+    const char *json;            /* file to append to; NULL: none */
+    int N[BENCH_MAX_SIZES], C[BENCH_MAX_SIZES], N_count, C_count;
+    int samples;                 /* batches per figure */
+};
+
+/* 0: go on; otherwise exit with that value minus one (--help gives 1, a mistake gives 3). */
+int bench_options_read(struct bench_options *options, int argc, char **argv);
+
+#endif
