@@ -8,7 +8,7 @@ SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -D_DEFAULT_SOURCE
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
 	@mkdir -p $(@D)
@@ -27,3 +27,5 @@ $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	ar rcs $@ $^
 
 -include $(SIMT_CHECKED_OBJECTS:.o=.d) $(SIMT_FAST_OBJECTS:.o=.d)
+
+include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk)
