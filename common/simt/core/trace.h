@@ -16,6 +16,8 @@
  *   trace_pause                 whenever a lane stops running (blocks, yields, exits), before any other lane runs
  *   trace_merge                 no lane of the warp can run; then wake the lanes that are THREAD_TRACE_FULL and for
  *                               which trace_has_room(). A lane that is THREAD_YIELDED holds nobody up.
+ *   trace_flush                 merges everything, whatever the order: when full lanes wait behind a lane that waits
+ *                               for them, or the program is stuck and the launch ends
  *   trace_collective            a warp instruction other than __syncwarp is resolved for the lanes in `mask`
  *   trace_syncwarp              a __syncwarp is resolved for the lanes in `mask` (also tile.sync())
  *   trace_barrier               a block barrier opens: all warps are merged, every thread waits there or has exited
@@ -44,39 +46,37 @@ enum trace_space {
 
 #if SIMT_CHECKED
 
-/* A trace entry is two words: key = pc (32) | path (24) | meta (8) and address = value hash (16) | address (48).
- * Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. Rows are padded against cache
- * set conflicts. */
-enum { TRACE_ROWS = 128, TRACE_ROW_BYTES = 2 * 8 * WARP_SIZE + 64 };
+/* A trace entry: key = pc (32) | path (24) | meta (8); the address; and of a store a hash of the value, of an atomic
+ * whether a note about it was left. Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. */
+enum { TRACE_ROWS = 128, TRACE_ROW_BYTES = (8 + 8 + 2) * WARP_SIZE };
 struct trace_row {
     uint64_t key[WARP_SIZE];
     uint64_t address[WARP_SIZE];
-    char padding[64];
+    uint16_t value[WARP_SIZE];
 };
 
 #define TRACE_META(kind, size_log2, space) ((unsigned)(kind) << 5 | (unsigned)(space) << 3 | (unsigned)(size_log2))
-#define TRACE_ADDRESS_MASK 0xffffffffffffu
 
 struct trace_frame {
     uint64_t path_key;
     uint32_t last_pc;
 };
 
-struct sync_note;
+/* What a fence ordered: accesses of this lane, of its warp, of its block, up to these clocks (races.h). 0: none. */
+struct fence_reach {
+    uint32_t lane, warp, block;
+};
 
 struct lane_trace {
-    uint64_t *next, *end;       /* where the next key goes; its address lies WARP_SIZE words on */
-    uint64_t path_key;          /* path << 8 */
-    uint32_t last_pc;           /* of the running frame: block start, access, return from a call, whatever was last */
-    uint32_t pending_size;      /* log2 + 1 of a store whose value is not known yet; 0: none */
-    uint64_t *pending;          /* its address word */
-    uint64_t *first;            /* oldest entry that is not merged */
-    struct trace_frame *frame;  /* callers' frames */
+    uint64_t *next, *end; /* where the next key goes; its address lies WARP_SIZE words on */
+    uint64_t path_key;    /* path << 8 */
+    uint32_t last_pc;     /* of the running frame: block start, access, return from a call, whatever was last */
+    uint32_t clock;       /* counts fences and hand-overs as the lane runs; the warp's clock if that is later */
+    uint64_t *pending;    /* the key of a store that has not happened yet, so its value is not known; or NULL */
+    uint64_t *first;      /* oldest entry that is not merged */
+    struct trace_frame *frame; /* callers' frames */
     uint32_t depth, frame_room;
-    uint32_t clock;             /* counts this lane's own fences and hand-overs as it runs (races.c) */
-    uint32_t fence_clock[2];    /* clock at its last fence: block scope, device scope; 0: none */
-    uint32_t notes, notes_done, notes_room;
-    struct sync_note *note;     /* hand-overs seen since the last merge, in program order */
+    struct fence_reach fence[2]; /* block scope, device scope */
 };
 
 void trace_launch_begin(struct simt_launch *launch, int os_threads);
@@ -85,6 +85,7 @@ void trace_block_begin(struct simt_block *block);
 void trace_block_end(struct simt_block *block);
 
 void trace_merge(struct simt_warp *warp);
+void trace_flush(struct simt_warp *warp);
 void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode);
 void trace_syncwarp(struct simt_warp *warp, unsigned mask);
 void trace_barrier(struct simt_block *block);
@@ -92,9 +93,10 @@ void trace_grid_barrier(struct simt_launch *launch);
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope);
 
 /* Slow parts of the inline functions. */
+extern bool trace_handovers; /* a fence was met in this launch: atomics may hand data over from now on */
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
-void trace_settle(struct lane_trace *trace);
-void trace_note_sync(struct simt_thread *thread, unsigned meta, uintptr_t address);
+void trace_settle(struct simt_thread *thread);
+void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
 void trace_log_jump(struct simt_thread *thread);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
 
@@ -107,6 +109,12 @@ static inline bool trace_has_room(const struct simt_thread *thread)
 static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b)
 {
     return a->blocked_pc == b->blocked_pc && a->trace->path_key == b->trace->path_key;
+}
+
+/* Where the value of the entry is whose key is at `entry`. */
+static inline uint16_t *trace_value(uint64_t *entry, unsigned lane)
+{
+    return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
 
 static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, unsigned meta, uintptr_t address)
@@ -126,14 +134,12 @@ static inline void trace_access(struct simt_thread *thread, uintptr_t pc, enum t
                                 enum trace_space space, uintptr_t address)
 {
     struct lane_trace *trace = thread->trace;
-    if (kind == TRACE_WRITE && trace->pending_size)
-        trace_settle(trace);
+    if (kind == TRACE_WRITE && trace->pending)
+        trace_settle(thread);
     uint64_t *entry = trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
-    if (kind == TRACE_WRITE) {
-        trace->pending = entry + WARP_SIZE;
-        trace->pending_size = size_log2 + 1;
-    }
+    if (kind == TRACE_WRITE)
+        trace->pending = entry;
 }
 
 /* TRACE_ATOMIC, TRACE_VOLATILE_READ and TRACE_VOLATILE_WRITE. */
@@ -141,12 +147,13 @@ static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, e
                                      unsigned size_log2, enum trace_space space, uintptr_t address)
 {
     struct lane_trace *trace = thread->trace;
-    if (trace->pending_size)
-        trace_settle(trace);
-    trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
+    if (trace->pending)
+        trace_settle(thread);
+    uint64_t *entry = trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
-    if (space != TRACE_CONSTANT)
-        trace_note_sync(thread, TRACE_META(kind, size_log2, space), address);
+    *trace_value(entry, thread->lane) = 0;
+    if (trace_handovers)
+        trace_note_sync(thread, entry);
 }
 
 static inline void trace_enter(struct simt_thread *thread, uintptr_t call_pc)
@@ -164,24 +171,21 @@ static inline void trace_leave(struct simt_thread *thread)
     trace->last_pc = frame->last_pc;
 }
 
+static inline void trace_pause(struct simt_thread *thread)
+{
+    struct lane_trace *trace = thread->trace;
+    if (trace->pending)
+        trace_settle(thread);
+    if (thread->state != THREAD_READY)
+        trace->last_pc = (uint32_t)thread->blocked_pc;
+}
+
 static inline void trace_block(struct simt_thread *thread, uintptr_t pc)
 {
     struct lane_trace *trace = thread->trace;
     if ((uint32_t)pc < trace->last_pc)
         trace_log_jump(thread);
     trace->last_pc = (uint32_t)pc;
-}
-
-static inline void trace_pause(struct simt_thread *thread)
-{
-    if (thread->trace->pending_size)
-        trace_settle(thread->trace);
-}
-
-/* The running lane calls a collective or a barrier at `pc`. */
-static inline void trace_at(struct simt_thread *thread, uintptr_t pc)
-{
-    thread->trace->last_pc = (uint32_t)pc;
 }
 
 #else /* the fast build: nothing is traced */
@@ -191,6 +195,7 @@ static inline void trace_launch_end(struct simt_launch *launch) { (void)launch; 
 static inline void trace_block_begin(struct simt_block *block) { (void)block; }
 static inline void trace_block_end(struct simt_block *block) { (void)block; }
 static inline void trace_merge(struct simt_warp *warp) { (void)warp; }
+static inline void trace_flush(struct simt_warp *warp) { (void)warp; }
 static inline void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode)
 {
     (void)warp, (void)mask, (void)kind, (void)mode;
@@ -203,7 +208,6 @@ static inline void trace_fence(struct simt_thread *thread, uintptr_t pc, int sco
     (void)thread, (void)pc, (void)scope;
 }
 static inline void trace_pause(struct simt_thread *thread) { (void)thread; }
-static inline void trace_at(struct simt_thread *thread, uintptr_t pc) { (void)thread, (void)pc; }
 static inline bool trace_has_room(const struct simt_thread *thread) { (void)thread; return true; }
 static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b)
 {
