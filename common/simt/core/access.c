@@ -136,6 +136,8 @@ void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsig
 {
     if (simt_host_and_device(address, size))
         return;
+    if (simt_host_and_device(address, size))
+        return;
     simt_report(SIMT_DEVICE_POINTER, true, pc, NULL,
                 "Invalid host %s of size %u bytes\nAccess to 0x%llx is in device memory\n"
                 "The host cannot follow a device pointer: copy with cudaMemcpy",

@@ -4,7 +4,9 @@
 #include "arena.h"
 #include "scheduler.h"
 #include "settings.h"
+#include "source.h"
 #include "trace.h"
+#include "watchdog.h"
 
 enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64, THREADS_PER_MULTIPROCESSOR = 2048 };
 
@@ -38,8 +40,9 @@ bool simt_on_device(void) { return simt_self != NULL; }
 /* A launch that CUDA refuses: the finding says which number is wrong, the error code is CUDA's. */
 static bool refuse(const char *kernel, int error, const char *what, unsigned long long got, unsigned long long limit)
 {
-    simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed are 1 to %llu", kernel, what, got,
-                limit);
+    char name[512];
+    simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed are 1 to %llu",
+                source_pretty(kernel, name, sizeof name), what, got, limit);
     simt_set_error(error, false);
     return false;
 }
@@ -155,6 +158,7 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
         .entry = entry,
         .closure = closure,
     };
+    fault_catch();
     pthread_mutex_lock(&one_launch);
     run(&launch);
     pthread_mutex_unlock(&one_launch);

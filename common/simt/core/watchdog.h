@@ -23,4 +23,9 @@ static inline void watchdog_count(struct simt_warp *warp)
 /* The running thread has used up its stack. */
 void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
 
+
+/* fault.c: signals that kernels raise become findings. */
+void fault_catch(void);
+void fault_prepare_thread(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include "scheduler.h"
 #include "settings.h"
 #include "trace.h"
+#include "watchdog.h"
 
 /* Rounds of the turn in which every live block only polls, before it is said that none will ever stop. */
 enum { IDLE_ROUNDS = 400 };
@@ -280,6 +281,7 @@ static void run_once(struct simt_block *block, struct simt_launch *launch)
 static void run_blocks(struct worker *worker, struct simt_launch *launch)
 {
     struct launch_order *order = launch->order;
+    fault_prepare_thread();
     this_worker = worker;
     blockDim = launch->block;
     gridDim = launch->grid;
