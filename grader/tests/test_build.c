@@ -1,0 +1,188 @@
+/* Building lab files as they are while somebody works on them: right, broken, fixed, touched, forbidden. CPU backend. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "grader/build.h"
+
+static char folder[64], files[80], out[80];
+static struct build_options options;
+static struct build_report report;
+
+static void write_text(const char *name, const char *text) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", files, name);
+    FILE *f = fopen(path, "w");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void enter(void) {
+    strcpy(folder, "/tmp/build-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(files, sizeof files, "%s/lab", folder);
+    snprintf(out, sizeof out, "%s/out", folder);
+    mkdir(files, 0755);
+    options = (struct build_options){.course = ".", .files = files, .out = out, .backend = "cpu"};
+}
+
+static void leave(void) {
+    char command[200];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+static const char good[] = "#include \"common/contracts/row_sum.h\"\n"
+                           "#include \"scale.cuh\"\n"
+                           "__global__ void row_sum_kernel(float *out, const float *x, int N, int C) {\n"
+                           "    int n = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                           "    if (n >= N) { return; }\n"
+                           "    float sum = 0;\n"
+                           "    for (int c = 0; c < C; c++) { sum += SCALE * x[(size_t)n * C + c]; }\n"
+                           "    out[n] = sum;\n"
+                           "}\n"
+                           "int row_sum_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {\n"
+                           "    if (N > 0) { row_sum_kernel<<<(N + 255) / 256, 256, 0, stream>>>(out, x, N, C); }\n"
+                           "    return (int)cudaGetLastError();\n"
+                           "}\n";
+static const char broken[] = "#include <cuda_runtime.h>\n"
+                             "__global__ void kernel(float *out) {\n"
+                             "    out[threadIdx.x] = missing;\n"
+                             "}\n";
+
+static const struct build_file *build(const char *name) {
+    build_step(&options, &report);
+    const struct build_file *file = build_find(&report, name);
+    cr_assert_not_null(file, "%s", report.message);
+    return file;
+}
+
+TestSuite(build, .init = enter, .fini = leave);
+
+Test(build, one_broken_file_does_not_stop_the_others) {
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    write_text("broken.cu", broken);
+    const struct build_file *bad = build("broken");
+    cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
+    cr_assert(!bad->built);
+    cr_assert(strstr(bad->errors, "broken.cu:3"), "the learner's own line:\n%s", bad->errors);
+    cr_assert(strstr(bad->errors, "missing"), "%s", bad->errors);
+    const struct build_file *fine = build_find(&report, "good");
+    cr_assert(fine->built && fine->rebuilt && !fine->was_stale);
+    cr_assert_str_eq(fine->errors, "");
+    cr_assert_eq(access(fine->runner, X_OK), 0);
+
+    /* Once a file no longer compiles, its old program must not be marked. */
+    write_text("good.cu", broken);
+    fine = build("good");
+    cr_assert(!fine->built);
+    cr_assert(access(fine->runner, F_OK) != 0);
+}
+
+Test(build, what_changed_is_rebuilt_and_said) {
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    cr_assert(build("good")->rebuilt);
+    cr_assert_eq(report.status, BUILD_OK, "%s", report.message);
+    cr_assert_str_eq(report.message, "");
+    cr_assert(!build("good")->rebuilt, "a second build does nothing");
+    cr_assert(report.seconds < 2, "%g s for nothing", report.seconds);
+
+    write_text("scale.cuh", "#define SCALE 2.0f\n");
+    cr_assert(build("good")->was_stale, "a header that changed rebuilds");
+    cr_assert_str_eq(report.message, "good.cu changed since the last build: rebuilt");
+
+    char object[200], library[64], symbol[200];
+    build_object_path(&options, build_find(&report, "good"), object, sizeof object);
+    cr_assert_eq(access(object, R_OK), 0);
+    cr_assert(!build_forbidden(object, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
+}
+
+Test(build, a_missing_function_is_the_linkers_error) {
+    write_text("calls.cu", "extern \"C\" int nowhere(void);\n"
+                           "extern \"C\" int row_sum_f32(float *, const float *, int, int, void *) { return nowhere(); }\n");
+    const struct build_file *file = build("calls");
+    cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
+    cr_assert(strstr(file->errors, "undefined reference to `nowhere'"), "%s", file->errors);
+}
+
+Test(build, a_make_around_it_does_not_matter) {
+    setenv("MAKEFLAGS", "n -j3 --jobserver-auth=3,4", 1);
+    setenv("MAKELEVEL", "2", 1);
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    cr_assert(build("good")->built, "%s", report.message);
+}
+
+Test(build, no_folder_and_no_files) {
+    cr_assert_eq(build_step(&options, &report), BUILD_BROKEN);
+    cr_assert(strstr(report.message, "no .cu file"), "%s", report.message);
+    options.files = "/no/such/folder";
+    cr_assert_eq(build_step(&options, &report), BUILD_BROKEN);
+    cr_assert(strstr(report.message, "No such file"), "%s", report.message);
+}
+
+Test(build, a_missing_tool_is_named_with_the_line_to_type) {
+    write_text("good.cu", good);
+    setenv("PATH", "/nonexistent", 1);
+    unsetenv("CXX");
+    cr_assert_eq(build_step(&options, &report), BUILD_NO_TOOL);
+    cr_assert(strstr(report.message, "apt-get install"), "%s", report.message);
+    options.backend = "cuda";
+    setenv("PATH", "/usr/bin:/bin", 1);
+    if (access("/usr/local/cuda/bin/nvcc", X_OK) != 0 && access("/usr/bin/nvcc", X_OK) != 0) {
+        cr_assert_eq(build_step(&options, &report), BUILD_NO_TOOL);
+        cr_assert(strstr(report.message, "nvcc"), "%s", report.message);
+    }
+}
+
+Test(build, the_first_three_errors_are_kept) {
+    char errors[BUILD_ERROR_BYTES];
+    build_first_errors("a.cu:1:1: warning: w\n   1 | w\na.cu:2:1: error: one\n   2 | code\n     | ^\n"
+                       "a.cu(3): error: two\na.cu:4:1: warning: w\n  4 | w\na.cu:5: error: three\na.cu:6: error: four\n",
+                       errors, sizeof errors);
+    cr_assert_str_eq(errors, "a.cu:2:1: error: one\n   2 | code\n     | ^\na.cu(3): error: two\na.cu:5: error: three\n");
+    build_first_errors("a.cu:1:1: warning: only\n", errors, sizeof errors);
+    cr_assert_str_eq(errors, "");
+    build_first_errors("a.cu:1: error: x\n", errors, 8);
+    cr_assert(strlen(errors) < 8);
+}
+
+/* An object with the given C++ source, by the compiler that is there. */
+static bool forbids(const char *source, char *library, char *symbol) {
+    char command[400];
+    write_text("object.cpp", source);
+    snprintf(command, sizeof command, "g++ -c -o %s/object.o %s/object.cpp", files, files);
+    cr_assert_eq(system(command), 0);
+    snprintf(command, sizeof command, "%s/object.o", files);
+    return build_forbidden(command, library, 64, symbol, 200);
+}
+
+Test(build, forbidden_libraries_are_named) {
+    char library[64], symbol[200];
+    cr_assert(forbids("extern \"C\" int cublasSgemm_v2(int); int f() { return cublasSgemm_v2(1); }", library, symbol));
+    cr_assert_str_eq(library, "cuBLAS");
+    cr_assert_str_eq(symbol, "cublasSgemm_v2");
+    cr_assert(forbids("extern \"C\" int cudnnCreate(int); int f() { return cudnnCreate(1); }", library, symbol));
+    cr_assert_str_eq(library, "cuDNN");
+    cr_assert(forbids("namespace cub { struct R { int go(); }; int R::go() { return 1; } }", library, symbol));
+    cr_assert_str_eq(library, "CUB");
+    cr_assert(forbids("namespace thrust { namespace d { int go() { return 1; } } }", library, symbol));
+    cr_assert_str_eq(library, "Thrust");
+    cr_assert(forbids("extern \"C\" void simt_counters_reset(); void f() { simt_counters_reset(); }", library, symbol));
+    cr_assert(strstr(library, "grader"), "%s", library);
+}
+
+Test(build, ordinary_names_are_not_forbidden) {
+    char library[64], symbol[200];
+    cr_assert(!forbids("namespace n { int cubic_step3cub(int) { return 1; } int cub_like(int) { return 2; } }\n"
+                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { simt_launch_kernel(); }",
+                       library, symbol), "%s", symbol);
+    cr_assert(!build_forbidden("Makefile", library, 64, symbol, 200));
+    cr_assert(!build_forbidden("/no/such/file", library, 64, symbol, 200));
+}
