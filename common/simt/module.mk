@@ -8,6 +8,7 @@ SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
+SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
 SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -D_DEFAULT_SOURCE
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
@@ -29,3 +30,34 @@ $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 -include $(SIMT_CHECKED_OBJECTS:.o=.d) $(SIMT_FAST_OBJECTS:.o=.d)
 
 include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk)
+
+# Tests: tests/test_X.c is a Criterion program. Its kernels, exported as extern "C", stand in tests/test_X.cu; it is
+# linked with the checked library. tests/test_X_fast.c is linked with the fast one and with the same kernels as
+# test_X, built --fast. A test with more needs than that adds to SIMT_TEST_NEEDS_X (objects) before this rule runs.
+SIMT_TEST_NAMES := $(filter-out $(SIMT_OWN_TESTS),$(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))))
+SIMT_TEST_OUT := $(BUILD)/simt/tests
+TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))
+
+$(SIMT_TEST_OUT)/%.c.o: $(SIMT)/tests/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -c $< -o $@
+
+$(SIMT_TEST_OUT)/%.cu.o: $(SIMT)/tests/%.cu $(SIMT_CC_NEEDS) $(SIMT_HEADERS)
+	@mkdir -p $(@D)
+	BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) -o $@ $< -I$(COURSE)
+
+$(SIMT_TEST_OUT)/%_fast.cu.o: $(SIMT)/tests/%.cu $(SIMT_CC_NEEDS) $(SIMT_HEADERS)
+	@mkdir -p $(@D)
+	BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) --fast -o $@ $< -I$(COURSE)
+
+# $(1): test_X or test_X_fast; $(2): the library
+define simt_test
+$(BUILD)/tests/$(1): $(SIMT_TEST_OUT)/$(1).c.o $(SIMT_TEST_NEEDS_$(1:test_%=%)) \
+    $(if $(wildcard $(SIMT)/tests/$(1:%_fast=%).cu),$(SIMT_TEST_OUT)/$(1).cu.o) $(2)
+	@mkdir -p $$(@D)
+	$(CXX) -no-pie -o $$@ $$^ -lcriterion -lbacktrace -lpthread -lm
+endef
+$(foreach test,$(filter-out %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_checked.a)))
+$(foreach test,$(filter %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_fast.a)))
+
+-include $(wildcard $(SIMT_TEST_OUT)/*.d)
