@@ -1,0 +1,33 @@
+// step: step1  op: layernorm_forward
+// reason: Welford's running mean and squares, in blocks of 33 threads.
+#include "common/contracts/layernorm_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__global__ void kernel(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
+                       int N, int C, float eps) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C;
+    float *out_row = out + (size_t)n * C;
+    float m = 0.0f, squares = 0.0f;
+    for (int c = 0; c < C; c++) {
+        float distance = x_row[c] - m;
+        m += distance / (float)(c + 1);
+        squares += distance * (x_row[c] - m);
+    }
+    float r = 1.0f / sqrtf(squares / C + eps);
+    for (int c = 0; c < C; c++) { out_row[c] = (x_row[c] - m) * r * weight[c] + bias[c]; }
+    mean[n] = m;
+    rstd[n] = r;
+}
+
+int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
+                          int N, int C, float eps, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 32) / 33, 33, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C, eps);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

@@ -1,0 +1,43 @@
+// step: step2  op: layernorm_backward  diagnosis: race
+// reason: All rows add to the same dweight and dbias with +=: additions are lost.
+#include "common/contracts/layernorm_backward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__device__ float warp_sum(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
+    return value;
+}
+
+__global__ void kernel(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
+                       const float *weight, const float *mean, const float *rstd, int N, int C) {
+    int lane = threadIdx.x % 32;
+    int n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (n >= N) { return; }
+    const float *dout_row = dout + (size_t)n * C, *x_row = x + (size_t)n * C;
+    float *dinp_row = dinp + (size_t)n * C;
+    float g_sum = 0.0f, g_xhat_sum = 0.0f;
+    for (int c = lane; c < C; c += 32) {
+        float g = dout_row[c] * weight[c];
+        g_sum += g;
+        g_xhat_sum += g * ((x_row[c] - mean[n]) * rstd[n]);
+    }
+    float g_mean = warp_sum(g_sum) / C, g_xhat_mean = warp_sum(g_xhat_sum) / C;
+    for (int c = lane; c < C; c += 32) {
+        float d = dout_row[c], xhat = (x_row[c] - mean[n]) * rstd[n];
+        dweight[c] += d * xhat;
+        dbias[c] += d;
+        dinp_row[c] = rstd[n] * (d * weight[c] - g_mean - xhat * g_xhat_mean);
+    }
+}
+
+int layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
+                           const float *weight, const float *mean, const float *rstd, int N, int C,
+                           cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 3) / 4, 128, 0, stream>>>(dinp, dweight, dbias, dout, x, weight, mean, rstd, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

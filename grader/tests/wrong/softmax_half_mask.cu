@@ -1,0 +1,36 @@
+// step: step2  op: softmax_forward  diagnosis: absent-lane
+// reason: The shuffle's mask names lanes 0 to 15 only, but all 32 lanes call it.
+#include "common/contracts/softmax_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__device__ float warp_sum(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
+    return value;
+}
+
+__global__ void kernel(float *out, const float *x, int N, int C) {
+    int lane = threadIdx.x % 32;
+    int n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C;
+    float *out_row = out + (size_t)n * C;
+    float largest = -INFINITY;
+    for (int c = lane; c < C; c += 32) { largest = fmaxf(largest, x_row[c]); }
+    for (int offset = 16; offset > 0; offset /= 2) {
+        largest = fmaxf(largest, __shfl_xor_sync(0x0000ffffu, largest, offset));
+    }
+    float sum = 0.0f;
+    for (int c = lane; c < C; c += 32) { sum += expf(x_row[c] - largest); }
+    sum = warp_sum(sum);
+    for (int c = lane; c < C; c += 32) { out_row[c] = expf(x_row[c] - largest) / sum; }
+}
+
+int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 3) / 4, 128, 0, stream>>>(out, x, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

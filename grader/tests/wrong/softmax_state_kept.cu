@@ -1,0 +1,28 @@
+// step: step1  op: softmax_forward  diagnosis: state-kept-between-calls
+// reason: A counter in device memory hands out the rows and is never set back: the second call finds none left.
+#include "common/contracts/softmax_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__device__ int next_row;
+
+__global__ void kernel(float *out, const float *x, int N, int C) {
+    int n = atomicAdd(&next_row, 1);
+    if (n >= N) { return; }
+    const float *x_row = x + (size_t)n * C;
+    float *out_row = out + (size_t)n * C;
+    float largest = -INFINITY;
+    for (int c = 0; c < C; c++) { largest = fmaxf(largest, x_row[c]); }
+    float sum = 0.0f;
+    for (int c = 0; c < C; c++) { sum += expf(x_row[c] - largest); }
+    for (int c = 0; c < C; c++) { out_row[c] = expf(x_row[c] - largest) / sum; }
+}
+
+int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 127) / 128, 128, 0, stream>>>(out, x, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

@@ -1,0 +1,49 @@
+// step: step2  op: softmax_forward  diagnosis: softmax-row-counted-twice
+// reason: With 16 warps, lanes 16 to 31 of the second stage read the same 16 sums again: the row's sum doubles.
+#include "common/contracts/softmax_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__device__ float warp_max(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    }
+    return value;
+}
+
+__device__ float warp_sum(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
+    return value;
+}
+
+__global__ void kernel(float *out, const float *x, int C) {
+    int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    const float *x_row = x + (size_t)blockIdx.x * C;
+    float *out_row = out + (size_t)blockIdx.x * C;
+    int warps = blockDim.x / 32;
+    __shared__ float shared[32];
+    float largest = -INFINITY;
+    for (int c = t; c < C; c += blockDim.x) { largest = fmaxf(largest, x_row[c]); }
+    largest = warp_max(largest);
+    if (lane == 0) { shared[warp] = largest; }
+    __syncthreads();
+    largest = warp_max(shared[lane % warps]);
+    __syncthreads();
+    float sum = 0.0f;
+    for (int c = t; c < C; c += blockDim.x) { sum += expf(x_row[c] - largest); }
+    sum = warp_sum(sum);
+    if (lane == 0) { shared[warp] = sum; }
+    __syncthreads();
+    sum = warp_sum(shared[lane % warps]);
+    __syncthreads();
+    for (int c = t; c < C; c += blockDim.x) { out_row[c] = expf(x_row[c] - largest) / sum; }
+}
+
+int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<N, 512, 0, stream>>>(out, x, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}
