@@ -55,7 +55,7 @@ SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) -I$(COURS
 
 $(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
 	@mkdir -p $(@D)
-	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -I$(COURSE) \
+	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -I$(COURSE) \
 	    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ $(CPUFLAGS),$(OUT)/obj/$*.log)
 
 $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp

@@ -19,3 +19,21 @@ $(foreach t,spawn sandbox job measure,$(BUILD)/tests/test_$(t)): $(BUILD)/hostil
 
 # The build tests run common/step.mk, which would otherwise build the backend while a test waits.
 $(BUILD)/tests/test_build: $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/translate
+
+# Real runners, from lab files made for the tests.
+RUNNER_LABS := $(wildcard $(COURSE)/common/runner/tests/labs/*.cu)
+
+$(BUILD)/runner/tests/built: $(RUNNER_LABS) $(wildcard $(COURSE)/common/runner/*.cpp $(COURSE)/common/runner/*.h) \
+                             $(COURSE)/common/step.mk $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/translate
+	@mkdir -p $(@D)
+	@$(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(BUILD) BACKEND=cpu \
+	    SRC=$(COURSE)/common/runner/tests/labs OUT=$(@D)
+	@touch $@
+
+$(BUILD)/tests/test_runner: $(BUILD)/host/common/runner/tests/test_runner.o $(BUILD)/grader/libgrader.a \
+                            $(BUILD)/runner/tests/built
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lm
+
+TESTS += $(BUILD)/tests/test_runner
+-include $(BUILD)/host/common/runner/tests/test_runner.d

@@ -1,0 +1,37 @@
+// A lab file for the runner's own tests: what goes wrong on the device or on the host.
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/contracts/bias_add.h"
+#include "common/contracts/row_dot.h"
+#include "common/contracts/row_sum.h"
+#include "common/contracts/row_sum_squares.h"
+#include "common/contracts/softmax_forward.h"
+
+__global__ void past_the_end(float *out, int N) {
+    if (threadIdx.x == 0) { out[N] = 1; }
+}
+
+extern "C" int row_sum_f32(float *out, const float *, int N, int, cudaStream_t stream) {
+    past_the_end<<<1, 32, 0, stream>>>(out, N);
+    return (int)cudaDeviceSynchronize();
+}
+
+// Reads what nobody wrote: an output, before writing it.
+__global__ void accumulate(float *out, const float *x, int N) {
+    if (threadIdx.x < N) { out[threadIdx.x] += x[threadIdx.x]; }
+}
+
+extern "C" int row_sum_squares_f32(float *out, const float *x, int N, int, cudaStream_t stream) {
+    accumulate<<<1, 32, 0, stream>>>(out, x, N);
+    return (int)cudaGetLastError();
+}
+
+// The device pointer is read on the host: on a GPU a crash, on the CPU backend a finding.
+extern "C" int row_dot_f32(float *, const float *, const float *, int, int, cudaStream_t) { abort(); }
+
+extern "C" int bias_add_f32(float *, const float *, const float *, int, int, cudaStream_t) { exit(0); }
+
+// Closes the runner's socket and goes on as if nothing were.
+extern "C" int softmax_forward_f32(float *, const float *, int, int, cudaStream_t) { return close(3); }
