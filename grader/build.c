@@ -80,9 +80,8 @@ static int64_t modified(const char *path) {
     return stat(path, &s) == 0 ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
 }
 
-void build_object_path(const struct build_file *file, char *path, size_t size) {
-    int folder = (int)(strlen(file->runner) - strlen(file->name));
-    snprintf(path, size, "%.*sobj/%s.o", folder, file->runner, file->name);
+void build_object_path(const struct build_options *options, const struct build_file *file, char *path, size_t size) {
+    snprintf(path, size, "%s/obj/%s.o", options->out, file->name);
 }
 
 const struct build_file *build_find(const struct build_report *report, const char *name) {

@@ -55,7 +55,7 @@ const struct build_file *build_find(const struct build_report *report, const cha
 bool build_forbidden(const char *path, char *library, size_t library_size, char *symbol, size_t symbol_size);
 
 /* The object file of a runner: out/obj/NAME.o (it holds the lab's code alone). */
-void build_object_path(const struct build_file *file, char *path, size_t size);
+void build_object_path(const struct build_options *options, const struct build_file *file, char *path, size_t size);
 
 /* The first errors of a compiler's or linker's output, at most three, each with the lines that belong to it. */
 void build_first_errors(const char *log, char *errors, size_t size);

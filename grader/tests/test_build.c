@@ -98,7 +98,7 @@ Test(build, what_changed_is_rebuilt_and_said) {
     cr_assert_str_eq(report.message, "good.cu changed since the last build: rebuilt");
 
     char object[200], library[64], symbol[200];
-    build_object_path(build_find(&report, "good"), object, sizeof object);
+    build_object_path(&options, build_find(&report, "good"), object, sizeof object);
     cr_assert_eq(access(object, R_OK), 0);
     cr_assert(!build_forbidden(object, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
 }
