@@ -21,7 +21,7 @@ template <class To, class From> SIMT_INLINE To to_integer(From rounded)
     constexpr To top_bit = static_cast<To>(1ull << (bits - 1));
     constexpr To least = is_signed ? top_bit : 0, most = static_cast<To>(~least);
     if (rounded != rounded) {
-        return sizeof(From) == 4 && sizeof(To) == 4 ? 0 : top_bit;
+        return sizeof(From) == 4 && sizeof(To) <= 4 ? 0 : top_bit;
     }
     constexpr From limit = static_cast<From>(static_cast<unsigned long long>(1) << (bits - 2)) * (is_signed ? 2 : 4);
     if (rounded >= limit) {

@@ -12,15 +12,16 @@ template <> struct bits_of<2> { typedef uint16_t type; };
 template <> struct bits_of<4> { typedef uint32_t type; };
 template <> struct bits_of<8> { typedef uint64_t type; };
 
-template <class T> SIMT_INLINE uint64_t to_bits(T value)
-{
-    return __builtin_bit_cast(typename bits_of<sizeof(T)>::type, value);
-}
-
-template <class T> SIMT_INLINE T from_bits(uint64_t bits)
-{
-    return __builtin_bit_cast(T, static_cast<typename bits_of<sizeof(T)>::type>(bits));
-}
+/* A value in the low bytes of a word and back. half.h and bfloat.h add their pairs. */
+template <class T> struct carrier {
+    SIMT_INLINE uint64_t pack(T value) { return __builtin_bit_cast(typename bits_of<sizeof(T)>::type, value); }
+    SIMT_INLINE T unpack(uint64_t bits)
+    {
+        return __builtin_bit_cast(T, static_cast<typename bits_of<sizeof(T)>::type>(bits));
+    }
+};
+template <class T> SIMT_INLINE uint64_t to_bits(T value) { return carrier<T>::pack(value); }
+template <class T> SIMT_INLINE T from_bits(uint64_t bits) { return carrier<T>::unpack(bits); }
 
 template <class T> SIMT_INLINE T shuffle(int mode, unsigned mask, T value, unsigned source, int width)
 {
