@@ -22,4 +22,8 @@ endif
 
 WARNINGS := -Wall -Wextra -Wpedantic -Werror
 CFLAGS   ?= -O2 -g
+# SANITIZE=address,undefined: the host C under sanitizers (make test-asan).
+ifneq ($(SANITIZE),)
+override CC := $(CC) -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
 HOST_C   := $(CC) -std=c17 $(WARNINGS) $(CFLAGS) -I$(COURSE) -MMD -MP
