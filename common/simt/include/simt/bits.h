@@ -65,13 +65,16 @@ SIMT_INLINE unsigned __umulhi(unsigned x, unsigned y)
 {
     return static_cast<unsigned>(static_cast<unsigned long long>(x) * y >> 32);
 }
+__extension__ typedef __int128 simt_int128;
+__extension__ typedef unsigned __int128 simt_uint128;
+
 SIMT_INLINE long long __mul64hi(long long x, long long y)
 {
-    return static_cast<long long>(static_cast<__int128>(x) * y >> 64);
+    return static_cast<long long>(static_cast<simt_int128>(x) * y >> 64);
 }
 SIMT_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
 {
-    return static_cast<unsigned long long>(static_cast<unsigned __int128>(x) * y >> 64);
+    return static_cast<unsigned long long>(static_cast<simt_uint128>(x) * y >> 64);
 }
 
 /* The low 32 bits of the product of the low 24 bits. */
