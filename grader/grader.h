@@ -83,7 +83,7 @@ struct step {
     const char *name;   /* "step1" */
     const char *folder; /* "step1_naive" */
     const char *title;  /* "naive kernels" */
-    int prediction_points;
+    struct check predictions;
     struct exercise exercises[STEP_MAX_EXERCISES]; /* ended by one without op */
     struct question questions[STEP_MAX_QUESTIONS]; /* ended by one without key */
 };
@@ -159,6 +159,7 @@ struct report {
     struct outcome outcomes[REPORT_MAX_OUTCOMES];
     double points, points_max;
     char note[1024];      /* what was rebuilt, what could not be run here and why */
+    char printed[2048];   /* what the learner's kernels and launchers printed */
     char next[512];       /* what to do next */
 };
 

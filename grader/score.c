@@ -80,7 +80,9 @@ void score_total(struct report *report) {
 
 bool score_is_full(const struct report *report) {
     for (int i = 0; i < report->outcome_count; i++) {
-        if (report->outcomes[i].points < report->outcomes[i].check->points) { return false; }
+        const struct outcome *outcome = &report->outcomes[i];
+        if (outcome->points < outcome->check->points) { return false; }
+        if (report->points_max == 0.0 && outcome->verdict != VERDICT_PASS) { return false; }
     }
     return report->outcome_count > 0;
 }

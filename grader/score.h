@@ -18,7 +18,7 @@ void score_parallel(struct outcome *outcome, const struct result *result);
 /* Sums points and points_max of a report. Optional exercises have checks of 0 points. */
 void score_total(struct report *report);
 
-/* True when every outcome that carries points has all of them. */
+/* True when every outcome that carries points has all of them; where none does (track B alone), when all pass. */
 bool score_is_full(const struct report *report);
 
 #endif

@@ -1,0 +1,295 @@
+#include "grade.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+#include "check.h"
+#include "diagnose.h"
+#include "job.h"
+#include "registry.h"
+#include "score.h"
+#include "timed.h"
+
+enum { PUBLISHED_SEED = 2024, GPU_GUARD = 64, PATH_LENGTH = 1024 };
+
+struct grading {
+    const struct grade_request *request;
+    struct report *report;
+    struct build_report build;   /* of the backend that is marked */
+    struct build_options options;
+    char out[PATH_LENGTH];
+    struct build_report counted; /* CPU build whose counters give the traffic; the same when that is marked */
+    bool can_count;
+    bool may_measure;            /* predictions are there */
+    char *error;
+    size_t error_size;
+};
+
+static void add_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void add_text(char *text, size_t size, const char *format, ...) {
+    size_t length = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    if (length + 1 < size) { vsnprintf(text + length, size - length, format, arguments); }
+    va_end(arguments);
+}
+
+static bool fault(struct grading *grading, const char *message) {
+    snprintf(grading->error, grading->error_size, "%s", message);
+    return false;
+}
+
+/* ---- a runner as a device ---- */
+
+static enum child_status call_runner(void *context, const struct job *job, float *const buffers[],
+                                     struct result *result, struct finding_record **findings) {
+    return runner_call(context, job, buffers, result, findings);
+}
+
+static const char *runner_message(void *context) { return ((struct runner *)context)->child.message; }
+
+static bool open_runner(struct grading *grading, const struct build_file *file, bool gpu, struct runner *runner,
+                        struct device *device) {
+    struct limits limits = limits_default;
+    limits.gpu = gpu;
+    if (runner_start(runner, file->runner, &limits) == CHILD_CANNOT_START) {
+        return fault(grading, runner->child.message);
+    }
+    *device = (struct device){call_runner, runner_message, runner, gpu ? GPU_GUARD : 0};
+    return true;
+}
+
+static void close_runner(struct grading *grading, struct runner *runner) {
+    struct report *report = grading->report;
+    if (!report->printed[0] && runner->child.output_length) {
+        snprintf(report->printed, sizeof report->printed, "%.2047s", runner->child.output);
+    }
+    sandbox_describe(runner->child.layers, report->sandbox, sizeof report->sandbox);
+    runner_stop(runner);
+}
+
+/* ---- outcomes ---- */
+
+static struct outcome *add_outcome(struct grading *grading, const struct exercise *exercise, const struct check *check) {
+    struct outcome *outcome = &grading->report->outcomes[grading->report->outcome_count++];
+    *outcome = (struct outcome){.exercise = exercise, .check = check};
+    return outcome;
+}
+
+static void explain(struct outcome *outcome, const struct evidence *evidence) {
+    const struct signature *signature = diagnose(evidence);
+    if (!signature) { return; }
+    outcome->failure.diagnosis = signature->id;
+    outcome->failure.cause = signature->cause;
+    outcome->failure.hint = signature->hint;
+}
+
+/* What stops an exercise before its first call: no file, a compile error, a library that may not be used. */
+static bool not_callable(struct grading *grading, const struct exercise *exercise, struct failure *failure,
+                         const struct build_file **file) {
+    char name[BUILD_NAME_BYTES], object[PATH_LENGTH], library[64], symbol[256];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
+    *file = build_find(&grading->build, name);
+    failure->kind = FAILURE_BUILD;
+    failure->hint = 1;
+    if (!*file) {
+        snprintf(failure->text, sizeof failure->text, "%s/%s is not there", grading->request->files, exercise->file);
+        return true;
+    }
+    if (!(*file)->built) {
+        snprintf(failure->text, sizeof failure->text, "%s does not compile:\n%.1900s", exercise->file, (*file)->errors);
+        return true;
+    }
+    build_object_path(&grading->options, *file, object, sizeof object);
+    if (build_forbidden(object, library, sizeof library, symbol, sizeof symbol)) {
+        snprintf(failure->text, sizeof failure->text, "%s uses %s (%s); the kernels of this lab are to be your own",
+                 exercise->file, library, symbol);
+        return true;
+    }
+    *failure = (struct failure){0};
+    return false;
+}
+
+/* ---- performance: only of what is right ---- */
+
+static void score_counted(struct outcome *outcome, const struct result *result, const struct failure *failure) {
+    if (failure->kind != FAILURE_NONE) {
+        outcome->verdict = VERDICT_FAIL;
+        outcome->failure = *failure;
+    } else if (outcome->check->kind == CHECK_TRAFFIC) {
+        score_traffic(outcome, result);
+    } else {
+        score_parallel(outcome, result);
+    }
+}
+
+/* One counted call on the CPU build gives traffic and parallelism. */
+static bool count(struct grading *grading, const struct exercise *exercise, struct result *result,
+                  struct failure *failure) {
+    char name[BUILD_NAME_BYTES];
+    struct runner runner;
+    struct device device;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
+    const struct build_file *file = build_find(&grading->counted, name);
+    *failure = (struct failure){.kind = FAILURE_BUILD};
+    if (!file || !file->built) {
+        snprintf(failure->text, sizeof failure->text, "%s does not build for the CPU backend, which counts the traffic",
+                 exercise->file);
+        return true;
+    }
+    if (!open_runner(grading, file, false, &runner, &device)) { return false; }
+    check_count(&device, op_find(exercise->op), &exercise->traffic.sizes, PUBLISHED_SEED, result, failure);
+    close_runner(grading, &runner);
+    return true;
+}
+
+static bool grade_performance(struct grading *grading, const struct exercise *exercise, const struct build_file *file) {
+    struct result result = {0};
+    struct failure failure = {0};
+    bool counted = false;
+    for (const struct check *check = exercise->checks; check->kind; check++) {
+        if (check_is_correctness(check->kind) || (check->kind == CHECK_BAND && !grading->build.cuda)) { continue; }
+        struct outcome *outcome = add_outcome(grading, exercise, check);
+        if (!grading->may_measure) {
+            outcome->verdict = VERDICT_WAITING;
+            snprintf(outcome->measured, sizeof outcome->measured, "shown once you have predicted it");
+        } else if (check->kind == CHECK_BAND) {
+            struct runner runner;
+            struct device device;
+            if (!open_runner(grading, file, true, &runner, &device)) { return false; }
+            timed_band(&runner, outcome);
+            close_runner(grading, &runner);
+        } else if (!grading->can_count) {
+            snprintf(outcome->measured, sizeof outcome->measured, "needs g++: the CPU backend counts the traffic");
+        } else {
+            if (!counted && !count(grading, exercise, &result, &failure)) { return false; }
+            counted = true;
+            score_counted(outcome, &result, &failure);
+        }
+    }
+    return true;
+}
+
+/* ---- one exercise ---- */
+
+/* Checks in order; the first that fails ends them, so that a learner sees one problem at a time. */
+static bool grade_correctness(struct grading *grading, const struct exercise *exercise, const struct device *device) {
+    struct evidence evidence;
+    bool right = true;
+    evidence_init(&evidence, op_find(exercise->op));
+    for (const struct check *check = exercise->checks; check->kind && check_is_correctness(check->kind); check++) {
+        struct outcome *outcome = add_outcome(grading, exercise, check);
+        if (!right) { continue; }
+        outcome->verdict =
+            check_run(device, check->kind, PUBLISHED_SEED, grading->request->seed, &evidence, &outcome->failure);
+        right = outcome->verdict == VERDICT_PASS;
+        if (right) { outcome->points = check->points; }
+        if (outcome->verdict == VERDICT_FAIL) { explain(outcome, &evidence); }
+    }
+    evidence_free(&evidence);
+    return right;
+}
+
+/* The rest of an exercise that could not be called, or is not right. */
+static void skip(struct grading *grading, const struct exercise *exercise, bool correctness) {
+    for (const struct check *check = exercise->checks; check->kind; check++) {
+        if (check->kind == CHECK_BAND && !grading->build.cuda) { continue; }
+        if (correctness == check_is_correctness(check->kind)) { add_outcome(grading, exercise, check); }
+    }
+}
+
+static bool grade_exercise(struct grading *grading, const struct exercise *exercise) {
+    const struct build_file *file;
+    struct failure failure = {0};
+    struct runner runner;
+    struct device device;
+    if (not_callable(grading, exercise, &failure, &file)) {
+        int first = grading->report->outcome_count;
+        skip(grading, exercise, true);
+        skip(grading, exercise, false);
+        grading->report->outcomes[first].verdict = VERDICT_FAIL;
+        grading->report->outcomes[first].failure = failure;
+        return true;
+    }
+    if (!open_runner(grading, file, grading->build.cuda, &runner, &device)) { return false; }
+    bool right = grade_correctness(grading, exercise, &device);
+    close_runner(grading, &runner);
+    if (right) { return grade_performance(grading, exercise, file); }
+    skip(grading, exercise, false);
+    return true;
+}
+
+/* ---- the step ---- */
+
+static const char *backend_of(const struct grade_request *request) {
+    if (strcmp(request->backend, "auto") != 0) { return request->backend; }
+    return build_auto_is_cuda() ? "cuda" : "cpu";
+}
+
+void grade_out(const struct grade_request *request, char *out, size_t size) {
+    if (request->out) {
+        snprintf(out, size, "%s", request->out);
+    } else {
+        snprintf(out, size, "build/%s/%s", backend_of(request), request->step->folder);
+    }
+}
+
+static enum exit_code build(struct grading *grading, const struct build_options *options,
+                            struct build_report *report) {
+    switch (build_step(options, report)) {
+        case BUILD_OK:
+        case BUILD_PARTIAL: return EXIT_FULL;
+        case BUILD_NO_TOOL: fault(grading, report->message); return EXIT_USAGE;
+        case BUILD_BROKEN: fault(grading, report->message); return EXIT_FAULT;
+    }
+    return EXIT_FAULT;
+}
+
+static enum exit_code build_all(struct grading *grading) {
+    const struct grade_request *request = grading->request;
+    struct report *report = grading->report;
+    grading->options = (struct build_options){request->course, request->files, grading->out, backend_of(request)};
+    grade_out(request, grading->out, sizeof grading->out);
+    enum exit_code code = build(grading, &grading->options, &grading->build);
+    if (code != EXIT_FULL) { return code; }
+    add_text(report->note, sizeof report->note, "%s", grading->build.message);
+    report->is_gpu = grading->build.cuda;
+    grading->can_count = true;
+    if (!report->is_gpu) {
+        grading->counted = grading->build;
+        return EXIT_FULL;
+    }
+    char counted[PATH_LENGTH + 16];
+    snprintf(counted, sizeof counted, "%s/counted", grading->out);
+    struct build_options options = {request->course, request->files, counted, "cpu"};
+    if (build(grading, &options, &grading->counted) != EXIT_FULL) {
+        grading->can_count = false;
+        add_text(report->note, sizeof report->note, "%straffic was not counted: %s", report->note[0] ? "\n" : "",
+                 grading->error);
+    }
+    return EXIT_FULL;
+}
+
+enum exit_code grade_step(const struct grade_request *request, struct report *report, char *error, size_t error_size) {
+    struct grading grading = {.request = request, .report = report, .error = error, .error_size = error_size};
+    struct prediction prediction;
+    double start = child_now();
+    *report = (struct report){.step = request->step, .seed = request->seed};
+    predict_load(request->step, request->files, &prediction);
+    grading.may_measure = prediction.made || request->official;
+    enum exit_code code = build_all(&grading);
+    if (code != EXIT_FULL) { return code; }
+    for (const struct exercise *exercise = request->step->exercises; exercise->op; exercise++) {
+        if (request->kernel && strcmp(request->kernel, exercise->op) != 0) { continue; }
+        if (!grade_exercise(&grading, exercise)) { return EXIT_FAULT; }
+    }
+    if (!request->kernel) {
+        predict_score(request->step, &prediction, &report->outcomes[report->outcome_count++]);
+    }
+    score_total(report);
+    report->seconds = child_now() - start;
+    return score_is_full(report) ? EXIT_FULL : EXIT_FEWER;
+}

@@ -1,0 +1,25 @@
+/* grade.h — mark one step: build, run every check of every exercise, collect the outcomes. */
+#ifndef GRADE_H
+#define GRADE_H
+
+#include "grader.h"
+#include "predict.h"
+
+struct grade_request {
+    const struct step *step;
+    const char *course;  /* folder of common/ */
+    const char *files;   /* folder of the step's .cu files */
+    const char *out;     /* folder of the built runners; NULL: build/BACKEND/STEP_FOLDER */
+    const char *backend; /* "auto", "cpu" or "cuda" */
+    const char *kernel;  /* one op, or NULL */
+    bool official;       /* a submission: figures are measured whether or not they were predicted */
+    uint64_t seed;       /* of what is secret */
+};
+
+/* The folder of the built runners: request->out, or the usual one. */
+void grade_out(const struct grade_request *request, char *out, size_t size);
+
+/* EXIT_FULL or EXIT_FEWER with a filled report; EXIT_USAGE (a tool is missing) or EXIT_FAULT with the reason in `error`. */
+enum exit_code grade_step(const struct grade_request *request, struct report *report, char *error, size_t error_size);
+
+#endif

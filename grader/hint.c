@@ -1,0 +1,82 @@
+#include "hint.h"
+
+#include <string.h>
+
+#include "options.h"
+#include "registry.h"
+
+enum { PATH_BYTES = 1024, CHUNK = 4096 };
+
+static const char *const level_names[] = {"", "the concept", "the place", "near-code"};
+
+void hint_remember(const struct report *report, const char *out) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/last-run", out);
+    FILE *file = fopen(path, "w");
+    if (!file) { return; } /* a convenience: without it --hint starts with the first exercise */
+    for (int i = 0; i < report->outcome_count; i++) {
+        const struct outcome *outcome = &report->outcomes[i];
+        if (!outcome->exercise || outcome->verdict == VERDICT_PASS || outcome->verdict == VERDICT_NOT_RUN ||
+            outcome->verdict == VERDICT_WAITING) {
+            continue;
+        }
+        fprintf(file, "%s %d\n", outcome->exercise->op, outcome->failure.hint ? outcome->failure.hint : 1);
+    }
+    fclose(file);
+}
+
+/* The exercise and level that the last run suggests for this op (NULL: any). */
+static void recall(const struct hint_request *request, const struct exercise **exercise, int *level) {
+    char path[PATH_BYTES], op[64];
+    int suggested;
+    *exercise = request->kernel ? exercise_find(request->step, request->kernel) : &request->step->exercises[0];
+    *level = 1;
+    snprintf(path, sizeof path, "%s/last-run", request->out);
+    FILE *file = fopen(path, "r");
+    if (!file) { return; }
+    while (fscanf(file, "%63s %d", op, &suggested) == 2) {
+        const struct exercise *found = exercise_find(request->step, op);
+        if (!found || (request->kernel && strcmp(op, request->kernel) != 0)) { continue; }
+        *exercise = found;
+        *level = suggested >= 1 && suggested <= HINT_LEVELS ? suggested : 1;
+        break;
+    }
+    fclose(file);
+}
+
+static FILE *open_hint(const struct hint_request *request, const char *op, int level) {
+    const char *folder = request->step->folder;
+    const char *places[][3] = {
+        {request->files, "", ""}, {request->files, "/..", ""}, {folder, "", ""}, {request->course, "/", folder}};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s%s%s/hints/%s.%d.md", places[i][0], places[i][1], places[i][2], op, level);
+        FILE *file = fopen(path, "r");
+        if (file) { return file; }
+    }
+    return NULL;
+}
+
+bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t error_size) {
+    const struct exercise *exercise;
+    int level;
+    char text[CHUNK];
+    size_t length;
+    recall(request, &exercise, &level);
+    if (request->level > 0) { level = request->level; }
+    FILE *file = exercise ? open_hint(request, exercise->op, level) : NULL;
+    if (!file) {
+        snprintf(error, error_size, "there is no hint %d for %s (looked for hints/%s.%d.md in %s and in the course)", level,
+                 exercise ? exercise->op : request->kernel, exercise ? exercise->op : request->kernel, level,
+                 request->files);
+        return false;
+    }
+    fprintf(to, "%s: %s, hint %d of %d (%s)\n\n", request->step->name, exercise->title, level, HINT_LEVELS,
+            level_names[level]);
+    while ((length = fread(text, 1, sizeof text, file)) > 0) { fwrite(text, 1, length, to); }
+    fclose(file);
+    if (level < HINT_LEVELS) {
+        fprintf(to, "\nmore: ./grader %s --kernel %s --hint=%d\n", request->step->name, exercise->op, level + 1);
+    }
+    return true;
+}

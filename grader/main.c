@@ -1,0 +1,157 @@
+/* main.c — ./grader: from the command line to one of the things the grader does. All printing of errors is here. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "grade.h"
+#include "hint.h"
+#include "options.h"
+#include "paths.h"
+#include "registry.h"
+#include "report.h"
+#include "watch.h"
+
+struct session {
+    struct options options;
+    struct grade_request request;
+    char course[PATHS_BYTES], clean[PATHS_BYTES], out[PATHS_BYTES];
+    char error[2048];
+};
+
+static enum exit_code complain(enum exit_code code, const char *message) {
+    fprintf(stderr, "grader: %s\n", message);
+    return code;
+}
+
+static uint64_t fresh_seed(void) {
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) { seed = (uint64_t)getpid(); }
+    return seed % 1000000000; /* short enough to be typed again */
+}
+
+static bool write_json(const struct session *session, const struct report *report, const struct prediction *prediction) {
+    const char *path = session->options.json;
+    if (!path) { return true; }
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!file) { return false; }
+    report_json(file, report, prediction);
+    return file == stdout ? fflush(file) == 0 : fclose(file) == 0;
+}
+
+static enum exit_code grade_once(struct session *session) {
+    static struct report report;
+    struct prediction prediction;
+    if (!session->options.has_seed) { session->request.seed = fresh_seed(); }
+    enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
+    if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
+    predict_load(report.step, session->request.files, &prediction);
+    report_next(&report, &prediction, session->request.files);
+    bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
+    if (!json_only) { report_print(stdout, report_wants_colour(stdout), &report, &prediction); }
+    if (!write_json(session, &report, &prediction)) { return complain(EXIT_FAULT, "cannot write the JSON file"); }
+    hint_remember(&report, session->out);
+    return code;
+}
+
+static enum exit_code watch(struct session *session) {
+    struct watch watch;
+    char name[256];
+    if (!watch_open(&watch, session->request.files)) { return complain(EXIT_FAULT, watch.error); }
+    enum exit_code code;
+    do {
+        if (report_wants_colour(stdout)) { printf("\033[H\033[2J"); }
+        code = grade_once(session);
+        printf("\n  waiting for a change in %s (Ctrl-C ends)\n", session->request.files);
+        fflush(stdout);
+    } while (watch_wait(&watch, -1, name, sizeof name) > 0);
+    watch_close(&watch);
+    return code;
+}
+
+static enum exit_code predict(struct session *session) {
+    bool typed = isatty(STDIN_FILENO);
+    if (predict_ask(session->request.step, session->request.files, stdin, stdout, typed, session->error,
+                    sizeof session->error)) {
+        printf("\n  next: make %s && ./grader %s\n", session->request.step->name, session->request.step->name);
+        return EXIT_FULL;
+    }
+    return complain(EXIT_USAGE, session->error);
+}
+
+static enum exit_code show_hint(struct session *session) {
+    struct hint_request hint = {session->request.step, session->course,         session->request.files,
+                                session->out,          session->options.kernel, session->options.hint};
+    if (hint_show(&hint, stdout, session->error, sizeof session->error)) { return EXIT_FULL; }
+    return complain(EXIT_USAGE, session->error);
+}
+
+/* The step, the op and the folders that the command line means. */
+static enum exit_code resolve(struct session *session) {
+    const struct options *options = &session->options;
+    struct grade_request *request = &session->request;
+    request->step = options->step ? step_find(options->step) : paths_last_edited();
+    if (!request->step) {
+        snprintf(session->error, sizeof session->error, "there is no step '%s'; ./grader --list shows them all",
+                 options->step ? options->step : "");
+        return complain(EXIT_USAGE, session->error);
+    }
+    if (options->kernel && !exercise_find(request->step, options->kernel)) {
+        snprintf(session->error, sizeof session->error, "%s has no op '%s'; ./grader --list shows them all",
+                 request->step->name, options->kernel);
+        return complain(EXIT_USAGE, session->error);
+    }
+    if (!paths_course(session->course, sizeof session->course)) {
+        return complain(EXIT_USAGE, "cannot find the course's common/ folder: run this in lab/, or set COURSE to the "
+                                    "folder that holds common/");
+    }
+    request->course = session->course;
+    request->kernel = options->kernel;
+    request->backend = options->backend;
+    request->out = options->out;
+    request->seed = options->seed;
+    request->files = options->files ? options->files : request->step->folder;
+    grade_out(request, session->out, sizeof session->out);
+    if (!options->submission && access(request->files, R_OK | X_OK) != 0) {
+        snprintf(session->error, sizeof session->error,
+                 "there is no folder %s here: run this in lab/ (make lab makes it), or say --files DIR", request->files);
+        return complain(EXIT_USAGE, session->error);
+    }
+    return EXIT_FULL;
+}
+
+static enum exit_code grade_submission(struct session *session) {
+    char built[PATHS_BYTES + 16];
+    if (!paths_take_submission(session->request.step, session->options.submission, session->clean,
+                               sizeof session->clean, session->error, sizeof session->error)) {
+        return complain(EXIT_USAGE, session->error);
+    }
+    snprintf(built, sizeof built, "%s/build", session->clean);
+    session->request.files = session->clean;
+    session->request.official = true;
+    if (!session->options.out) { session->request.out = built; }
+    enum exit_code code = grade_once(session);
+    paths_remove(session->clean);
+    return code;
+}
+
+int main(int argc, char *argv[]) {
+    static struct session session;
+    if (!options_parse(argc, argv, &session.options, session.error, sizeof session.error)) {
+        return complain(EXIT_USAGE, session.error);
+    }
+    if (session.options.help) {
+        options_help(stdout);
+        return EXIT_FULL;
+    }
+    if (session.options.list || (!session.options.step && !paths_last_edited())) {
+        report_list(stdout);
+        return EXIT_FULL;
+    }
+    enum exit_code code = resolve(&session);
+    if (code != EXIT_FULL) { return code; }
+    if (session.options.predict) { return predict(&session); }
+    if (session.options.hint != HINT_NONE) { return show_hint(&session); }
+    if (session.options.submission) { return grade_submission(&session); }
+    return session.options.watch ? watch(&session) : grade_once(&session);
+}

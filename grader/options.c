@@ -1,0 +1,133 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One row an option: the table is what getopt reads and what --help prints. */
+static const struct {
+    char letter;
+    const char *name, *argument; /* "[=N]" is optional */
+    const char *help;
+} table[] = {
+    {'b', "backend", "NAME", "auto (default), cpu or cuda"},
+    {'k', "kernel", "OP", "mark one op only (softmax_forward, ...)"},
+    {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
+    {'p', "predict", NULL, "answer the questions that come before the first measurement"},
+    {'l', "list", NULL, "list the steps, their exercises and points"},
+    {'s', "seed", "N", "repeat a run: its seed stands in its report"},
+    {'j', "json", "FILE", "write the report as JSON too (docs/grader-json.md)"},
+    {'w', "watch", NULL, "mark again on every save"},
+    {'u', "submission", "DIR", "mark what was handed in: takes only the lab's own files from there"},
+    {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
+    {'o', "out", "DIR", "where the built programs go (default: build/BACKEND/STEP_FOLDER)"},
+    {'h', "help", NULL, "this help"},
+};
+
+enum { OPTION_COUNT = sizeof table / sizeof table[0] };
+
+void options_help(FILE *out) {
+    fprintf(out, "usage: ./grader [STEP] [options]\n\n");
+    fprintf(out, "Builds and marks a step: step1, step2, ... Without STEP: the step whose files were edited last.\n\n");
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        char left[40];
+        const char *argument = table[i].argument ? table[i].argument : "";
+        bool optional = argument[0] == '[';
+        snprintf(left, sizeof left, "--%s%s%s", table[i].name, *argument && !optional ? " " : "", argument);
+        fprintf(out, "  -%c, %-20s %s\n", table[i].letter, left, table[i].help);
+    }
+    fprintf(out, "\nExit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 the grader's own fault.\n");
+}
+
+static bool parse_number(const char *text, uint64_t *number) {
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)text[0])) { return false; }
+    *number = strtoull(text, &end, 0);
+    return *end == '\0' && errno == 0;
+}
+
+static void build_tables(struct option longs[OPTION_COUNT + 1], char shorts[3 * OPTION_COUNT + 2]) {
+    *shorts++ = ':';
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const char *argument = table[i].argument;
+        int needs = !argument ? no_argument : argument[0] == '[' ? optional_argument : required_argument;
+        longs[i] = (struct option){table[i].name, needs, NULL, table[i].letter};
+        *shorts++ = table[i].letter;
+        for (int colons = needs; colons > 0; colons--) { *shorts++ = ':'; }
+    }
+    longs[OPTION_COUNT] = (struct option){0};
+    *shorts = '\0';
+}
+
+static bool apply(int letter, struct options *options, char *error, size_t error_size) {
+    uint64_t number;
+    switch (letter) {
+        case 'b': options->backend = optarg; break;
+        case 'k': options->kernel = optarg; break;
+        case 'p': options->predict = true; break;
+        case 'l': options->list = true; break;
+        case 'w': options->watch = true; break;
+        case 'h': options->help = true; break;
+        case 'j': options->json = optarg; break;
+        case 'u': options->submission = optarg; break;
+        case 'f': options->files = optarg; break;
+        case 'o': options->out = optarg; break;
+        case 'i':
+            options->hint = HINT_SUGGESTED;
+            if (!optarg) { break; }
+            if (!parse_number(optarg, &number) || number < 1 || number > HINT_LEVELS) {
+                snprintf(error, error_size, "--hint takes a level from 1 to %d, not '%s'", HINT_LEVELS, optarg);
+                return false;
+            }
+            options->hint = (int)number;
+            break;
+        case 's':
+            if (!parse_number(optarg, &options->seed)) {
+                snprintf(error, error_size, "--seed takes a number, not '%s'", optarg);
+                return false;
+            }
+            options->has_seed = true;
+            break;
+        default: return false;
+    }
+    return true;
+}
+
+static bool check_backend(const struct options *options, char *error, size_t error_size) {
+    static const char *const backends[] = {"auto", "cpu", "cuda"};
+    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+        if (strcmp(options->backend, backends[i]) == 0) { return true; }
+    }
+    snprintf(error, error_size, "--backend is auto, cpu or cuda, not '%s'", options->backend);
+    return false;
+}
+
+bool options_parse(int argc, char *argv[], struct options *options, char *error, size_t error_size) {
+    struct option longs[OPTION_COUNT + 1];
+    char shorts[3 * OPTION_COUNT + 2];
+    int letter;
+    *options = (struct options){.backend = "auto", .hint = HINT_NONE};
+    build_tables(longs, shorts);
+    optind = 0;
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (letter == ':') {
+            snprintf(error, error_size, "%s needs a value; see ./grader --help", argv[optind - 1]);
+            return false;
+        }
+        if (letter == '?') {
+            snprintf(error, error_size, "unknown option '%s'; see ./grader --help", argv[optind - 1]);
+            return false;
+        }
+        if (!apply(letter, options, error, error_size)) { return false; }
+    }
+    if (argc - optind > 1) {
+        snprintf(error, error_size, "one step at a time: '%s' is too many", argv[optind + 1]);
+        return false;
+    }
+    options->step = optind < argc ? argv[optind] : NULL;
+    return check_backend(options, error, error_size);
+}

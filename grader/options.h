@@ -1,0 +1,30 @@
+/* options.h — the command line of ./grader. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { HINT_NONE = -1, HINT_SUGGESTED = 0, HINT_LEVELS = 3 };
+
+struct options {
+    const char *step;       /* NULL: find out */
+    const char *backend;    /* "auto", "cpu", "cuda" */
+    const char *kernel;     /* op, or NULL: all */
+    int hint;               /* HINT_NONE, HINT_SUGGESTED, or a level from 1 */
+    bool predict, list, watch, help;
+    bool has_seed;
+    uint64_t seed;
+    const char *json;       /* file, or NULL */
+    const char *submission; /* folder that was handed in, or NULL */
+    const char *files;      /* folder of the step's files, or NULL */
+    const char *out;        /* folder of the built runners, or NULL */
+};
+
+/* False: the line makes no sense, and `error` says why in one sentence. */
+bool options_parse(int argc, char *argv[], struct options *options, char *error, size_t error_size);
+
+void options_help(FILE *out);
+
+#endif

@@ -1,0 +1,143 @@
+#include "paths.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "registry.h"
+
+enum { LARGEST_FILE = 1 << 20, SAME_MOMENT = 2 /* seconds: files that were copied together */ };
+
+static bool is_course(const char *folder) {
+    char file[PATHS_BYTES];
+    int length = snprintf(file, sizeof file, "%s/common/step.mk", folder);
+    return length < (int)sizeof file && access(file, R_OK) == 0;
+}
+
+bool paths_course(char *path, size_t size) {
+    char beside[PATHS_BYTES] = "";
+    ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - 16);
+    if (length > 0) { /* COURSE/build/grader/grader */
+        beside[length] = '\0';
+        for (int up = 0; up < 3 && strrchr(beside, '/'); up++) { *strrchr(beside, '/') = '\0'; }
+    }
+    const char *candidates[] = {getenv("COURSE"), "course", "..", ".", beside};
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        if (candidates[i] && *candidates[i] && is_course(candidates[i])) {
+            return snprintf(path, size, "%s", candidates[i]) < (int)size;
+        }
+    }
+    return false;
+}
+
+static time_t newest(const struct step *step) {
+    time_t latest = 0;
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        char file[PATHS_BYTES];
+        struct stat status;
+        snprintf(file, sizeof file, "%s/%s", step->folder, exercise->file);
+        if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
+        snprintf(file, sizeof file, "%s/%s", step->folder, exercise->includes ? exercise->includes : exercise->file);
+        if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
+    }
+    return latest;
+}
+
+const struct step *paths_last_edited(void) {
+    const struct step *last = NULL;
+    time_t latest = 0, earliest = 0;
+    for (const struct step *step = steps; step->name; step++) {
+        time_t here = newest(step);
+        if (here == 0) { continue; }
+        if (!last || here > latest) {
+            last = step;
+            latest = here;
+        }
+        if (earliest == 0 || here < earliest) { earliest = here; }
+    }
+    return latest - earliest > SAME_MOMENT ? last : NULL;
+}
+
+bool paths_make_folder(const char *path) {
+    char partial[PATHS_BYTES];
+    if (snprintf(partial, sizeof partial, "%s", path) >= (int)sizeof partial) { return false; }
+    for (char *slash = partial + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST) { return false; }
+        *slash = '/';
+    }
+    return mkdir(partial, 0777) == 0 || errno == EEXIST;
+}
+
+/* ---- submissions: untrusted folders ---- */
+
+/* A regular file of a sensible size; links are not followed, so nothing outside is read. */
+static bool copy_file(int from_folder, const char *name, const char *to_folder, char *error, size_t error_size) {
+    static char text[LARGEST_FILE];
+    char target[PATHS_BYTES];
+    struct stat status;
+    int from = openat(from_folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (from < 0 || fstat(from, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE) {
+        snprintf(error, error_size, "%s is no regular file of at most 1 MiB", name);
+        if (from >= 0) { close(from); }
+        return false;
+    }
+    ssize_t length = read(from, text, sizeof text);
+    close(from);
+    snprintf(target, sizeof target, "%s/%s", to_folder, name);
+    FILE *to = length >= 0 ? fopen(target, "w") : NULL;
+    bool ok = to && fwrite(text, 1, (size_t)length, to) == (size_t)length;
+    if (to && fclose(to) != 0) { ok = false; }
+    if (!ok) { snprintf(error, error_size, "cannot copy %s: %s", name, strerror(errno)); }
+    return ok;
+}
+
+static int open_submission(const struct step *step, const char *submission) {
+    char inner[PATHS_BYTES];
+    snprintf(inner, sizeof inner, "%s/%s", submission, step->folder);
+    int folder = open(inner, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return folder >= 0 ? folder : open(submission, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool paths_take_submission(const struct step *step, const char *submission, char *clean, size_t size, char *error,
+                           size_t error_size) {
+    int folder = open_submission(step, submission), taken = 0;
+    const char *temporary = getenv("TMPDIR");
+    if (folder < 0) {
+        snprintf(error, error_size, "cannot open the submission %s: %s", submission, strerror(errno));
+        return false;
+    }
+    snprintf(clean, size, "%s/submission.XXXXXX", temporary ? temporary : "/tmp");
+    DIR *entries = fdopendir(folder);
+    if (!entries || !mkdtemp(clean)) {
+        snprintf(error, error_size, "cannot make a folder like %s: %s", clean, strerror(errno));
+        entries ? closedir(entries) : close(folder);
+        return false;
+    }
+    bool ok = true;
+    for (struct dirent *entry; ok && (entry = readdir(entries));) {
+        if (!step_owns_file(step, entry->d_name)) { continue; }
+        ok = copy_file(folder, entry->d_name, clean, error, error_size);
+        taken += ok;
+    }
+    closedir(entries);
+    if (ok && taken == 0) {
+        snprintf(error, error_size, "%s holds none of %s's files", submission, step->name);
+        ok = false;
+    }
+    if (!ok) { paths_remove(clean); }
+    return ok;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+
+void paths_remove(const char *folder) { nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }

@@ -1,0 +1,254 @@
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "registry.h"
+
+enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12 };
+
+bool report_wants_colour(FILE *out) {
+    const char *no_colour = getenv("NO_COLOR");
+    return isatty(fileno(out)) && !(no_colour && *no_colour);
+}
+
+const char *report_verdict(enum verdict verdict) {
+    switch (verdict) {
+        case VERDICT_NOT_RUN: return "not run";
+        case VERDICT_PASS: return "pass";
+        case VERDICT_PARTIAL: return "partly";
+        case VERDICT_FAIL: return "FAIL";
+        case VERDICT_NOT_STARTED: return "not started";
+        case VERDICT_WAITING: return "waiting";
+    }
+    return "?";
+}
+
+static const char *colour_of(enum verdict verdict) {
+    switch (verdict) {
+        case VERDICT_PASS: return "\033[32m";
+        case VERDICT_FAIL: return "\033[31m";
+        case VERDICT_PARTIAL: return "\033[33m";
+        default: return "\033[2m";
+    }
+}
+
+struct page {
+    FILE *out;
+    bool colour;
+    const struct report *report;
+};
+
+/* ---- one failure ---- */
+
+/* Every line of the text, indented; long texts are cut. */
+static void print_lines(const struct page *page, const char *text, const char *indent) {
+    for (int line = 0; *text && line < EXCERPT_LINES; line++) {
+        size_t length = strcspn(text, "\n");
+        fprintf(page->out, "%s%.*s\n", indent, (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+    if (*text) { fprintf(page->out, "%s...\n", indent); }
+}
+
+/* "out[2][33]", "rstd[2]", "dweight[33]" */
+static void element_name(const struct op *op, const struct failure *failure, char *name, size_t size) {
+    int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
+    if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
+    if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
+}
+
+static void print_where(const struct page *page, const struct failure *failure) {
+    fprintf(page->out, "    N = %d, C = %d, values %s", failure->sizes.N, failure->sizes.C, failure->values);
+    if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, failure->offset == 1 ? "" : "s"); }
+    if (failure->in_place) { fprintf(page->out, ", in place"); }
+    fprintf(page->out, "\n");
+}
+
+static void print_element(const struct page *page, const struct op *op, const struct failure *failure) {
+    char name[96];
+    element_name(op, failure, name, sizeof name);
+    if (failure->kind == FAILURE_WRONG) {
+        fprintf(page->out, "    %s: expected %.9g, got %.9g (off by more than %.2g); %ld of %ld elements are wrong\n", name,
+                failure->expected, failure->got, failure->tolerance, failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_REPEAT) {
+        fprintf(page->out, "    %s: first %.9g, then %.9g\n", name, failure->expected, failure->got);
+    } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
+        fprintf(page->out, "    was %.9g, is %.9g\n", failure->expected, failure->got);
+    }
+}
+
+static void print_failure(const struct page *page, const struct outcome *outcome) {
+    const struct failure *failure = &outcome->failure;
+    if (failure->kind == FAILURE_NONE || failure->kind == FAILURE_SLOW) { return; }
+    if (failure->values) { print_where(page, failure); }
+    print_element(page, op_find(outcome->exercise->op), failure);
+    print_lines(page, failure->text, "    ");
+    if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
+    fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name, outcome->exercise->op,
+            failure->hint ? failure->hint : 1);
+}
+
+/* ---- rows ---- */
+
+static void print_row(const struct page *page, const char *title, const char *checks, const struct outcome *outcome,
+                      double points, int points_max) {
+    char mark[24] = "";
+    if (outcome->exercise && outcome->exercise->optional) {
+        snprintf(mark, sizeof mark, "optional");
+    } else {
+        snprintf(mark, sizeof mark, "%g/%d", points, points_max);
+    }
+    fprintf(page->out, "  %-*.*s  %-*s  %s%-*s%s %8s", TITLE_WIDTH, TITLE_WIDTH, title, CHECK_WIDTH, checks,
+            page->colour ? colour_of(outcome->verdict) : "", VERDICT_WIDTH, report_verdict(outcome->verdict),
+            page->colour ? "\033[0m" : "", mark);
+    if (outcome->measured[0]) { fprintf(page->out, "  %s", outcome->measured); }
+    if (outcome->target[0]) { fprintf(page->out, " (%s)", outcome->target); }
+    fprintf(page->out, "\n");
+}
+
+static bool same_row(const struct outcome *a, const struct outcome *b) {
+    return a->exercise == b->exercise && a->verdict == b->verdict && strcmp(a->measured, b->measured) == 0 &&
+           a->target[0] == '\0' && b->target[0] == '\0' && b->failure.kind == FAILURE_NONE;
+}
+
+/* Neighbouring checks of one exercise with the same verdict and nothing else to say share a row. */
+static int print_group(const struct page *page, int first, const char *title) {
+    const struct report *report = page->report;
+    const struct outcome *outcome = &report->outcomes[first];
+    char checks[128] = "";
+    double points = 0.0;
+    int last = first, points_max = 0;
+    for (; last < report->outcome_count && same_row(outcome, &report->outcomes[last]); last++) {
+        size_t length = strlen(checks);
+        snprintf(checks + length, sizeof checks - length, "%s%s", last > first ? ", " : "",
+                 check_name(report->outcomes[last].check->kind));
+        points += report->outcomes[last].points;
+        points_max += report->outcomes[last].check->points;
+    }
+    if (last == first) { /* figures of its own */
+        snprintf(checks, sizeof checks, "%s", check_name(outcome->check->kind));
+        points = outcome->points;
+        points_max = outcome->check->points;
+        last = first + 1;
+    }
+    print_row(page, title, checks, outcome, points, points_max);
+    print_failure(page, outcome);
+    return last;
+}
+
+static void print_counted(const struct page *page, const struct prediction *prediction) {
+    const struct step *step = page->report->step;
+    for (int i = 0; i < predict_question_count(step); i++) {
+        const struct question *question = &step->questions[i];
+        double truth = question->truth;
+        for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
+            const struct outcome *outcome = &page->report->outcomes[k];
+            if (outcome->exercise && outcome->check->kind == CHECK_TRAFFIC && outcome->figure > 0.0 &&
+                strcmp(outcome->exercise->op, question->counted) == 0) {
+                truth = outcome->figure;
+            }
+        }
+        fprintf(page->out, "    %-18s predicted %8.3g%s", question->key, prediction->answer[i], question->unit);
+        if (truth > 0.0) {
+            fprintf(page->out, "   %s %8.3g%s", question->counted ? "counted " : "computed", truth, question->unit);
+        }
+        fprintf(page->out, "\n");
+    }
+}
+
+static void print_outcomes(const struct page *page, const struct prediction *prediction) {
+    const struct report *report = page->report;
+    const struct exercise *before = NULL;
+    fprintf(page->out, "  %-*s  %-*s  %-*s %8s\n", TITLE_WIDTH, "exercise", CHECK_WIDTH, "check", VERDICT_WIDTH, "verdict",
+            "points");
+    for (int i = 0; i < report->outcome_count;) {
+        const struct exercise *exercise = report->outcomes[i].exercise;
+        const char *title = exercise ? exercise == before ? "" : exercise->title : "predictions";
+        bool prediction_row = !exercise;
+        before = exercise;
+        i = print_group(page, i, title);
+        if (prediction_row && prediction->made) { print_counted(page, prediction); }
+    }
+}
+
+void report_print(FILE *out, bool colour, const struct report *report, const struct prediction *prediction) {
+    struct page page = {out, colour, report};
+    fprintf(out, "%s: %s", report->step->name, report->step->title);
+    fprintf(out, "   [%s]\n", report->is_gpu ? "GPU" : "CPU backend: checks and counts, no times");
+    if (report->note[0]) { print_lines(&page, report->note, "  "); }
+    fprintf(out, "\n");
+    print_outcomes(&page, prediction);
+    if (report->printed[0]) {
+        fprintf(out, "\n  your code printed:\n");
+        print_lines(&page, report->printed, "    | ");
+    }
+    fprintf(out, "\n  %s%g of %g points%s   %.1f s, seed %llu, sandbox: %s\n", colour ? "\033[1m" : "", report->points,
+            report->points_max, colour ? "\033[0m" : "", report->seconds, (unsigned long long)report->seed,
+            report->sandbox[0] ? report->sandbox : "nothing was run");
+    fprintf(out, "\n  next: %s\n", report->next);
+}
+
+/* ---- what to do next ---- */
+
+static const struct outcome *first_unsolved(const struct report *report, bool optional) {
+    for (int i = 0; i < report->outcome_count; i++) {
+        const struct outcome *outcome = &report->outcomes[i];
+        if (!outcome->exercise || outcome->exercise->optional != optional) { continue; }
+        bool open = optional ? outcome->verdict != VERDICT_PASS : outcome->points < outcome->check->points;
+        if (open && outcome->verdict != VERDICT_WAITING && outcome->verdict != VERDICT_NOT_RUN) { return outcome; }
+    }
+    return NULL;
+}
+
+void report_next(struct report *report, const struct prediction *prediction, const char *files) {
+    const struct step *step = report->step, *after = step_after(step);
+    const struct outcome *open = first_unsolved(report, false), *extra = first_unsolved(report, true);
+    size_t size = sizeof report->next;
+    if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {
+        snprintf(report->next, size, "./grader %s --predict   (%d points; counted figures are shown once you have "
+                                     "predicted them)%s%s%s%s",
+                 step->name, step->predictions.points, open ? ", then edit " : "", open ? files : "", open ? "/" : "",
+                 open ? open->exercise->file : "");
+    } else if (open && open->verdict == VERDICT_NOT_STARTED) {
+        snprintf(report->next, size, "edit %s/%s (%s), then make %s && ./grader %s; ./grader %s --kernel %s --hint helps",
+                 files, open->exercise->file, open->exercise->title, step->name, step->name, step->name,
+                 open->exercise->op);
+    } else if (open && open->failure.kind == FAILURE_SLOW) {
+        snprintf(report->next, size, "%s is right; now its %s: %s/%s; ./grader %s --kernel %s --hint helps",
+                 open->exercise->title, check_name(open->check->kind), files, open->exercise->file, step->name,
+                 open->exercise->op);
+    } else if (open) {
+        snprintf(report->next, size, "repair %s in %s/%s, then ./grader %s --kernel %s (or --watch to mark on every save)",
+                 open->exercise->title, files, open->exercise->file, step->name, open->exercise->op);
+    } else if (extra) {
+        snprintf(report->next, size, "full marks. Optional: %s in %s/%s%s%s", extra->exercise->title, files,
+                 extra->exercise->file, after ? "; or go on with ./grader " : "", after ? after->name : "");
+    } else if (after) {
+        snprintf(report->next, size, "full marks. Commit your work; then make %s && ./grader %s", after->name, after->name);
+    } else {
+        snprintf(report->next, size, "full marks. Commit your work; this was the last step so far");
+    }
+}
+
+/* ---- the list of steps ---- */
+
+void report_list(FILE *out) {
+    for (const struct step *step = steps; step->name; step++) {
+        fprintf(out, "%s  %s/  %s\n", step->name, step->folder, step->title);
+        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+            int correctness = 0, performance = 0;
+            for (const struct check *check = exercise->checks; check->kind; check++) {
+                *(check_is_correctness(check->kind) ? &correctness : &performance) += check->points;
+            }
+            fprintf(out, "  %-20s %-22s %-30s", exercise->op, exercise->file, exercise->title);
+            if (exercise->optional) {
+                fprintf(out, " optional\n");
+            } else {
+                fprintf(out, " %2d correctness + %d counted\n", correctness, performance);
+            }
+        }
+        fprintf(out, "  %-20s %-22s %-30s %2d\n\n", "", PREDICTIONS_FILE, "predictions", step->predictions.points);
+    }
+}

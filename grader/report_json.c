@@ -1,0 +1,92 @@
+/* report_json.c — the report for programs. The keys are documented in docs/grader-json.md; tests read it with cJSON. */
+#include "json.h"
+#include "registry.h"
+#include "report.h"
+
+enum { FORMAT_VERSION = 1 };
+
+static const char *const kinds[] = {
+    [FAILURE_NONE] = "none",         [FAILURE_BUILD] = "build",       [FAILURE_MISSING] = "missing",
+    [FAILURE_CRASH] = "crash",       [FAILURE_TIMEOUT] = "timeout",   [FAILURE_STATUS] = "status",
+    [FAILURE_FINDING] = "finding",   [FAILURE_WRONG] = "wrong",       [FAILURE_MODIFIED] = "modified",
+    [FAILURE_OVERRUN] = "overrun",   [FAILURE_REPEAT] = "repeat",     [FAILURE_INVARIANT] = "invariant",
+    [FAILURE_SLOW] = "slow",
+};
+
+static void write_failure(struct json *json, const struct op *op, const struct failure *failure) {
+    json_begin_object(json, "failure");
+    json_string(json, "kind", kinds[failure->kind]);
+    if (failure->values) {
+        json_integer(json, "N", failure->sizes.N);
+        json_integer(json, "C", failure->sizes.C);
+        json_string(json, "values", failure->values);
+        json_integer(json, "offset", failure->offset);
+        json_bool(json, "in_place", failure->in_place);
+    }
+    if (failure->kind == FAILURE_WRONG || failure->kind == FAILURE_REPEAT) {
+        json_string(json, "tensor", op->tensor[failure->tensor].name);
+        json_integer(json, "row", failure->row);
+        json_integer(json, "column", failure->column);
+        json_number(json, "expected", failure->expected);
+        json_number(json, "got", failure->got);
+        json_number(json, "tolerance", failure->tolerance);
+        json_integer(json, "wrong", failure->wrong);
+        json_integer(json, "total", failure->total);
+    }
+    if (failure->text[0]) { json_string(json, "message", failure->text); }
+    if (failure->line) {
+        json_string(json, "file", failure->file);
+        json_integer(json, "line", failure->line);
+    }
+    json_string(json, "diagnosis", failure->diagnosis);
+    json_string(json, "cause", failure->cause);
+    json_integer(json, "hint", failure->hint);
+    json_end_object(json);
+}
+
+static void write_outcome(struct json *json, const struct outcome *outcome) {
+    const struct exercise *exercise = outcome->exercise;
+    json_begin_object(json, NULL);
+    json_string(json, "op", exercise ? exercise->op : NULL);
+    json_string(json, "file", exercise ? exercise->file : PREDICTIONS_FILE);
+    json_bool(json, "optional", exercise && exercise->optional);
+    json_string(json, "check", check_name(outcome->check->kind));
+    json_string(json, "verdict", report_verdict(outcome->verdict));
+    json_number(json, "points", outcome->points);
+    json_integer(json, "points_max", outcome->check->points);
+    if (outcome->figure > 0.0) { json_number(json, "figure", outcome->figure); }
+    if (outcome->measured[0]) { json_string(json, "measured", outcome->measured); }
+    if (outcome->target[0]) { json_string(json, "target", outcome->target); }
+    if (outcome->failure.kind != FAILURE_NONE) { write_failure(json, exercise ? op_find(exercise->op) : NULL, &outcome->failure); }
+    json_end_object(json);
+}
+
+void report_json(FILE *out, const struct report *report, const struct prediction *prediction) {
+    struct json json = {.file = out};
+    json_begin_object(&json, NULL);
+    json_integer(&json, "version", FORMAT_VERSION);
+    json_string(&json, "step", report->step->name);
+    json_string(&json, "backend", report->is_gpu ? "cuda" : "cpu");
+    json_string(&json, "sandbox", report->sandbox);
+    /* as text: a double, which is what most JSON readers make of a number, does not hold 64 bits */
+    char seed[32];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)report->seed);
+    json_string(&json, "seed", seed);
+    json_number(&json, "seconds", report->seconds);
+    json_number(&json, "points", report->points);
+    json_number(&json, "points_max", report->points_max);
+    json_begin_array(&json, "outcomes");
+    for (int i = 0; i < report->outcome_count; i++) { write_outcome(&json, &report->outcomes[i]); }
+    json_end_array(&json);
+    json_begin_object(&json, "predictions");
+    json_bool(&json, "made", prediction->made);
+    if (prediction->made) {
+        json_string(&json, "time", prediction->time);
+        for (int i = 0; i < predict_question_count(report->step); i++) {
+            json_number(&json, report->step->questions[i].key, prediction->answer[i]);
+        }
+    }
+    json_end_object(&json);
+    json_string(&json, "next", report->next);
+    json_end_object(&json);
+}

@@ -1,0 +1,150 @@
+#include "timed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/reference.h"
+#include "common/runner/generate.h"
+
+enum { SAMPLED_COLUMNS = 4 };
+
+/* Tensors of a part of the op: some rows with all columns, or some columns with all rows. */
+struct part {
+    const struct op *op;
+    struct op_sizes sizes;
+    float *tensor[OP_MAX_TENSORS];
+    double *expected[OP_MAX_TENSORS], *condition[OP_MAX_TENSORS];
+};
+
+static void *allocate(size_t count, size_t size) {
+    void *memory = calloc(count + 1, size);
+    if (!memory) { abort(); }
+    return memory;
+}
+
+/* Row r of the part is row rows[r] of the op, or r; column c is columns[c], or c. Accumulated outputs start at 0. */
+static void part_make(struct part *part, const struct op *op, const struct op_sizes *whole, uint64_t seed, int set,
+                      const int *rows, int row_count, const int *columns, int column_count) {
+    *part = (struct part){.op = op, .sizes = {rows ? row_count : whole->N, columns ? column_count : whole->C, whole->eps}};
+    for (int t = 0; t < op->tensor_count; t++) {
+        enum op_shape shape = op->tensor[t].shape;
+        size_t count = op_elements(op, t, &part->sizes), C = (size_t)part->sizes.C;
+        uint64_t key = generate_key(seed, set, t);
+        part->tensor[t] = allocate(count, sizeof(float));
+        if (op->tensor[t].role != ROLE_IN) {
+            part->expected[t] = allocate(count, sizeof(double));
+            part->condition[t] = allocate(count, sizeof(double));
+            continue;
+        }
+        for (size_t i = 0; i < count; i++) {
+            size_t r = shape == SHAPE_NC ? i / C : i, c = shape == SHAPE_NC ? i % C : i;
+            size_t row = rows ? (size_t)rows[shape == SHAPE_C ? 0 : r] : r;
+            size_t column = columns ? (size_t)columns[shape == SHAPE_N ? 0 : c] : c;
+            size_t at = shape == SHAPE_NC ? row * (size_t)whole->C + column : shape == SHAPE_N ? row : column;
+            part->tensor[t][i] = generate_float(key, shape, at);
+        }
+    }
+    reference_compute(op, &part->sizes, (const float *const *)part->tensor, part->expected, part->condition);
+}
+
+static void part_free(struct part *part) {
+    for (int t = 0; t < OP_MAX_TENSORS; t++) {
+        free(part->tensor[t]);
+        free(part->expected[t]);
+        free(part->condition[t]);
+    }
+}
+
+/* `data` is advanced past the sampled rows. */
+static bool rows_right(const struct part *part, const float **data) {
+    bool right = true;
+    for (int r = 0; r < part->sizes.N; r++) {
+        for (int t = 0; t < part->op->tensor_count; t++) {
+            enum op_shape shape = part->op->tensor[t].shape;
+            if (part->op->tensor[t].role == ROLE_IN || shape == SHAPE_C) { continue; }
+            int width = shape == SHAPE_NC ? part->sizes.C : 1;
+            for (int c = 0; c < width; c++) {
+                size_t i = (size_t)r * (size_t)width + (size_t)c;
+                right = reference_accepts(part->expected[t][i], part->condition[t][i], (*data)[c]) && right;
+            }
+            *data += width;
+        }
+    }
+    return right;
+}
+
+/* (C) outputs, accumulated over `calls` calls, at a few columns: a column depends on nothing but its own column. */
+static bool columns_right(const struct part *part, const int *columns, int C, int calls, const float *data) {
+    bool right = true;
+    for (int t = 0; t < part->op->tensor_count; t++) {
+        if (part->op->tensor[t].role == ROLE_IN || part->op->tensor[t].shape != SHAPE_C) { continue; }
+        for (int c = 0; c < part->sizes.C; c++) {
+            double expected = part->expected[t][c] * calls, condition = part->condition[t][c] * calls * sqrt(calls);
+            right = reference_accepts(expected, condition, data[columns[c]]) && right;
+        }
+        data += C;
+    }
+    return right;
+}
+
+bool timed_check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set, int calls,
+                 const int *rows, int row_count, const float *data) {
+    (void)context;
+    struct part part;
+    bool has_columns = false, right;
+    int columns[SAMPLED_COLUMNS];
+    part_make(&part, op, sizes, seed, set, rows, row_count, NULL, 0);
+    right = rows_right(&part, &data);
+    part_free(&part);
+    for (int t = 0; t < op->tensor_count; t++) {
+        has_columns = has_columns || (op->tensor[t].role != ROLE_IN && op->tensor[t].shape == SHAPE_C);
+    }
+    if (!has_columns || !right) { return right; }
+    for (int i = 0; i < SAMPLED_COLUMNS; i++) {
+        columns[i] = (int)(generate_mix(seed + (uint64_t)i + 1) % (uint64_t)sizes->C);
+    }
+    part_make(&part, op, sizes, seed, set, NULL, 0, columns, SAMPLED_COLUMNS);
+    right = columns_right(&part, columns, sizes->C, calls, data);
+    part_free(&part);
+    return right;
+}
+
+static const char *band_name(const struct band_target *bands, double fraction) {
+    return fraction >= bands->speed_of_light ? "speed of light"
+           : fraction >= bands->good         ? "good"
+           : fraction >= bands->pass         ? "pass"
+                                             : "below the bands";
+}
+
+void timed_band(struct runner *runner, struct outcome *outcome) {
+    const struct band_target *bands = &outcome->exercise->bands;
+    const double edges[] = {bands->pass, bands->good, bands->speed_of_light};
+    struct measure_options options = {.op = op_find(outcome->exercise->op),
+                                      .sizes = bands->sizes,
+                                      .edges = edges,
+                                      .edge_count = 3,
+                                      .check = timed_check};
+    struct measurement measurement;
+    struct result result;
+    char message[256];
+    enum measure_verdict verdict = measure_run(runner, &options, &measurement, &result, message, sizeof message);
+    bool counts = verdict == MEASURE_OK || verdict == MEASURE_INCONCLUSIVE;
+    snprintf(outcome->target, sizeof outcome->target, "bands %.2f pass, %.2f good, %.2f speed of light", bands->pass,
+             bands->good, bands->speed_of_light);
+    if (!counts) {
+        outcome->verdict = VERDICT_FAIL;
+        outcome->failure.kind = FAILURE_SLOW;
+        snprintf(outcome->measured, sizeof outcome->measured, "%.95s", message);
+        return;
+    }
+    struct quartiles fraction = measure_fraction(&measurement), us = measure_op_us(&measurement);
+    bool reached = fraction.median >= bands->pass;
+    outcome->figure = fraction.median;
+    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
+    outcome->points = reached ? outcome->check->points : 0.0;
+    snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction.median, us.median,
+             band_name(bands, fraction.median), verdict == MEASURE_INCONCLUSIVE ? " (inconclusive)" : "");
+    if (!reached) { outcome->failure.kind = FAILURE_SLOW; }
+}
