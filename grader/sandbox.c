@@ -86,7 +86,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox) {
     }
     prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0); /* after setresuid, which clears it: the child does not outlive the grader */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) { return layers; }
-    if (landlock_enter(sandbox->ruleset)) { layers |= SANDBOX_LANDLOCK; }
+    if (landlock_enter(sandbox->ruleset, sandbox->gpu)) { layers |= SANDBOX_LANDLOCK; }
     if (filter_enter(sandbox->gpu)) { layers |= SANDBOX_SECCOMP; }
     return layers;
 }

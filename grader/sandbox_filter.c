@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,8 +27,7 @@ enum {
 enum { X32_SYSCALLS = 0x40000000 };
 
 static const int refused[] = {
-    SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_IO_URING_SETUP,
-    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_PIDFD_SEND_SIGNAL, SYS_PIDFD_OPEN,
+    SYS_IO_URING_SETUP, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_PIDFD_SEND_SIGNAL, SYS_PIDFD_OPEN,
     SYS_PIDFD_GETFD, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
     SYS_setsid, SYS_setpgid, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf,
     SYS_perf_event_open, SYS_userfaultfd, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_execve,
@@ -36,8 +36,9 @@ static const int refused[] = {
 #endif
 };
 
-/* What changes the file system; refused where no GPU driver needs it. */
+/* Sockets, and what changes the file system; refused where no GPU driver needs it. */
 static const int refused_on_cpu[] = {
+    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
     SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_mknodat, SYS_linkat, SYS_symlinkat, SYS_fchmodat, SYS_FCHMODAT2,
     SYS_fchownat, SYS_truncate, SYS_utimensat, SYS_OPENAT2,
 #ifdef SYS_open
@@ -109,6 +110,9 @@ bool filter_enter(bool gpu) {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) { refuse_call(f, refused[i], EPERM); }
     refuse_call(f, SYS_CLONE3, ENOSYS); /* its flags lie in memory; the C library then uses clone */
     allow_if_flags(f, SYS_clone, 0, CLONE_THREAD, true, EPERM);
+    /* CUDA's driver listens on a socket of its own, inside the machine, to hand descriptors around. */
+    uint32_t domain = gpu ? AF_UNIX : ~0u;
+    allow_if_argument_is(f, SYS_socket, 0, domain, domain);
     allow_if_argument_is(f, SYS_execveat, 0, FILTER_EXEC_DESCRIPTOR, FILTER_EXEC_DESCRIPTOR);
     allow_if_argument_is(f, SYS_kill, 0, self, self);
     allow_if_argument_is(f, SYS_tgkill, 0, self, self);

@@ -1,4 +1,4 @@
-/* sandbox_filter.h — the seccomp filter of a runner process: no network, no new processes, nothing done to others.
+/* sandbox_filter.h — the seccomp filter of a runner process: no network (on a GPU Unix sockets only), no new processes, nothing done to others.
  *
  * A refused call fails with EPERM (or as an unknown call), so that the program carries on and meets an ordinary error. The
  * CPU backend needs no file to write, so there every opening for writing is refused too, with or without Landlock.

@@ -28,16 +28,18 @@ struct path_beneath {
     int32_t parent;
 } __attribute__((packed));
 
-static void allow_writes(int ruleset, const char *path, uint64_t handled) {
+static bool allow_writes(int ruleset, const char *path, uint64_t rights) {
     int descriptor = open(path, O_PATH | O_CLOEXEC);
     struct stat s;
-    if (descriptor < 0) { return; }
-    if (fstat(descriptor, &s) == 0) {
-        struct path_beneath rule = {handled, descriptor};
+    if (descriptor < 0) { return false; }
+    bool ok = fstat(descriptor, &s) == 0;
+    if (ok) {
+        struct path_beneath rule = {rights, descriptor};
         if (!S_ISDIR(s.st_mode)) { rule.allowed &= WRITE_FILE | TRUNCATE; }
-        syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0);
+        ok = syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0) == 0;
     }
     close(descriptor);
+    return ok;
 }
 
 int landlock_prepare(bool gpu) {
@@ -73,6 +75,11 @@ int landlock_prepare(bool gpu) {
     return ruleset;
 }
 
-bool landlock_enter(int ruleset) {
+bool landlock_enter(int ruleset, bool gpu) {
+    /* CUDA's driver names its threads through /proc/self/task/N/comm, and fails where it cannot. */
+    static const char threads[] = "/proc/self/task";
+    if (ruleset >= 0 && gpu && !allow_writes(ruleset, threads, WRITE_FILE | TRUNCATE)) {
+        allow_writes(ruleset, threads, WRITE_FILE); /* before ABI 3 the rule set does not know truncation */
+    }
     return ruleset >= 0 && syscall(SYS_RESTRICT_SELF, ruleset, 0) == 0;
 }

@@ -11,6 +11,6 @@
 int landlock_prepare(bool gpu);
 
 /* In the child, after no_new_privs. */
-bool landlock_enter(int ruleset);
+bool landlock_enter(int ruleset, bool gpu);
 
 #endif
