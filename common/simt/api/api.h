@@ -9,20 +9,18 @@
 #include "../include/cuda_runtime_api.h"
 
 /* A call that cannot go on because of an earlier fault of a kernel, or because a kernel makes it, ends here. */
-#define API_ENTER()                                     \
-    do {                                                \
-        cudaError_t entered_ = api_enter(__func__);     \
-        if (entered_ != cudaSuccess) {                  \
-            return entered_;                            \
-        }                                               \
+#define API_ENTER()                                       \
+    do {                                                  \
+        cudaError_t entered_ = api_enter(__func__);       \
+        if (entered_ != cudaSuccess) { return entered_; } \
     } while (0)
 
 /* Where the call stands in the learner's code. Only in the API function itself. */
 #define API_CALLER ((uintptr_t)__builtin_return_address(0))
 
 cudaError_t api_enter(const char *function);
-cudaError_t api_fail(cudaError_t error); /* remembers it for cudaGetLastError, returns it */
-void api_clear_errors(void);             /* cudaDeviceReset */
+cudaError_t api_fail(cudaError_t error);            /* remembers it for cudaGetLastError, returns it */
+void api_clear_errors(void);                        /* cudaDeviceReset */
 cudaError_t api_swap_last_error(cudaError_t error); /* returns the one before */
 
 /* memory.c, host_memory.c: what a range is. */
@@ -34,15 +32,15 @@ enum memory_place {
 };
 enum memory_place memory_place(const void *pointer);
 bool memory_range_valid(const void *pointer, size_t bytes); /* host memory is not checked */
-enum memory_place host_memory_place(const void *pointer);     /* PLACE_DEVICE is never the answer */
+enum memory_place host_memory_place(const void *pointer);   /* PLACE_DEVICE is never the answer */
 bool host_memory_free(void *pointer, enum memory_place place);
 
 /* stream.c: a stream that was created, or one of the three default ones. */
 struct CUstream_st {
     unsigned flags;
     int priority;
-    struct CUgraph_st *capture;  /* the graph that is being recorded, or NULL */
-    bool capture_origin;         /* cudaStreamBeginCapture was called on it */
+    struct CUgraph_st *capture; /* the graph that is being recorded, or NULL */
+    bool capture_origin;        /* cudaStreamBeginCapture was called on it */
     struct CUstream_st *next;
 };
 bool stream_valid(cudaStream_t stream);
@@ -51,11 +49,9 @@ void streams_end_capture(const struct CUgraph_st *graph);
 void events_end_capture(const struct CUgraph_st *graph); /* event.c */
 
 /* A stream that is valid, not capturing: the work may be done now. */
-#define API_STREAM(stream)                                       \
-    do {                                                         \
-        if (!stream_valid(stream)) {                             \
-            return api_fail(cudaErrorInvalidResourceHandle);     \
-        }                                                        \
+#define API_STREAM(stream)                                                              \
+    do {                                                                                \
+        if (!stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); } \
     } while (0)
 
 /* graph.c: record instead of doing. False: out of memory. */

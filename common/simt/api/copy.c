@@ -3,22 +3,17 @@
 
 #include "api.h"
 
-static bool on_device(enum memory_place place)
-{
+static bool on_device(enum memory_place place) {
     return place != PLACE_HOST;
 }
 
-static bool on_host(enum memory_place place)
-{
+static bool on_host(enum memory_place place) {
     return place != PLACE_DEVICE;
 }
 
 /* Whether `kind` is true of the two pointers; says which one is not. */
-static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from, const char *function, uintptr_t pc)
-{
-    if (kind == cudaMemcpyDefault) {
-        return true;
-    }
+static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from, const char *function, uintptr_t pc) {
+    if (kind == cudaMemcpyDefault) { return true; }
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     const struct {
@@ -39,29 +34,19 @@ static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from
 }
 
 static bool range_fits(const void *pointer, size_t pitch, size_t width, size_t height, const char *what,
-                       const char *function, uintptr_t pc)
-{
+                       const char *function, uintptr_t pc) {
     size_t bytes = pitch * (height - 1) + width;
-    if (memory_range_valid(pointer, bytes)) {
-        return true;
-    }
+    if (memory_range_valid(pointer, bytes)) { return true; }
     simt_report(SIMT_OUT_OF_BOUNDS, true, pc, NULL, "%s: the %s %p does not hold %zu bytes", function, what, pointer,
                 bytes);
     return false;
 }
 
 cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                     enum cudaMemcpyKind kind, const char *function, uintptr_t pc)
-{
-    if ((unsigned)kind > cudaMemcpyDefault) {
-        return api_fail(cudaErrorInvalidMemcpyDirection);
-    }
-    if (width == 0 || height == 0) {
-        return cudaSuccess;
-    }
-    if (height > 1 && (to_pitch < width || from_pitch < width)) {
-        return api_fail(cudaErrorInvalidPitchValue);
-    }
+                     enum cudaMemcpyKind kind, const char *function, uintptr_t pc) {
+    if ((unsigned)kind > cudaMemcpyDefault) { return api_fail(cudaErrorInvalidMemcpyDirection); }
+    if (width == 0 || height == 0) { return cudaSuccess; }
+    if (height > 1 && (to_pitch < width || from_pitch < width)) { return api_fail(cudaErrorInvalidPitchValue); }
     if (to == NULL || from == NULL || !kind_fits(kind, to, from, function, pc) ||
         !range_fits(to, to_pitch, width, height, "destination", function, pc) ||
         !range_fits(from, from_pitch, width, height, "source", function, pc)) {
@@ -81,14 +66,10 @@ cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pi
     return cudaSuccess;
 }
 
-cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t height, const char *function, uintptr_t pc)
-{
-    if (width == 0 || height == 0) {
-        return cudaSuccess;
-    }
-    if (height > 1 && pitch < width) {
-        return api_fail(cudaErrorInvalidPitchValue);
-    }
+cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t height, const char *function,
+                    uintptr_t pc) {
+    if (width == 0 || height == 0) { return cudaSuccess; }
+    if (height > 1 && pitch < width) { return api_fail(cudaErrorInvalidPitchValue); }
     if (to != NULL && !on_device(memory_place(to))) {
         simt_report(SIMT_HOST_POINTER, true, pc, NULL, "%s: %p is host memory", function, to);
         return api_fail(cudaErrorInvalidValue);
@@ -98,93 +79,73 @@ cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t heig
     }
     for (size_t row = 0; row < height; row++) {
         memset((char *)to + row * pitch, value, width);
-        if (memory_place(to) == PLACE_DEVICE) {
-            arena_mark_written((char *)to + row * pitch, width);
-        }
+        if (memory_place(to) == PLACE_DEVICE) { arena_mark_written((char *)to + row * pitch, width); }
     }
     return cudaSuccess;
 }
 
 static cudaError_t copy_on(cudaStream_t stream, void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                           size_t width, size_t height, enum cudaMemcpyKind kind, const char *function, uintptr_t pc)
-{
+                           size_t width, size_t height, enum cudaMemcpyKind kind, const char *function, uintptr_t pc) {
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
-    if (graph != NULL) {
-        return graph_add_copy(graph, to, to_pitch, from, from_pitch, width, height, kind);
-    }
+    if (graph != NULL) { return graph_add_copy(graph, to, to_pitch, from, from_pitch, width, height, kind); }
     return copy_now(to, to_pitch, from, from_pitch, width, height, kind, function, pc);
 }
 
 static cudaError_t set_on(cudaStream_t stream, void *to, size_t pitch, int value, size_t width, size_t height,
-                          const char *function, uintptr_t pc)
-{
+                          const char *function, uintptr_t pc) {
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
-    if (graph != NULL) {
-        return graph_add_set(graph, to, pitch, value, width, height);
-    }
+    if (graph != NULL) { return graph_add_set(graph, to, pitch, value, width, height); }
     return set_now(to, pitch, value, width, height, function, pc);
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
-{
+cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
     API_ENTER();
-    if (graph_capturing()) {
-        return api_fail(cudaErrorStreamCaptureImplicit);
-    }
+    if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureImplicit); }
     return copy_now(to, size, from, size, size, 1, kind, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
     return copy_on(stream, to, size, from, size, size, 1, kind, __func__, API_CALLER);
 }
 
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                         enum cudaMemcpyKind kind)
-{
+                         enum cudaMemcpyKind kind) {
     API_ENTER();
     return copy_now(to, to_pitch, from, from_pitch, width, height, kind, __func__, API_CALLER);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
     return copy_on(stream, to, to_pitch, from, from_pitch, width, height, kind, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size)
-{
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size) {
     API_ENTER();
-    if (to_device != 0 || from_device != 0) {
-        return api_fail(cudaErrorInvalidDevice);
-    }
+    if (to_device != 0 || from_device != 0) { return api_fail(cudaErrorInvalidDevice); }
     return copy_now(to, size, from, size, size, 1, cudaMemcpyDeviceToDevice, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemset(void *pointer, int value, size_t size)
-{
+cudaError_t cudaMemset(void *pointer, int value, size_t size) {
     API_ENTER();
     return set_now(pointer, size, value, size, 1, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t stream)
-{
+cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t stream) {
     API_ENTER();
     return set_on(stream, pointer, size, value, size, 1, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height)
-{
+cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
     API_ENTER();
     return set_now(pointer, pitch, value, width, height, __func__, API_CALLER);
 }
 
-cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream)
-{
+cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
     API_ENTER();
     return set_on(stream, pointer, pitch, value, width, height, __func__, API_CALLER);
 }

@@ -14,63 +14,51 @@ static enum cudaFuncCache cache_config;
 static enum cudaSharedMemConfig shared_config;
 static unsigned device_flags;
 
-cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
-{
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     API_ENTER();
-    if ((size_t)limit >= sizeof limits / sizeof *limits) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if ((size_t)limit >= sizeof limits / sizeof *limits) { return api_fail(cudaErrorInvalidValue); }
     limits[limit] = value;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
-{
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     API_ENTER();
-    if (value == NULL || (size_t)limit >= sizeof limits / sizeof *limits) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (value == NULL || (size_t)limit >= sizeof limits / sizeof *limits) { return api_fail(cudaErrorInvalidValue); }
     *value = limits[limit];
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
-{
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
     API_ENTER();
     cache_config = config;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
-{
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
     API_ENTER();
     *config = cache_config;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
-{
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
     API_ENTER();
     shared_config = config;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
-{
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config) {
     API_ENTER();
     *config = shared_config;
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDeviceFlags(unsigned int flags)
-{
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
     API_ENTER();
     device_flags = flags;
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned int *flags)
-{
+cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
     API_ENTER();
     *flags = device_flags;
     return cudaSuccess;

@@ -11,15 +11,13 @@
 #include "api.h"
 
 /* "void k(int *)::<lambda()>" → "void k(int *)": the translator makes a lambda of a kernel's body. */
-static int visible_length(const char *function)
-{
+static int visible_length(const char *function) {
     const char *lambda = strstr(function, "::<lambda");
     return lambda != NULL ? (int)(lambda - function) : (int)strlen(function);
 }
 
 /* assert() of the C library ends here, on the host as well. */
-void __assert_fail(const char *expression, const char *file, unsigned int line, const char *function)
-{
+void __assert_fail(const char *expression, const char *file, unsigned int line, const char *function) {
     const struct simt_thread *self = simt_self;
     if (self == NULL) {
         fflush(stdout);
@@ -35,23 +33,18 @@ void __assert_fail(const char *expression, const char *file, unsigned int line, 
     simt_fail_launch(cudaErrorAssert);
 }
 
-void simt_trap(void)
-{
-    if (simt_self == NULL) {
-        abort();
-    }
+void simt_trap(void) {
+    if (simt_self == NULL) { abort(); }
     simt_report(SIMT_ASSERT, true, (uintptr_t)__builtin_return_address(0), simt_self, "__trap() ends the kernel");
     simt_fail_launch(cudaErrorLaunchFailure);
 }
 
 /* malloc and free in a kernel: the device's heap. On the host: the C library's. */
-void *simt_malloc(size_t bytes)
-{
+void *simt_malloc(size_t bytes) {
     return simt_self == NULL ? malloc(bytes) : arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0));
 }
 
-void simt_free(void *pointer)
-{
+void simt_free(void *pointer) {
     if (simt_self == NULL) {
         free(pointer);
     } else if (pointer != NULL && !arena_free(pointer)) {
@@ -61,24 +54,24 @@ void simt_free(void *pointer)
     }
 }
 
-unsigned __isShared(const void *pointer)
-{
+unsigned __isShared(const void *pointer) {
     return in_arena((uintptr_t)pointer) && in_shared((uintptr_t)pointer);
 }
 
-unsigned __isGlobal(const void *pointer)
-{
+unsigned __isGlobal(const void *pointer) {
     struct arena_allocation variable;
     return arena_is_device(pointer) || arena_find_variable((uintptr_t)pointer, &variable);
 }
 
-unsigned __isLocal(const void *pointer)
-{
+unsigned __isLocal(const void *pointer) {
     uintptr_t address = (uintptr_t)pointer;
     return simt_self != NULL && address >= simt_self->stack_low && address < simt_self->stack_high;
 }
 
-size_t __cvta_generic_to_shared(const void *pointer)
-{
+bool simt_grid_is_cooperative(void) {
+    return simt_self != NULL && simt_self->block->launch->cooperative;
+}
+
+size_t __cvta_generic_to_shared(const void *pointer) {
     return simt_self == NULL ? 0 : (size_t)((uintptr_t)pointer - (uintptr_t)simt_self->block->shared);
 }

@@ -6,8 +6,7 @@
 static _Thread_local cudaError_t last_error;
 static _Atomic int sticky_error;
 
-void simt_set_error(int error, bool sticky)
-{
+void simt_set_error(int error, bool sticky) {
     if (sticky) {
         int none = cudaSuccess;
         atomic_compare_exchange_strong(&sticky_error, &none, error);
@@ -15,27 +14,23 @@ void simt_set_error(int error, bool sticky)
     last_error = (cudaError_t)error;
 }
 
-cudaError_t api_fail(cudaError_t error)
-{
+cudaError_t api_fail(cudaError_t error) {
     last_error = error;
     return error;
 }
 
-cudaError_t api_swap_last_error(cudaError_t error)
-{
+cudaError_t api_swap_last_error(cudaError_t error) {
     cudaError_t before = last_error;
     last_error = error;
     return before;
 }
 
-void api_clear_errors(void)
-{
+void api_clear_errors(void) {
     atomic_store(&sticky_error, cudaSuccess);
     last_error = cudaSuccess;
 }
 
-cudaError_t api_enter(const char *function)
-{
+cudaError_t api_enter(const char *function) {
     if (simt_on_device()) {
         simt_report(SIMT_LAUNCH, true, 0, simt_self,
                     "%s called from a kernel\nThe CPU backend has no device-side runtime API; call it on the host.",
@@ -45,38 +40,28 @@ cudaError_t api_enter(const char *function)
     return (cudaError_t)atomic_load(&sticky_error);
 }
 
-cudaError_t cudaPeekAtLastError(void)
-{
+cudaError_t cudaPeekAtLastError(void) {
     cudaError_t sticky = (cudaError_t)atomic_load(&sticky_error);
     return sticky != cudaSuccess ? sticky : last_error;
 }
 
-cudaError_t cudaGetLastError(void)
-{
+cudaError_t cudaGetLastError(void) {
     cudaError_t error = cudaPeekAtLastError();
     last_error = cudaSuccess;
     return error;
 }
 
-#define NAME_CASE(name, code, text) \
-    case name:                      \
-        return #name;
-#define TEXT_CASE(name, code, text) \
-    case name:                      \
-        return text;
+#define NAME_CASE(name, code, text)         \
+    case name: return #name;                \
+        #define TEXT_CASE(name, code, text) \
+    case name: return text;
 
-const char *cudaGetErrorName(cudaError_t error)
-{
-    switch (error) {
-        SIMT_ERRORS(NAME_CASE)
-    }
+const char *cudaGetErrorName(cudaError_t error) {
+    switch (error) { SIMT_ERRORS(NAME_CASE) }
     return "unrecognized error code";
 }
 
-const char *cudaGetErrorString(cudaError_t error)
-{
-    switch (error) {
-        SIMT_ERRORS(TEXT_CASE)
-    }
+const char *cudaGetErrorString(cudaError_t error) {
+    switch (error) { SIMT_ERRORS(TEXT_CASE) }
     return "unrecognized error code";
 }

@@ -17,34 +17,26 @@ struct CUevent_st {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUevent_st *events; /* all that live */
 
-static bool event_valid(cudaEvent_t event)
-{
+static bool event_valid(cudaEvent_t event) {
     pthread_mutex_lock(&lock);
     struct CUevent_st *known = events;
-    while (known != NULL && known != event) {
-        known = known->next;
-    }
+    while (known != NULL && known != event) { known = known->next; }
     pthread_mutex_unlock(&lock);
     return known != NULL;
 }
 
-#define API_EVENT(event)                                         \
-    do {                                                         \
-        if (!event_valid(event)) {                               \
-            return api_fail(cudaErrorInvalidResourceHandle);     \
-        }                                                        \
+#define API_EVENT(event)                                                              \
+    do {                                                                              \
+        if (!event_valid(event)) { return api_fail(cudaErrorInvalidResourceHandle); } \
     } while (0)
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-{
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
     API_ENTER();
     if (event == NULL || flags > (cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)) {
         return api_fail(cudaErrorInvalidValue);
     }
     struct CUevent_st *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (made == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     made->flags = flags;
     pthread_mutex_lock(&lock);
     made->next = events;
@@ -54,54 +46,43 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t *event)
-{
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
     return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
     API_ENTER();
     API_EVENT(event);
     pthread_mutex_lock(&lock);
     struct CUevent_st **link = &events;
-    while (*link != event) {
-        link = &(*link)->next;
-    }
+    while (*link != event) { link = &(*link)->next; }
     *link = event->next;
     pthread_mutex_unlock(&lock);
     free(event);
     return cudaSuccess;
 }
 
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
-{
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
     API_ENTER();
     API_EVENT(event);
     API_STREAM(stream);
-    if (flags > 1) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (flags > 1) { return api_fail(cudaErrorInvalidValue); }
     event->capture = stream_capture(stream);
     event->recorded = true;
     clock_gettime(CLOCK_MONOTONIC, &event->when);
     return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return cudaEventRecordWithFlags(event, stream, 0);
 }
 
 /* A stream that waits for an event of a captured stream is captured into the same graph. */
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-{
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
     API_ENTER();
     API_STREAM(stream);
     API_EVENT(event);
-    if (flags > 1) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (flags > 1) { return api_fail(cudaErrorInvalidValue); }
     if (event->capture != NULL && stream_capture(stream) == NULL) {
         if (stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
             return api_fail(cudaErrorStreamCaptureImplicit);
@@ -113,8 +94,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-void events_end_capture(const struct CUgraph_st *graph)
-{
+void events_end_capture(const struct CUgraph_st *graph) {
     pthread_mutex_lock(&lock);
     for (struct CUevent_st *event = events; event != NULL; event = event->next) {
         if (event->capture == graph) {
@@ -125,24 +105,19 @@ void events_end_capture(const struct CUgraph_st *graph)
     pthread_mutex_unlock(&lock);
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
+cudaError_t cudaEventQuery(cudaEvent_t event) {
     API_ENTER();
     API_EVENT(event);
     return event->capture != NULL ? api_fail(cudaErrorCapturedEvent) : cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return cudaEventQuery(event);
 }
 
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
-{
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
     API_ENTER();
-    if (milliseconds == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (milliseconds == NULL) { return api_fail(cudaErrorInvalidValue); }
     API_EVENT(start);
     API_EVENT(end);
     if (!start->recorded || !end->recorded || start->capture != NULL || end->capture != NULL ||

@@ -4,38 +4,27 @@
 
 enum { REGISTERS = 32, REGISTERS_PER_MULTIPROCESSOR = 65536 };
 
-cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
-{
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
     API_ENTER();
     struct simt_kernel *kernel = kernel_of_function(function);
-    if (kernel == NULL) {
-        return api_fail(cudaErrorInvalidDeviceFunction);
-    }
+    if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     switch (attribute) {
-    case cudaFuncAttributeMaxDynamicSharedMemorySize: {
-        if (value < 0) {
-            return api_fail(cudaErrorInvalidValue);
+        case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+            if (value < 0) { return api_fail(cudaErrorInvalidValue); }
+            cudaError_t error = (cudaError_t)simt_allow_shared(kernel->entry, (size_t)value);
+            return error == cudaSuccess ? error : api_fail(error);
         }
-        cudaError_t error = (cudaError_t)simt_allow_shared(kernel->entry, (size_t)value);
-        return error == cudaSuccess ? error : api_fail(error);
-    }
-    case cudaFuncAttributePreferredSharedMemoryCarveout:
-        return value >= -1 && value <= 100 ? cudaSuccess : api_fail(cudaErrorInvalidValue);
-    default:
-        return api_fail(cudaErrorInvalidValue);
+        case cudaFuncAttributePreferredSharedMemoryCarveout:
+            return value >= -1 && value <= 100 ? cudaSuccess : api_fail(cudaErrorInvalidValue);
+        default: return api_fail(cudaErrorInvalidValue);
     }
 }
 
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
-{
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
     API_ENTER();
-    if (attributes == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (attributes == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct simt_kernel *kernel = kernel_of_function(function);
-    if (kernel == NULL) {
-        return api_fail(cudaErrorInvalidDeviceFunction);
-    }
+    if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     struct device_limits limits = device_limits();
     *attributes = (struct cudaFuncAttributes){
         .sharedSizeBytes = simt_shared_static(kernel->entry),
@@ -49,22 +38,19 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
     return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config)
-{
+cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
     API_ENTER();
     (void)config;
     return kernel_of_function(function) != NULL ? cudaSuccess : api_fail(cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaFuncSetSharedMemConfig(const void *function, enum cudaSharedMemConfig config)
-{
+cudaError_t cudaFuncSetSharedMemConfig(const void *function, enum cudaSharedMemConfig config) {
     API_ENTER();
     (void)config;
     return kernel_of_function(function) != NULL ? cudaSuccess : api_fail(cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaFuncGetName(const char **name, const void *function)
-{
+cudaError_t cudaFuncGetName(const char **name, const void *function) {
     API_ENTER();
     struct simt_kernel *kernel = kernel_of_function(function);
     if (name == NULL || kernel == NULL) {
@@ -74,20 +60,16 @@ cudaError_t cudaFuncGetName(const char **name, const void *function)
     return cudaSuccess;
 }
 
-static size_t shared_of_block(const struct device_limits *limits, size_t bytes)
-{
+static size_t shared_of_block(const struct device_limits *limits, size_t bytes) {
     enum { GRANULARITY = 128 };
     return (bytes + (size_t)limits->shared_reserved + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block_size,
-                                                                   size_t dynamic_shared, unsigned int flags)
-{
+                                                                   size_t dynamic_shared, unsigned int flags) {
     API_ENTER();
     struct simt_kernel *kernel = kernel_of_function(function);
-    if (kernel == NULL) {
-        return api_fail(cudaErrorInvalidDeviceFunction);
-    }
+    if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     if (blocks == NULL || block_size <= 0 || flags > cudaOccupancyDisableCachingOverride) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -110,18 +92,14 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int block_size,
-                                                          size_t dynamic_shared)
-{
+                                                          size_t dynamic_shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_shared, 0);
 }
 
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int block_size)
-{
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int block_size) {
     API_ENTER();
     struct simt_kernel *kernel = kernel_of_function(function);
-    if (kernel == NULL) {
-        return api_fail(cudaErrorInvalidDeviceFunction);
-    }
+    if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     struct device_limits limits = device_limits();
     if (bytes == NULL || blocks <= 0 || block_size <= 0 || block_size > MAX_THREADS_PER_BLOCK) {
         return api_fail(cudaErrorInvalidValue);
@@ -129,8 +107,6 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
     size_t each = (size_t)(limits.shared_per_multiprocessor / blocks), used = simt_shared_static(kernel->entry);
     used += (size_t)limits.shared_reserved;
     *bytes = each > used ? each - used : 0;
-    if (*bytes > (size_t)limits.shared_optin) {
-        *bytes = (size_t)limits.shared_optin;
-    }
+    if (*bytes > (size_t)limits.shared_optin) { *bytes = (size_t)limits.shared_optin; }
     return cudaSuccess;
 }

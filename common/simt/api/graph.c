@@ -44,13 +44,11 @@ struct CUgraphExec_st {
 
 static _Atomic int captures;
 
-bool graph_capturing(void)
-{
+bool graph_capturing(void) {
     return atomic_load(&captures) != 0;
 }
 
-static struct CUgraphNode_st *add_node(struct CUgraph_st *graph, enum node_kind kind)
-{
+static struct CUgraphNode_st *add_node(struct CUgraph_st *graph, enum node_kind kind) {
     struct CUgraphNode_st *node = calloc(1, sizeof *node);
     if (node == NULL) {
         graph->failed = true;
@@ -64,8 +62,7 @@ static struct CUgraphNode_st *add_node(struct CUgraph_st *graph, enum node_kind 
 }
 
 cudaError_t graph_add_kernel(struct CUgraph_st *graph, const struct launch_configuration *configuration,
-                             struct simt_kernel *kernel, const void *closure)
-{
+                             struct simt_kernel *kernel, const void *closure) {
     enum { CLOSURE_ALIGNMENT = 64 };
     size_t size = (kernel->closure_size + CLOSURE_ALIGNMENT - 1) / CLOSURE_ALIGNMENT * CLOSURE_ALIGNMENT;
     void *copy = aligned_alloc(CLOSURE_ALIGNMENT, size);
@@ -84,12 +81,9 @@ cudaError_t graph_add_kernel(struct CUgraph_st *graph, const struct launch_confi
 }
 
 cudaError_t graph_add_copy(struct CUgraph_st *graph, void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                           size_t width, size_t height, enum cudaMemcpyKind kind)
-{
+                           size_t width, size_t height, enum cudaMemcpyKind kind) {
     struct CUgraphNode_st *node = add_node(graph, NODE_COPY);
-    if (node == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (node == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     node->copy.to = to;
     node->copy.from = from;
     node->copy.to_pitch = to_pitch;
@@ -100,12 +94,9 @@ cudaError_t graph_add_copy(struct CUgraph_st *graph, void *to, size_t to_pitch, 
     return cudaSuccess;
 }
 
-cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int value, size_t width, size_t height)
-{
+cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int value, size_t width, size_t height) {
     struct CUgraphNode_st *node = add_node(graph, NODE_SET);
-    if (node == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (node == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     node->copy.to = to;
     node->copy.to_pitch = pitch;
     node->copy.width = width;
@@ -114,19 +105,15 @@ cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int 
     return cudaSuccess;
 }
 
-cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data)
-{
+cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data) {
     struct CUgraphNode_st *node = add_node(graph, NODE_HOST);
-    if (node == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (node == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     node->host.function = function;
     node->host.data = data;
     return cudaSuccess;
 }
 
-static void clear(struct CUgraph_st *graph)
-{
+static void clear(struct CUgraph_st *graph) {
     struct CUgraphNode_st *node = graph->first;
     while (node != NULL) {
         struct CUgraphNode_st *next = node->next;
@@ -139,23 +126,16 @@ static void clear(struct CUgraph_st *graph)
     }
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
     API_ENTER();
     API_STREAM(stream);
-    if ((unsigned)mode > cudaStreamCaptureModeRelaxed) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if ((unsigned)mode > cudaStreamCaptureModeRelaxed) { return api_fail(cudaErrorInvalidValue); }
     if (stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
         return api_fail(cudaErrorStreamCaptureUnsupported);
     }
-    if (stream->capture != NULL) {
-        return api_fail(cudaErrorIllegalState);
-    }
+    if (stream->capture != NULL) { return api_fail(cudaErrorIllegalState); }
     struct CUgraph_st *graph = calloc(1, sizeof *graph);
-    if (graph == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (graph == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     graph->end = &graph->first;
     stream->capture = graph;
     stream->capture_origin = true;
@@ -163,20 +143,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
-{
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     API_ENTER();
     API_STREAM(stream);
     struct CUgraph_st *captured = stream_capture(stream);
-    if (captured == NULL) {
-        return api_fail(cudaErrorIllegalState);
-    }
-    if (!stream->capture_origin) {
-        return api_fail(cudaErrorStreamCaptureUnmatched);
-    }
-    if (graph == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (captured == NULL) { return api_fail(cudaErrorIllegalState); }
+    if (!stream->capture_origin) { return api_fail(cudaErrorStreamCaptureUnmatched); }
+    if (graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     streams_end_capture(captured);
     events_end_capture(captured);
     atomic_fetch_sub(&captures, 1);
@@ -190,23 +163,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
     API_ENTER();
     API_STREAM(stream);
-    if (status == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (status == NULL) { return api_fail(cudaErrorInvalidValue); }
     *status = stream_capture(stream) != NULL ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
-{
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     API_ENTER();
-    if (graph == NULL || count == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (graph == NULL || count == NULL) { return api_fail(cudaErrorInvalidValue); }
     size_t i = 0;
     for (struct CUgraphNode_st *node = graph->first; nodes != NULL && node != NULL && i < *count; node = node->next) {
         nodes[i++] = node;
@@ -215,14 +182,11 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags)
-{
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
     API_ENTER();
     (void)flags;
     struct CUgraphExec_st *made = executable == NULL || graph == NULL ? NULL : calloc(1, sizeof *made);
-    if (made == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (made == NULL) { return api_fail(cudaErrorInvalidValue); }
     made->graph.end = &made->graph.first;
     for (const struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
         if (node->kind == NODE_KERNEL) {
@@ -245,67 +209,49 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
     return cudaSuccess;
 }
 
-static cudaError_t run_node(const struct CUgraphNode_st *node)
-{
+static cudaError_t run_node(const struct CUgraphNode_st *node) {
     switch (node->kind) {
-    case NODE_KERNEL:
-        return launch_now(&node->launch.configuration, node->launch.kernel, node->launch.closure);
-    case NODE_COPY:
-        return copy_now(node->copy.to, node->copy.to_pitch, node->copy.from, node->copy.from_pitch, node->copy.width,
-                        node->copy.height, node->copy.kind, "cudaGraphLaunch", 0);
-    case NODE_SET:
-        return set_now(node->copy.to, node->copy.to_pitch, node->copy.value, node->copy.width, node->copy.height,
-                       "cudaGraphLaunch", 0);
-    case NODE_HOST:
-        node->host.function(node->host.data);
-        return cudaSuccess;
+        case NODE_KERNEL: return launch_now(&node->launch.configuration, node->launch.kernel, node->launch.closure);
+        case NODE_COPY:
+            return copy_now(node->copy.to, node->copy.to_pitch, node->copy.from, node->copy.from_pitch,
+                            node->copy.width, node->copy.height, node->copy.kind, "cudaGraphLaunch", 0);
+        case NODE_SET:
+            return set_now(node->copy.to, node->copy.to_pitch, node->copy.value, node->copy.width, node->copy.height,
+                           "cudaGraphLaunch", 0);
+        case NODE_HOST: node->host.function(node->host.data); return cudaSuccess;
     }
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
-{
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
-    if (executable == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
-    if (stream_capture(stream) != NULL) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     for (const struct CUgraphNode_st *node = executable->graph.first; node != NULL; node = node->next) {
         cudaError_t error = run_node(node);
-        if (error != cudaSuccess) {
-            return error;
-        }
+        if (error != cudaSuccess) { return error; }
     }
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream)
-{
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
     return executable != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     API_ENTER();
-    if (graph == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     clear(graph);
     free(graph);
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
-{
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     API_ENTER();
-    if (executable == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
     clear(&executable->graph);
     free(executable);
     return cudaSuccess;

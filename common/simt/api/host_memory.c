@@ -20,8 +20,7 @@ struct host_range {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct host_range *ranges;
 
-static struct host_range *find(const void *pointer, size_t bytes)
-{
+static struct host_range *find(const void *pointer, size_t bytes) {
     uintptr_t address = (uintptr_t)pointer;
     for (struct host_range *range = ranges; range != NULL; range = range->next) {
         if (address >= range->start && address - range->start < range->bytes) {
@@ -32,8 +31,7 @@ static struct host_range *find(const void *pointer, size_t bytes)
 }
 
 /* The range that starts there, or NULL; taken off the list. */
-static struct host_range *take(const void *pointer, enum memory_place place, bool registered)
-{
+static struct host_range *take(const void *pointer, enum memory_place place, bool registered) {
     pthread_mutex_lock(&lock);
     struct host_range **link = &ranges, *found = NULL;
     while (*link != NULL && found == NULL) {
@@ -49,12 +47,9 @@ static struct host_range *take(const void *pointer, enum memory_place place, boo
     return found;
 }
 
-static bool add(const void *pointer, size_t bytes, enum memory_place place, unsigned flags, bool registered)
-{
+static bool add(const void *pointer, size_t bytes, enum memory_place place, unsigned flags, bool registered) {
     struct host_range *range = malloc(sizeof *range);
-    if (range == NULL) {
-        return false;
-    }
+    if (range == NULL) { return false; }
     *range = (struct host_range){(uintptr_t)pointer, bytes, place, flags, registered, NULL};
     pthread_mutex_lock(&lock);
     range->next = ranges;
@@ -63,8 +58,7 @@ static bool add(const void *pointer, size_t bytes, enum memory_place place, unsi
     return true;
 }
 
-enum memory_place host_memory_place(const void *pointer)
-{
+enum memory_place host_memory_place(const void *pointer) {
     pthread_mutex_lock(&lock);
     struct host_range *range = find(pointer, 1);
     enum memory_place place = range == NULL ? PLACE_HOST : range->place;
@@ -72,47 +66,36 @@ enum memory_place host_memory_place(const void *pointer)
     return place;
 }
 
-bool simt_host_and_device(uintptr_t address, size_t bytes)
-{
+bool simt_host_and_device(uintptr_t address, size_t bytes) {
     pthread_mutex_lock(&lock);
     bool found = find((const void *)address, bytes) != NULL;
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-bool host_memory_free(void *pointer, enum memory_place place)
-{
+bool host_memory_free(void *pointer, enum memory_place place) {
     struct host_range *range = take(pointer, place, false);
     free(range);
     return range != NULL && arena_free(pointer);
 }
 
-static cudaError_t allocate(void **pointer, size_t size, enum memory_place place, unsigned flags, uintptr_t pc)
-{
-    if (pointer == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+static cudaError_t allocate(void **pointer, size_t size, enum memory_place place, unsigned flags, uintptr_t pc) {
+    if (pointer == NULL) { return api_fail(cudaErrorInvalidValue); }
     *pointer = NULL;
-    if (size == 0) {
-        return cudaSuccess;
-    }
+    if (size == 0) { return cudaSuccess; }
     void *made = arena_alloc_at(size, pc);
-    if (made == NULL || !add(made, size, place, flags, false)) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (made == NULL || !add(made, size, place, flags, false)) { return api_fail(cudaErrorMemoryAllocation); }
     arena_mark_written(made, size);
     *pointer = made;
     return cudaSuccess;
 }
 
-cudaError_t cudaMallocHost(void **pointer, size_t size)
-{
+cudaError_t cudaMallocHost(void **pointer, size_t size) {
     API_ENTER();
     return allocate(pointer, size, PLACE_PINNED, cudaHostAllocDefault, API_CALLER);
 }
 
-cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
-{
+cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
     API_ENTER();
     if (flags > (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) {
         return api_fail(cudaErrorInvalidValue);
@@ -120,8 +103,7 @@ cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
     return allocate(pointer, size, PLACE_PINNED, flags, API_CALLER);
 }
 
-cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
-{
+cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     API_ENTER();
     if ((flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) || size == 0) {
         return api_fail(cudaErrorInvalidValue);
@@ -129,37 +111,29 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
     return allocate(pointer, size, PLACE_MANAGED, flags, API_CALLER);
 }
 
-cudaError_t cudaFreeHost(void *pointer)
-{
+cudaError_t cudaFreeHost(void *pointer) {
     API_ENTER();
-    if (pointer == NULL || host_memory_free(pointer, PLACE_PINNED)) {
-        return cudaSuccess;
-    }
+    if (pointer == NULL || host_memory_free(pointer, PLACE_PINNED)) { return cudaSuccess; }
     return api_fail(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags)
-{
+cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags) {
     API_ENTER();
     if (pointer == NULL || size == 0 || memory_place(pointer) == PLACE_DEVICE) {
         return api_fail(cudaErrorInvalidValue);
     }
-    if (host_memory_place(pointer) != PLACE_HOST) {
-        return api_fail(cudaErrorHostMemoryAlreadyRegistered);
-    }
+    if (host_memory_place(pointer) != PLACE_HOST) { return api_fail(cudaErrorHostMemoryAlreadyRegistered); }
     return add(pointer, size, PLACE_PINNED, flags, true) ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
 }
 
-cudaError_t cudaHostUnregister(void *pointer)
-{
+cudaError_t cudaHostUnregister(void *pointer) {
     API_ENTER();
     struct host_range *range = take(pointer, PLACE_PINNED, true);
     free(range);
     return range != NULL ? cudaSuccess : api_fail(cudaErrorHostMemoryNotRegistered);
 }
 
-cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
-{
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags) {
     API_ENTER();
     if (device == NULL || flags != 0 || host_memory_place(host) == PLACE_HOST) {
         return api_fail(cudaErrorInvalidValue);
@@ -168,41 +142,34 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int fla
     return cudaSuccess;
 }
 
-cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
-{
+cudaError_t cudaHostGetFlags(unsigned int *flags, void *host) {
     API_ENTER();
     pthread_mutex_lock(&lock);
     struct host_range *range = find(host, 1);
     bool pinned = range != NULL && range->place == PLACE_PINNED;
-    if (pinned && flags != NULL) {
-        *flags = range->flags | cudaHostAllocMapped;
-    }
+    if (pinned && flags != NULL) { *flags = range->flags | cudaHostAllocMapped; }
     pthread_mutex_unlock(&lock);
     return pinned && flags != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
 }
 
 /* Advice and prefetches move nothing here; their arguments are still checked. */
-static cudaError_t check_managed(const void *pointer, size_t size, struct cudaMemLocation where)
-{
+static cudaError_t check_managed(const void *pointer, size_t size, struct cudaMemLocation where) {
     bool known = where.type == cudaMemLocationTypeHost || (where.type == cudaMemLocationTypeDevice && where.id == 0) ||
                  where.type == cudaMemLocationTypeHostNuma || where.type == cudaMemLocationTypeHostNumaCurrent;
-    if (!known && where.type == cudaMemLocationTypeDevice) {
-        return api_fail(cudaErrorInvalidDevice);
-    }
+    if (!known && where.type == cudaMemLocationTypeDevice) { return api_fail(cudaErrorInvalidDevice); }
     bool managed = host_memory_place(pointer) == PLACE_MANAGED && simt_host_and_device((uintptr_t)pointer, size);
     return managed && size > 0 ? cudaSuccess : api_fail(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice, struct cudaMemLocation where)
-{
+cudaError_t cudaMemAdvise(const void *pointer, size_t size, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation where) {
     API_ENTER();
     (void)advice;
     return check_managed(pointer, size, where);
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation where, unsigned int flags,
-                                 cudaStream_t stream)
-{
+                                 cudaStream_t stream) {
     API_ENTER();
     (void)flags;
     API_STREAM(stream);

@@ -13,23 +13,18 @@ static _Thread_local cudaError_t outcome; /* of this thread's last launch */
 static _Thread_local bool asking;
 static _Thread_local struct simt_kernel *answer;
 
-void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream)
-{
+void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
     if (pending_count < CONFIGURATION_DEPTH) {
         pending[pending_count] = (struct launch_configuration){grid, block, shared, stream, false};
     }
     pending_count++;
 }
 
-void simt_mark_cooperative(void)
-{
-    if (pending_count > 0 && pending_count <= CONFIGURATION_DEPTH) {
-        pending[pending_count - 1].cooperative = true;
-    }
+void simt_mark_cooperative(void) {
+    if (pending_count > 0 && pending_count <= CONFIGURATION_DEPTH) { pending[pending_count - 1].cooperative = true; }
 }
 
-bool simt_kernel_called(struct simt_kernel *kernel)
-{
+bool simt_kernel_called(struct simt_kernel *kernel) {
     if (asking) {
         answer = kernel;
         return false;
@@ -37,34 +32,30 @@ bool simt_kernel_called(struct simt_kernel *kernel)
     return true;
 }
 
-static void launch_impossible(struct simt_kernel *kernel, const char *what, cudaError_t error)
-{
+static void launch_impossible(struct simt_kernel *kernel, const char *what, cudaError_t error) {
     simt_report(SIMT_LAUNCH, true, 0, simt_self, "%s: %s", kernel->name, what);
-    if (simt_self != NULL) {
-        simt_fail_launch(error);
-    }
+    if (simt_self != NULL) { simt_fail_launch(error); }
     outcome = api_fail(error);
 }
 
-void simt_kernel_launch(struct simt_kernel *kernel, const void *closure)
-{
+void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) {
     if (simt_self != NULL) {
-        launch_impossible(kernel,
-                          "a kernel launched from a kernel\nThe CPU backend has no dynamic parallelism; launch it on the host.",
-                          cudaErrorNotSupported);
+        launch_impossible(
+            kernel,
+            "a kernel launched from a kernel\nThe CPU backend has no dynamic parallelism; launch it on the host.",
+            cudaErrorNotSupported);
         return;
     }
     if (pending_count == 0 || pending_count > CONFIGURATION_DEPTH) {
         pending_count = 0;
-        launch_impossible(kernel, "a kernel called without <<<grid, block>>>\nWrite kernel<<<grid, block>>>(arguments).",
+        launch_impossible(kernel,
+                          "a kernel called without <<<grid, block>>>\nWrite kernel<<<grid, block>>>(arguments).",
                           cudaErrorMissingConfiguration);
         return;
     }
     struct launch_configuration configuration = pending[--pending_count];
     outcome = api_enter("a launch");
-    if (outcome != cudaSuccess) {
-        return;
-    }
+    if (outcome != cudaSuccess) { return; }
     if (!stream_valid(configuration.stream)) {
         outcome = api_fail(cudaErrorInvalidResourceHandle);
         return;
@@ -74,13 +65,12 @@ void simt_kernel_launch(struct simt_kernel *kernel, const void *closure)
                             : launch_now(&configuration, kernel, closure);
 }
 
-cudaError_t simt_launch_outcome(void)
-{
+cudaError_t simt_launch_outcome(void) {
     return outcome;
 }
 
-cudaError_t launch_now(const struct launch_configuration *configuration, struct simt_kernel *kernel, const void *closure)
-{
+cudaError_t launch_now(const struct launch_configuration *configuration, struct simt_kernel *kernel,
+                       const void *closure) {
     cudaError_t before = api_swap_last_error(cudaSuccess);
     struct dim grid = {configuration->grid.x, configuration->grid.y, configuration->grid.z};
     struct dim block = {configuration->block.x, configuration->block.y, configuration->block.z};
@@ -92,9 +82,7 @@ cudaError_t launch_now(const struct launch_configuration *configuration, struct 
     simt_launch_kernel(kernel->name, kernel->entry, closure);
     device_output_flush();
     cudaError_t error = cudaPeekAtLastError();
-    if (error == cudaSuccess) {
-        api_swap_last_error(before);
-    }
+    if (error == cudaSuccess) { api_swap_last_error(before); }
     return error;
 }
 
@@ -103,11 +91,8 @@ struct zeros {
     char bytes[4096];
 };
 
-struct simt_kernel *kernel_of_function(const void *function)
-{
-    if (function == NULL) {
-        return NULL;
-    }
+struct simt_kernel *kernel_of_function(const void *function) {
+    if (function == NULL) { return NULL; }
     /* The stub only says who it is: it reads no argument. */
     union {
         const void *pointer;
@@ -123,8 +108,7 @@ struct simt_kernel *kernel_of_function(const void *function)
 }
 
 /* With arguments of unknown types there is nothing to call: the C++ header has the forms that know them. */
-static cudaError_t launch_untyped(const char *function, const void *kernel)
-{
+static cudaError_t launch_untyped(const char *function, const void *kernel) {
     struct simt_kernel *known = kernel_of_function(kernel);
     simt_report(SIMT_LAUNCH, true, 0, NULL,
                 "%s(%s): the kernel came as a (void *), so its parameters are not known\n"
@@ -134,16 +118,14 @@ static cudaError_t launch_untyped(const char *function, const void *kernel)
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                             cudaStream_t stream)
-{
+                             cudaStream_t stream) {
     (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
     API_ENTER();
     return launch_untyped(__func__, kernel);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                                        cudaStream_t stream)
-{
+                                        cudaStream_t stream) {
     (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
     API_ENTER();
     return launch_untyped(__func__, kernel);

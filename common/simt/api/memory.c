@@ -1,92 +1,63 @@
 /* memory.c — device memory: cudaMalloc and its forms, cudaFree, and what kind of memory a pointer points to. */
 #include "api.h"
 
-static cudaError_t allocate(void **pointer, size_t size, uintptr_t pc)
-{
-    if (pointer == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+static cudaError_t allocate(void **pointer, size_t size, uintptr_t pc) {
+    if (pointer == NULL) { return api_fail(cudaErrorInvalidValue); }
     *pointer = NULL;
-    if (size == 0) {
-        return cudaSuccess;
-    }
+    if (size == 0) { return cudaSuccess; }
     *pointer = arena_alloc_at(size, pc);
     return *pointer != NULL ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
 }
 
-static cudaError_t release(void *pointer)
-{
-    if (pointer == NULL || (memory_place(pointer) == PLACE_DEVICE && arena_free(pointer))) {
-        return cudaSuccess;
-    }
-    if (memory_place(pointer) == PLACE_MANAGED && host_memory_free(pointer, PLACE_MANAGED)) {
-        return cudaSuccess;
-    }
+static cudaError_t release(void *pointer) {
+    if (pointer == NULL || (memory_place(pointer) == PLACE_DEVICE && arena_free(pointer))) { return cudaSuccess; }
+    if (memory_place(pointer) == PLACE_MANAGED && host_memory_free(pointer, PLACE_MANAGED)) { return cudaSuccess; }
     return api_fail(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaMalloc(void **pointer, size_t size)
-{
+cudaError_t cudaMalloc(void **pointer, size_t size) {
     API_ENTER();
-    if (graph_capturing()) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return allocate(pointer, size, API_CALLER);
 }
 
-cudaError_t cudaFree(void *pointer)
-{
+cudaError_t cudaFree(void *pointer) {
     API_ENTER();
-    if (pointer != NULL && graph_capturing()) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (pointer != NULL && graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return release(pointer);
 }
 
-cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream)
-{
+cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
-    if (stream_capture(stream) != NULL) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return allocate(pointer, size, API_CALLER);
 }
 
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
-{
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
-    if (stream_capture(stream) != NULL) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return release(pointer);
 }
 
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
-{
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     enum { PITCH_ALIGNMENT = 512 };
     API_ENTER();
-    if (pitch == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (pitch == NULL) { return api_fail(cudaErrorInvalidValue); }
     *pitch = (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
     return allocate(pointer, *pitch * height, API_CALLER);
 }
 
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-{
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     API_ENTER();
-    if (free == NULL || total == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (free == NULL || total == NULL) { return api_fail(cudaErrorInvalidValue); }
     *total = arena_total();
     *free = *total - arena_used();
     return cudaSuccess;
 }
 
-enum memory_place memory_place(const void *pointer)
-{
+enum memory_place memory_place(const void *pointer) {
     struct arena_allocation found;
     enum memory_place place = host_memory_place(pointer);
     if (place == PLACE_HOST && (arena_is_device(pointer) || arena_find((uintptr_t)pointer, &found))) {
@@ -95,22 +66,17 @@ enum memory_place memory_place(const void *pointer)
     return place;
 }
 
-bool memory_range_valid(const void *pointer, size_t bytes)
-{
+bool memory_range_valid(const void *pointer, size_t bytes) {
     switch (memory_place(pointer)) {
-    case PLACE_HOST:
-        return true;
-    case PLACE_PINNED:
-    case PLACE_MANAGED:
-        return simt_host_and_device((uintptr_t)pointer, bytes);
-    case PLACE_DEVICE:
-        break;
+        case PLACE_HOST: return true;
+        case PLACE_PINNED:
+        case PLACE_MANAGED: return simt_host_and_device((uintptr_t)pointer, bytes);
+        case PLACE_DEVICE: break;
     }
     return arena_range_valid(pointer, bytes);
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
-{
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
     static const enum cudaMemoryType types[] = {
         [PLACE_HOST] = cudaMemoryTypeUnregistered,
         [PLACE_PINNED] = cudaMemoryTypeHost,
@@ -118,16 +84,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
         [PLACE_DEVICE] = cudaMemoryTypeDevice,
     };
     API_ENTER();
-    if (attributes == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (attributes == NULL) { return api_fail(cudaErrorInvalidValue); }
     enum memory_place place = memory_place(pointer);
     *attributes = (struct cudaPointerAttributes){.type = types[place], .device = place == PLACE_HOST ? -2 : 0};
-    if (place != PLACE_HOST) {
-        attributes->devicePointer = (void *)(uintptr_t)pointer;
-    }
-    if (place == PLACE_PINNED || place == PLACE_MANAGED) {
-        attributes->hostPointer = (void *)(uintptr_t)pointer;
-    }
+    if (place != PLACE_HOST) { attributes->devicePointer = (void *)(uintptr_t)pointer; }
+    if (place == PLACE_PINNED || place == PLACE_MANAGED) { attributes->hostPointer = (void *)(uintptr_t)pointer; }
     return cudaSuccess;
 }

@@ -6,96 +6,62 @@
 #include "../include/simt/special.h"
 
 #define ROOT_PI 1.77245385090551602729816748334114518L
-#define ROOT_2 1.41421356237309504880168872420969808L
-#define PI 3.14159265358979323846264338327950288L
+#define ROOT_2  1.41421356237309504880168872420969808L
+#define PI      3.14159265358979323846264338327950288L
 
 /* sin and cos of pi * x; the quarter turn is taken off exactly. */
-double simt_sinpi(double x)
-{
-    if (!isfinite(x)) {
-        return NAN;
-    }
+double simt_sinpi(double x) {
+    if (!isfinite(x)) { return NAN; }
     double r = remainder(x, 2.0); /* in [-1, 1] */
-    if (r == 0 || fabs(r) == 1) {
-        return copysign(0.0, x);
-    }
+    if (r == 0 || fabs(r) == 1) { return copysign(0.0, x); }
     double a = fabs(r);
-    if (a > 0.5) {
-        a = 1 - a;
-    }
+    if (a > 0.5) { a = 1 - a; }
     long double s = a <= 0.25 ? sinl(PI * a) : cosl(PI * (0.5L - a));
     return (double)copysignl(s, r);
 }
 
-double simt_cospi(double x)
-{
-    if (!isfinite(x)) {
-        return NAN;
-    }
+double simt_cospi(double x) {
+    if (!isfinite(x)) { return NAN; }
     double a = fabs(remainder(x, 2.0));
-    if (a == 0.5) {
-        return 0.0;
-    }
+    if (a == 0.5) { return 0.0; }
     double sign = a > 0.5 ? -1 : 1;
-    if (a > 0.5) {
-        a = 1 - a;
-    }
+    if (a > 0.5) { a = 1 - a; }
     return (double)(sign * (a <= 0.25 ? cosl(PI * a) : sinl(PI * (0.5L - a))));
 }
 
 /* exp(x * x) * erfc(x) */
-double simt_erfcx(double x)
-{
+double simt_erfcx(double x) {
     long double y = x;
-    if (x < 50) {
-        return (double)(expl(y * y) * erfcl(y));
-    }
+    if (x < 50) { return (double)(expl(y * y) * erfcl(y)); }
     /* The asymptotic series; at 50 its fifth term is below 1e-16. */
     long double t = 1 / (2 * y * y);
     return (double)((1 - t * (1 - 3 * t * (1 - 5 * t * (1 - 7 * t)))) / (y * ROOT_PI));
 }
 
 /* y with erfc(y) = x, for x in (0, 1]: Winitzki's approximation, then Halley's steps. */
-static long double upper_inverse(long double x)
-{
+static long double upper_inverse(long double x) {
     long double l = logl(x * (2 - x)), a = 0.147L, h = 2 / (PI * a) + l / 2;
     long double y = sqrtl(sqrtl(h * h - l / a) - h);
     for (int i = 0; i < 8; i++) {
         long double u = (erfcl(y) - x) / (-2 / ROOT_PI * expl(-y * y));
         long double step = u / (1 + y * u);
         y -= step;
-        if (fabsl(step) <= fabsl(y) * LDBL_EPSILON) {
-            break;
-        }
+        if (fabsl(step) <= fabsl(y) * LDBL_EPSILON) { break; }
     }
     return y;
 }
 
-double simt_erfcinv(double x)
-{
-    if (!(x >= 0 && x <= 2)) {
-        return NAN;
-    }
-    if (x == 0 || x == 2) {
-        return x == 0 ? INFINITY : -INFINITY;
-    }
-    if (x == 1) {
-        return 0.0;
-    }
+double simt_erfcinv(double x) {
+    if (!(x >= 0 && x <= 2)) { return NAN; }
+    if (x == 0 || x == 2) { return x == 0 ? INFINITY : -INFINITY; }
+    if (x == 1) { return 0.0; }
     return (double)(x <= 1 ? upper_inverse(x) : -upper_inverse(2.0L - x));
 }
 
-double simt_erfinv(double x)
-{
-    if (!(fabs(x) <= 1)) {
-        return NAN;
-    }
-    if (fabs(x) == 1) {
-        return copysign(INFINITY, x);
-    }
-    if (fabs(x) > 0.5) {
-        return copysign((double)upper_inverse(1 - fabsl((long double)x)), x);
-    }
+double simt_erfinv(double x) {
+    if (!(fabs(x) <= 1)) { return NAN; }
+    if (fabs(x) == 1) { return copysign(INFINITY, x); }
+    if (fabs(x) > 0.5) { return copysign((double)upper_inverse(1 - fabsl((long double)x)), x); }
     /* Near 0, erf itself is the accurate one. */
     long double y = x * ROOT_PI / 2;
     for (int i = 0; i < 8; i++) {
@@ -105,52 +71,35 @@ double simt_erfinv(double x)
     return (double)y;
 }
 
-double simt_normcdf(double x)
-{
+double simt_normcdf(double x) {
     return (double)(0.5L * erfcl(-x / ROOT_2));
 }
 
-double simt_normcdfinv(double x)
-{
-    if (!(x >= 0 && x <= 1)) {
-        return NAN;
-    }
-    if (x == 0 || x == 1) {
-        return x == 0 ? -INFINITY : INFINITY;
-    }
+double simt_normcdfinv(double x) {
+    if (!(x >= 0 && x <= 1)) { return NAN; }
+    if (x == 0 || x == 1) { return x == 0 ? -INFINITY : INFINITY; }
     long double twice = 2.0L * x;
-    if (twice == 1) {
-        return 0.0;
-    }
+    if (twice == 1) { return 0.0; }
     return (double)(ROOT_2 * (twice < 1 ? -upper_inverse(twice) : upper_inverse(2 - twice)));
 }
 
 /* The power series of I0 and I1: all terms are positive, so it loses nothing at any size. */
-static double bessel_series(double x, int order)
-{
-    if (isnan(x)) {
-        return x;
-    }
-    if (fabs(x) > 720) {
-        return order == 1 ? copysign(INFINITY, x) : INFINITY;
-    }
+static double bessel_series(double x, int order) {
+    if (isnan(x)) { return x; }
+    if (fabs(x) > 720) { return order == 1 ? copysign(INFINITY, x) : INFINITY; }
     long double quarter = (long double)x * x / 4, term = order == 1 ? x / 2.0L : 1, sum = term;
     for (int k = 1; k < 2000; k++) {
         term *= quarter / ((long double)k * (k + order));
         sum += term;
-        if (fabsl(term) <= fabsl(sum) * LDBL_EPSILON / 4) {
-            break;
-        }
+        if (fabsl(term) <= fabsl(sum) * LDBL_EPSILON / 4) { break; }
     }
     return (double)sum;
 }
 
-double simt_bessel_i0(double x)
-{
+double simt_bessel_i0(double x) {
     return bessel_series(x, 0);
 }
 
-double simt_bessel_i1(double x)
-{
+double simt_bessel_i1(double x) {
     return bessel_series(x, 1);
 }

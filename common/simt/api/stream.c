@@ -9,32 +9,24 @@ enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUstream_st *streams; /* all that live */
 
-static bool is_default(cudaStream_t stream)
-{
+static bool is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-bool stream_valid(cudaStream_t stream)
-{
-    if (is_default(stream)) {
-        return true;
-    }
+bool stream_valid(cudaStream_t stream) {
+    if (is_default(stream)) { return true; }
     pthread_mutex_lock(&lock);
     struct CUstream_st *known = streams;
-    while (known != NULL && known != stream) {
-        known = known->next;
-    }
+    while (known != NULL && known != stream) { known = known->next; }
     pthread_mutex_unlock(&lock);
     return known != NULL;
 }
 
-struct CUgraph_st *stream_capture(cudaStream_t stream)
-{
+struct CUgraph_st *stream_capture(cudaStream_t stream) {
     return is_default(stream) ? NULL : stream->capture;
 }
 
-void streams_end_capture(const struct CUgraph_st *graph)
-{
+void streams_end_capture(const struct CUgraph_st *graph) {
     pthread_mutex_lock(&lock);
     for (struct CUstream_st *stream = streams; stream != NULL; stream = stream->next) {
         if (stream->capture == graph) {
@@ -45,18 +37,15 @@ void streams_end_capture(const struct CUgraph_st *graph)
     pthread_mutex_unlock(&lock);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
-{
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority) {
     API_ENTER();
-    if (stream == NULL || flags > cudaStreamNonBlocking) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (stream == NULL || flags > cudaStreamNonBlocking) { return api_fail(cudaErrorInvalidValue); }
     struct CUstream_st *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return api_fail(cudaErrorMemoryAllocation);
-    }
+    if (made == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     made->flags = flags;
-    made->priority = priority < PRIORITY_GREATEST ? PRIORITY_GREATEST : priority > PRIORITY_LEAST ? PRIORITY_LEAST : priority;
+    made->priority = priority < PRIORITY_GREATEST ? PRIORITY_GREATEST
+                     : priority > PRIORITY_LEAST  ? PRIORITY_LEAST
+                                                  : priority;
     pthread_mutex_lock(&lock);
     made->next = streams;
     streams = made;
@@ -65,27 +54,20 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
-{
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) {
     return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
     return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     API_ENTER();
-    if (is_default(stream) || !stream_valid(stream)) {
-        return api_fail(cudaErrorInvalidResourceHandle);
-    }
+    if (is_default(stream) || !stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); }
     pthread_mutex_lock(&lock);
     struct CUstream_st **link = &streams;
-    while (*link != stream) {
-        link = &(*link)->next;
-    }
+    while (*link != stream) { link = &(*link)->next; }
     *link = stream->next;
     pthread_mutex_unlock(&lock);
     free(stream);
@@ -93,92 +75,65 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 }
 
 /* All work is done; but nobody may wait for a stream that only records. */
-static cudaError_t wait_for(cudaStream_t stream)
-{
+static cudaError_t wait_for(cudaStream_t stream) {
     API_STREAM(stream);
-    if (stream_capture(stream) != NULL) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     API_ENTER();
     return wait_for(stream);
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
     API_ENTER();
     return wait_for(stream);
 }
 
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
-{
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags) {
     API_ENTER();
     API_STREAM(stream);
-    if (flags == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (flags == NULL) { return api_fail(cudaErrorInvalidValue); }
     *flags = is_default(stream) ? cudaStreamDefault : stream->flags;
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
     API_ENTER();
     API_STREAM(stream);
-    if (priority == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (priority == NULL) { return api_fail(cudaErrorInvalidValue); }
     *priority = is_default(stream) ? 0 : stream->priority;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     API_ENTER();
-    if (least != NULL) {
-        *least = PRIORITY_LEAST;
-    }
-    if (greatest != NULL) {
-        *greatest = PRIORITY_GREATEST;
-    }
+    if (least != NULL) { *least = PRIORITY_LEAST; }
+    if (greatest != NULL) { *greatest = PRIORITY_GREATEST; }
     return cudaSuccess;
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data)
-{
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     API_ENTER();
     API_STREAM(stream);
-    if (function == NULL) {
-        return api_fail(cudaErrorInvalidValue);
-    }
+    if (function == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct CUgraph_st *graph = stream_capture(stream);
-    if (graph != NULL) {
-        return graph_add_host(graph, function, data);
-    }
+    if (graph != NULL) { return graph_add_host(graph, function, data); }
     function(data);
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
-{
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags) {
     API_ENTER();
     API_STREAM(stream);
-    if (callback == NULL || flags != 0) {
-        return api_fail(cudaErrorInvalidValue);
-    }
-    if (stream_capture(stream) != NULL) {
-        return api_fail(cudaErrorStreamCaptureUnsupported);
-    }
+    if (callback == NULL || flags != 0) { return api_fail(cudaErrorInvalidValue); }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t size, unsigned int flags)
-{
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t size, unsigned int flags) {
     API_ENTER();
     API_STREAM(stream);
     (void)size, (void)flags;

@@ -2,8 +2,7 @@
 #include "api.h"
 
 /* The whole variable that `symbol` is. */
-static cudaError_t find_symbol(const void *symbol, struct arena_allocation *found)
-{
+static cudaError_t find_symbol(const void *symbol, struct arena_allocation *found) {
     if (symbol == NULL || !arena_find((uintptr_t)symbol, found) || found->name == NULL) {
         return api_fail(cudaErrorInvalidSymbol);
     }
@@ -11,13 +10,10 @@ static cudaError_t find_symbol(const void *symbol, struct arena_allocation *foun
 }
 
 static cudaError_t copy_symbol(void *to, const void *from, const void *symbol, size_t size, size_t offset,
-                               enum cudaMemcpyKind kind, bool into, cudaStream_t stream, uintptr_t pc)
-{
+                               enum cudaMemcpyKind kind, bool into, cudaStream_t stream, uintptr_t pc) {
     struct arena_allocation found;
     cudaError_t error = find_symbol(symbol, &found);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    if (error != cudaSuccess) { return error; }
     API_STREAM(stream);
     enum cudaMemcpyKind wrong = into ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
     if ((unsigned)kind > cudaMemcpyDefault || kind == wrong || kind == cudaMemcpyHostToHost) {
@@ -41,50 +37,40 @@ static cudaError_t copy_symbol(void *to, const void *from, const void *symbol, s
 }
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
-                               enum cudaMemcpyKind kind)
-{
+                               enum cudaMemcpyKind kind) {
     API_ENTER();
     return copy_symbol(NULL, from, symbol, size, offset, kind, true, NULL, API_CALLER);
 }
 
-cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind)
-{
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind) {
     API_ENTER();
     return copy_symbol(to, NULL, symbol, size, offset, kind, false, NULL, API_CALLER);
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset,
-                                    enum cudaMemcpyKind kind, cudaStream_t stream)
-{
+                                    enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
     return copy_symbol(NULL, from, symbol, size, offset, kind, true, stream, API_CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset,
-                                      enum cudaMemcpyKind kind, cudaStream_t stream)
-{
+                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
     return copy_symbol(to, NULL, symbol, size, offset, kind, false, stream, API_CALLER);
 }
 
-cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol)
-{
+cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
     API_ENTER();
     struct arena_allocation found;
     cudaError_t error = find_symbol(symbol, &found);
-    if (error == cudaSuccess && pointer != NULL) {
-        *pointer = (void *)(uintptr_t)symbol;
-    }
+    if (error == cudaSuccess && pointer != NULL) { *pointer = (void *)(uintptr_t)symbol; }
     return error;
 }
 
-cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
-{
+cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
     API_ENTER();
     struct arena_allocation found;
     cudaError_t error = find_symbol(symbol, &found);
-    if (error == cudaSuccess && size != NULL) {
-        *size = found.bytes;
-    }
+    if (error == cudaSuccess && size != NULL) { *size = found.bytes; }
     return error;
 }

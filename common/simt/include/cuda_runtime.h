@@ -19,6 +19,7 @@
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
+#include "simt/absent.h"
 #include "simt/api.h"
 #include "simt/atomic.h"
 #include "simt/bits.h"

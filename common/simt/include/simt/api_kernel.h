@@ -10,8 +10,7 @@
 namespace simt {
 
 template <class... Parameters, size_t... Is>
-SIMT_INLINE void call_kernel(void (*kernel)(Parameters...), void **arguments, std::index_sequence<Is...>)
-{
+SIMT_INLINE void call_kernel(void (*kernel)(Parameters...), void **arguments, std::index_sequence<Is...>) {
     (void)arguments;
     kernel(*static_cast<Parameters *>(arguments[Is])...);
 }
@@ -20,8 +19,7 @@ SIMT_INLINE void call_kernel(void (*kernel)(Parameters...), void **arguments, st
 
 template <class... Parameters>
 SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void **arguments,
-                                         size_t shared = 0, cudaStream_t stream = 0)
-{
+                                         size_t shared = 0, cudaStream_t stream = 0) {
     simt::configure(grid, block, shared, stream);
     simt::call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>());
     return simt_launch_outcome();
@@ -29,8 +27,7 @@ SIMT_INLINE cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 gri
 
 template <class... Parameters>
 SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                                    void **arguments, size_t shared = 0, cudaStream_t stream = 0)
-{
+                                                    void **arguments, size_t shared = 0, cudaStream_t stream = 0) {
     simt::configure(grid, block, shared, stream);
     simt_mark_cooperative();
     simt::call_kernel(kernel, arguments, std::index_sequence_for<Parameters...>());
@@ -39,8 +36,7 @@ SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...
 
 template <class... Parameters, class... Arguments>
 SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Parameters...),
-                                           Arguments &&...arguments)
-{
+                                           Arguments &&...arguments) {
     simt::configure(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
     for (unsigned i = 0; i < config->numAttrs; i++) {
         if (config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative) {
@@ -52,29 +48,24 @@ SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, voi
 }
 
 template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncSetAttribute(R (*kernel)(P...), cudaFuncAttribute attribute, int value)
-{
+SIMT_INLINE cudaError_t cudaFuncSetAttribute(R (*kernel)(P...), cudaFuncAttribute attribute, int value) {
     return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
 template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*kernel)(P...))
-{
+SIMT_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, R (*kernel)(P...)) {
     return cudaFuncGetAttributes(attributes, reinterpret_cast<const void *>(kernel));
 }
-template <class R, class... P> SIMT_INLINE cudaError_t cudaFuncSetCacheConfig(R (*kernel)(P...), cudaFuncCache config)
-{
+template <class R, class... P> SIMT_INLINE cudaError_t cudaFuncSetCacheConfig(R (*kernel)(P...), cudaFuncCache config) {
     return cudaFuncSetCacheConfig(reinterpret_cast<const void *>(kernel), config);
 }
 template <class R, class... P>
-SIMT_INLINE cudaError_t cudaFuncSetSharedMemConfig(R (*kernel)(P...), cudaSharedMemConfig config)
-{
+SIMT_INLINE cudaError_t cudaFuncSetSharedMemConfig(R (*kernel)(P...), cudaSharedMemConfig config) {
     return cudaFuncSetSharedMemConfig(reinterpret_cast<const void *>(kernel), config);
 }
 
 template <class R, class... P>
 SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, R (*kernel)(P...), int block_size,
-                                                                      size_t dynamic_shared)
-{
+                                                                      size_t dynamic_shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void *>(kernel), block_size,
                                                          dynamic_shared);
 }
@@ -82,28 +73,20 @@ SIMT_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *block
 /* The block size with the most resident threads; `shared_of(block)` is the dynamic shared memory of that block. */
 template <class Kernel, class SharedOf>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *least_grid, int *block_size, Kernel kernel,
-                                                           SharedOf shared_of, int limit = 0)
-{
+                                                           SharedOf shared_of, int limit = 0) {
     cudaDeviceProp device;
     cudaError_t error = cudaGetDeviceProperties(&device, 0);
     cudaFuncAttributes attributes;
-    if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, kernel);
-    }
-    if (error != cudaSuccess) {
-        return error;
-    }
+    if (error == cudaSuccess) { error = cudaFuncGetAttributes(&attributes, kernel); }
+    if (error != cudaSuccess) { return error; }
     int most = attributes.maxThreadsPerBlock;
-    if (limit > 0 && limit < most) {
-        most = limit;
-    }
+    if (limit > 0 && limit < most) { most = limit; }
     int best_threads = 0, best_blocks = 0, best_size = 0;
-    for (int size = (most + device.warpSize - 1) / device.warpSize * device.warpSize; size > 0; size -= device.warpSize) {
+    for (int size = (most + device.warpSize - 1) / device.warpSize * device.warpSize; size > 0;
+         size -= device.warpSize) {
         int block = size < most ? size : most, blocks = 0;
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, block, shared_of(block));
-        if (error != cudaSuccess) {
-            return error;
-        }
+        if (error != cudaSuccess) { return error; }
         if (blocks * block > best_threads) {
             best_threads = blocks * block;
             best_blocks = blocks;
@@ -116,9 +99,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *least_grid, int 
 }
 
 template <class Kernel>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int *least_grid, int *block_size, Kernel kernel, size_t dynamic_shared = 0,
-                                               int limit = 0)
-{
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int *least_grid, int *block_size, Kernel kernel,
+                                               size_t dynamic_shared = 0, int limit = 0) {
     return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
         least_grid, block_size, kernel, [=](int) { return dynamic_shared; }, limit);
 }

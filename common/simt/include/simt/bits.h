@@ -4,121 +4,134 @@
 
 #include "boundary.h"
 
-SIMT_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
-SIMT_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-SIMT_INLINE int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
-SIMT_INLINE int __clzll(long long x) { return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x)); }
-SIMT_INLINE int __ffs(int x) { return __builtin_ffs(x); }
-SIMT_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
+SIMT_INLINE int __popc(unsigned x) {
+    return __builtin_popcount(x);
+}
+SIMT_INLINE int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
+SIMT_INLINE int __clz(int x) {
+    return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x));
+}
+SIMT_INLINE int __clzll(long long x) {
+    return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
+}
+SIMT_INLINE int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+SIMT_INLINE int __ffsll(long long x) {
+    return __builtin_ffsll(x);
+}
 
-SIMT_INLINE unsigned __brev(unsigned x)
-{
+SIMT_INLINE unsigned __brev(unsigned x) {
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
     x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
     x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
     return __builtin_bswap32(x);
 }
 
-SIMT_INLINE unsigned long long __brevll(unsigned long long x)
-{
-    return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
+SIMT_INLINE unsigned long long __brevll(unsigned long long x) {
+    return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+           __brev(static_cast<unsigned>(x >> 32));
 }
 
 /* Byte i of the result is byte (selector nibble i, low 3 bits) of y:x; bit 3 of the nibble replicates its sign. */
-SIMT_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
-{
+SIMT_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
     unsigned result = 0;
     for (int i = 0; i < 4; i++) {
         unsigned nibble = selector >> 4 * i & 0xf;
         unsigned byte = static_cast<unsigned>(bytes >> 8 * (nibble & 7)) & 0xff;
-        if (nibble & 8) {
-            byte = byte & 0x80 ? 0xff : 0;
-        }
+        if (nibble & 8) { byte = byte & 0x80 ? 0xff : 0; }
         result |= byte << 8 * i;
     }
     return result;
 }
 
 /* The high (left) or low (right) word of hi:lo shifted by shift mod 32, or by at most 32 (the _c forms). */
-SIMT_INLINE unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift)
-{
+SIMT_INLINE unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
     return static_cast<unsigned>((both << (shift & 31)) >> 32);
 }
-SIMT_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
-{
+SIMT_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
     return static_cast<unsigned>(both >> (shift & 31));
 }
-SIMT_INLINE unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift)
-{
+SIMT_INLINE unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
     return shift >= 32 ? low : __funnelshift_l(low, high, shift);
 }
-SIMT_INLINE unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift)
-{
+SIMT_INLINE unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 
-SIMT_INLINE int __mulhi(int x, int y) { return static_cast<int>(static_cast<long long>(x) * y >> 32); }
-SIMT_INLINE unsigned __umulhi(unsigned x, unsigned y)
-{
+SIMT_INLINE int __mulhi(int x, int y) {
+    return static_cast<int>(static_cast<long long>(x) * y >> 32);
+}
+SIMT_INLINE unsigned __umulhi(unsigned x, unsigned y) {
     return static_cast<unsigned>(static_cast<unsigned long long>(x) * y >> 32);
 }
 __extension__ typedef __int128 simt_int128;
 __extension__ typedef unsigned __int128 simt_uint128;
 
-SIMT_INLINE long long __mul64hi(long long x, long long y)
-{
+SIMT_INLINE long long __mul64hi(long long x, long long y) {
     return static_cast<long long>(static_cast<simt_int128>(x) * y >> 64);
 }
-SIMT_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
-{
+SIMT_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
     return static_cast<unsigned long long>(static_cast<simt_uint128>(x) * y >> 64);
 }
 
 /* The low 32 bits of the product of the low 24 bits. */
-SIMT_INLINE int __mul24(int x, int y)
-{
+SIMT_INLINE int __mul24(int x, int y) {
     unsigned a = static_cast<unsigned>(x) << 8, b = static_cast<unsigned>(y) << 8;
-    return static_cast<int>(static_cast<unsigned>((static_cast<int>(a) >> 8) * static_cast<long long>(static_cast<int>(b) >> 8)));
+    return static_cast<int>(
+        static_cast<unsigned>((static_cast<int>(a) >> 8) * static_cast<long long>(static_cast<int>(b) >> 8)));
 }
-SIMT_INLINE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
-SIMT_INLINE int mul24(int x, int y) { return __mul24(x, y); }
-SIMT_INLINE unsigned umul24(unsigned x, unsigned y) { return __umul24(x, y); }
-SIMT_INLINE int mulhi(int x, int y) { return __mulhi(x, y); }
-SIMT_INLINE unsigned umulhi(unsigned x, unsigned y) { return __umulhi(x, y); }
+SIMT_INLINE unsigned __umul24(unsigned x, unsigned y) {
+    return (x & 0xffffffu) * (y & 0xffffffu);
+}
+SIMT_INLINE int mul24(int x, int y) {
+    return __mul24(x, y);
+}
+SIMT_INLINE unsigned umul24(unsigned x, unsigned y) {
+    return __umul24(x, y);
+}
+SIMT_INLINE int mulhi(int x, int y) {
+    return __mulhi(x, y);
+}
+SIMT_INLINE unsigned umulhi(unsigned x, unsigned y) {
+    return __umulhi(x, y);
+}
 
 /* |x - y| + z */
-SIMT_INLINE unsigned __sad(int x, int y, unsigned z)
-{
-    return (x > y ? static_cast<unsigned>(x) - static_cast<unsigned>(y) : static_cast<unsigned>(y) - static_cast<unsigned>(x)) + z;
+SIMT_INLINE unsigned __sad(int x, int y, unsigned z) {
+    return (x > y ? static_cast<unsigned>(x) - static_cast<unsigned>(y)
+                  : static_cast<unsigned>(y) - static_cast<unsigned>(x)) +
+           z;
 }
-SIMT_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z) { return (x > y ? x - y : y - x) + z; }
+SIMT_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z) {
+    return (x > y ? x - y : y - x) + z;
+}
 
 /* Averages without overflow: rounded down (hadd) and up (rhadd). */
-SIMT_INLINE int __hadd(int x, int y) { return static_cast<int>((static_cast<long long>(x) + y) >> 1); }
-SIMT_INLINE int __rhadd(int x, int y) { return static_cast<int>((static_cast<long long>(x) + y + 1) >> 1); }
-SIMT_INLINE unsigned __uhadd(unsigned x, unsigned y)
-{
+SIMT_INLINE int __hadd(int x, int y) {
+    return static_cast<int>((static_cast<long long>(x) + y) >> 1);
+}
+SIMT_INLINE int __rhadd(int x, int y) {
+    return static_cast<int>((static_cast<long long>(x) + y + 1) >> 1);
+}
+SIMT_INLINE unsigned __uhadd(unsigned x, unsigned y) {
     return static_cast<unsigned>((static_cast<unsigned long long>(x) + y) >> 1);
 }
-SIMT_INLINE unsigned __urhadd(unsigned x, unsigned y)
-{
+SIMT_INLINE unsigned __urhadd(unsigned x, unsigned y) {
     return static_cast<unsigned>((static_cast<unsigned long long>(x) + y + 1) >> 1);
 }
 
 /* The position of the |offset|-th set bit at or above (offset > 0) or below (offset < 0) bit `base`; 0xffffffff if none. */
-SIMT_INLINE unsigned __fns(unsigned mask, unsigned base, int offset)
-{
+SIMT_INLINE unsigned __fns(unsigned mask, unsigned base, int offset) {
     int step = offset < 0 ? -1 : 1, left = offset < 0 ? -offset : offset;
-    if (left == 0) {
-        return base < 32 && (mask >> base & 1) ? base : 0xffffffffu;
-    }
+    if (left == 0) { return base < 32 && (mask >> base & 1) ? base : 0xffffffffu; }
     for (int bit = static_cast<int>(base); bit >= 0 && bit < 32; bit += step) {
-        if ((mask >> bit & 1) && --left == 0) {
-            return static_cast<unsigned>(bit);
-        }
+        if ((mask >> bit & 1) && --left == 0) { return static_cast<unsigned>(bit); }
     }
     return 0xffffffffu;
 }

@@ -5,18 +5,24 @@
 #include "boundary.h"
 #include "vector.h"
 
-#define SIMT_LOAD(name, T) SIMT_INLINE T name(const T *address) { return *address; }
-#define SIMT_STORE(name, T) SIMT_INLINE void name(T *address, T value) { *address = value; }
-#define SIMT_CACHE(T)      \
-    SIMT_LOAD(__ldg, T)    \
-    SIMT_LOAD(__ldca, T)   \
-    SIMT_LOAD(__ldcg, T)   \
-    SIMT_LOAD(__ldcs, T)   \
-    SIMT_LOAD(__ldcv, T)   \
-    SIMT_LOAD(__ldlu, T)   \
-    SIMT_STORE(__stwb, T)  \
-    SIMT_STORE(__stcg, T)  \
-    SIMT_STORE(__stcs, T)  \
+#define SIMT_LOAD(name, T)                 \
+    SIMT_INLINE T name(const T *address) { \
+        return *address;                   \
+    }
+#define SIMT_STORE(name, T)                      \
+    SIMT_INLINE void name(T *address, T value) { \
+        *address = value;                        \
+    }
+#define SIMT_CACHE(T)     \
+    SIMT_LOAD(__ldg, T)   \
+    SIMT_LOAD(__ldca, T)  \
+    SIMT_LOAD(__ldcg, T)  \
+    SIMT_LOAD(__ldcs, T)  \
+    SIMT_LOAD(__ldcv, T)  \
+    SIMT_LOAD(__ldlu, T)  \
+    SIMT_STORE(__stwb, T) \
+    SIMT_STORE(__stcg, T) \
+    SIMT_STORE(__stcs, T) \
     SIMT_STORE(__stwt, T)
 
 SIMT_CACHE(char)
@@ -58,6 +64,8 @@ unsigned __isLocal(const void *pointer) SIMT_NOTHROW;
 unsigned __isConstant(const void *pointer) SIMT_NOTHROW;
 size_t __cvta_generic_to_shared(const void *pointer) SIMT_NOTHROW;
 }
-SIMT_INLINE size_t __cvta_generic_to_global(const void *pointer) { return reinterpret_cast<size_t>(pointer); }
+SIMT_INLINE size_t __cvta_generic_to_global(const void *pointer) {
+    return reinterpret_cast<size_t>(pointer);
+}
 
 #endif

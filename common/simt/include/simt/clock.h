@@ -7,9 +7,13 @@
 extern "C" void simt_trap(void) noexcept __attribute__((noreturn)); /* api/device_side.c */
 
 /* clock() is the C library's. */
-SIMT_INLINE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
+SIMT_INLINE long long clock64() {
+    return static_cast<long long>(__builtin_ia32_rdtsc());
+}
 
-SIMT_INLINE void __trap() { simt_trap(); }
+SIMT_INLINE void __trap() {
+    simt_trap();
+}
 SIMT_INLINE void __brkpt() {}
 SIMT_INLINE void __prof_trigger(int) {}
 

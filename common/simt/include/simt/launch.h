@@ -23,21 +23,25 @@
 
 namespace simt {
 
-SIMT_INLINE void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
-{
+SIMT_INLINE void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
     simt_push_configuration(grid, block, shared, stream);
 }
 
 /* One thread of the kernel. The parameter is a copy in this frame, which nobody else can see: no memory events. */
-template <class Body> __attribute__((noinline)) void run(Body body) { body(); }
+template <class Body> __attribute__((noinline)) void run(Body body) {
+    body();
+}
 
-template <class Body> SIMT_NO_EVENTS __attribute__((noinline)) void enter(const void *closure)
-{
+template <class Body> SIMT_NO_EVENTS __attribute__((noinline)) void enter(const void *closure) {
     run<Body>(*static_cast<const Body *>(closure));
 }
 
-template <class Body> void copy_closure(void *to, const void *from) { new (to) Body(*static_cast<const Body *>(from)); }
-template <class Body> void destroy_closure(void *closure) { static_cast<Body *>(closure)->~Body(); }
+template <class Body> void copy_closure(void *to, const void *from) {
+    new (to) Body(*static_cast<const Body *>(from));
+}
+template <class Body> void destroy_closure(void *closure) {
+    static_cast<Body *>(closure)->~Body();
+}
 
 template <class Body> struct kernel_of {
     static inline simt_kernel description = {
@@ -45,13 +49,10 @@ template <class Body> struct kernel_of {
     };
 };
 
-template <class Body> SIMT_NO_EVENTS void kernel(const char *name, const Body &body)
-{
+template <class Body> SIMT_NO_EVENTS void kernel(const char *name, const Body &body) {
     simt_kernel *kernel = &kernel_of<Body>::description;
     kernel->name = name;
-    if (simt_kernel_called(kernel)) {
-        simt_kernel_launch(kernel, &body);
-    }
+    if (simt_kernel_called(kernel)) { simt_kernel_launch(kernel, &body); }
 }
 
 } // namespace simt

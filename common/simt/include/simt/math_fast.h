@@ -22,12 +22,13 @@ void __sincosf(float x, float *sine, float *cosine) noexcept;
 }
 
 /* A divisor from 2^126 to 2^128 gives 0 (NaN for an infinite dividend). */
-SIMT_INLINE float __fdividef(float x, float y)
-{
+SIMT_INLINE float __fdividef(float x, float y) {
     float size = fabsf(y);
     return size > 0x1p126f && size <= 0x1.fffffep127f ? x * 0.0f : x / y;
 }
 
-SIMT_INLINE float __saturatef(float x) { return !(x > 0.0f) ? 0.0f : x > 1.0f ? 1.0f : x; }
+SIMT_INLINE float __saturatef(float x) {
+    return !(x > 0.0f) ? 0.0f : x > 1.0f ? 1.0f : x;
+}
 
 #endif

@@ -44,21 +44,18 @@ struct MINI {
     operator long() const { return simt::to_integer<long>(truncf(MINI_CALL(to_float)(__x))); }
     operator unsigned long() const { return simt::to_integer<unsigned long>(truncf(MINI_CALL(to_float)(__x))); }
     operator long long() const { return simt::to_integer<long long>(truncf(MINI_CALL(to_float)(__x))); }
-    operator unsigned long long() const
-    {
+    operator unsigned long long() const {
         return simt::to_integer<unsigned long long>(truncf(MINI_CALL(to_float)(__x)));
     }
 
-    MINI &operator=(const MINI_RAW &raw)
-    {
+    MINI &operator=(const MINI_RAW &raw) {
         __x = raw.x;
         return *this;
     }
-#define MINI_ASSIGN(T)                 \
-    MINI &operator=(T value)           \
-    {                                  \
-        __x = MINI(value).__x;         \
-        return *this;                  \
+#define MINI_ASSIGN(T)         \
+    MINI &operator=(T value) { \
+        __x = MINI(value).__x; \
+        return *this;          \
     }
     MINI_ASSIGN(float)
     MINI_ASSIGN(double)
@@ -77,8 +74,7 @@ struct __attribute__((aligned(4))) MINI2 {
     MINI2() = default;
     MINI2(const MINI2 &) = default;
     constexpr MINI2(const MINI &low, const MINI &high) : x(low), y(high) {}
-    MINI2(const MINI2_RAW &raw)
-    {
+    MINI2(const MINI2_RAW &raw) {
         x.__x = raw.x;
         y.__x = raw.y;
     }
@@ -90,12 +86,10 @@ static_assert(sizeof(MINI) == 2 && sizeof(MINI2) == 4 && alignof(MINI2) == 4, "a
 
 namespace simt {
 template <> struct carrier<MINI2> {
-    SIMT_INLINE uint64_t pack(MINI2 value)
-    {
+    SIMT_INLINE uint64_t pack(MINI2 value) {
         return static_cast<uint32_t>(value.x.__x) | static_cast<uint32_t>(value.y.__x) << 16;
     }
-    SIMT_INLINE MINI2 unpack(uint64_t bits)
-    {
+    SIMT_INLINE MINI2 unpack(uint64_t bits) {
         return MINI2_RAW{static_cast<unsigned short>(bits), static_cast<unsigned short>(bits >> 16)};
     }
 };

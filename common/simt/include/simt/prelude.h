@@ -5,11 +5,11 @@
 #ifndef __CUDACC__
 #define __CUDACC__ 1
 #endif
-#define __NVCC__ 1
-#define __CUDACC_VER_MAJOR__ 13
-#define __CUDACC_VER_MINOR__ 0
-#define __CUDACC_VER_BUILD__ 0
-#define __CUDACC_EXTENDED_LAMBDA__ 1
+#define __NVCC__                     1
+#define __CUDACC_VER_MAJOR__         13
+#define __CUDACC_VER_MINOR__         0
+#define __CUDACC_VER_BUILD__         0
+#define __CUDACC_EXTENDED_LAMBDA__   1
 #define __CUDACC_RELAXED_CONSTEXPR__ 1
 
 /* Host and device code are one compile; device code decides by this number. -D__CUDA_ARCH__=750 is another device. */

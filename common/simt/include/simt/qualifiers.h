@@ -24,7 +24,7 @@
 #define __nv_pure__ __attribute__((pure))
 #endif
 
-#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __align__(bytes)         __attribute__((aligned(bytes)))
 #define __builtin_align__(bytes) __attribute__((aligned(bytes)))
 #define __device_builtin__
 #define __cudart_builtin__
@@ -34,6 +34,6 @@
 
 /* An assumption is not evaluated, so it makes no memory access, as under nvcc. */
 #define __builtin_assume(condition) ((void)sizeof((condition) ? 1 : 0))
-#define __assume(condition) ((void)sizeof((condition) ? 1 : 0))
+#define __assume(condition)         ((void)sizeof((condition) ? 1 : 0))
 
 #endif

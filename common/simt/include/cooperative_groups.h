@@ -1,0 +1,9 @@
+/* cooperative_groups.h — groups of threads as objects: block, grid, tiles of a warp, the lanes that are together. */
+#ifndef COOPERATIVE_GROUPS_H
+#define COOPERATIVE_GROUPS_H
+
+#include "cuda_runtime.h"
+#include "simt/group_warp.h"
+#include "simt/groups.h"
+
+#endif

@@ -1,0 +1,2 @@
+/* cublasLt.h — not in this backend. */
+#error "the CPU backend has no cuBLASLt: write the product as a kernel"

@@ -1,0 +1,2 @@
+/* cusparse.h — not in this backend. */
+#error "the CPU backend has no cuSPARSE: write the operation as a kernel"

@@ -1,0 +1,35 @@
+/* absent.h — functions of CUDA that this backend lacks: a call is a compile error that names what is missing. */
+#ifndef SIMT_ABSENT_H
+#define SIMT_ABSENT_H
+
+#define SIMT_ABSENT(name, what) \
+    template <class... Arguments> __attribute__((error("the CPU backend has no " what))) cudaError_t name(Arguments...);
+
+SIMT_ABSENT(cudaMalloc3D, "3D memory: use cudaMalloc")
+SIMT_ABSENT(cudaMallocArray, "arrays and textures: use cudaMalloc")
+SIMT_ABSENT(cudaMalloc3DArray, "arrays and textures: use cudaMalloc")
+SIMT_ABSENT(cudaMemcpy3D, "3D copies: use cudaMemcpy2D for each plane")
+SIMT_ABSENT(cudaMemcpyToArray, "arrays and textures: use cudaMalloc and cudaMemcpy")
+SIMT_ABSENT(cudaMemcpy2DToArray, "arrays and textures: use cudaMalloc and cudaMemcpy2D")
+SIMT_ABSENT(cudaBindTexture, "textures: read global memory")
+SIMT_ABSENT(cudaCreateTextureObject, "textures: read global memory")
+SIMT_ABSENT(cudaCreateSurfaceObject, "surfaces: write global memory")
+SIMT_ABSENT(cudaIpcGetMemHandle, "memory shared between processes")
+SIMT_ABSENT(cudaMemcpyPeerAsync, "second device")
+SIMT_ABSENT(cudaLaunchCooperativeKernelMultiDevice, "second device")
+SIMT_ABSENT(cudaGraphCreate, "graphs built by hand: capture a stream with cudaStreamBeginCapture")
+SIMT_ABSENT(cudaGraphAddKernelNode, "graphs built by hand: capture a stream with cudaStreamBeginCapture")
+SIMT_ABSENT(cudaGraphAddMemcpyNode, "graphs built by hand: capture a stream with cudaStreamBeginCapture")
+SIMT_ABSENT(cudaGraphExecUpdate, "update of graphs: instantiate the new graph")
+SIMT_ABSENT(cudaGraphExecKernelNodeSetParams, "update of graphs: capture and instantiate again")
+SIMT_ABSENT(cudaMemPoolCreate, "memory pools of one's own: use cudaMallocAsync")
+SIMT_ABSENT(cudaOccupancyMaxActiveClusters, "clusters of blocks")
+
+/* Textures and surfaces in kernels. */
+template <class... Arguments>
+__attribute__((error("the CPU backend has no textures: read global memory"))) float tex1Dfetch(Arguments...);
+template <class... Arguments>
+__attribute__((error("the CPU backend has no textures: read global memory"))) float tex2D(Arguments...);
+#undef SIMT_ABSENT
+
+#endif

@@ -1,0 +1,2 @@
+/* surface_functions.h — not in this backend. */
+#error "the CPU backend has no surfaces: write global memory"

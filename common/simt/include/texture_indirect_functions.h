@@ -1,0 +1,2 @@
+/* texture_indirect_functions.h — not in this backend. */
+#error "the CPU backend has no textures: read global memory"

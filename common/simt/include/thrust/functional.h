@@ -1,0 +1,2 @@
+/* thrust/functional.h — not in this backend. */
+#error "the CPU backend has no Thrust: use <functional>"

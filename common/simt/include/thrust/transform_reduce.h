@@ -1,0 +1,2 @@
+/* thrust/transform_reduce.h — not in this backend. */
+#error "the CPU backend has no Thrust: write the reduction as a kernel"
