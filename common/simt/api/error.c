@@ -51,10 +51,12 @@ cudaError_t cudaGetLastError(void) {
     return error;
 }
 
+/* clang-format off: it takes a # in a macro's body for a directive's */
 #define NAME_CASE(name, code, text)         \
     case name: return #name;                \
         #define TEXT_CASE(name, code, text) \
     case name: return text;
+/* clang-format on */
 
 const char *cudaGetErrorName(cudaError_t error) {
     switch (error) { SIMT_ERRORS(NAME_CASE) }
