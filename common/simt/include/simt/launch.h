@@ -33,7 +33,7 @@ template <class Body> __attribute__((noinline)) void run(Body body) {
 }
 
 template <class Body> SIMT_NO_EVENTS __attribute__((noinline)) void enter(const void *closure) {
-    run<Body>(*static_cast<const Body *>(closure));
+    simt::run<Body>(*static_cast<const Body *>(closure));
 }
 
 template <class Body> void copy_closure(void *to, const void *from) {
