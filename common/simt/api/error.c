@@ -52,9 +52,9 @@ cudaError_t cudaGetLastError(void) {
 }
 
 /* clang-format off: it takes a # in a macro's body for a directive's */
-#define NAME_CASE(name, code, text)         \
-    case name: return #name;                \
-        #define TEXT_CASE(name, code, text) \
+#define NAME_CASE(name, code, text) \
+    case name: return #name;
+#define TEXT_CASE(name, code, text) \
     case name: return text;
 /* clang-format on */
 
