@@ -23,4 +23,13 @@
 
 extern "C" void arena_register_variable(void *pointer, size_t bytes, const char *name);
 
+namespace simt {
+
+/* Naming before_main<T>::done is enough for T::run() to run before main. */
+template <class T> struct before_main {
+    static inline int done = (T::run(), 0);
+};
+
+} // namespace simt
+
 #endif

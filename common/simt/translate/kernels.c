@@ -65,10 +65,32 @@ static bool mentions(const struct translation *t, int from, int to, const char *
     return false;
 }
 
+/* Whether two scopes are the same namespace, which may be opened several times. */
+static bool same_namespace(const struct translation *t, int a, int b)
+{
+    while (a != b) {
+        const struct scope *x = &t->scopes[a], *y = &t->scopes[b];
+        if (x->kind != SCOPE_NAMESPACE || y->kind != SCOPE_NAMESPACE || x->open - x->head != y->open - y->head) {
+            return false;
+        }
+        for (int i = 0; i < x->open - x->head; i++) {
+            char *word = token_text(t, x->head + i, x->head + i);
+            bool same = is(t, y->head + i, word) || t->tokens[x->head + i].kind == TOKEN_STRING;
+            free(word);
+            if (!same) {
+                return false;
+            }
+        }
+        a = x->parent;
+        b = y->parent;
+    }
+    return true;
+}
+
 static bool encloses(const struct translation *t, int outer, int inner)
 {
     for (; inner >= 0; inner = t->scopes[inner].parent) {
-        if (inner == outer) {
+        if (same_namespace(t, outer, inner)) {
             return true;
         }
     }

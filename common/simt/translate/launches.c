@@ -176,7 +176,7 @@ static bool translate_one(struct translation *t, int open)
     edit_instead(t, open + 1, "%s", "");
     edit_instead(t, open + 2, "%s", "");
     if (close >= 0) {
-        edit_instead(t, close, "), %s", kernel);
+        edit_instead(t, close, "), \1%d\1%s", start, kernel);
         edit_instead(t, close + 1, "%s", "");
         edit_instead(t, close + 2, "%s", "");
     }

@@ -13,6 +13,7 @@ struct lexer {
     struct translation *t;
     const char *at, *end;
     int file, line;
+    bool in_system_macro;
     enum owner owner;
     enum owner *outer; /* owners of the files that include this one */
     int depth;
@@ -79,6 +80,7 @@ static bool read_linemarker(struct lexer *l)
     }
     l->file = remember_file(l, name, (size_t)(quote - name));
     l->line = (int)line - 1; /* the newline that ends the marker counts */
+    l->in_system_macro = system && !enters;
     if (enters) {
         l->outer = grow(l->outer, l->depth, sizeof *l->outer);
         l->outer[l->depth++] = l->owner;
@@ -102,6 +104,7 @@ static void add_token(struct lexer *l, const char *start, int line, enum token_k
     t->tokens = grow(t->tokens, t->count, sizeof *t->tokens);
     t->tokens[t->count++] = (struct token){
         .text = start, .length = (int)(l->at - start), .kind = kind, .owner = l->owner, .file = l->file, .line = line, .match = -1,
+        .in_system_macro = l->in_system_macro,
     };
 }
 

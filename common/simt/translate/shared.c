@@ -76,24 +76,26 @@ static bool check(struct translation *t, const struct declaration *d)
     return true;
 }
 
-static void emit_local(struct translation *t, const struct declaration *d, const char *name, const char *alignment)
+/* The mark \1N\1 lets a message about the variable point at its name. */
+static void emit_local(struct translation *t, const struct declaration *d, int token, const char *name, const char *alignment)
 {
     if (alignment) {
         edit_after(t, d->end, " struct simt_align_%s { %s char byte; };", name, alignment);
     }
     edit_after(t, d->end,
-               " static char simt_site_%s; simt_type_%s &%s = *static_cast<simt_type_%s *>("
+               " static char simt_site_%s; simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>("
                "simt_shared_variable(&simt_site_%s, \"%s\", sizeof(simt_type_%s), ",
-               name, name, name, name, name, name, name);
+               name, name, token, name, name, name, name, name);
     if (alignment) {
         edit_after(t, d->end, "alignof(simt_align_%s) > alignof(simt_type_%s) ? alignof(simt_align_%s) : ", name, name, name);
     }
     edit_after(t, d->end, "alignof(simt_type_%s)));", name);
 }
 
-static void emit_local_dynamic(struct translation *t, const struct declaration *d, const char *name)
+static void emit_local_dynamic(struct translation *t, const struct declaration *d, int token, const char *name)
 {
-    edit_after(t, d->end, " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, name, name);
+    edit_after(t, d->end, " simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, token, name,
+               name);
 }
 
 static void emit_at_namespace_scope(struct translation *t, const struct declaration *d, int token, char *name, bool dynamic)
@@ -117,18 +119,18 @@ static bool translate_one(struct translation *t, const struct declaration *d)
         edit_instead(t, d->names[n], "simt_type_%s", name);
         if (!dynamic && !has_empty_constructor(t, d)) {
             edit_after(t, d->end,
-                       " static_assert(__has_trivial_constructor(simt_type_%s), \"dynamic initialization is not supported for "
+                       " static_assert(\1%d\1__has_trivial_constructor(simt_type_%s), \"dynamic initialization is not supported for "
                        "the __shared__ variable '%s': its type has a constructor\");",
-                       name, name);
+                       d->names[n], name, name);
         }
         if (!local) {
             emit_at_namespace_scope(t, d, d->names[n], name, dynamic);
             continue;
         }
         if (dynamic) {
-            emit_local_dynamic(t, d, name);
+            emit_local_dynamic(t, d, d->names[n], name);
         } else {
-            emit_local(t, d, name, alignment);
+            emit_local(t, d, d->names[n], name, alignment);
         }
         free(name);
     }

@@ -52,7 +52,8 @@ char *token_text(const struct translation *t, int first, int last)
     for (int i = first; i <= last; i++) {
         memcpy(end, t->tokens[i].text, (size_t)t->tokens[i].length);
         end += t->tokens[i].length;
-        if (i < last) {
+        bool touches = i < last && t->tokens[i].text + t->tokens[i].length == t->tokens[i + 1].text;
+        if (i < last && !touches) {
             *end++ = ' ';
         }
     }

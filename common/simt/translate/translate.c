@@ -10,9 +10,14 @@ bool translate(struct translation *t, const char *text, size_t length, const cha
     t->text = text;
     t->length = length;
     t->backend_folder = backend_folder;
-    return lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
-           translate_shared(t) && translate_kernels(t) && translate_launches(t) && translate_casts(t) && translate_words(t) &&
-           write_output(t, out);
+    bool ok = lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
+              translate_shared(t) && translate_kernels(t) && translate_launches(t) && translate_casts(t) &&
+              translate_words(t);
+    if (ok) {
+        find_columns(t);
+        write_output(t, out);
+    }
+    return ok;
 }
 
 void translation_free(struct translation *t)

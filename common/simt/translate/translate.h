@@ -6,7 +6,8 @@
  *
  * Flow: lexer.c cuts the text into tokens, brackets.c pairs them, scopes.c finds namespaces, classes and functions;
  * then each rewriting pass (unsupported, variables, shared, kernels, launches, casts, words) attaches edits to tokens,
- * and output.c writes the text. Each pass returns false after it has put one message into `error`.
+ * and columns.c and
+ * output.c write the text so that each token keeps its place. Each pass returns false after it has put one message into `error`.
  */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
@@ -26,6 +27,8 @@ struct token {
     enum token_kind kind;
     enum owner owner;
     int file, line; /* file: index into translation.files */
+    int column;     /* in the learner's file, from 1; 0 when a macro made it */
+    bool in_system_macro;
     int match;      /* the bracket's partner, or -1 */
     int scope;      /* innermost scope that holds the token; an opening brace belongs to the scope around it */
     char *before, *instead, *after; /* edits, or NULL */
@@ -105,13 +108,14 @@ bool translate_kernels(struct translation *t);
 bool translate_launches(struct translation *t);
 bool translate_casts(struct translation *t);
 bool translate_words(struct translation *t);
-bool write_output(struct translation *t, FILE *out);
+void find_columns(struct translation *t);
+void write_output(struct translation *t, FILE *out);
 
 /* text.c: tokens as text, edits, errors */
 bool is(const struct translation *t, int token, const char *text); /* false outside the file as well */
 bool is_name(const struct translation *t, int token);
 bool is_user(const struct translation *t, int token);
-char *token_text(const struct translation *t, int first, int last); /* to be freed; tokens joined by blanks */
+char *token_text(const struct translation *t, int first, int last); /* to be freed; a blank where there was white space */
 void edit_before(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void edit_first(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void edit_instead(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));

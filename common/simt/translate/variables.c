@@ -22,20 +22,31 @@ static bool head_has(const struct translation *t, const struct declaration *d, c
 
 static bool register_variables(struct translation *t, const struct declaration *d)
 {
-    int start = d->start;
+    bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0;
     if (head_has(t, d, "extern")) {
         return true; /* defined elsewhere, where it registers itself */
     }
-    if (is(t, start, "template")) {
-        return fail(t, d->names[0], "variable templates of __device__ memory are not supported by the CPU backend");
+    if (is(t, d->start, "template")) {
+        return fail(t, d->names[0], "the CPU backend has no templates of __device__ variables");
     }
-    edit_before(t, start, "alignas(16) ");
+    if (local && !head_has(t, d, "static")) {
+        return fail(t, d->names[0], "a variable in device memory that is declared in a function must be static");
+    }
+    edit_before(t, d->start, "alignas(16) ");
     for (int n = 0; n < d->name_count; n++) {
         char *name = token_text(t, d->names[n], d->names[n]);
-        edit_after(t, d->end,
-                   " [[maybe_unused]] static const int simt_registered_%s = (arena_register_variable("
-                   "(void *)__builtin_addressof(%s), sizeof %s, \"%s\"), 0);",
-                   name, name, name, name);
+        if (local) { /* no static initialiser here, which would run on the device and lock */
+            edit_after(t, d->end,
+                       " struct simt_register_%s { static void run() { arena_register_variable("
+                       "(void *)__builtin_addressof(%s), sizeof %s, \"%s\"); } };"
+                       " (void)&simt::before_main<simt_register_%s>::done;",
+                       name, name, name, name, name);
+        } else {
+            edit_after(t, d->end,
+                       " [[maybe_unused]] static const int simt_registered_%s = (arena_register_variable("
+                       "(void *)__builtin_addressof(%s), sizeof %s, \"%s\"), 0);",
+                       name, name, name, name);
+        }
         free(name);
     }
     return true;

@@ -36,7 +36,7 @@ int main()
     memcpy(next, grid, sizeof grid);
 
     real (*d_a)[N], (*d_b)[N];
-    float *d_error, error = 1;
+    float *d_error, error = 1000;
     cudaMalloc(&d_a, sizeof grid);
     cudaMalloc(&d_b, sizeof grid);
     cudaMalloc(&d_error, sizeof(float));
