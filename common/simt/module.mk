@@ -9,7 +9,7 @@ SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
 SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -D_DEFAULT_SOURCE
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
 	@mkdir -p $(@D)

@@ -55,9 +55,11 @@ static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum tr
     for (unsigned i = 0; i < self->block->threads; i++)
         if (self->block->thread[i].stack_low && address - self->block->thread[i].stack_low < STACK_BYTES)
             what = "It is a local variable of another thread, which no other thread can see";
+    const char *name = source_variable(address);
     simt_report(SIMT_HOST_POINTER, true, pc, self,
-                "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is not in device memory\n%s", kind_name(kind), size,
-                (unsigned long long)address, what);
+                "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is not in device memory\n%s%s%s%s",
+                kind_name(kind), size, (unsigned long long)address, what, *name ? "\nIt belongs to the host variable '" : "",
+                name, *name ? "'" : "");
 }
 
 static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, uintptr_t address, unsigned size)
@@ -87,16 +89,14 @@ static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, en
 {
     struct arena_allocation variable;
     char bytes[GROUPED];
-    if (arena_find_variable(address, &variable)) {
-        if (address + size > variable.start + variable.bytes) {
-            simt_report(SIMT_OUT_OF_BOUNDS, true, pc, self,
-                        "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is out of bounds\n"
-                        "It goes past the end of '%s' of size %s bytes",
-                        kind_name(kind), size, (unsigned long long)address, variable.name,
-                        grouped(variable.bytes, bytes));
-            simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
-        }
+    if (arena_find_variable(address, &variable) && address + size <= variable.start + variable.bytes)
         return TRACE_GLOBAL;
+    if (arena_variable_before(address, RED_ZONE, &variable) && *source_variable(address) == '\0') {
+        simt_report(SIMT_OUT_OF_BOUNDS, true, pc, self,
+                    "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is out of bounds\n"
+                    "and is past the end of '%s' of size %s bytes",
+                    kind_name(kind), size, (unsigned long long)address, variable.name, grouped(variable.bytes, bytes));
+        simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
     }
     bool constant = address >= (uintptr_t)&__executable_start && address < (uintptr_t)&data_start;
     if (constant && kind == TRACE_READ) {

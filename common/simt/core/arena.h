@@ -46,6 +46,9 @@ bool arena_was_freed(uintptr_t address, struct arena_allocation *out);
 /* The variable that holds the address, NULL-terminated name and all; fast for the one asked last. */
 bool arena_find_variable(uintptr_t address, struct arena_allocation *out);
 
+/* The variable that ends at most `distance` bytes before the address. */
+bool arena_variable_before(uintptr_t address, size_t distance, struct arena_allocation *out);
+
 /* The launch's shared variable nearest to the address, in the running block (shared.c). */
 bool shared_nearest(const struct simt_block *block, uintptr_t address, struct arena_allocation *out);
 

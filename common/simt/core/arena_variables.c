@@ -60,3 +60,13 @@ bool arena_find_variable(uintptr_t address, struct arena_allocation *out)
     *out = variables[last];
     return true;
 }
+
+bool arena_variable_before(uintptr_t address, size_t distance, struct arena_allocation *out)
+{
+    for (size_t i = count; i-- > 0;)
+        if (variables[i].start <= address) {
+            *out = variables[i];
+            return address - variables[i].start < variables[i].bytes + distance;
+        }
+    return false;
+}

@@ -5,8 +5,7 @@
  */
 #include <stdio.h>
 
-#include "scheduler.h"
-#include "trace.h"
+#include "switch.h"
 
 int simt_barrier(int mode, int predicate)
 {
@@ -18,7 +17,7 @@ int simt_barrier(int mode, int predicate)
     self->predicate = predicate;
     self->barrier_mode = mode;
     block->at_barrier++;
-    simt_lane_block(THREAD_BARRIER, pc);
+    lane_block(self, THREAD_BARRIER, pc);
     return mode == SIMT_BARRIER_AND ? block->barrier_and : mode == SIMT_BARRIER_OR ? block->barrier_count != 0
                                                                                    : block->barrier_count;
 }
@@ -96,7 +95,7 @@ void simt_grid_barrier(void)
         simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
     }
     self->block->at_grid++;
-    simt_lane_block(THREAD_GRID, pc);
+    lane_block(self, THREAD_GRID, pc);
 }
 
 void block_release_grid(struct simt_block *block)
@@ -116,7 +115,7 @@ static size_t describe_group(char *text, size_t room, const struct simt_block *b
         const struct simt_thread *thread = &block->thread[i];
         if (thread->state != leader->state || thread->blocked_pc != leader->blocked_pc ||
             (leader->state == THREAD_COLLECTIVE &&
-             (thread->warp != leader->warp || thread->collective.mask != leader->collective.mask)))
+             (thread->warp != leader->warp || call_of(thread).mask != call_of(leader).mask)))
             continue;
         told[i] = true;
         last = thread;
@@ -128,7 +127,7 @@ static size_t describe_group(char *text, size_t room, const struct simt_block *b
                                                        : collective_name(leader);
     char mask[40] = "";
     if (leader->state == THREAD_COLLECTIVE)
-        snprintf(mask, sizeof mask, " with mask 0x%08x", leader->collective.mask);
+        snprintf(mask, sizeof mask, " with mask 0x%08x", call_of(leader).mask);
     int written = snprintf(text, room, "\n%u thread%s, (%u,%u,%u) to (%u,%u,%u), wait%s in %s%s, %s:%d", count,
                            count == 1 ? "" : "s", leader->index.x, leader->index.y, leader->index.z, last->index.x,
                            last->index.y, last->index.z, count == 1 ? "s" : "", what, mask, place.file, place.line);

@@ -3,8 +3,9 @@
  * A lane that calls a collective blocks. When no lane of the warp can run, every group of lanes that made the same
  * call (kind, mode, mask) and holds all living lanes of its mask is complete. Shuffles do not order memory.
  */
-#include "scheduler.h"
-#include "trace.h"
+#include <string.h>
+
+#include "switch.h"
 
 uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width)
 {
@@ -12,14 +13,10 @@ uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsi
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     if (self == NULL)
         return value;
-    self->collective.kind = kind;
-    self->collective.mode = mode;
-    self->collective.mask = mask;
-    self->collective.value = value;
-    self->collective.source = source;
-    self->collective.width = width;
-    simt_lane_block(THREAD_COLLECTIVE, pc);
-    return self->collective.result;
+    self->warp->call[self->lane] = (struct lane_call){LANE_CALL(kind, mode, width, source), mask};
+    self->warp->value[self->lane] = value;
+    lane_block(self, THREAD_COLLECTIVE, pc);
+    return self->warp->value[self->lane];
 }
 
 /* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can. */
@@ -29,12 +26,15 @@ unsigned simt_activemask(void)
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     if (self == NULL)
         return 1;
-    self->collective.kind = COLLECTIVE_ACTIVEMASK;
-    self->collective.mode = 0;
-    self->collective.mask = ~0u;
-    simt_lane_block(THREAD_COLLECTIVE, pc);
-    return (unsigned)self->collective.result;
+    self->warp->call[self->lane] = (struct lane_call){LANE_CALL(COLLECTIVE_ACTIVEMASK, 0, 32, 0), ~0u};
+    lane_block(self, THREAD_COLLECTIVE, pc);
+    return (unsigned)self->warp->value[self->lane];
 }
+
+static int kind_of(struct lane_call call) { return call.what & 15; }
+static int mode_of(struct lane_call call) { return call.what >> 4 & 15; }
+static int width_of(struct lane_call call) { return call.what >> 8 & 255; }
+static int source_of(struct lane_call call) { return call.what >> 16 & 31; }
 
 static const char *shuffle_name(int mode)
 {
@@ -49,8 +49,8 @@ const char *collective_name(const struct simt_thread *thread)
     static const char *const reduces[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
                                           "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
                                           "__reduce_or_sync",  "__reduce_xor_sync"};
-    int mode = thread->collective.mode;
-    switch (thread->collective.kind) {
+    int mode = mode_of(call_of(thread));
+    switch (kind_of(call_of(thread))) {
     case COLLECTIVE_SHUFFLE:
         return shuffle_name(mode);
     case COLLECTIVE_VOTE:
@@ -67,28 +67,26 @@ const char *collective_name(const struct simt_thread *thread)
 }
 
 /* The lane that a shuffle reads, as PTX's shfl computes it; the lane itself when that lies outside its segment. */
-static unsigned shuffle_source(const struct simt_thread *thread)
+static inline unsigned shuffle_source(int lane, struct lane_call call)
 {
-    int lane = (int)thread->lane, width = thread->collective.width;
-    int low = lane & ~(width - 1), high = low + width - 1, source;
-    int operand = (int)(thread->collective.source & 31);
-    switch (thread->collective.mode) {
+    int width = width_of(call), low = lane & ~(width - 1), high = low + width - 1;
+    int operand = source_of(call), source;
+    switch (mode_of(call)) {
     case SHUFFLE_INDEX:
         return (unsigned)(low | (operand & (width - 1)));
     case SHUFFLE_UP:
         source = lane - operand;
-        break;
+        return (unsigned)(source >= low ? source : lane);
     case SHUFFLE_DOWN:
         source = lane + operand;
         break;
     default:
         source = lane ^ operand;
     }
-    bool inside = thread->collective.mode == SHUFFLE_UP ? source >= low : source <= high;
-    return (unsigned)(inside ? source : lane);
+    return (unsigned)(source <= high ? source : lane);
 }
 
-static void report_absent(const struct simt_thread *thread, unsigned source, unsigned mask)
+static void report_absent(const struct simt_thread *thread, unsigned source)
 {
     const struct simt_warp *warp = thread->warp;
     const char *why;
@@ -100,35 +98,33 @@ static void report_absent(const struct simt_thread *thread, unsigned source, uns
         why = "is not in the mask";
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
                 "Invalid %s: lane %u reads lane %u, which %s\nThe mask is 0x%08x, the value read is undefined",
-                collective_name(thread), thread->lane, source, why, mask);
+                collective_name(thread), thread->lane, source, why, call_of(thread).mask);
 }
 
-static void resolve_shuffle(struct simt_warp *warp, unsigned group, unsigned mask)
+static void resolve_shuffle(struct simt_warp *warp, unsigned group)
 {
+    uint64_t before[WARP_SIZE];
+    memcpy(before, warp->value, sizeof before);
     for (unsigned rest = group; rest; rest &= rest - 1) {
-        struct simt_thread *thread = &warp->thread[__builtin_ctz(rest)];
-        unsigned source = shuffle_source(thread);
-        if (group >> source & 1) {
-            thread->collective.result = warp->thread[source].collective.value;
-        } else {
-            if (SIMT_CHECKED)
-                report_absent(thread, source, mask);
-            thread->collective.result = thread->collective.value;
-        }
+        unsigned lane = (unsigned)__builtin_ctz(rest), source = shuffle_source((int)lane, warp->call[lane]);
+        if (group >> source & 1)
+            warp->value[lane] = before[source];
+        else if (SIMT_CHECKED)
+            report_absent(&warp->thread[lane], source);
     }
 }
 
 static void set_results(struct simt_warp *warp, unsigned group, uint64_t result)
 {
     for (; group; group &= group - 1)
-        warp->thread[__builtin_ctz(group)].collective.result = result;
+        warp->value[__builtin_ctz(group)] = result;
 }
 
 static void resolve_vote(struct simt_warp *warp, unsigned group, int mode)
 {
     unsigned ballot = 0;
     for (unsigned rest = group; rest; rest &= rest - 1)
-        if (warp->thread[__builtin_ctz(rest)].collective.value)
+        if (warp->value[__builtin_ctz(rest)])
             ballot |= rest & -rest;
     uint64_t result = mode == VOTE_ANY   ? ballot != 0
                       : mode == VOTE_ALL ? ballot == group
@@ -140,61 +136,56 @@ static void resolve_vote(struct simt_warp *warp, unsigned group, int mode)
 /* MATCH_ALL's result carries the predicate in bit 32. */
 static void resolve_match(struct simt_warp *warp, unsigned group, int mode)
 {
+    uint64_t before[WARP_SIZE];
+    memcpy(before, warp->value, sizeof before);
     for (unsigned rest = group; rest; rest &= rest - 1) {
-        struct simt_thread *thread = &warp->thread[__builtin_ctz(rest)];
-        unsigned same = 0;
+        unsigned lane = (unsigned)__builtin_ctz(rest), same = 0;
         for (unsigned other = group; other; other &= other - 1)
-            if (warp->thread[__builtin_ctz(other)].collective.value == thread->collective.value)
+            if (before[__builtin_ctz(other)] == before[lane])
                 same |= other & -other;
         if (mode == MATCH_ANY)
-            thread->collective.result = same;
+            warp->value[lane] = same;
         else
-            thread->collective.result = same == group ? UINT64_C(1) << 32 | group : 0;
+            warp->value[lane] = same == group ? UINT64_C(1) << 32 | group : 0;
+    }
+}
+
+static uint32_t reduce(int mode, uint32_t a, uint32_t b)
+{
+    switch (mode) {
+    case REDUCE_ADD:
+        return a + b;
+    case REDUCE_MIN_S:
+        return (int32_t)a < (int32_t)b ? a : b;
+    case REDUCE_MAX_S:
+        return (int32_t)a > (int32_t)b ? a : b;
+    case REDUCE_MIN_U:
+        return a < b ? a : b;
+    case REDUCE_MAX_U:
+        return a > b ? a : b;
+    case REDUCE_AND:
+        return a & b;
+    case REDUCE_OR:
+        return a | b;
+    default:
+        return a ^ b;
     }
 }
 
 static void resolve_reduce(struct simt_warp *warp, unsigned group, int mode)
 {
-    unsigned lane = (unsigned)__builtin_ctz(group);
-    uint32_t result = (uint32_t)warp->thread[lane].collective.value;
-    for (unsigned rest = group & (group - 1); rest; rest &= rest - 1) {
-        uint32_t value = (uint32_t)warp->thread[__builtin_ctz(rest)].collective.value;
-        switch (mode) {
-        case REDUCE_ADD:
-            result += value;
-            break;
-        case REDUCE_MIN_S:
-            result = (int32_t)value < (int32_t)result ? value : result;
-            break;
-        case REDUCE_MAX_S:
-            result = (int32_t)value > (int32_t)result ? value : result;
-            break;
-        case REDUCE_MIN_U:
-            result = value < result ? value : result;
-            break;
-        case REDUCE_MAX_U:
-            result = value > result ? value : result;
-            break;
-        case REDUCE_AND:
-            result &= value;
-            break;
-        case REDUCE_OR:
-            result |= value;
-            break;
-        default:
-            result ^= value;
-        }
-    }
+    uint32_t result = (uint32_t)warp->value[__builtin_ctz(group)];
+    for (unsigned rest = group & (group - 1); rest; rest &= rest - 1)
+        result = reduce(mode, result, (uint32_t)warp->value[__builtin_ctz(rest)]);
     set_results(warp, group, result);
 }
 
-static void resolve(struct simt_warp *warp, unsigned group, const struct simt_thread *leader)
+static void resolve(struct simt_warp *warp, unsigned group, struct lane_call call)
 {
-    int mode = leader->collective.mode;
-    unsigned mask = leader->collective.mask;
-    switch (leader->collective.kind) {
+    int mode = mode_of(call);
+    switch (kind_of(call)) {
     case COLLECTIVE_SHUFFLE:
-        resolve_shuffle(warp, group, mask);
+        resolve_shuffle(warp, group);
         break;
     case COLLECTIVE_VOTE:
         resolve_vote(warp, group, mode);
@@ -211,19 +202,22 @@ static void resolve(struct simt_warp *warp, unsigned group, const struct simt_th
     default:
         break;
     }
-    trace_collective(warp, group, leader->collective.kind, mode);
+    trace_collective(warp, group, kind_of(call), mode);
 }
 
-/* The lanes that wait in the same call as `leader`. */
-static unsigned same_call(const struct simt_warp *warp, const struct simt_thread *leader)
+/* The lanes that wait in the same call as `leader`: same kind, mode and mask. Operands may differ from lane to lane;
+ * for __activemask the place counts, too. */
+static unsigned same_call(const struct simt_warp *warp, unsigned leader)
 {
+    struct lane_call call = warp->call[leader];
+    bool asks = kind_of(call) == COLLECTIVE_ACTIVEMASK;
     unsigned group = 0;
     for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest; rest &= rest - 1) {
-        const struct simt_thread *thread = &warp->thread[__builtin_ctz(rest)];
-        if (thread->collective.kind == leader->collective.kind && thread->collective.mode == leader->collective.mode &&
-            thread->collective.mask == leader->collective.mask &&
-            (thread->collective.kind != COLLECTIVE_ACTIVEMASK || thread->blocked_pc == leader->blocked_pc))
-            group |= rest & -rest;
+        unsigned lane = (unsigned)__builtin_ctz(rest);
+        bool same = ((warp->call[lane].what ^ call.what) & 255) == 0 && warp->call[lane].mask == call.mask;
+        if (asks)
+            same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
+        group |= (unsigned)same << lane;
     }
     return group;
 }
@@ -233,47 +227,46 @@ static void report_outside_mask(const struct simt_thread *thread)
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
                 "Invalid %s: lane %u calls it with mask 0x%08x, in which it is not itself\n"
                 "Its result is undefined",
-                collective_name(thread), thread->lane, thread->collective.mask);
+                collective_name(thread), thread->lane, call_of(thread).mask);
 }
 
+/* Lanes outside their own mask wait for nobody, and get back what they brought. */
+static unsigned dismiss_strangers(struct simt_warp *warp, unsigned group, unsigned mask)
+{
+    for (unsigned rest = group & ~mask; SIMT_CHECKED && rest; rest &= rest - 1)
+        report_outside_mask(&warp->thread[__builtin_ctz(rest)]);
+    warp_wake(warp, group & ~mask, THREAD_COLLECTIVE);
+    return group & mask;
+}
+
+/* Exited lanes of a mask are not waited for. */
 static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask)
 {
     unsigned living = ~0u >> (WARP_SIZE - warp->lanes) & ~warp->exited;
     return (mask & living & ~group) == 0;
 }
 
-bool warp_resolve_collectives(struct simt_warp *warp)
+void warp_resolve_collectives(struct simt_warp *warp)
 {
-    bool any = false;
-    unsigned rest = warp->in_state[THREAD_COLLECTIVE], asking = 0;
-    while (rest) {
-        struct simt_thread *leader = &warp->thread[__builtin_ctz(rest)];
-        unsigned group = same_call(warp, leader), mask = leader->collective.mask;
+    unsigned asking = 0;
+    for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest;) {
+        unsigned leader = (unsigned)__builtin_ctz(rest), group = same_call(warp, leader);
+        struct lane_call call = warp->call[leader];
         rest &= ~group;
-        if (leader->collective.kind == COLLECTIVE_ACTIVEMASK) {
+        if (kind_of(call) == COLLECTIVE_ACTIVEMASK) {
             if (asking == 0)
                 asking = group;
             continue;
         }
-        for (unsigned strangers = group & ~mask; strangers; strangers &= strangers - 1) {
-            struct simt_thread *stranger = &warp->thread[__builtin_ctz(strangers)];
-            if (SIMT_CHECKED)
-                report_outside_mask(stranger);
-            stranger->collective.result = stranger->collective.value;
-            warp_wake(warp, strangers & -strangers, THREAD_COLLECTIVE);
-            any = true;
-        }
-        group &= mask;
-        if (group && complete(warp, group, mask)) {
-            resolve(warp, group, leader);
+        if (group & ~call.mask)
+            group = dismiss_strangers(warp, group, call.mask);
+        if (group && complete(warp, group, call.mask)) {
+            resolve(warp, group, call);
             warp_wake(warp, group, THREAD_COLLECTIVE);
-            any = true;
         }
     }
-    if (!any && asking && warp->in_state[THREAD_READY] == 0) {
+    if (asking && warp->in_state[THREAD_READY] == 0) {
         set_results(warp, asking, asking);
         warp_wake(warp, asking, THREAD_COLLECTIVE);
-        any = true;
     }
-    return any;
 }

@@ -1,25 +1,36 @@
 /* fiber.S — the switch between the stacks of two threads, x86-64 System V: only callee-saved registers are kept.
- * `pop; jmp` instead of `ret`: the return predictor knows nothing of the other stack and would always be wrong. */
+ * `pop; jmp` instead of `ret`: the return predictor knows nothing of the other stack and would always be wrong.
+ * switch.h has the same switch inline, for the places where a lane blocks. */
         .text
 
-/* void fiber_switch(void **save, void *load): continue the context `load`, leaving this one in *save. */
-        .globl  fiber_switch
-        .type   fiber_switch, @function
-fiber_switch:
+/* A saved context is a stack pointer; on top of its stack lies the address at which it goes on. */
+        .macro  save_context
         pushq   %rbp
         pushq   %rbx
         pushq   %r12
         pushq   %r13
         pushq   %r14
         pushq   %r15
+        pushq   $restore
         movq    %rsp, (%rdi)
-        movq    %rsi, %rsp
-resume: popq    %r15
+        .endm
+
+restore:
+        popq    %r15
         popq    %r14
         popq    %r13
         popq    %r12
         popq    %rbx
         popq    %rbp
+        popq    %rcx
+        jmp     *%rcx
+
+/* void fiber_switch(void **save, void *load): continue the context `load`, leaving this one in *save. */
+        .globl  fiber_switch
+        .type   fiber_switch, @function
+fiber_switch:
+        save_context
+        movq    %rsi, %rsp
         popq    %rcx
         jmp     *%rcx
         .size   fiber_switch, . - fiber_switch
@@ -28,13 +39,7 @@ resume: popq    %r15
         .globl  fiber_start
         .type   fiber_start, @function
 fiber_start:
-        pushq   %rbp
-        pushq   %rbx
-        pushq   %r12
-        pushq   %r13
-        pushq   %r14
-        pushq   %r15
-        movq    %rsp, (%rdi)
+        save_context
         movq    %rsi, %rsp
         xorl    %ebp, %ebp
         pushq   $0
@@ -46,7 +51,8 @@ fiber_start:
         .type   fiber_leave, @function
 fiber_leave:
         movq    %rdi, %rsp
-        jmp     resume
+        popq    %rcx
+        jmp     *%rcx
         .size   fiber_leave, . - fiber_leave
 
 /* void fiber_restart(void *top, void (*start)(void)): run start() on an empty stack, for ever. */

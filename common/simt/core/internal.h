@@ -61,30 +61,32 @@ struct simt_warp;
 struct worker;
 struct launch_order;
 
+/* What a switch touches lies in the first 64 bytes. */
 struct simt_thread {
-    void *stack_pointer;             /* saved at a switch */
-    uintptr_t stack_low, stack_high; /* 0 while the thread has no stack: before its start and after its end */
+    void *stack_pointer;      /* saved at a switch */
+    uintptr_t stack_low;      /* 0 while the thread has no stack: before its start and after its end */
     struct lane_trace *trace;
     struct simt_warp *warp;
     struct simt_block *block;
-    struct dim index; /* threadIdx */
-    unsigned linear;  /* in the block: x + y * dim.x + z * dim.x * dim.y */
-    unsigned lane;
-    enum thread_state state;
+    struct dim index;         /* threadIdx */
+    uint16_t linear;          /* in the block: x + y * dim.x + z * dim.x * dim.y */
+    uint8_t lane, state;      /* state: enum thread_state */
+    uintptr_t blocked_pc;     /* return address of the collective or barrier call in the learner's code */
+
+    uintptr_t stack_high;
     int barrier_mode, predicate;
-    uintptr_t blocked_pc; /* return address of the collective or barrier call in the learner's code */
-    struct {
-        int kind; /* enum collective_kind */
-        int mode;
-        unsigned mask;
-        int width;
-        unsigned source;
-        uint64_t value, result;
-    } collective;
-    uintptr_t polled;  /* address that it read or tried without effect, and how often in a row */
+    uintptr_t polled; /* address that it read or tried without effect, the value there, and how often in a row */
     uint64_t polled_value;
     unsigned polls;
+} __attribute__((aligned(64)));
+
+/* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */
+struct lane_call {
+    uint32_t what; /* LANE_CALL(kind, mode, width, source) */
+    uint32_t mask;
 };
+#define LANE_CALL(kind, mode, width, source)                                                                          \
+    ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source) & 31) << 16)
 
 struct simt_warp {
     struct simt_block *block;
@@ -93,7 +95,9 @@ struct simt_warp {
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
-};
+    struct lane_call call[WARP_SIZE]; /* of the lanes in THREAD_COLLECTIVE */
+    uint64_t value[WARP_SIZE];        /* what they bring, then what they get */
+} __attribute__((aligned(64)));
 
 struct simt_block {
     struct simt_launch *launch;

@@ -71,8 +71,7 @@ static const char *base_name(const char *path)
 /* The function of the line, where it is not the kernel's own body: a device function that it calls. */
 static bool is_device_function(const char *function)
 {
-    return *function && strstr(function, "operator()") == NULL && strstr(function, "lambda") == NULL &&
-           strncmp(function, "_ZZ", 3) != 0;
+    return *function && strstr(function, "operator()") == NULL && strstr(function, "lambda") == NULL;
 }
 
 static void print_place(FILE *out, const struct source_place *place, const struct simt_thread *thread, const char *kernel)

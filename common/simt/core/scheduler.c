@@ -2,6 +2,7 @@
 #include "scheduler.h"
 
 #include "settings.h"
+#include "switch.h"
 #include "trace.h"
 #include "watchdog.h"
 
@@ -12,76 +13,7 @@ __thread struct worker *this_worker;
 /* A warp that only fills its traces lets the next warp run after a while: it may be waiting for it. */
 enum { VISIT_BUDGET = 1024, MERGE_COST = 16 };
 
-/* Where -fsplit-stack code finds the end of its stack: a word of the thread control block that glibc keeps for it. */
-static inline void set_stack_limit(uintptr_t limit)
-{
-    __asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit));
-}
-
-static inline void lane_enter(struct simt_thread *thread)
-{
-    simt_self = thread;
-    threadIdx = thread->index;
-    set_stack_limit(thread->stack_low + STACK_RESERVE);
-}
-
-static void lane_main(void);
-
-/* Picks the next lane that can run and takes it off the ready mask; NULL if there is none. */
-static inline struct simt_thread *warp_pick(struct simt_warp *warp)
-{
-    unsigned ready = warp->in_state[THREAD_READY];
-    if (ready == 0)
-        return NULL;
-    unsigned lane = warp->block->launch->shuffled ? 31 - (unsigned)__builtin_clz(ready) : (unsigned)__builtin_ctz(ready);
-    warp->in_state[THREAD_READY] = ready & ~(1u << lane);
-    struct simt_thread *thread = &warp->thread[lane];
-    if (__builtin_expect(thread->stack_low == 0, 0)) {
-        thread->stack_pointer = NULL;
-        thread->stack_low = stack_take(&this_worker->stacks);
-        thread->stack_high = thread->stack_low + STACK_BYTES;
-    }
-    return thread;
-}
-
-/* Saves the running context in *save and runs `thread`. */
-static inline void lane_switch(void **save, struct simt_thread *thread)
-{
-    lane_enter(thread);
-    if (thread->stack_pointer)
-        fiber_switch(save, thread->stack_pointer);
-    else
-        fiber_start(save, (void *)thread->stack_high, lane_main);
-}
-
-static inline void leave_device(void)
-{
-    simt_self = NULL;
-    set_stack_limit(0);
-}
-
-static inline void switch_away(struct simt_thread *self)
-{
-    struct simt_thread *next = warp_pick(self->warp);
-    if (next) {
-        lane_switch(&self->stack_pointer, next);
-    } else {
-        leave_device();
-        fiber_switch(&self->stack_pointer, this_worker->stack_pointer);
-    }
-}
-
-void simt_lane_block(enum thread_state state, uintptr_t pc)
-{
-    struct simt_thread *self = simt_self;
-    self->state = state;
-    self->blocked_pc = pc;
-    self->warp->in_state[state] |= 1u << self->lane;
-    if ((uintptr_t)__builtin_frame_address(0) < self->stack_low + STACK_RESERVE / 2)
-        simt_stack_overflow(pc);
-    trace_pause(self);
-    switch_away(self);
-}
+void simt_lane_block(enum thread_state state, uintptr_t pc) { lane_block(simt_self, state, pc); }
 
 void block_suspend(struct simt_thread *self)
 {
@@ -116,7 +48,7 @@ void simt_exit(void)
     fiber_leave(this_worker->stack_pointer);
 }
 
-static void lane_main(void)
+void lane_main(void)
 {
     const struct simt_launch *launch = simt_self->block->launch;
     launch->entry(launch->closure);
@@ -153,7 +85,7 @@ static bool warp_run(struct simt_warp *warp)
         if (thread == NULL)
             return progress;
         ran |= 1u << thread->lane;
-        lane_switch(&this_worker->stack_pointer, thread);
+        lane_run(thread);
         if (block->status != BLOCK_RUNS)
             return progress;
         trace_merge(warp);

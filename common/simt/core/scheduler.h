@@ -62,9 +62,10 @@ void block_suspend(struct simt_thread *self);
 void block_abandon(struct simt_block *block); /* gives back all stacks */
 void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from);
 
-/* collective.c: complete the collectives of a warp whose lanes are all blocked. True if a lane can run again. */
-bool warp_resolve_collectives(struct simt_warp *warp);
+/* collective.c: complete the collectives of a warp whose lanes are all blocked. */
+void warp_resolve_collectives(struct simt_warp *warp);
 const char *collective_name(const struct simt_thread *thread); /* of the call in which it waits */
+static inline struct lane_call call_of(const struct simt_thread *thread) { return thread->warp->call[thread->lane]; }
 
 /* barrier.c */
 void block_release_barrier(struct simt_block *block);
@@ -77,7 +78,15 @@ void order_finished(struct simt_launch *launch, struct simt_block *block);
 void order_pass(struct simt_launch *launch, struct simt_block *block);
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank);
 
-/* worker.c */
+/* block.c: a block's structures; taken with the lock held, prepared without. */
+struct simt_block *block_take(struct worker *worker, unsigned threads);
+void block_prepare(struct simt_block *block, struct simt_launch *launch);
+void block_give(struct worker *worker, struct simt_block *block);
+
+/* worker.c: run blocks of the launch until there is nothing left to do for this OS thread. */
+void worker_run_blocks(struct worker *worker, struct simt_launch *launch);
+
+/* pool.c: run the launch on as many OS threads as the settings and its size allow. */
 void workers_run(struct simt_launch *launch);
 
 /* shared.c */

@@ -52,11 +52,55 @@ static int visit(void *data, uintptr_t pc, const char *file, int line, const cha
     return 0;
 }
 
+/* Of the C++ runtime, which every program with kernels has. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status) __attribute__((weak));
+
+static char *demangle(const char *function)
+{
+    char pretty[512], *plain = NULL;
+    int status = -1;
+    if (strncmp(function, "_Z", 2) == 0 && __cxa_demangle)
+        plain = __cxa_demangle(function, NULL, NULL, &status);
+    char *result = strdup(source_pretty(plain && status == 0 ? plain : function, pretty, sizeof pretty));
+    free(plain);
+    return result ? result : "";
+}
+
 /* The strings that libbacktrace hands out may not outlive the call. */
 static const char *keep(const char *text)
 {
     char *copy = *text ? strdup(text) : NULL;
     return copy ? copy : "";
+}
+
+static void open_locked(void)
+{
+    if (state == NULL)
+        state = backtrace_create_state(NULL, 1, ignore_error, NULL);
+}
+
+struct symbol {
+    uintptr_t address;
+    const char *name;
+};
+
+static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes)
+{
+    struct symbol *symbol = data;
+    (void)pc;
+    if (name && symbol->address - start < bytes)
+        symbol->name = demangle(name);
+}
+
+const char *source_variable(uintptr_t address)
+{
+    struct symbol symbol = {address, ""};
+    pthread_mutex_lock(&lock);
+    open_locked();
+    if (state)
+        backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
+    pthread_mutex_unlock(&lock);
+    return symbol.name;
 }
 
 struct source_place simt_source_place(uintptr_t pc)
@@ -69,12 +113,11 @@ struct source_place simt_source_place(uintptr_t pc)
     if (cache[slot].pc == pc) {
         place = cache[slot].place;
     } else {
-        if (state == NULL)
-            state = backtrace_create_state(NULL, 1, ignore_error, NULL);
+        open_locked();
         if (state)
             backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
         place.file = keep(place.file);
-        place.function = keep(place.function);
+        place.function = demangle(place.function);
         cache[slot].pc = pc;
         cache[slot].place = place;
     }

@@ -1,124 +1,13 @@
-/* worker.c — the OS threads that run the blocks of a launch, and the block structures that they reuse. */
+/* worker.c — one OS thread's part of a launch: which block it runs next, and what becomes of it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "scheduler.h"
-#include "settings.h"
 #include "trace.h"
 #include "watchdog.h"
 
 /* Rounds of the turn in which every live block only polls, before it is said that none will ever stop. */
 enum { IDLE_ROUNDS = 400 };
-
-/* The pool: threads wait for a launch, run blocks of it, and report back. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done;
-    struct simt_launch *launch;
-    uint64_t generation;
-    int threads, wanted, running;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
-
-static __thread struct worker own_worker;
-
-static void lay_out_threads(struct simt_block *block, const struct simt_launch *launch)
-{
-    struct dim dim = launch->block;
-    block->threads = dim.x * dim.y * dim.z;
-    block->warps = (block->threads + WARP_SIZE - 1) / WARP_SIZE;
-    for (unsigned i = 0; i < block->threads; i++) {
-        struct simt_thread *thread = &block->thread[i];
-        memset(thread, 0, sizeof *thread);
-        thread->block = block;
-        thread->warp = &block->warp[i / WARP_SIZE];
-        thread->linear = i;
-        thread->lane = i % WARP_SIZE;
-        thread->index = (struct dim){i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y};
-    }
-    for (unsigned w = 0; w < block->warps; w++) {
-        struct simt_warp *warp = &block->warp[w];
-        unsigned left = block->threads - w * WARP_SIZE;
-        *warp = (struct simt_warp){.block = block, .index = w, .lanes = left < WARP_SIZE ? left : WARP_SIZE,
-                                   .thread = &block->thread[w * WARP_SIZE]};
-    }
-}
-
-static struct simt_block *block_make(unsigned threads)
-{
-    struct simt_block *block = calloc(1, sizeof *block);
-    if (block == NULL)
-        return NULL;
-    block->threads_room = threads;
-    block->thread = calloc(threads, sizeof *block->thread);
-    block->warp = calloc((threads + WARP_SIZE - 1) / WARP_SIZE, sizeof *block->warp);
-    if (block->thread == NULL || block->warp == NULL) {
-        free(block->thread);
-        free(block->warp);
-        free(block);
-        return NULL;
-    }
-    return block;
-}
-
-static struct simt_block *block_take(struct worker *worker, unsigned threads)
-{
-    struct simt_block *block = worker->idle;
-    if (block == NULL)
-        return block_make(threads);
-    worker->idle = block->next;
-    if (block->threads_room >= threads)
-        return block;
-    struct simt_block *larger = block_make(threads);
-    if (larger) {
-        larger->shared = block->shared;
-        larger->shared_used = block->shared_used;
-    }
-    free(block->thread);
-    free(block->warp);
-    free(block);
-    return larger;
-}
-
-/* All that a block needs before its first run; without the lock. */
-static void prepare(struct simt_block *block, struct simt_launch *launch)
-{
-    if (block->launch_serial != launch->serial) {
-        block->launch = launch;
-        block->launch_serial = launch->serial;
-        lay_out_threads(block, launch);
-    }
-    uint64_t linear = order_linear(launch, block->rank);
-    struct dim grid = launch->grid;
-    block->linear = linear;
-    block->index = (struct dim){(unsigned)(linear % grid.x), (unsigned)(linear / grid.x % grid.y),
-                                (unsigned)(linear / grid.x / grid.y)};
-    block->serial = launch->first_block_serial + linear;
-    block->cursor = block->exited = block->at_barrier = block->at_grid = 0;
-    block->steps = 0;
-    block->suspended = NULL;
-    block->progressed = false;
-    memset(&block->counters, 0, sizeof block->counters);
-    for (unsigned w = 0; w < block->warps; w++) {
-        struct simt_warp *warp = &block->warp[w];
-        memset(warp->in_state, 0, sizeof warp->in_state);
-        warp->exited = 0;
-        warp->in_state[THREAD_READY] = ~0u >> (WARP_SIZE - warp->lanes);
-    }
-    for (unsigned i = 0; i < block->threads; i++) {
-        block->thread[i].state = THREAD_READY;
-        block->thread[i].polls = 0;
-    }
-    shared_prepare_block(block);
-    trace_block_begin(block);
-    block->prepared = true;
-}
-
-static void block_give(struct worker *worker, struct simt_block *block)
-{
-    block->next = worker->idle;
-    worker->idle = block;
-}
 
 static void link_block(struct launch_order *order, struct simt_block *block)
 {
@@ -274,11 +163,11 @@ static void settle(struct worker *worker, struct simt_launch *launch, struct sim
 static void run_once(struct simt_block *block, struct simt_launch *launch)
 {
     if (!block->prepared)
-        prepare(block, launch);
+        block_prepare(block, launch);
     block_run(block);
 }
 
-static void run_blocks(struct worker *worker, struct simt_launch *launch)
+void worker_run_blocks(struct worker *worker, struct simt_launch *launch)
 {
     struct launch_order *order = launch->order;
     fault_prepare_thread();
@@ -314,63 +203,4 @@ static void run_blocks(struct worker *worker, struct simt_launch *launch)
         settle(worker, launch, block);
     }
     pthread_mutex_unlock(&order->lock);
-}
-
-static void *pool_thread(void *argument)
-{
-    (void)argument;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&pool.lock);
-    for (;;) {
-        while (pool.generation == seen || pool.wanted == 0)
-            pthread_cond_wait(&pool.wake, &pool.lock);
-        seen = pool.generation;
-        pool.wanted--;
-        pool.running++;
-        struct simt_launch *launch = pool.launch;
-        pthread_mutex_unlock(&pool.lock);
-        run_blocks(&own_worker, launch);
-        pthread_mutex_lock(&pool.lock);
-        if (--pool.running == 0)
-            pthread_cond_signal(&pool.done);
-    }
-    return NULL;
-}
-
-static void pool_wake(struct simt_launch *launch, int helpers)
-{
-    pthread_mutex_lock(&pool.lock);
-    while (pool.threads < helpers) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, NULL) != 0)
-            break;
-        pthread_detach(thread);
-        pool.threads++;
-    }
-    pool.launch = launch;
-    pool.wanted = helpers < pool.threads ? helpers : pool.threads;
-    pool.generation++;
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
-}
-
-static void pool_wait(void)
-{
-    pthread_mutex_lock(&pool.lock);
-    pool.wanted = 0; /* who has not woken up yet is not needed any more */
-    while (pool.running)
-        pthread_cond_wait(&pool.done, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
-}
-
-void workers_run(struct simt_launch *launch)
-{
-    uint64_t helpers = (uint64_t)simt_settings.os_threads - 1;
-    if (helpers > launch->blocks - 1)
-        helpers = launch->blocks - 1;
-    if (helpers)
-        pool_wake(launch, (int)helpers);
-    run_blocks(&own_worker, launch);
-    if (helpers)
-        pool_wait();
 }
