@@ -1,3 +1,4 @@
+// needs: sm_80 (__reduce_add_sync)
 // Pi by random points: a generator of each thread's own, blocks add up by warp shuffles and one atomic.
 #include <cstdio>
 #include <cstdint>
