@@ -4,28 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "build.h"
-#include "check.h"
 #include "diagnose.h"
-#include "job.h"
+#include "grading.h"
 #include "registry.h"
 #include "score.h"
-#include "timed.h"
-
-enum { PUBLISHED_SEED = 2024, GPU_GUARD = 64, PATH_LENGTH = 1024 };
-
-struct grading {
-    const struct grade_request *request;
-    struct report *report;
-    struct build_report build;   /* of the backend that is marked */
-    struct build_options options;
-    char out[PATH_LENGTH];
-    struct build_report counted; /* CPU build whose counters give the traffic; the same when that is marked */
-    bool can_count;
-    bool may_measure;            /* predictions are there */
-    char *error;
-    size_t error_size;
-};
 
 static void add_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -37,47 +19,7 @@ static void add_text(char *text, size_t size, const char *format, ...) {
     va_end(arguments);
 }
 
-static bool fault(struct grading *grading, const char *message) {
-    snprintf(grading->error, grading->error_size, "%s", message);
-    return false;
-}
-
-/* ---- a runner as a device ---- */
-
-static enum child_status call_runner(void *context, const struct job *job, float *const buffers[],
-                                     struct result *result, struct finding_record **findings) {
-    return runner_call(context, job, buffers, result, findings);
-}
-
-static const char *runner_message(void *context) { return ((struct runner *)context)->child.message; }
-
-static bool open_runner(struct grading *grading, const struct build_file *file, bool gpu, struct runner *runner,
-                        struct device *device) {
-    struct limits limits = limits_default;
-    limits.gpu = gpu;
-    if (runner_start(runner, file->runner, &limits) == CHILD_CANNOT_START) {
-        return fault(grading, runner->child.message);
-    }
-    *device = (struct device){call_runner, runner_message, runner, gpu ? GPU_GUARD : 0};
-    return true;
-}
-
-static void close_runner(struct grading *grading, struct runner *runner) {
-    struct report *report = grading->report;
-    if (!report->printed[0] && runner->child.output_length) {
-        snprintf(report->printed, sizeof report->printed, "%.2047s", runner->child.output);
-    }
-    sandbox_describe(runner->child.layers, report->sandbox, sizeof report->sandbox);
-    runner_stop(runner);
-}
-
-/* ---- outcomes ---- */
-
-static struct outcome *add_outcome(struct grading *grading, const struct exercise *exercise, const struct check *check) {
-    struct outcome *outcome = &grading->report->outcomes[grading->report->outcome_count++];
-    *outcome = (struct outcome){.exercise = exercise, .check = check};
-    return outcome;
-}
+/* ---- one exercise ---- */
 
 static void explain(struct outcome *outcome, const struct evidence *evidence) {
     const struct signature *signature = diagnose(evidence);
@@ -90,9 +32,8 @@ static void explain(struct outcome *outcome, const struct evidence *evidence) {
 /* What stops an exercise before its first call: no file, a compile error, a library that may not be used. */
 static bool not_callable(struct grading *grading, const struct exercise *exercise, struct failure *failure,
                          const struct build_file **file) {
-    char name[BUILD_NAME_BYTES], object[PATH_LENGTH], library[64], symbol[256];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
-    *file = build_find(&grading->build, name);
+    char object[PATH_LENGTH], library[64], symbol[256];
+    *file = grading_file(&grading->build, exercise);
     failure->kind = FAILURE_BUILD;
     failure->hint = 1;
     if (!*file) {
@@ -113,91 +54,36 @@ static bool not_callable(struct grading *grading, const struct exercise *exercis
     return false;
 }
 
-/* ---- performance: only of what is right ---- */
-
-static void score_counted(struct outcome *outcome, const struct result *result, const struct failure *failure) {
-    if (failure->kind != FAILURE_NONE) {
-        outcome->verdict = VERDICT_FAIL;
-        outcome->failure = *failure;
-    } else if (outcome->check->kind == CHECK_TRAFFIC) {
-        score_traffic(outcome, result);
-    } else {
-        score_parallel(outcome, result);
-    }
-}
-
-/* One counted call on the CPU build gives traffic and parallelism. */
-static bool count(struct grading *grading, const struct exercise *exercise, struct result *result,
-                  struct failure *failure) {
-    char name[BUILD_NAME_BYTES];
-    struct runner runner;
-    struct device device;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
-    const struct build_file *file = build_find(&grading->counted, name);
-    *failure = (struct failure){.kind = FAILURE_BUILD};
-    if (!file || !file->built) {
-        snprintf(failure->text, sizeof failure->text, "%s does not build for the CPU backend, which counts the traffic",
-                 exercise->file);
-        return true;
-    }
-    if (!open_runner(grading, file, false, &runner, &device)) { return false; }
-    check_count(&device, op_find(exercise->op), &exercise->traffic.sizes, PUBLISHED_SEED, result, failure);
-    close_runner(grading, &runner);
-    return true;
-}
-
-static bool grade_performance(struct grading *grading, const struct exercise *exercise, const struct build_file *file) {
-    struct result result = {0};
-    struct failure failure = {0};
-    bool counted = false;
-    for (const struct check *check = exercise->checks; check->kind; check++) {
-        if (check_is_correctness(check->kind) || (check->kind == CHECK_BAND && !grading->build.cuda)) { continue; }
-        struct outcome *outcome = add_outcome(grading, exercise, check);
-        if (!grading->may_measure) {
-            outcome->verdict = VERDICT_WAITING;
-            snprintf(outcome->measured, sizeof outcome->measured, "shown once you have predicted it");
-        } else if (check->kind == CHECK_BAND) {
-            struct runner runner;
-            struct device device;
-            if (!open_runner(grading, file, true, &runner, &device)) { return false; }
-            timed_band(&runner, outcome);
-            close_runner(grading, &runner);
-        } else if (!grading->can_count) {
-            snprintf(outcome->measured, sizeof outcome->measured, "needs g++: the CPU backend counts the traffic");
-        } else {
-            if (!counted && !count(grading, exercise, &result, &failure)) { return false; }
-            counted = true;
-            score_counted(outcome, &result, &failure);
-        }
-    }
-    return true;
-}
-
-/* ---- one exercise ---- */
-
 /* Checks in order; the first that fails ends them, so that a learner sees one problem at a time. */
 static bool grade_correctness(struct grading *grading, const struct exercise *exercise, const struct device *device) {
     struct evidence evidence;
     bool right = true;
+    enum verdict rest = VERDICT_NOT_RUN;
     evidence_init(&evidence, op_find(exercise->op));
     for (const struct check *check = exercise->checks; check->kind && check_is_correctness(check->kind); check++) {
-        struct outcome *outcome = add_outcome(grading, exercise, check);
+        struct outcome *outcome = grading_add(grading, exercise, check);
+        outcome->verdict = rest;
         if (!right) { continue; }
         outcome->verdict =
             check_run(device, check->kind, PUBLISHED_SEED, grading->request->seed, &evidence, &outcome->failure);
         right = outcome->verdict == VERDICT_PASS;
         if (right) { outcome->points = check->points; }
         if (outcome->verdict == VERDICT_FAIL) { explain(outcome, &evidence); }
+        if (outcome->verdict == VERDICT_NOT_STARTED) {
+            outcome->failure = (struct failure){0};
+            rest = VERDICT_NOT_STARTED;
+        }
     }
     evidence_free(&evidence);
     return right;
 }
 
-/* The rest of an exercise that could not be called, or is not right. */
-static void skip(struct grading *grading, const struct exercise *exercise, bool correctness) {
+/* The rest of an exercise that could not be called, or is not right, or not started. */
+static void skip(struct grading *grading, const struct exercise *exercise, bool correctness, enum verdict verdict) {
     for (const struct check *check = exercise->checks; check->kind; check++) {
         if (check->kind == CHECK_BAND && !grading->build.cuda) { continue; }
-        if (correctness == check_is_correctness(check->kind)) { add_outcome(grading, exercise, check); }
+        if (correctness != check_is_correctness(check->kind)) { continue; }
+        grading_add(grading, exercise, check)->verdict = verdict;
     }
 }
 
@@ -208,17 +94,18 @@ static bool grade_exercise(struct grading *grading, const struct exercise *exerc
     struct device device;
     if (not_callable(grading, exercise, &failure, &file)) {
         int first = grading->report->outcome_count;
-        skip(grading, exercise, true);
-        skip(grading, exercise, false);
+        skip(grading, exercise, true, VERDICT_NOT_RUN);
+        skip(grading, exercise, false, VERDICT_NOT_RUN);
         grading->report->outcomes[first].verdict = VERDICT_FAIL;
         grading->report->outcomes[first].failure = failure;
         return true;
     }
-    if (!open_runner(grading, file, grading->build.cuda, &runner, &device)) { return false; }
+    if (!grading_open(grading, file, grading->build.cuda, &runner, &device)) { return false; }
     bool right = grade_correctness(grading, exercise, &device);
-    close_runner(grading, &runner);
-    if (right) { return grade_performance(grading, exercise, file); }
-    skip(grading, exercise, false);
+    grading_close(grading, &runner);
+    if (right) { return grading_performance(grading, exercise, file); }
+    enum verdict last = grading->report->outcomes[grading->report->outcome_count - 1].verdict;
+    skip(grading, exercise, false, last == VERDICT_NOT_STARTED ? VERDICT_NOT_STARTED : VERDICT_NOT_RUN);
     return true;
 }
 
@@ -242,8 +129,8 @@ static enum exit_code build(struct grading *grading, const struct build_options 
     switch (build_step(options, report)) {
         case BUILD_OK:
         case BUILD_PARTIAL: return EXIT_FULL;
-        case BUILD_NO_TOOL: fault(grading, report->message); return EXIT_USAGE;
-        case BUILD_BROKEN: fault(grading, report->message); return EXIT_FAULT;
+        case BUILD_NO_TOOL: grading_fault(grading, report->message); return EXIT_USAGE;
+        case BUILD_BROKEN: grading_fault(grading, report->message); return EXIT_FAULT;
     }
     return EXIT_FAULT;
 }

@@ -77,18 +77,27 @@ static void judge_memory(const struct exchange *exchange, const struct op *op, s
     }
 }
 
-static void judge_findings(struct evidence_case *shown) {
+/* The first error; but a race explains better than the stale words that were read because of it. */
+static const struct finding_record *telling_finding(const struct evidence_case *shown) {
+    const struct finding_record *first = NULL;
     for (int i = 0; i < shown->finding_count; i++) {
         const struct finding_record *finding = &shown->findings[i];
         if (!finding->is_error) { continue; }
-        struct failure *failure = &shown->failure;
-        judge_describe(failure, FAILURE_FINDING, &shown->test);
-        failure->finding = finding->kind;
-        failure->line = finding->line;
-        snprintf(failure->file, sizeof failure->file, "%.*s", (int)sizeof failure->file - 1, finding->file);
-        snprintf(failure->text, sizeof failure->text, "%.*s", (int)sizeof finding->text, finding->text);
-        return;
+        if (!first) { first = finding; }
+        if (first->kind == SIMT_UNINITIALISED && finding->kind == SIMT_RACE) { return finding; }
     }
+    return first;
+}
+
+static void judge_findings(struct evidence_case *shown) {
+    const struct finding_record *finding = telling_finding(shown);
+    struct failure *failure = &shown->failure;
+    if (!finding) { return; }
+    judge_describe(failure, FAILURE_FINDING, &shown->test);
+    failure->finding = finding->kind;
+    failure->line = finding->line;
+    snprintf(failure->file, sizeof failure->file, "%.*s", (int)sizeof failure->file - 1, finding->file);
+    snprintf(failure->text, sizeof failure->text, "%.*s", (int)sizeof finding->text, finding->text);
 }
 
 static void judge_status(const struct op *op, const struct result *result, struct evidence_case *shown) {

@@ -103,6 +103,7 @@ static void print_row(const struct page *page, const char *title, const char *ch
     fprintf(page->out, "  %-*.*s  %-*s  %s%-*s%s %8s", TITLE_WIDTH, TITLE_WIDTH, title, CHECK_WIDTH, checks,
             page->colour ? colour_of(outcome->verdict) : "", VERDICT_WIDTH, report_verdict(outcome->verdict),
             page->colour ? "\033[0m" : "", mark);
+    if (outcome->verdict == VERDICT_NOT_STARTED) { fprintf(page->out, "  %s", outcome->exercise->file); }
     if (outcome->measured[0]) { fprintf(page->out, "  %s", outcome->measured); }
     if (outcome->target[0]) { fprintf(page->out, " (%s)", outcome->target); }
     fprintf(page->out, "\n");
@@ -126,6 +127,10 @@ static int print_group(const struct page *page, int first, const char *title) {
                  check_name(report->outcomes[last].check->kind));
         points += report->outcomes[last].points;
         points_max += report->outcomes[last].check->points;
+    }
+    if (outcome->verdict == VERDICT_NOT_STARTED || (outcome->verdict == VERDICT_NOT_RUN && last > first + 1)) {
+        snprintf(checks, sizeof checks, "%s%d checks", outcome->verdict == VERDICT_NOT_RUN ? "the other " : "all ",
+                 last - first);
     }
     if (last == first) { /* figures of its own */
         snprintf(checks, sizeof checks, "%s", check_name(outcome->check->kind));
