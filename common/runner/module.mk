@@ -3,35 +3,42 @@
 
 HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(COURSE)/grader/tests/hostile/hostile.c | \
                    grep -o '{"[a-z0-9_]*"' | tr -d '{"') constructor
-HOSTILE := $(HOSTILE_MODES:%=$(BUILD)/hostile/%)
+# What the tests start is always the ordinary build, also when the tests themselves are under sanitizers (make test-asan).
+PLAIN_BUILD := $(patsubst %/asan,%,$(BUILD))
+HOSTILE := $(HOSTILE_MODES:%=$(PLAIN_BUILD)/hostile/%)
+GATE_TESTS := spawn sandbox job measure
 
-$(BUILD)/hostile/hostile: $(BUILD)/host/grader/tests/hostile/hostile.o $(BUILD)/host/common/ops.o
+$(PLAIN_BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(PLAIN_BUILD)/host/common/ops.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $^
+	$(HOST_C) -D_GNU_SOURCE -o $@ $^
 
 # One program under many names: a runner gets no arguments, so its name says what it does.
-$(HOSTILE): $(BUILD)/hostile/%: $(BUILD)/hostile/hostile
+$(HOSTILE): $(PLAIN_BUILD)/hostile/%: $(PLAIN_BUILD)/hostile/hostile
 	@ln -f $< $@
 
-$(foreach t,spawn sandbox job measure,$(BUILD)/tests/test_$(t)): $(BUILD)/hostile/hostile $(HOSTILE)
+$(GATE_TESTS:%=$(BUILD)/tests/test_%): $(PLAIN_BUILD)/hostile/hostile $(HOSTILE)
+$(patsubst %,$(BUILD)/host/grader/tests/test_%.o,$(GATE_TESTS) build): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
--include $(BUILD)/host/grader/tests/hostile/hostile.d
+-include $(PLAIN_BUILD)/hostile/hostile.d
 
 # The build tests run common/step.mk, which would otherwise build the backend while a test waits.
-$(BUILD)/tests/test_build: $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/translate
+$(BUILD)/tests/test_build: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 
 # Real runners, from lab files made for the tests.
 RUNNER_LABS := $(wildcard $(COURSE)/common/runner/tests/labs/*.cu)
+RUNNER_TEST := $(PLAIN_BUILD)/runner/tests
 
-$(BUILD)/runner/tests/built: $(RUNNER_LABS) $(wildcard $(COURSE)/common/runner/*.cpp $(COURSE)/common/runner/*.h) \
-                             $(COURSE)/common/step.mk $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/translate
+$(RUNNER_TEST)/built: $(RUNNER_LABS) $(wildcard $(COURSE)/common/runner/*.cpp $(COURSE)/common/runner/*.h) \
+                      $(COURSE)/common/step.mk $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 	@mkdir -p $(@D)
-	@$(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(BUILD) BACKEND=cpu \
-	    SRC=$(COURSE)/common/runner/tests/labs OUT=$(@D)
+	@$(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(PLAIN_BUILD) SANITIZE= \
+	    BACKEND=cpu SRC=$(COURSE)/common/runner/tests/labs OUT=$(@D)
 	@touch $@
 
+$(BUILD)/host/common/runner/tests/test_runner.o: HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
+
 $(BUILD)/tests/test_runner: $(BUILD)/host/common/runner/tests/test_runner.o $(BUILD)/grader/libgrader.a \
-                            $(BUILD)/runner/tests/built
+                            $(RUNNER_TEST)/built
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lm
 

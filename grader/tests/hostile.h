@@ -1,4 +1,5 @@
-/* hostile.h — where the tests find the hostile programs that the build made (tests/hostile/hostile.c). */
+/* hostile.h — where the tests find the hostile programs that the build made from hostile/hostile.c: the ordinary build in
+ * TEST_BUILD, never one under sanitizers, which would turn a crash into a report. */
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
@@ -8,8 +9,7 @@
 /* The path of the program under the name of one of its modes; valid until the next call. */
 static inline const char *hostile_path(const char *mode) {
     static char path[600];
-    const char *build = getenv("BUILD");
-    snprintf(path, sizeof path, "%s/hostile/%s", build ? build : "build", mode);
+    snprintf(path, sizeof path, "%s/hostile/%s", TEST_BUILD, mode);
     return path;
 }
 

@@ -16,11 +16,10 @@ static const float poison = -12345.5f;
 
 static void start(const char *lab) {
     char path[600];
-    const char *build = getenv("BUILD");
     static const char *const quiet[] = {"SIMT_QUIET=1", NULL};
     struct limits limits = limits_default;
     limits.environment = quiet;
-    snprintf(path, sizeof path, "%s/runner/tests/%s", build ? build : "build", lab);
+    snprintf(path, sizeof path, "%s/runner/tests/%s", TEST_BUILD, lab);
     cr_assert_eq(runner_start(&runner, path, &limits), CHILD_OK, "%s", runner.child.message);
 }
 
