@@ -78,8 +78,8 @@ const struct signature signatures[] = {
      pattern_columns_past_block, 0},
     {"rows-past-grid", "rows past a fixed number are not written: the grid does not grow with N, or needs a row loop", 2,
      pattern_rows_past_grid, 0},
-    {"only-row-0", "only row 0 is right: the row's index does not reach the address (x + (size_t)n * C)", 3,
-     pattern_only_row_0, 0},
+    {"nan-in-other-rows", "one row's NaN or infinity reaches other rows: rows must share nothing", 2,
+     pattern_nan_in_other_rows, 0},
 
     /* ---- agrees with the op with one mistake in it ---- */
     {"softmax-max-starts-at-zero", "the running maximum starts at 0 (or FLT_MIN): negative rows need -INFINITY", 3,
@@ -146,8 +146,8 @@ const struct signature signatures[] = {
     {"softmax-all-masked-row", "a row that is all -inf must give NaN, by the contract", 3, pattern_all_masked, 0},
     {"nan-hidden", "NaN or an infinity of the input does not reach its row: fmaxf and comparisons drop NaN", 2,
      pattern_nan_hidden, 0},
-    {"nan-in-other-rows", "one row's NaN or infinity reaches other rows: rows must share nothing", 2,
-     pattern_nan_in_other_rows, 0},
+    {"only-row-0", "only row 0 is right: the row's index does not reach the address (x + (size_t)n * C)", 3,
+     pattern_only_row_0, 0},
     {"only-lane-0", "only the thread that holds the reduced value is right: give the result to every thread", 2,
      pattern_only_lane_0, 0},
     {"other-warps-lost", "only the first warp's columns are right: the other warps lack the reduced value", 2,

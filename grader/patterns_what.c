@@ -6,7 +6,7 @@
 #include "mistakes.h"
 #include "patterns.h"
 
-enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 60000 };
+enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 6000 };
 
 /* ---- distances: 0 alike, 1 as different as can be, summed over the elements ---- */
 
