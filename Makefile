@@ -23,7 +23,8 @@ STEPS := $(foreach folder,$(STEP_FOLDERS),$(firstword $(subst _, ,$(folder))))
 step_folder = $(firstword $(filter $(1)_%,$(STEP_FOLDERS)))
 
 PROGRAMS := $(if $(wildcard grader/module.mk),$(BUILD)/grader/grader) \
-            $(if $(wildcard common/simt/module.mk),$(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a)
+            $(if $(wildcard common/simt/module.mk),$(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a \
+                                                $(BUILD)/simt/translate)
 TESTS :=
 SHELL_TESTS :=
 CHECKS :=
