@@ -56,27 +56,17 @@ static inline bool access_is_plain(const struct simt_thread *self, uintptr_t add
     return __builtin_expect(shadow_is_full(address, size_log2), 1);
 }
 
+/* All that is not plain: checked in full. */
+void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2);
+
 static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2)
 {
     struct simt_thread *self = simt_self;
     enum trace_space space;
-    if (__builtin_expect(!access_is_plain(self, address, size_log2, &space), 0)) {
-        if (self == NULL) {
-            if (in_arena(address))
-                access_by_host(pc, kind, address, 1u << size_log2);
-            return;
-        }
-        if (address - self->stack_low < STACK_BYTES)
-            return;
-        bool traced;
-        space = access_check(self, pc, kind, address, 1u << size_log2, &traced);
-        if (!traced)
-            return;
-    }
-    if (kind == TRACE_READ || kind == TRACE_WRITE)
-        trace_access(self, pc, kind, size_log2, space, address);
-    else
-        trace_sync_access(self, pc, kind, size_log2, space, address);
+    if (kind <= TRACE_WRITE && __builtin_expect(access_is_plain(self, address, size_log2, &space), 1) &&
+        __builtin_expect(trace_access_fast(self, pc, kind, size_log2, space, address), 1))
+        return;
+    access_hook_slow(pc, kind, address, size_log2);
 }
 
 #endif

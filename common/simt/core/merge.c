@@ -23,12 +23,38 @@ static inline unsigned key_kind(uint64_t key) { return (unsigned)key >> 5 & 7; }
 
 struct merge {
     struct simt_warp *warp;
-    uint64_t key[WARP_SIZE]; /* next entry of each lane, or where it waits, or NO_ENTRY */
+    uint64_t key[WARP_SIZE] __attribute__((aligned(32))); /* next entry of each lane, or where it waits, or NO_ENTRY */
     uint32_t present;        /* lanes that have an entry */
     uint32_t waiting;        /* lanes at a collective, all entries merged */
     uint32_t alive;          /* lanes that have not exited, or have entries left */
     bool open;               /* a lane that filled its buffer has run empty */
 };
+
+/* Four lanes at once, on any x86-64. */
+typedef uint64_t lanes4 __attribute__((vector_size(32), aligned(32)));
+typedef uint64_t lanes4_unaligned __attribute__((vector_size(32), aligned(8)));
+
+static inline bool any_bit(lanes4 v) { return (v[0] | v[1] | v[2] | v[3]) != 0; }
+
+/* Are the 32 words all the same? */
+static inline bool all_equal(const uint64_t *word)
+{
+    const lanes4 *v = (const lanes4 *)word;
+    lanes4 first = {word[0], word[0], word[0], word[0]}, differs = v[0] ^ first;
+    for (unsigned i = 1; i < WARP_SIZE / 4; i++)
+        differs |= v[i] ^ first;
+    return !any_bit(differs);
+}
+
+/* Do the 32 words lie `stride` apart? */
+static inline bool all_strided(const uint64_t *word, uint64_t stride)
+{
+    lanes4 step = {stride, stride, stride, stride}, differs = {0};
+    for (unsigned i = 0; i < WARP_SIZE - 4; i += 4)
+        differs |= (*(const lanes4_unaligned *)(word + i + 1) - *(const lanes4_unaligned *)(word + i)) ^ step;
+    uint64_t rest = ((word[29] - word[28]) ^ stride) | ((word[30] - word[29]) ^ stride) | ((word[31] - word[30]) ^ stride);
+    return !any_bit(differs) && rest == 0;
+}
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
 static inline bool is_contiguous(uint32_t mask)
@@ -48,17 +74,14 @@ static void find_stride(struct request *request)
         return;
     }
     uint64_t stride = address[first + 1] - address[first];
-    uint64_t differs = 0;
     if (request->mask == UINT32_MAX) {
-        for (unsigned l = 0; l < WARP_SIZE - 1; l++)
-            differs |= (address[l + 1] - address[l]) ^ stride;
-    } else {
-        if (!is_contiguous(request->mask))
-            return;
+        request->strided = all_strided(address, stride);
+    } else if (is_contiguous(request->mask)) {
+        uint64_t differs = 0;
         for (unsigned l = first; l < first + request->lanes - 1; l++)
             differs |= (address[l + 1] - address[l]) ^ stride;
+        request->strided = differs == 0;
     }
-    request->strided = differs == 0;
     request->stride = (int64_t)stride;
 }
 
@@ -69,6 +92,7 @@ static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_
     case TRACE_JUMP:
         return;
     case TRACE_FENCE:
+        races_close_runs();
         races_fence(warp, mask);
         return;
     }
@@ -79,7 +103,7 @@ static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_
         .space = key >> 3 & 3,
         .size_log2 = key & 7,
         .mask = mask,
-        .lanes = (unsigned)__builtin_popcount(mask),
+        .lanes = mask == UINT32_MAX ? WARP_SIZE : (unsigned)__builtin_popcount(mask),
         .first = (unsigned)__builtin_ctz(mask),
         .address = address,
         .value = value,
@@ -110,6 +134,16 @@ static inline void load(struct merge *merge, unsigned lane)
     } else if (thread->state == THREAD_EXITED) {
         merge->alive &= ~bit;
     }
+}
+
+static uint32_t lanes_at(const struct merge *merge, uint64_t key)
+{
+    if (all_equal(merge->key))
+        return UINT32_MAX;
+    uint32_t lanes = 0;
+    for (unsigned l = 0; l < WARP_SIZE; l++)
+        lanes |= (uint32_t)(merge->key[l] == key) << l;
+    return lanes;
 }
 
 /* The lowest key, by place. With one path everywhere, which is the usual case, keys compare as numbers. */
@@ -148,11 +182,10 @@ static void merge_lockstep(struct merge *merge)
     }
     uint64_t *row = first;
     for (; row != end; row += KEY_STEP) {
-        uint64_t differs = 0;
-        for (unsigned l = 0; l < WARP_SIZE; l++)
-            differs |= row[l] ^ row[0];
-        if (differs)
+        if (!all_equal(row))
             break;
+        if (key_kind(row[0]) == TRACE_JUMP)
+            continue;
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }
     for (unsigned l = 0; l < WARP_SIZE; l++)
@@ -162,7 +195,7 @@ static void merge_lockstep(struct merge *merge)
 static inline void take(struct merge *merge, uint64_t key, uint32_t group)
 {
     struct lane_trace *lanes = merge->warp->trace->lane;
-    uint64_t address[WARP_SIZE];
+    uint64_t address[WARP_SIZE] __attribute__((aligned(32)));
     uint16_t value[WARP_SIZE];
     for (uint32_t rest = group; rest; rest &= rest - 1) {
         unsigned l = (unsigned)__builtin_ctz(rest);
@@ -211,14 +244,12 @@ static void merge_all(struct simt_warp *warp, bool stop_at_waiting)
         load(&merge, l);
     while (merge.present && (!merge.open || !stop_at_waiting)) {
         uint64_t key = lowest_key(&merge, merge.present | (stop_at_waiting ? merge.waiting : 0));
-        uint32_t group = 0;
-        for (unsigned l = 0; l < WARP_SIZE; l++)
-            group |= (uint32_t)(merge.key[l] == key) << l;
-        group &= merge.present;
+        uint32_t group = lanes_at(&merge, key) & merge.present;
         if (group == 0)
             break; /* a lane that waits at a collective comes first */
         take(&merge, key, group);
     }
+    races_close_runs();
     make_room(warp);
 }
 

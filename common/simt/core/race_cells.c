@@ -1,7 +1,8 @@
-/* race_cells.c — where the cells of the race detector lie: in chunks, mapped when first touched.
+/* race_cells.c — where the race detector's memory lies: in chunks, mapped when first touched.
  *
- * 256 KB of memory have a chunk of 2 MB of word cells, and one of 8 MB of byte cells if it is accessed by bytes or
- * halves. The directory covers the arena; a second one the program's own low addresses, where device variables lie.
+ * 256 KB of memory have up to four chunks: lines (128 KB), values (128 KB), and, where lines had to be expanded, word
+ * cells (2 MB) and byte cells (8 MB). One directory covers the arena, a second one the program's own low addresses,
+ * where device variables lie.
  */
 #define _GNU_SOURCE
 #include "races.h"
@@ -14,69 +15,80 @@
 #include <sys/mman.h>
 
 #include "arena.h"
+#include "race_lines.h"
 
-enum { CHUNK_SHIFT = 18, LOW_CHUNKS = 1 << (32 - CHUNK_SHIFT) };
+enum { CHUNK_SHIFT = 18, CHUNK_BYTES = 1 << CHUNK_SHIFT, LOW_CHUNKS = 1 << (32 - CHUNK_SHIFT) };
 #define ARENA_CHUNKS ((ARENA_SHARED_SPAN + ARENA_GLOBAL_SPAN) >> CHUNK_SHIFT)
-_Static_assert(sizeof(struct race_cell) == 32, "8 bytes of cell per byte of memory");
 
-static struct race_cell *arena_chunk[2][ARENA_CHUNKS], *low_chunk[2][LOW_CHUNKS];
+enum chunk_kind { LINES, VALUES, WORD_CELLS, BYTE_CELLS, CHUNK_KINDS };
+static const size_t chunk_bytes[CHUNK_KINDS] = {
+    CHUNK_BYTES / LINE_BYTES * sizeof(struct race_line),
+    CHUNK_BYTES / 4 * sizeof(uint16_t),
+    CHUNK_BYTES / 4 * sizeof(struct race_cell),
+    CHUNK_BYTES * sizeof(struct race_cell),
+};
+_Static_assert(sizeof(struct race_cell) == 32 && sizeof(struct race_line) == 64, "a line is one line of the cache");
+
+static void *arena_chunk[CHUNK_KINDS][ARENA_CHUNKS], *low_chunk[CHUNK_KINDS][LOW_CHUNKS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static size_t chunk_bytes(bool byte)
-{
-    return (size_t)8 << (CHUNK_SHIFT + (byte ? 2 : 0));
-}
-
-static struct race_cell *chunk_make(struct race_cell **slot, bool byte)
+static void *chunk_make(void **slot, enum chunk_kind kind)
 {
     pthread_mutex_lock(&lock);
-    struct race_cell *chunk = *slot;
+    void *chunk = *slot;
     if (chunk == NULL) {
-        /* Aligned to 2 MB, so that the system may use huge pages. */
-        size_t align = (size_t)2 << 20, bytes = chunk_bytes(byte);
-        char *got = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (got == MAP_FAILED) {
+        chunk = mmap(NULL, chunk_bytes[kind], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (chunk == MAP_FAILED) {
             fputs("simt: out of memory for the race detector\n", stderr);
             abort();
         }
-        char *aligned = (char *)(((uintptr_t)got + align - 1) & -(uintptr_t)align);
-        if (aligned != got)
-            munmap(got, (size_t)(aligned - got));
-        if (aligned + bytes != got + bytes + align)
-            munmap(aligned + bytes, (size_t)(got + align - aligned));
-        madvise(aligned, bytes, MADV_HUGEPAGE);
-        chunk = (struct race_cell *)aligned;
         __atomic_store_n(slot, chunk, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
     return chunk;
 }
 
-struct race_cell *race_cell_of(uint64_t address, bool byte)
+static inline void *chunk_of(uint64_t address, enum chunk_kind kind)
 {
     uint64_t offset = address - ARENA_BASE;
-    struct race_cell **slot = offset < ARENA_SHARED_SPAN + ARENA_GLOBAL_SPAN
-                                  ? &arena_chunk[byte][offset >> CHUNK_SHIFT]
-                                  : &low_chunk[byte][(uint32_t)address >> CHUNK_SHIFT];
-    struct race_cell *chunk = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(chunk == NULL, 0))
-        chunk = chunk_make(slot, byte);
-    uint32_t inside = (uint32_t)address & ((1u << CHUNK_SHIFT) - 1);
-    return chunk + (byte ? inside : inside >> 2);
+    void **slot = offset < ARENA_SHARED_SPAN + ARENA_GLOBAL_SPAN ? &arena_chunk[kind][offset >> CHUNK_SHIFT]
+                                                                 : &low_chunk[kind][(uint32_t)address >> CHUNK_SHIFT];
+    void *chunk = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    return __builtin_expect(chunk == NULL, 0) ? chunk_make(slot, kind) : chunk;
 }
 
-static void clear(struct race_cell **slot, size_t count, bool byte)
+/* Rows of a matrix often lie a power of two apart, and their lines would share few sets of the cache: higher bits of the
+ * address are folded into the place inside the chunk. */
+struct race_line *race_line_of(uint64_t address)
 {
-    for (size_t i = 0; i < count; i++)
-        if (slot[i])
-            madvise(slot[i], chunk_bytes(byte), MADV_DONTNEED);
+    struct race_line *line = chunk_of(address, LINES);
+    uint32_t inside = (uint32_t)(address >> LINE_SHIFT) & (CHUNK_BYTES / LINE_BYTES - 1);
+    uint32_t high = (uint32_t)(address >> (LINE_SHIFT + 5));
+    return line + (inside ^ ((high ^ high >> 5) & 31));
+}
+
+uint16_t *race_values_of(uint64_t address)
+{
+    uint16_t *value = chunk_of(address, VALUES);
+    return value + (address >> 2 & (CHUNK_BYTES / 4 - 1));
+}
+
+struct race_cell *race_cell_of(uint64_t address, bool byte)
+{
+    struct race_cell *cell = chunk_of(address, byte ? BYTE_CELLS : WORD_CELLS);
+    uint32_t inside = (uint32_t)address & (CHUNK_BYTES - 1);
+    return cell + (byte ? inside : inside >> 2);
 }
 
 void race_cells_clear(void)
 {
-    for (int byte = 0; byte < 2; byte++) {
-        clear(arena_chunk[byte], ARENA_CHUNKS, byte);
-        clear(low_chunk[byte], LOW_CHUNKS, byte);
+    for (int kind = 0; kind < CHUNK_KINDS; kind++) {
+        for (size_t i = 0; i < ARENA_CHUNKS; i++)
+            if (arena_chunk[kind][i])
+                madvise(arena_chunk[kind][i], chunk_bytes[kind], MADV_DONTNEED);
+        for (size_t i = 0; i < LOW_CHUNKS; i++)
+            if (low_chunk[kind][i])
+                madvise(low_chunk[kind][i], chunk_bytes[kind], MADV_DONTNEED);
     }
 }
 

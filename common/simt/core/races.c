@@ -1,4 +1,5 @@
-/* races.c — what an access does to the cells that it touches, and which pairs of accesses are races. See races.h.
+/* races.c — what an access does to the cells that it touches, and which pairs of accesses are races. See races.h; what
+ * race_lines.c can tell of a whole line does not come here.
  *
  * Blocks run on several OS threads and touch each other's cells without locks: where two of them meet in the same cell
  * within some nanoseconds, one of the two may be lost. A race that shows in one pair only, in that moment, is left to
@@ -11,16 +12,7 @@
 #include <string.h>
 
 #include "group_clocks.h"
-
-/* The warp that makes a request, at this moment. */
-struct watcher {
-    const struct request *request;
-    const struct warp_clock *clock;
-    uint32_t block, first_block, barrier;
-    uint32_t who; /* of lane 0; the clock is that of all lanes unless uneven */
-    unsigned warp;
-    bool uneven, simple; /* simple: even, and nothing known but base */
-};
+#include "race_lines.h"
 
 static inline uint32_t who_of(const struct watcher *self, unsigned lane)
 {
@@ -29,7 +21,7 @@ static inline uint32_t who_of(const struct watcher *self, unsigned lane)
 
 static inline bool ordered(const struct watcher *self, const struct race_access *access, unsigned lane)
 {
-    if (access->block < self->first_block)
+    if (is_past(self, access->block))
         return true;
     if (access->block != self->block)
         return false;
@@ -91,7 +83,7 @@ static void group_join_later(const struct watcher *self, struct race_cell *cell,
 
 static void group_join(const struct watcher *self, struct race_cell *cell, unsigned lane, unsigned kind)
 {
-    if (cell->group.block < self->first_block) {
+    if (is_past(self, cell->group.block)) {
         group_start(self, cell, lane, kind, 0);
     } else if ((cell->flags & GROUP_KIND) != kind) {
         /* The older kind comes before this access, or the pair has been reported. Only volatile reads may go along
@@ -190,7 +182,7 @@ static __attribute__((noinline)) void against_group(const struct watcher *self, 
 
 static inline bool own_writer(const struct watcher *self, const struct race_cell *cell, unsigned lane)
 {
-    return cell->writer.block < self->first_block ||
+    return is_past(self, cell->writer.block) ||
            (cell->writer.block == self->block && who_clock(cell->writer.who) <= self->barrier) ||
            (cell->writer.block == self->block && (cell->writer.who & 1023) == (self->warp << 5 | lane));
 }
@@ -199,7 +191,7 @@ static inline void on_read(const struct watcher *self, struct race_cell *cell, u
 {
     if (!own_writer(self, cell, lane))
         against_writer(self, cell, lane);
-    if (cell->group.block >= self->first_block && (cell->flags & GROUP_KIND) == GROUP_ATOMICS &&
+    if (!is_past(self, cell->group.block) && (cell->flags & GROUP_KIND) == GROUP_ATOMICS &&
         kind == GROUP_READS && !(cell->group.block == self->block && who_clock(cell->group.who) <= self->barrier))
         against_group(self, cell, lane);
     if (cell->group.block == self->block && (who_of(self, lane) ^ cell->group.who) >> 5 == 0 &&
@@ -213,7 +205,7 @@ static inline void on_atomic(const struct watcher *self, struct race_cell *cell,
 {
     if (!own_writer(self, cell, lane))
         against_writer(self, cell, lane);
-    if (cell->group.block >= self->first_block && (cell->flags & GROUP_KIND) != GROUP_ATOMICS)
+    if (!is_past(self, cell->group.block) && (cell->flags & GROUP_KIND) != GROUP_ATOMICS)
         against_group(self, cell, lane);
     group_join(self, cell, lane, GROUP_ATOMICS);
 }
@@ -222,7 +214,7 @@ static inline void on_write(const struct watcher *self, struct race_cell *cell, 
 {
     if (!own_writer(self, cell, lane))
         against_writer(self, cell, lane);
-    if (cell->group.block >= self->first_block)
+    if (!is_past(self, cell->group.block))
         against_group(self, cell, lane);
     cell->writer.block = self->block;
     cell->writer.who = who_of(self, lane);
@@ -254,7 +246,7 @@ static inline __attribute__((always_inline)) void on_access(const struct watcher
 /* From now on the bytes of this word are watched one by one. */
 static void split(const struct watcher *self, struct race_cell *word, struct race_cell *byte)
 {
-    bool fresh = word->writer.block < self->first_block && word->group.block < self->first_block;
+    bool fresh = is_past(self, word->writer.block) && is_past(self, word->group.block);
     for (unsigned b = 0; b < 4; b++) {
         if (fresh)
             memset(&byte[b], 0, sizeof byte[b]);
@@ -277,60 +269,38 @@ static __attribute__((noinline)) void on_bytes(const struct watcher *self, uint6
         on_access(self, &byte[b], lane, self->request->kind);
 }
 
-static inline __attribute__((always_inline)) void on_words(const struct watcher *self, enum trace_kind kind)
+void cells_access(const struct watcher *self, unsigned lane)
 {
     const struct request *request = self->request;
-    unsigned words = 1u << (request->size_log2 - 2);
-    for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(rest);
-        uint64_t address = request->address[lane];
-        struct race_cell *cell = race_cell_of(address, false);
-        for (unsigned w = 0; w < words; w++) {
-            if (__builtin_expect(cell[w].flags & CELL_SPLIT, 0))
-                on_bytes(self, address + 4 * w, 4, lane);
-            else
-                on_access(self, &cell[w], lane, kind);
-        }
+    uint64_t address = request->address[lane];
+    if (request->size_log2 < 2) {
+        on_bytes(self, address, 1u << request->size_log2, lane);
+        return;
+    }
+    struct race_cell *cell = race_cell_of(address, false);
+    for (unsigned w = 0; w < 1u << (request->size_log2 - 2); w++) {
+        if (cell[w].flags & CELL_SPLIT)
+            on_bytes(self, address + 4 * w, 4, lane);
+        else
+            on_access(self, &cell[w], lane, request->kind);
     }
 }
 
-void races_request(const struct request *request)
+/* One lane for all, where the store before comes before all of them alike. */
+void cells_broadcast(const struct watcher *self)
 {
-    const struct simt_block *block = request->warp->block;
-    struct block_races *races = block->races;
-    if (request->space == TRACE_CONSTANT || races->off)
-        return;
-    struct warp_clock *clock = &races->warp[request->warp->index];
-    struct watcher self = {
-        .request = request,
-        .clock = clock,
-        .block = race_block_number(block),
-        .first_block = races_first_block,
-        .barrier = races->barrier,
-        .who = who_make(clock->tick, request->warp->index, 0),
-        .warp = request->warp->index,
-        .uneven = clock->uneven,
-    };
-    if (request->size_log2 < 2) {
-        for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
-            unsigned lane = (unsigned)__builtin_ctz(rest);
-            on_bytes(&self, request->address[lane], 1u << request->size_log2, lane);
-        }
-    } else if (request->kind == TRACE_READ) {
-        on_words(&self, TRACE_READ);
-    } else if (request->kind == TRACE_WRITE) {
-        on_words(&self, TRACE_WRITE);
-    } else {
-        on_words(&self, request->kind);
-    }
-    if (request->kind > TRACE_WRITE) {
-        uint32_t noted = 0;
-        for (uint32_t rest = request->mask; rest; rest &= rest - 1)
-            if (request->value[__builtin_ctz(rest)])
-                noted |= rest & -rest;
-        if (noted)
-            clock_advance(clock, noted, ~request->warp->exited);
-    }
+    const struct request *request = self->request;
+    struct race_cell *cell = race_cell_of(request->address[0], false);
+    bool alike = request->size_log2 == 2 && !(cell->flags & CELL_SPLIT) &&
+                 (is_past(self, cell->writer.block) ||
+                  (cell->writer.block == self->block && who_clock(cell->writer.who) <= self->barrier));
+    cells_access(self, 0);
+    if (alike && !(cell->flags & GROUP_CLOCKS) && cell->group.block == self->block &&
+        (cell->group.who ^ self->who) >> 5 == 0 && (cell->flags & GROUP_KIND) == GROUP_READS)
+        cell->lanes = UINT32_MAX;
+    else
+        for (unsigned lane = 1; lane < WARP_SIZE; lane++)
+            cells_access(self, lane);
 }
 
 #else

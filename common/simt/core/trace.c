@@ -91,24 +91,37 @@ void trace_make_room(struct simt_thread *thread)
     simt_lane_block(THREAD_TRACE_FULL, thread->trace->last_pc);
 }
 
+static inline uint64_t stored_value(uintptr_t address, unsigned size_log2)
+{
+    uint64_t word[2] = {0, 0};
+    switch (size_log2) {
+    case 0:
+        return *(const uint8_t *)address;
+    case 1:
+        return *(const uint16_t *)address;
+    case 2:
+        return *(const uint32_t *)address;
+    case 3:
+        return *(const uint64_t *)address;
+    default:
+        memcpy(word, (const void *)address, sizeof word);
+        return word[0] ^ word[1] * 0x9e3779b97f4a7c15u;
+    }
+}
+
 /* The store has happened since: hash what it left. Races between stores of one value are told apart by this. */
 void trace_settle(struct simt_thread *thread)
 {
     struct lane_trace *trace = thread->trace;
     uint64_t *entry = trace->pending;
     trace->pending = NULL;
-    const void *address = (const void *)entry[WARP_SIZE]; /* NOLINT: it is one */
-    size_t size = (size_t)1 << (entry[0] & 7);
-    uint64_t word[2] = {0, 0};
-    memcpy(word, address, size);
-    uint64_t hash = (word[0] + word[1] * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-    *trace_value(entry, thread->lane) = (uint16_t)((hash ^ hash >> 32) * 0xd6e8feb86659fd93u >> 48);
+    *trace_value(entry, thread->lane) = trace_hash(stored_value(entry[WARP_SIZE], entry[0] & 7));
 }
 
-/* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
-void trace_log_jump(struct simt_thread *thread)
+void trace_log_jump(struct simt_thread *thread, uintptr_t pc)
 {
-    trace_append(thread, thread->trace->last_pc + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
+    trace_make_room(thread);
+    trace_block(thread, pc);
 }
 
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope)

@@ -50,7 +50,7 @@ enum trace_space {
  * whether a note about it was left. Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. */
 enum { TRACE_ROWS = 128, TRACE_ROW_BYTES = (8 + 8 + 2) * WARP_SIZE };
 struct trace_row {
-    uint64_t key[WARP_SIZE];
+    uint64_t key[WARP_SIZE] __attribute__((aligned(64)));
     uint64_t address[WARP_SIZE];
     uint16_t value[WARP_SIZE];
 };
@@ -97,7 +97,7 @@ extern bool trace_handovers; /* a fence was met in this launch: atomics may hand
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
-void trace_log_jump(struct simt_thread *thread);
+void trace_log_jump(struct simt_thread *thread, uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
 
 static inline bool trace_has_room(const struct simt_thread *thread)
@@ -111,17 +111,20 @@ static inline bool trace_same_place(const struct simt_thread *a, const struct si
     return a->blocked_pc == b->blocked_pc && a->trace->path_key == b->trace->path_key;
 }
 
+/* Values that differ have mostly different hashes: small numbers always, others but for one in 65,536. */
+static inline uint16_t trace_hash(uint64_t value)
+{
+    return (uint16_t)(value ^ value >> 16 ^ value >> 32 ^ value >> 47);
+}
+
 /* Where the value of the entry is whose key is at `entry`. */
 static inline uint16_t *trace_value(uint64_t *entry, unsigned lane)
 {
     return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
 
-static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, unsigned meta, uintptr_t address)
+static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address)
 {
-    struct lane_trace *trace = thread->trace;
-    if (__builtin_expect(trace->next == trace->end, 0))
-        trace_make_room(thread);
     uint64_t *entry = trace->next;
     entry[0] = (uint64_t)pc << 32 | trace->path_key | meta;
     entry[WARP_SIZE] = address;
@@ -129,7 +132,35 @@ static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, u
     return entry;
 }
 
-/* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. */
+static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, unsigned meta, uintptr_t address)
+{
+    if (__builtin_expect(thread->trace->next == thread->trace->end, 0))
+        trace_make_room(thread);
+    return trace_put(thread->trace, pc, meta, address);
+}
+
+/* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. The _fast form does nothing and returns
+ * false when that would take a call: hooks that end in a call need not save registers. */
+static inline bool trace_access_fast(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
+                                     enum trace_space space, uintptr_t address)
+{
+    struct lane_trace *trace = thread->trace;
+    if (__builtin_expect(trace->next == trace->end, 0))
+        return false;
+    if (kind == TRACE_WRITE && trace->pending) {
+        /* The store before this one has happened by now. */
+        uint64_t *entry = trace->pending;
+        if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0))
+            return false;
+        *trace_value(entry, thread->lane) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
+    }
+    uint64_t *entry = trace_put(trace, pc, TRACE_META(kind, size_log2, space), address);
+    trace->last_pc = (uint32_t)pc;
+    if (kind == TRACE_WRITE)
+        trace->pending = entry;
+    return true;
+}
+
 static inline void trace_access(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
                                 enum trace_space space, uintptr_t address)
 {
@@ -180,11 +211,18 @@ static inline void trace_pause(struct simt_thread *thread)
         trace->last_pc = (uint32_t)thread->blocked_pc;
 }
 
+/* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
 static inline void trace_block(struct simt_thread *thread, uintptr_t pc)
 {
     struct lane_trace *trace = thread->trace;
-    if ((uint32_t)pc < trace->last_pc)
-        trace_log_jump(thread);
+    uint32_t last = trace->last_pc;
+    if ((uint32_t)pc < last) {
+        if (__builtin_expect(trace->next == trace->end, 0)) {
+            trace_log_jump(thread, pc);
+            return;
+        }
+        trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
+    }
     trace->last_pc = (uint32_t)pc;
 }
 
