@@ -13,7 +13,12 @@
 
 #include "build.h"
 
-enum match { PREFIX_UNDEFINED, NAMESPACE };
+enum match {
+    USES,      /* an undefined symbol that begins so */
+    MENTIONS,  /* any symbol that begins so: also a definition of its own in the library's place */
+    DEFINES,   /* a definition of exactly that name */
+    NAMESPACE, /* a C++ symbol of that namespace */
+};
 
 struct forbidden {
     enum match match;
@@ -22,22 +27,26 @@ struct forbidden {
 };
 
 static const struct forbidden list[] = {
-    {PREFIX_UNDEFINED, "cublas", "cuBLAS"},
-    {PREFIX_UNDEFINED, "cudnn", "cuDNN"},
-    {PREFIX_UNDEFINED, "cufft", "cuFFT"},
-    {PREFIX_UNDEFINED, "cusparse", "cuSPARSE"},
-    {PREFIX_UNDEFINED, "cusolver", "cuSOLVER"},
-    {PREFIX_UNDEFINED, "cutensor", "cuTENSOR"},
+    {USES, "cublas", "cuBLAS"},
+    {USES, "cudnn", "cuDNN"},
+    {USES, "cufft", "cuFFT"},
+    {USES, "cusparse", "cuSPARSE"},
+    {USES, "cusolver", "cuSOLVER"},
+    {USES, "cutensor", "cuTENSOR"},
     {NAMESPACE, "cub", "CUB"},
     {NAMESPACE, "thrust", "Thrust"},
-    {PREFIX_UNDEFINED, "simt_counters_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "simt_findings_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "simt_finding_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "simt_settings_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "simt_allocation_traffic", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "wire_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "_Z9wire_", "the grader's own runtime"},
-    {PREFIX_UNDEFINED, "_Z10wire_", "the grader's own runtime"},
+    {MENTIONS, "simt_counters_", "the grader's own runtime"},
+    {MENTIONS, "simt_findings_", "the grader's own runtime"},
+    {MENTIONS, "simt_finding_", "the grader's own runtime"},
+    {MENTIONS, "simt_settings_", "the grader's own runtime"},
+    {MENTIONS, "simt_allocation_traffic", "the grader's own runtime"},
+    {MENTIONS, "wire_", "the grader's own runtime"},
+    {MENTIONS, "_Z9wire_", "the grader's own runtime"},
+    {MENTIONS, "_Z10wire_", "the grader's own runtime"},
+    {DEFINES, "read", "a replacement of the C library"},
+    {DEFINES, "write", "a replacement of the C library"},
+    {DEFINES, "memcpy", "a replacement of the C library"},
+    {DEFINES, "_exit", "a replacement of the C library"},
 };
 
 /* Is `name` one of the namespaces that a C++ symbol begins with? _ZN3cub6detail5sweepEv: cub, detail, sweep. */
@@ -55,11 +64,20 @@ static bool has_namespace(const char *symbol, const char *name) {
     return false;
 }
 
+static bool matches(const struct forbidden *entry, const char *symbol, bool undefined) {
+    bool begins = strncmp(symbol, entry->text, strlen(entry->text)) == 0;
+    switch (entry->match) {
+        case USES: return begins && undefined;
+        case MENTIONS: return begins;
+        case DEFINES: return !undefined && strcmp(symbol, entry->text) == 0;
+        case NAMESPACE: return has_namespace(symbol, entry->text);
+    }
+    return false;
+}
+
 static const char *library_of(const char *symbol, bool undefined) {
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        bool hit = list[i].match == NAMESPACE ? has_namespace(symbol, list[i].text)
-                                              : undefined && strncmp(symbol, list[i].text, strlen(list[i].text)) == 0;
-        if (hit) { return list[i].library; }
+        if (matches(&list[i], symbol, undefined)) { return list[i].library; }
     }
     return NULL;
 }

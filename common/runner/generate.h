@@ -1,8 +1,8 @@
 /* generate.h — the inputs of timed calls, made from a seed by a counter: element i of tensor t of set s depends on nothing
  * but (seed, s, t, i). The device fills its tensors with it, and the parent regenerates the rows that it checks.
  *
- * (N, C) tensors: a triangular distribution on (-2, 2); (C): on (0.5, 1.5); (N), which hold means and reciprocal deviations:
- * on (0.5, 1.5). All values are multiples of 2^-23 so that host and device agree to the last bit.
+ * (N, C) tensors: a triangular distribution on (-2, 2); (C): on [0.5, 1.5); (N), which hold means and reciprocal deviations:
+ * on [0.5, 1.5). All values are multiples of 2^-22, so that host and device agree to the last bit.
  */
 #ifndef GENERATE_H
 #define GENERATE_H

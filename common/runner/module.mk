@@ -42,5 +42,9 @@ $(BUILD)/tests/test_runner: $(BUILD)/host/common/runner/tests/test_runner.o $(BU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lm
 
-TESTS += $(BUILD)/tests/test_runner
--include $(BUILD)/host/common/runner/tests/test_runner.d
+$(BUILD)/tests/test_generate: $(BUILD)/host/common/runner/tests/test_generate.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion -lm
+
+TESTS += $(BUILD)/tests/test_runner $(BUILD)/tests/test_generate
+-include $(BUILD)/host/common/runner/tests/test_runner.d $(BUILD)/host/common/runner/tests/test_generate.d

@@ -8,7 +8,10 @@ enum {
     MIN_LAUNCHES = 50,
     TARGET_US = 5000,  /* length of a batch: long against the cost of starting it */
     MAX_REPLAYS = 4096,
-    TRIAL_LAUNCHES = 10,
+    LONGEST_US = 500000, /* a slow kernel gets fewer launches than the minimum rather than a longer batch */
+    TRIAL_LAUNCHES = 4,
+    COPY_TRIAL_LAUNCHES = 40,
+    COPY_TRIALS = 3,
     ALIGNMENT = 64,    /* floats: tensors start as cudaMalloc's do */
     FILL_THREADS = 256,
 };
@@ -130,12 +133,12 @@ static int run_batch(struct timing *t, launch_function *launch, const struct bat
 /* Chooses nodes and replays, and warms up. */
 static int plan_batch(struct timing *t, launch_function *launch, struct batch *batch, int launches) {
     drop_batch(batch);
-    int wanted = launches > 0 ? launches : MIN_LAUNCHES;
-    batch->nodes = (wanted + t->sets - 1) / t->sets * t->sets; /* every set is used equally often */
-    batch->replays = 1;
     struct batch trial = {nullptr, TRIAL_LAUNCHES, 1};
     double us = 0;
     TRY(run_batch(t, launch, &trial, &us));
+    int wanted = launches > 0 ? launches : us * MIN_LAUNCHES > LONGEST_US ? (int)(LONGEST_US / us) + 1 : MIN_LAUNCHES;
+    batch->nodes = (wanted + t->sets - 1) / t->sets * t->sets; /* every set is used equally often */
+    batch->replays = 1;
     capture(t, launch, batch);
     TRY(run_batch(t, launch, batch, &us));
     if (launches == 0 && us > 0) {
@@ -196,21 +199,29 @@ int timing_open(struct timing *t, const struct op *op, const struct op_sizes *si
     return timing_set_rung(t, rung, launches);
 }
 
-/* The fastest variant, by its second of two short batches. */
+/* The shortest of a few short batches of one variant, after one that warms up. */
+static int try_copy(struct timing *t, int variant, double *best_us) {
+    struct batch trial = {nullptr, COPY_TRIAL_LAUNCHES, 1};
+    t->copy_variant = variant;
+    capture(t, launch_copy, &trial);
+    int error = 0;
+    for (int i = 0; i < 1 + COPY_TRIALS && error == 0; i++) {
+        double us = 0;
+        error = run_batch(t, launch_copy, &trial, &us);
+        if (i == 1 || (i > 1 && us < *best_us)) { *best_us = us; }
+    }
+    drop_batch(&trial);
+    return error;
+}
+
 int timing_open_copy(struct timing *t) {
-    int count = copy_count(t->reads, t->writes);
+    int count = copy_count(t->reads, t->writes), best = 0;
     if (count == 0) { return cudaErrorNotSupported; }
     TRY(timing_prepare(t, 1));
     double best_us = 0;
-    int best = 0;
     for (int variant = 0; variant < count; variant++) {
-        t->copy_variant = variant;
         double us = 0;
-        struct batch trial = {nullptr, 2 * TRIAL_LAUNCHES, 1};
-        capture(t, launch_copy, &trial);
-        TRY(run_batch(t, launch_copy, &trial, &us));
-        TRY(run_batch(t, launch_copy, &trial, &us));
-        drop_batch(&trial);
+        TRY(try_copy(t, variant, &us));
         if (variant == 0 || us < best_us) {
             best_us = us;
             best = variant;

@@ -178,12 +178,17 @@ Test(build, forbidden_libraries_are_named) {
     cr_assert_str_eq(library, "Thrust");
     cr_assert(forbids("extern \"C\" void simt_counters_reset(); void f() { simt_counters_reset(); }", library, symbol));
     cr_assert(strstr(library, "grader"), "%s", library);
+    cr_assert(forbids("extern \"C\" void simt_counters_get(void *counters) { (void)counters; }", library, symbol));
+    cr_assert(strstr(library, "grader"), "a definition in the library's place: %s", library);
+    cr_assert(forbids("extern \"C\" long write(int, const void *, unsigned long) { return 0; }", library, symbol));
+    cr_assert_str_eq(symbol, "write");
 }
 
 Test(build, ordinary_names_are_not_forbidden) {
     char library[64], symbol[200];
     cr_assert(!forbids("namespace n { int cubic_step3cub(int) { return 1; } int cub_like(int) { return 2; } }\n"
-                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { simt_launch_kernel(); }",
+                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { simt_launch_kernel(); }\n"
+                       "extern \"C\" long write(int, const void *, unsigned long); void g() { write(1, \"\", 0); }",
                        library, symbol), "%s", symbol);
     cr_assert(!build_forbidden("Makefile", library, 64, symbol, 200));
     cr_assert(!build_forbidden("/no/such/file", library, 64, symbol, 200));
