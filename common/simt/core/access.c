@@ -55,7 +55,8 @@ static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum tr
     for (unsigned i = 0; i < self->block->threads; i++)
         if (self->block->thread[i].stack_low && address - self->block->thread[i].stack_low < STACK_BYTES)
             what = "It is a local variable of another thread, which no other thread can see";
-    const char *name = source_variable(address);
+    size_t bytes;
+    const char *name = source_variable(address, &bytes);
     simt_report(SIMT_HOST_POINTER, true, pc, self,
                 "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is not in device memory\n%s%s%s%s",
                 kind_name(kind), size, (unsigned long long)address, what, *name ? "\nIt belongs to the host variable '" : "",
@@ -83,7 +84,8 @@ static void report_misaligned(const struct simt_thread *self, uintptr_t pc, enum
                 in_shared(address) ? "shared" : "global", kind_name(kind), size, (unsigned long long)address, size);
 }
 
-/* A device variable, or a constant of the program itself, which device code may read. */
+/* A device variable, or a constant of the program itself, which device code may read. Just behind a device variable
+ * there may be a small host variable: an index that ran over is likelier than a pointer to that. */
 static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                                       unsigned size, bool *traced)
 {
@@ -91,7 +93,9 @@ static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, en
     char bytes[GROUPED];
     if (arena_find_variable(address, &variable) && address + size <= variable.start + variable.bytes)
         return TRACE_GLOBAL;
-    if (arena_variable_before(address, RED_ZONE, &variable) && *source_variable(address) == '\0') {
+    size_t other = 0;
+    source_variable(address, &other);
+    if (other < RED_ZONE / 4 && arena_variable_before(address, RED_ZONE / 4, &variable)) {
         simt_report(SIMT_OUT_OF_BOUNDS, true, pc, self,
                     "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is out of bounds\n"
                     "and is past the end of '%s' of size %s bytes",

@@ -90,12 +90,12 @@ static void report_absent(const struct simt_thread *thread, unsigned source)
 {
     const struct simt_warp *warp = thread->warp;
     const char *why;
-    if (source >= warp->lanes)
-        why = "does not exist: the block's last warp is not full";
-    else if (warp->exited >> source & 1)
-        why = "has exited";
-    else
+    if ((call_of(thread).mask >> source & 1) == 0)
         why = "is not in the mask";
+    else if (source >= warp->lanes)
+        why = "does not exist: the block's last warp is not full";
+    else
+        why = warp->exited >> source & 1 ? "has exited" : "waits elsewhere";
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
                 "Invalid %s: lane %u reads lane %u, which %s\nThe mask is 0x%08x, the value read is undefined",
                 collective_name(thread), thread->lane, source, why, call_of(thread).mask);

@@ -82,25 +82,38 @@ static void open_locked(void)
 struct symbol {
     uintptr_t address;
     const char *name;
+    size_t bytes;
 };
 
 static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes)
 {
     struct symbol *symbol = data;
     (void)pc;
-    if (name && symbol->address - start < bytes)
+    if (name && symbol->address - start < bytes) {
         symbol->name = demangle(name);
+        symbol->bytes = bytes;
+    }
 }
 
-const char *source_variable(uintptr_t address)
+const char *source_variable(uintptr_t address, size_t *bytes)
 {
-    struct symbol symbol = {address, ""};
+    struct symbol symbol = {address, "", 0};
     pthread_mutex_lock(&lock);
     open_locked();
     if (state)
         backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
     pthread_mutex_unlock(&lock);
+    *bytes = symbol.bytes;
     return symbol.name;
+}
+
+uintptr_t source_next_line(uintptr_t pc)
+{
+    enum { REACH = 256 };
+    for (uintptr_t at = pc; at < pc + REACH; at++)
+        if (simt_source_place(at).line)
+            return at;
+    return pc;
 }
 
 struct source_place simt_source_place(uintptr_t pc)

@@ -2,6 +2,7 @@
 #include "watchdog.h"
 
 #include "scheduler.h"
+#include "source.h"
 
 /* The lane whose place is reported: one that runs without end rather than one that waits for it. */
 static const struct simt_thread *culprit(const struct simt_warp *warp)
@@ -31,7 +32,7 @@ void watchdog_bite(struct simt_warp *warp)
 void simt_stack_overflow(uintptr_t pc)
 {
     struct simt_thread *self = simt_self;
-    simt_report(SIMT_STACK_OVERFLOW, true, pc, self,
+    simt_report(SIMT_STACK_OVERFLOW, true, source_next_line(pc), self,
                 "Stack overflow\nThe thread's local variables and calls need more than %d KB", (STACK_BYTES - STACK_RESERVE) / 1024);
     simt_fail_launch(SIMT_ERROR_STACK);
 }

@@ -70,7 +70,8 @@ FINDS(goes_on_after_failed_launch, SUCCESS, SIMT_LAUNCH, ERROR, NULL, "2048")
     int run_##test(void);                  \
     Test(checks, test)                     \
     {                                      \
-        cr_assert_eq(run_##test(), 0);     \
+        int got = run_##test();            \
+        cr_assert_eq(got, 0, "error %d", got); \
         expect_none();                     \
     }
 

@@ -16,10 +16,13 @@ __global__ void divergent_barrier(int *out)
 
 __global__ void divergent_in_warp(int *out)
 {
-    if (threadIdx.x % 2 == 0)
+    if (threadIdx.x % 2 == 0) {
         __syncthreads(); // here: half a warp
-    out[threadIdx.x] = 1;
-    __syncthreads();
+        out[threadIdx.x] = 1;
+    } else {
+        __syncthreads();
+        out[threadIdx.x] = 2;
+    }
 }
 
 __device__ __noinline__ void meet()
@@ -89,8 +92,7 @@ __global__ void outside_mask(int *out)
 __global__ void endless(int *out, int n)
 {
     unsigned i = threadIdx.x;
-    while (i < n)
-        out[threadIdx.x] += 1; // here: endless
+    while (i < n) out[threadIdx.x] += 1; // here: endless
 }
 
 __global__ void endless_without_memory(int n)
@@ -107,10 +109,10 @@ __global__ void polls(volatile int *flag)
 }
 
 __device__ int depth(int n)
-{
+{ // here: recursion
     volatile int local[64];
     local[n & 63] = n;
-    return n == 0 ? 0 : depth(n - 1) + local[n & 63]; // here: recursion
+    return n == 0 ? 0 : depth(n - 1) + local[n & 63];
 }
 
 __global__ void recursion(int *out, int n)
@@ -119,9 +121,9 @@ __global__ void recursion(int *out, int n)
 }
 
 __global__ void large_frame(int *out, int n)
-{ // here: large frame
+{
     volatile float local[40000];
-    for (int i = 0; i < 40000; i += n)
+    for (int i = 0; i < 40000; i += n) // here: large frame
         local[i] = (float)i;
     out[threadIdx.x] = (int)local[n];
 }
@@ -163,11 +165,12 @@ __global__ void dynamic_sum(float *out, int n)
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         buffer[i] = 1.0f;
     __syncthreads();
-    float sum = 0.0f;
-    for (int i = 0; i < n; i++)
-        sum += buffer[i];
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        float sum = 0.0f;
+        for (int i = 0; i < n; i++)
+            sum += buffer[i];
         *out = sum;
+    }
 }
 
 static int *ints(int n)
@@ -186,7 +189,7 @@ static int *ints(int n)
         return error ? error : cudaDeviceSynchronize(); \
     }
 
-RUN(divergent_barrier, divergent_barrier<<<2, 64>>>(ints(64)))
+RUN(divergent_barrier, divergent_barrier<<<1, 64>>>(ints(64)))
 RUN(divergent_in_warp, divergent_in_warp<<<1, 64>>>(ints(64)))
 RUN(two_calls, two_calls<<<1, 64>>>(ints(64)))
 RUN(early_return, early_return<<<1, 64>>>(ints(64), 50))
