@@ -1,8 +1,12 @@
 # config.mk — the tools and the backend, found once, for the root's Makefile, for lab/ and for a handout.
 # COURSE is the folder that holds common/, grader/ and tools/; BUILD is where everything built lands.
 
+# Both are absolute: a dependency file names its target by path, and root, lab/ and grader must mean the same file by it.
+
 COURSE  ?= .
+override COURSE := $(realpath $(COURSE))
 BUILD   ?= $(COURSE)/build
+override BUILD := $(abspath $(BUILD))
 
 NEWEST_GXX := $(firstword $(foreach v,14 13 12,$(shell command -v g++-$(v))) $(shell command -v g++))
 NEWEST_GCC := $(patsubst %,%,$(subst g++,gcc,$(NEWEST_GXX)))
