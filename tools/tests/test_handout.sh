@@ -37,5 +37,13 @@ fresh() { (cd "$handout" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=
 check "it builds by itself" fresh make BACKEND=cpu step1
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
+touch "$scratch/stamp"
+newer() { find "$handout" -newer "$scratch/stamp" -type f "$@"; }
+fresh make BACKEND=cpu step1 >/dev/null 2>&1
+check "a second make builds nothing" test -z "$(newer)"
+touch "$handout/course/common/runner/protocol.h"
+fresh make BACKEND=cpu step1 >/dev/null 2>&1
+check "a changed header rebuilds the grader" test -n "$(newer -path '*/build/grader/grader')"
+check "and the runners" test -n "$(newer -path '*/build/cpu/step1_naive/softmax')"
 check "everything built lies in build/" test -z "$(find "$handout" -name '*.o' -not -path '*/build/*')"
 finish
