@@ -103,3 +103,7 @@ double simt_bessel_i0(double x) {
 double simt_bessel_i1(double x) {
     return bessel_series(x, 1);
 }
+
+double simt_rsqrt(double x) { return (double)(1 / sqrtl(x)); }
+
+double simt_rcbrt(double x) { return (double)(1 / cbrtl(x)); }

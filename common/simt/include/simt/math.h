@@ -81,7 +81,7 @@ SIMT_INLINE float rsqrtf(float x) {
     return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
 }
 SIMT_INLINE double rsqrt(double x) {
-    return 1.0 / sqrt(x);
+    return simt_rsqrt(x);
 }
 #endif
 #if !__GLIBC_PREREQ(2, 41)
@@ -119,7 +119,7 @@ SIMT_INLINE float rcbrtf(float x) {
     return static_cast<float>(1.0 / cbrt(static_cast<double>(x)));
 }
 SIMT_INLINE double rcbrt(double x) {
-    return 1.0 / cbrt(x);
+    return simt_rcbrt(x);
 }
 SIMT_INLINE float fdividef(float x, float y) {
     return x / y;

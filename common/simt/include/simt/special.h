@@ -15,6 +15,8 @@ double simt_erfinv(double x) SIMT_CONST;
 double simt_erfcinv(double x) SIMT_CONST;
 double simt_normcdf(double x) SIMT_CONST;
 double simt_normcdfinv(double x) SIMT_CONST;
+double simt_rsqrt(double x) SIMT_CONST;
+double simt_rcbrt(double x) SIMT_CONST;
 double simt_bessel_i0(double x) SIMT_CONST;
 double simt_bessel_i1(double x) SIMT_CONST;
 
