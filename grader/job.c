@@ -69,7 +69,8 @@ static enum child_status accept_result(struct runner *runner, struct result *res
     if (result->finding_count < 0 || result->finding_count > RESULT_MAX_FINDINGS) {
         return garbage(runner, "number of findings");
     }
-    if (result->launches < 0 || result->launches > 1 << 24 || result->copy_launches < 0 || result->sets < 0 || result->sets > TIME_MAX_SETS) {
+    if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->launches < 0 || result->copy_launches < 0 ||
+        result->launches > result->sets || result->copy_launches > result->sets) {
         return garbage(runner, "number of launches");
     }
     if (!isfinite(result->peak_bytes_per_us) || !isfinite(result->l2_bytes) || !isfinite(result->set_bytes) ||
@@ -176,7 +177,7 @@ enum child_status runner_time_begin(struct runner *runner, const struct job *job
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
     bool will_run = !result->missing && !result->status && !result->error;
-    if (status == CHILD_OK && will_run && (result->launches < 1 || result->sets < 1)) {
+    if (status == CHILD_OK && will_run && (result->launches < 1 || result->copy_launches < 1)) {
         status = garbage(runner, "number of launches");
     }
     if (status != CHILD_OK) { memset(result, 0, sizeof *result); }

@@ -103,7 +103,7 @@ bool measure_impossible(const struct measurement *m) {
     struct quartiles us = measure_op_us(m);
     if (!(us.median > 0)) { return true; }
     if (!(m->peak_bytes_per_us > 0)) { return false; }
-    /* What the L2 holds of all sets when a set's turn comes again need not come from memory. */
+    /* What the L2 may still hold of the sets since they were made need not come from memory. */
     double cached = m->set_bytes > 0 ? m->l2_bytes / m->set_bytes : 1;
     double from_memory = m->bytes * (cached < 1 ? 1 - cached : 0);
     return from_memory / us.median > m->peak_bytes_per_us * bandwidth_tolerance;

@@ -25,7 +25,7 @@ struct measurement {
     double bytes;           /* the op's byte floor */
     double peak_bytes_per_us; /* the memory's theoretical bandwidth; 0: unknown */
     double l2_bytes;        /* of the device */
-    double set_bytes;       /* all rotating sets together */
+    double set_bytes;       /* of all sets of a batch together */
 };
 
 struct quartiles { double low, median, high, minimum; };
@@ -62,7 +62,7 @@ enum measure_verdict measure_judge(const struct measurement *measurement, const 
 const char *measure_explain(enum measure_verdict verdict);
 
 /* Checks rows of a timed call: regenerate inputs with common/runner/generate.h. `data` as runner_time_sample gives it;
- * `calls` = how often this set was called since its outputs were prepared (for accumulated outputs). False: wrong. */
+ * `calls` = how often this set was called since its outputs were prepared (1; for accumulated outputs). False: wrong. */
 typedef bool measure_check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set,
                            int calls, const int *rows, int row_count, const float *data);
 

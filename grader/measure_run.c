@@ -41,15 +41,14 @@ static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_v
     *verdict = MEASURE_OK;
     if (!o->check || o->sizes.N < 1) { return true; }
     struct time_request request = {.action = TIME_SAMPLE, .row_count = SAMPLED_ROWS};
-    request.set = (int)(job_nonce() % (uint64_t)run->result->sets);
+    request.set = (int)(job_nonce() % (uint64_t)run->result->launches);
     for (int i = 0; i < SAMPLED_ROWS; i++) { request.rows[i] = (int)(job_nonce() % (uint64_t)o->sizes.N); }
     size_t floats = job_sample_floats(o->op, &o->sizes, SAMPLED_ROWS);
     if (runner_time_sample(run->runner, &request, run->rows, floats) != CHILD_OK) {
         *verdict = step_failed(run, "reading a timed result", &(struct time_reply){0});
         return false;
     }
-    int calls = run->result->launches / run->result->sets;
-    if (o->check(o->context, o->op, &o->sizes, seed, request.set, calls, request.rows, SAMPLED_ROWS, run->rows)) {
+    if (o->check(o->context, o->op, &o->sizes, seed, request.set, 1, request.rows, SAMPLED_ROWS, run->rows)) {
         return true;
     }
     *verdict = say(run->message, run->size, MEASURE_WRONG_OUTPUT, "%s", measure_explain(MEASURE_WRONG_OUTPUT));
@@ -132,7 +131,7 @@ enum measure_verdict measure_run(struct runner *runner, const struct measure_opt
     m->bytes = (double)op_floor_bytes(options->op, &options->sizes);
     m->peak_bytes_per_us = result->peak_bytes_per_us;
     m->l2_bytes = result->l2_bytes;
-    m->set_bytes = result->set_bytes * result->sets;
+    m->set_bytes = result->set_bytes * result->launches;
     run.rows = malloc(job_sample_floats(options->op, &options->sizes, SAMPLED_ROWS) * sizeof(float) + 1);
     if (!run.rows) { return say(message, size, MEASURE_FAILED, "no memory for sampled rows"); }
     verdict = take_samples(&run, m);

@@ -116,7 +116,7 @@ void append_json(FILE *file, const machine &m, const timing *t, const figure &f)
             "\"gpu\": \"%s\", \"driver\": \"%s\", \"cuda\": \"%d.%d\", \"date\": \"%s\", \"command\": \"%s\"}\n",
             t->op->name, t->rung, t->sizes.N, t->sizes.C, f.op_us.median, f.op_us.low, f.op_us.high, f.copy_us.median,
             f.copy_us.low, f.copy_us.high, f.fraction.median, f.fraction.low, f.fraction.high,
-            op_floor_bytes(t->op, &t->sizes), f.samples, t->op_batch.nodes * t->op_batch.replays, t->sets,
+            op_floor_bytes(t->op, &t->sizes), f.samples, t->op_batch.launches, t->sets,
             t->op_batch.graph ? "true" : "false", copy, m.gpu, driver, m.runtime / 1000, m.runtime % 1000 / 10, m.date,
             m.command);
     fflush(file);

@@ -10,7 +10,7 @@ GATE_TESTS := spawn sandbox job measure
 
 $(PLAIN_BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(PLAIN_BUILD)/host/common/ops.o
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -o $@ $^
+	$(HOST_C) -D_GNU_SOURCE -o $@ $(filter %.c %.o,$^)
 
 # One program under many names: a runner gets no arguments, so its name says what it does.
 $(HOSTILE): $(PLAIN_BUILD)/hostile/%: $(PLAIN_BUILD)/hostile/hostile

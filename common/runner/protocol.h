@@ -36,6 +36,7 @@ struct job {
     int offset;                 /* floats by which each tensor is moved off its natural alignment */
     int alias_of[OP_MAX_TENSORS]; /* -1, or the tensor whose pointer this output gets (its own buffer then stays empty) */
     int shuffled_order;         /* CPU backend: run blocks in the shuffled order that hunts races */
+    int rehearse;               /* call once before, on the same pointers with other inputs: nothing of it may be left */
     int launches;               /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
@@ -56,20 +57,20 @@ struct result {
     struct simt_traffic traffic[OP_MAX_TENSORS];        /* CPU backend: per tensor */
     int finding_count;          /* findings follow the buffers: finding_count records */
     /* JOB_TIME */
-    int launches, sets;         /* per batch; rotating sets of tensors. Launch i of a batch works on set i % sets */
-    int copy_launches;          /* per batch of the copy */
+    int launches, copy_launches; /* per batch of the op, of the copy; launch i works on set i of the tensors */
+    int sets;                   /* at least as many */
     int uses_graph;             /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
     double peak_bytes_per_us;   /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
     char copy_name[64];         /* the best copy of the sweep: "2R:1W float4 x4, 512 threads" */
 };
 
-/* JOB_TIME goes on after its result with steps, each a request and a reply: for every batch TIME_PREPARE (inputs from a
- * seed that was secret so far, outputs poisoned), TIME_OP, TIME_SAMPLE (rows that were secret so far), TIME_COPY; at the
- * end TIME_END. The parent's clock runs from the request of TIME_OP to its reply. */
+/* JOB_TIME goes on after its result with steps, each a request and a reply: for every batch TIME_PREPARE (inputs of every
+ * set from a seed that was secret so far, outputs poisoned), TIME_OP (each set once), TIME_SAMPLE (a set and rows that were
+ * secret so far), TIME_COPY; at the end TIME_END. The parent's clock runs from the request of TIME_OP to its reply. */
 enum time_action { TIME_PREPARE, TIME_OP, TIME_SAMPLE, TIME_COPY, TIME_END };
 
-enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 512 };
+enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 4096 };
 
 struct time_request {
     uint32_t magic;

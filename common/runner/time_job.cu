@@ -61,8 +61,8 @@ void run_timing(const struct job *job) {
     result_set_error(&result, status, error);
     cudaGetLastError();
     result.sticky = (status || error) && cudaDeviceSynchronize() != cudaSuccess;
-    result.launches = t.op_batch.nodes * t.op_batch.replays;
-    result.copy_launches = t.copy_batch.nodes * t.copy_batch.replays;
+    result.launches = t.op_batch.launches;
+    result.copy_launches = t.copy_batch.launches;
     result.sets = t.sets;
     result.uses_graph = t.op_batch.graph != nullptr;
     result.peak_bytes_per_us = t.peak_bytes_per_us;

@@ -1,4 +1,4 @@
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "generate.h"
@@ -6,8 +6,7 @@
 
 enum {
     MIN_LAUNCHES = 50,
-    TARGET_US = 5000,  /* length of a batch: long against the cost of starting it */
-    MAX_REPLAYS = 4096,
+    TARGET_US = 5000,    /* length of a batch: long against the cost of starting it */
     LONGEST_US = 500000, /* a slow kernel gets fewer launches than the minimum rather than a longer batch */
     TRIAL_LAUNCHES = 4,
     COPY_TRIAL_LAUNCHES = 40,
@@ -22,9 +21,13 @@ enum {
         if (error_ != 0) { return error_; }                                                                            \
     } while (0)
 
-__global__ void fill_kernel(float *out, size_t count, uint64_t key, enum op_role role, enum op_shape shape) {
+/* One tensor of every set: blockIdx.y is the set. */
+__global__ void fill_kernel(float *first, size_t stride, size_t count, uint64_t seed, int tensor, enum op_role role,
+                            enum op_shape shape) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
+    uint64_t key = generate_key(seed, (int)blockIdx.y, tensor);
+    float *out = first + blockIdx.y * stride;
     if (role == ROLE_IN) { out[i] = generate_float(key, shape, i); }
     if (role == ROLE_OUT) { out[i] = __uint_as_float(generate_poison(key, i)); }
     if (role == ROLE_ACCUMULATE) { out[i] = 0; }
@@ -35,25 +38,22 @@ static float *tensor_of_set(const struct timing *t, int tensor, int set) {
 }
 
 int timing_prepare(struct timing *t, uint64_t seed) {
-    for (int set = 0; set < t->sets; set++) {
-        for (int i = 0; i < t->op->tensor_count; i++) {
-            size_t count = op_elements(t->op, i, &t->sizes);
-            unsigned blocks = (unsigned)((count + FILL_THREADS - 1) / FILL_THREADS);
-            if (blocks == 0) { continue; }
-            fill_kernel<<<blocks, FILL_THREADS, 0, t->stream>>>(tensor_of_set(t, i, set), count,
-                                                                generate_key(seed, set, i), t->op->tensor[i].role,
-                                                                t->op->tensor[i].shape);
-        }
+    for (int i = 0; i < t->op->tensor_count; i++) {
+        size_t count = op_elements(t->op, i, &t->sizes);
+        dim3 blocks((unsigned)((count + FILL_THREADS - 1) / FILL_THREADS), (unsigned)t->sets);
+        if (count == 0) { continue; }
+        fill_kernel<<<blocks, FILL_THREADS, 0, t->stream>>>(t->tensor[i], t->stride[i], count, seed, i,
+                                                            t->op->tensor[i].role, t->op->tensor[i].shape);
     }
     TRY(cudaGetLastError());
     return cudaDeviceSynchronize();
 }
 
-/* ---- what is launched: number `i` of a batch works on set i % sets ---- */
+/* ---- what is launched: number `i` of a batch works on set i ---- */
 
 static int launch_op(const struct timing *t, int i) {
     float *tensors[OP_MAX_TENSORS];
-    for (int k = 0; k < t->op->tensor_count; k++) { tensors[k] = tensor_of_set(t, k, i % t->sets); }
+    for (int k = 0; k < t->op->tensor_count; k++) { tensors[k] = tensor_of_set(t, k, i); }
     int status = t->function(t->rung, tensors, &t->sizes, t->stream);
     return status ? status : (int)cudaGetLastError();
 }
@@ -64,7 +64,7 @@ static int launch_copy_variant(const struct timing *t, int i, int variant) {
     s.write[0] = t->scratch;
     for (int k = 0; k < t->op->tensor_count; k++) {
         if (t->op->tensor[k].shape != SHAPE_NC) { continue; }
-        float *tensor = tensor_of_set(t, k, i % t->sets);
+        float *tensor = tensor_of_set(t, k, i);
         if (t->op->tensor[k].role == ROLE_IN) {
             s.read[s.reads++] = tensor;
         } else {
@@ -86,18 +86,18 @@ static void drop_batch(struct batch *batch) {
     batch->graph = nullptr;
 }
 
-/* Captures `nodes` launches into a graph. A launcher that allocates, synchronises or uses another stream cannot be
+/* Captures the launches into a graph. A launcher that allocates, synchronises or uses another stream cannot be
  * captured; that is no error, its launches are then made directly. */
 static void capture(const struct timing *t, launch_function *launch, struct batch *batch) {
     cudaGraph_t graph = nullptr;
     if (cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeRelaxed) != cudaSuccess) { return; }
     int status = 0;
-    for (int i = 0; i < batch->nodes && status == 0; i++) { status = launch(t, i); }
+    for (int i = 0; i < batch->launches && status == 0; i++) { status = launch(t, i); }
     cudaError_t ended = cudaStreamEndCapture(t->stream, &graph);
     size_t captured = 0;
     if (ended == cudaSuccess && graph) { cudaGraphGetNodes(graph, nullptr, &captured); }
     /* Fewer nodes than launches: some launches went elsewhere, and a replay would not do the work. */
-    if (status != 0 || captured < (size_t)batch->nodes || cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
+    if (status != 0 || captured < (size_t)batch->launches || cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
         batch->graph = nullptr;
     }
     if (graph) { cudaGraphDestroy(graph); }
@@ -110,13 +110,8 @@ static int run_batch(struct timing *t, launch_function *launch, const struct bat
     cudaGetLastError(); /* devices without persistence have nothing to reset */
     TRY(cudaDeviceSynchronize());
     TRY(cudaEventRecord(t->start, t->stream));
-    for (int r = 0; r < batch->replays; r++) {
-        if (batch->graph) {
-            TRY(cudaGraphLaunch(batch->graph, t->stream));
-        } else {
-            for (int i = 0; i < batch->nodes; i++) { TRY(launch(t, i)); }
-        }
-    }
+    if (batch->graph) { TRY(cudaGraphLaunch(batch->graph, t->stream)); }
+    for (int i = 0; i < batch->launches && !batch->graph; i++) { TRY(launch(t, i)); }
     TRY(cudaEventRecord(t->end, t->stream));
     TRY(cudaDeviceSynchronize());
     TRY(cudaEventRecord(t->all_done, t->stream));
@@ -126,26 +121,24 @@ static int run_batch(struct timing *t, launch_function *launch, const struct bat
     TRY(cudaEventElapsedTime(&all_ms, t->start, t->all_done));
     /* The way back to the CPU takes some 20 us; more means that work went on after the stream was done. */
     if (all_ms > ms * 1.02f + 0.1f) { ms = all_ms; }
-    *us = (double)ms * 1e3 / ((double)batch->nodes * batch->replays);
+    *us = (double)ms * 1e3 / batch->launches;
     return 0;
 }
 
-/* Chooses nodes and replays, and warms up. */
+/* Chooses the number of launches, captures them, and warms up. */
 static int plan_batch(struct timing *t, launch_function *launch, struct batch *batch, int launches) {
     drop_batch(batch);
-    struct batch trial = {nullptr, TRIAL_LAUNCHES, 1};
+    struct batch trial = {nullptr, TRIAL_LAUNCHES};
     double us = 0;
     TRY(run_batch(t, launch, &trial, &us));
-    int wanted = launches > 0 ? launches : us * MIN_LAUNCHES > LONGEST_US ? (int)(LONGEST_US / us) + 1 : MIN_LAUNCHES;
-    batch->nodes = (wanted + t->sets - 1) / t->sets * t->sets; /* every set is used equally often */
-    batch->replays = 1;
-    capture(t, launch, batch);
-    TRY(run_batch(t, launch, batch, &us));
-    if (launches == 0 && us > 0) {
-        double replays = TARGET_US / (us * batch->nodes);
-        batch->replays = replays > MAX_REPLAYS ? MAX_REPLAYS : replays > 1 ? (int)replays + 1 : 1;
+    double wanted = launches;
+    if (launches <= 0) {
+        wanted = fmax(MIN_LAUNCHES, fmax(TARGET_US / fmax(us, 0.1), 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
+        wanted = fmin(wanted, fmax(TRIAL_LAUNCHES, LONGEST_US / us));
     }
-    return 0;
+    batch->launches = (int)fmin(wanted, t->sets);
+    capture(t, launch, batch);
+    return run_batch(t, launch, batch, &us);
 }
 
 int timing_op(struct timing *t, double *us) { return run_batch(t, launch_op, &t->op_batch, us); }
@@ -159,7 +152,7 @@ static double device_attribute(cudaDeviceAttr attribute) {
     return cudaDeviceGetAttribute(&value, attribute, device) == cudaSuccess ? value : 0;
 }
 
-static int allocate_sets(struct timing *t) {
+static int allocate_sets(struct timing *t, int launches) {
     t->l2_bytes = device_attribute(cudaDevAttrL2CacheSize);
     /* kHz x 2 (double data rate) x bits / 8 = bytes per ms */
     t->peak_bytes_per_us = device_attribute(cudaDevAttrMemoryClockRate) * 2 *
@@ -167,10 +160,11 @@ static int allocate_sets(struct timing *t) {
     t->set_bytes = (double)op_floor_bytes(t->op, &t->sizes);
     size_t free_bytes = 0, total_bytes = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
-    double sets = t->set_bytes > 0 ? 4 * t->l2_bytes / t->set_bytes + 1 : 2;
-    if (sets > TIME_MAX_SETS) { sets = TIME_MAX_SETS; }
-    if (sets * t->set_bytes > 0.8 * (double)free_bytes) { sets = 0.8 * (double)free_bytes / t->set_bytes; }
-    t->sets = sets < 2 ? 2 : (int)sets;
+    /* As many as a batch of the fastest possible kernel needs, in half of the memory that is free. */
+    double shortest_us = 1 + t->set_bytes / fmax(t->peak_bytes_per_us, 1e6);
+    double sets = fmax(MIN_LAUNCHES, fmax(TARGET_US / shortest_us, 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
+    sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(t->set_bytes, 1)));
+    t->sets = sets < TRIAL_LAUNCHES ? TRIAL_LAUNCHES : (int)sets;
     for (int i = 0; i < t->op->tensor_count; i++) {
         t->stride[i] = (op_elements(t->op, i, &t->sizes) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets * sizeof(float)));
@@ -195,13 +189,13 @@ int timing_open(struct timing *t, const struct op *op, const struct op_sizes *si
     TRY(cudaEventCreate(&t->start));
     TRY(cudaEventCreate(&t->end));
     TRY(cudaEventCreate(&t->all_done));
-    TRY(allocate_sets(t));
+    TRY(allocate_sets(t, launches));
     return timing_set_rung(t, rung, launches);
 }
 
 /* The shortest of a few short batches of one variant, after one that warms up. */
 static int try_copy(struct timing *t, int variant, double *best_us) {
-    struct batch trial = {nullptr, COPY_TRIAL_LAUNCHES, 1};
+    struct batch trial = {nullptr, t->sets < COPY_TRIAL_LAUNCHES ? t->sets : COPY_TRIAL_LAUNCHES};
     t->copy_variant = variant;
     capture(t, launch_copy, &trial);
     int error = 0;

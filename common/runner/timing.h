@@ -1,6 +1,7 @@
 /* timing.h — times one launcher against a copy of the same footprint on a GPU, honestly:
  *
- *   several sets of tensors, four times the L2 together, are used in turn, so no batch finds its data in the cache;
+ *   every launch of a batch has a set of tensors of its own, made anew before the batch: nothing is in the cache (the sets
+ *   are four times the L2 together, where memory allows), and no result can be kept from an earlier call;
  *   a batch is a CUDA graph of many launches, so the time is the kernels', not the CPU's; where the launcher cannot be
  *   captured it is called directly and the figure says so; the device is synchronised before the last event is taken,
  *   so work on other streams counts; and the L2's persistence is reset before each batch.
@@ -16,10 +17,10 @@
 #include "launchers.h"
 #include "protocol.h"
 
-/* `launches` of one batch = nodes of the graph x replays of it. */
+/* Launch i works on set i. */
 struct batch {
     cudaGraphExec_t graph; /* null: direct launches */
-    int nodes, replays;
+    int launches;
 };
 
 struct timing {
@@ -39,7 +40,8 @@ struct timing {
     struct batch op_batch, copy_batch;
 };
 
-/* Allocates the sets and finds out how to launch; `launches` 0: as many as take about 5 ms, at least 50. */
+/* Allocates the sets and finds out how to launch; `launches` 0: as many as take about 5 ms, at least 50
+ * where memory allows so many sets. */
 int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches);
 /* Allocates and sweeps the copies; they need the sets. */
 int timing_open_copy(struct timing *t);

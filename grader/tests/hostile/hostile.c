@@ -181,7 +181,7 @@ static void timing(double us) {
     read_job();
     result.launches = 100;
     result.copy_launches = 100;
-    result.sets = 2;
+    result.sets = 100;
     result.uses_graph = 1;
     answer();
     for (;;) {
