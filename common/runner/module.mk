@@ -48,3 +48,16 @@ $(BUILD)/tests/test_generate: $(BUILD)/host/common/runner/tests/test_generate.o
 
 TESTS += $(BUILD)/tests/test_runner $(BUILD)/tests/test_generate
 -include $(BUILD)/host/common/runner/tests/test_runner.d $(BUILD)/host/common/runner/tests/test_generate.d
+
+# On a GPU, without Criterion: ways to look fast, which must gain nothing.
+$(BUILD)/tests/cheats: $(COURSE)/common/runner/tests/gpu/cheats.c $(BUILD)/grader/libgrader.a
+	@mkdir -p $(@D)
+	$(HOST_C) -o $@ $(filter %.c %.a,$^) -lm
+
+.PHONY: test-cheats
+test-cheats: $(BUILD)/tests/cheats
+	@$(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BACKEND=cuda \
+	    SRC=$(COURSE)/common/runner/tests/gpu OUT=$(BUILD)/cuda/cheats
+	@$(BUILD)/tests/cheats $(BUILD)/cuda/cheats/cheats
+
+-include $(BUILD)/tests/cheats.d
