@@ -1,6 +1,5 @@
 // step: step2  op: layernorm_forward  diagnosis: race
-// reason: Lanes exchange sums through shared memory and trust in lockstep: no __syncwarp between write and
-//         read.
+// reason: Lanes exchange sums through shared memory and trust in lockstep: no __syncwarp between the levels.
 #include "common/contracts/layernorm_forward.h"
 #include "common/cuda_check.h"
 
@@ -10,6 +9,7 @@
 __device__ float lanes_sum(float value, volatile float *shared) {
     int lane = threadIdx.x % 32;
     shared[lane] = value;
+    __syncwarp();
     for (int offset = 16; offset > 0; offset /= 2) {
         if (lane < offset) { shared[lane] += shared[lane + offset]; }
     }

@@ -1,5 +1,5 @@
 // step: step1  op: layernorm_forward  diagnosis: only-row-0
-// reason: The row's number guards the thread but does not reach the address: all threads work on row 0.
+// reason: The row's number guards the thread but does not reach the address of x: all rows get row 0's result.
 #include "common/contracts/layernorm_forward.h"
 #include "common/cuda_check.h"
 
@@ -11,7 +11,7 @@ __global__ void kernel(float *out, float *mean, float *rstd, const float *x, con
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= N) { return; }
     const float *x_row = x;
-    float *out_row = out;
+    float *out_row = out + (size_t)n * C;
     float sum = 0.0f;
     for (int c = 0; c < C; c++) { sum += x_row[c]; }
     float m = sum / C;

@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: out-of-bounds
+// step: step1  op: residual_forward  diagnosis: out-of-bounds-by-one
 // reason: No guard: the threads of the last block that are past the end read and write there.
 #include "common/contracts/residual_forward.h"
 #include "common/cuda_check.h"

@@ -1,5 +1,5 @@
-// step: step1  op: residual_forward  diagnosis: output-untouched
-// reason: Remembers the pointers and skips the work when it sees them again: the output is stale.
+// step: step1  op: residual_forward  diagnosis: state-kept-between-calls
+// reason: Remembers the last shape and skips the work when it comes again: the second output is never written.
 #include "common/contracts/residual_forward.h"
 #include "common/cuda_check.h"
 
@@ -13,10 +13,11 @@ __global__ void kernel(float *out, const float *x, const float *residual, size_t
 }
 
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
-    static const float *seen = nullptr;
+    static int last_N, last_C;
     size_t count = (size_t)N * C;
-    if (count == 0 || seen == x) { return cudaSuccess; }
-    seen = x;
+    if (count == 0 || (N == last_N && C == last_C)) { return cudaSuccess; }
+    last_N = N;
+    last_C = C;
     kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(out, x, residual, count);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
