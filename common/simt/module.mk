@@ -23,9 +23,11 @@ $(BUILD)/simt/libsimt_checked.a: $(SIMT_CHECKED_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
+# The code of the library gets a section of its own, so that core/preempt.c can tell it from the learner's.
 $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
+	objcopy --rename-section .text=simt_text $@
 
 -include $(SIMT_CHECKED_OBJECTS:.o=.d) $(SIMT_FAST_OBJECTS:.o=.d)
 

@@ -234,3 +234,11 @@ void arena_report_leaks(void)
                     grouped(record->allocation.bytes, bytes), (unsigned long long)record->allocation.start);
     }
 }
+
+/* SIMT_LEAKS=1: at the end of the program, as compute-sanitizer --leak-check full does. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+    const char *wanted = getenv("SIMT_LEAKS");
+    if (wanted && strcmp(wanted, "1") == 0)
+        arena_report_leaks();
+}

@@ -90,7 +90,7 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch)
     }
     for (unsigned i = 0; i < block->threads; i++) {
         block->thread[i].state = THREAD_READY;
-        block->thread[i].polls = 0;
+        block->thread[i].polls = block->thread[i].ticks = 0;
     }
     shared_prepare_block(block);
     trace_block_begin(block);

@@ -19,7 +19,8 @@ uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsi
     return self->warp->value[self->lane];
 }
 
-/* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can. */
+/* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can, and
+ * those first that are furthest behind in the program. */
 unsigned simt_activemask(void)
 {
     struct simt_thread *self = simt_self;
@@ -254,7 +255,7 @@ void warp_resolve_collectives(struct simt_warp *warp)
         struct lane_call call = warp->call[leader];
         rest &= ~group;
         if (kind_of(call) == COLLECTIVE_ACTIVEMASK) {
-            if (asking == 0)
+            if (asking == 0 || warp->thread[leader].blocked_pc < warp->thread[__builtin_ctz(asking)].blocked_pc)
                 asking = group;
             continue;
         }

@@ -78,6 +78,7 @@ struct simt_thread {
     uintptr_t polled; /* address that it read or tried without effect, the value there, and how often in a row */
     uint64_t polled_value;
     unsigned polls;
+    unsigned ticks; /* how often it was preempted */
 } __attribute__((aligned(64)));
 
 /* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */

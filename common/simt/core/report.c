@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "preempt.h"
 #include "scheduler.h"
 #include "settings.h"
 #include "source.h"
@@ -152,6 +153,7 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
                  const char *format, ...)
 {
     char *message = NULL, kernel[512] = "";
+    preempt_off++;
     va_list arguments;
     va_start(arguments, format);
     int length = vasprintf(&message, format, arguments);
@@ -176,6 +178,7 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
     entry->sequence = sequence++;
     file_entry(entry, thread != NULL);
     pthread_mutex_unlock(&lock);
+    preempt_off--;
 }
 
 static int by_rank(const void *a, const void *b)

@@ -10,8 +10,9 @@ __thread struct simt_thread *simt_self;
 __thread struct dim threadIdx, blockIdx, blockDim, gridDim;
 __thread struct worker *this_worker;
 
-/* A warp that only fills its traces lets the next warp run after a while: it may be waiting for it. */
-enum { VISIT_BUDGET = 1024, MERGE_COST = 16 };
+/* A warp that only fills its traces lets the next warp run after a while: it may be waiting for it. In the fast build a
+ * lane is never THREAD_TRACE_FULL but when it was preempted, which is a while already. */
+enum { VISIT_BUDGET = 1024, MERGE_COST = SIMT_CHECKED ? 16 : VISIT_BUDGET };
 
 void simt_lane_block(enum thread_state state, uintptr_t pc) { lane_block(simt_self, state, pc); }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "preempt.h"
 #include "scheduler.h"
 #include "trace.h"
 #include "watchdog.h"
@@ -171,6 +172,7 @@ void worker_run_blocks(struct worker *worker, struct simt_launch *launch)
 {
     struct launch_order *order = launch->order;
     fault_prepare_thread();
+    preempt_begin();
     this_worker = worker;
     blockDim = launch->block;
     gridDim = launch->grid;
@@ -203,4 +205,5 @@ void worker_run_blocks(struct worker *worker, struct simt_launch *launch)
         settle(worker, launch, block);
     }
     pthread_mutex_unlock(&order->lock);
+    preempt_end();
 }
