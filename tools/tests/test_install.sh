@@ -2,6 +2,7 @@
 # The installer: installs nothing that is there, asks before sudo, and else gives one message with the exact line.
 # Runs with a PATH of a few links, where id, apt-get, sudo and g++ are what a test makes them.
 . tools/tests/tap.sh
+unset CC CXX
 install=$(pwd)/tools/install.sh
 log=$scratch/calls
 
