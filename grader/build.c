@@ -29,9 +29,13 @@ static bool on_path(const char *program) {
     return false;
 }
 
-static bool have_nvcc(void) { return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0; }
+static bool have_nvcc(void) {
+    return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
+}
 
-bool build_auto_is_cuda(void) { return have_nvcc() && access("/dev/nvidia0", F_OK) == 0; }
+bool build_auto_is_cuda(void) {
+    return have_nvcc() && access("/dev/nvidia0", F_OK) == 0;
+}
 
 static bool have_gxx(void) {
     return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
@@ -39,9 +43,11 @@ static bool have_gxx(void) {
 
 static bool tools_are_there(struct build_report *report) {
     const char *missing = NULL;
-    if (!on_path("make")) { missing = "make is not installed. Type: sudo apt-get install -y make g++"; }
-    else if (!report->cuda && !have_gxx()) { missing = "g++ is not installed. Type: sudo apt-get install -y g++"; }
-    else if (report->cuda && !have_nvcc()) {
+    if (!on_path("make")) {
+        missing = "make is not installed. Type: sudo apt-get install -y make g++";
+    } else if (!report->cuda && !have_gxx()) {
+        missing = "g++ is not installed. Type: sudo apt-get install -y g++";
+    } else if (report->cuda && !have_nvcc()) {
         missing = "nvcc is not on the PATH nor in /usr/local/cuda/bin. Install the CUDA toolkit, or use --backend cpu";
     }
     if (missing) { snprintf(report->message, sizeof report->message, "%s", missing); }
@@ -101,8 +107,19 @@ static int run_make(const struct build_options *options, bool cuda, char *output
     snprintf(course, sizeof course, "COURSE=%s", options->course);
     snprintf(files, sizeof files, "SRC=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
-    const char *argv[] = {"make", "-s",   "--no-print-directory", "-k", jobs, "-f", script,
-                          course, files, out, cuda ? "BACKEND=cuda" : "BACKEND=cpu", "runners", NULL};
+    const char *argv[] = {"make",
+                          "-s",
+                          "--no-print-directory",
+                          "-k",
+                          jobs,
+                          "-f",
+                          script,
+                          course,
+                          files,
+                          out,
+                          cuda ? "BACKEND=cuda" : "BACKEND=cpu",
+                          "runners",
+                          NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
     pid_t pid = fork();
@@ -131,7 +148,9 @@ static int run_make(const struct build_options *options, bool cuda, char *output
 
 /* ---- what the compiler said ---- */
 
-static bool line_has(const char *line, size_t length, const char *text) { return memmem(line, length, text, strlen(text)); }
+static bool line_has(const char *line, size_t length, const char *text) {
+    return memmem(line, length, text, strlen(text));
+}
 
 static bool is_error_line(const char *line, size_t length) {
     if (line_has(line, length, "collect2: error") || line_has(line, length, "ld returned")) { return false; }
@@ -165,7 +184,8 @@ void build_first_errors(const char *log, char *errors, size_t size) {
     }
 }
 
-static void read_log(const struct build_options *options, const char *name, const char *ending, char *log, size_t size) {
+static void read_log(const struct build_options *options, const char *name, const char *ending, char *log,
+                     size_t size) {
     char path[700];
     snprintf(path, sizeof path, "%s/obj/%s%s", options->out, name, ending);
     FILE *f = fopen(path, "r");
@@ -192,7 +212,8 @@ static void describe_rebuilt(struct build_report *report) {
     for (int i = 0; i < report->file_count; i++) {
         const struct build_file *file = &report->file[i];
         if (!file->was_stale || used >= sizeof report->message) { continue; }
-        int n = snprintf(report->message + used, sizeof report->message - used, "%s%s.cu", used ? ", " : "", file->name);
+        int n =
+            snprintf(report->message + used, sizeof report->message - used, "%s%s.cu", used ? ", " : "", file->name);
         used += n > 0 ? (size_t)n : 0;
     }
     if (used > 0 && used < sizeof report->message) {
@@ -209,8 +230,9 @@ static enum build_status conclude(const struct build_options *options, struct bu
         failed++;
         read_errors(options, file);
         if (strstr(file->errors, "cannot find -lbacktrace")) {
-            snprintf(report->message, sizeof report->message,
-                     "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
+            snprintf(
+                report->message, sizeof report->message,
+                "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
             return BUILD_NO_TOOL;
         }
         explained += file->errors[0] != '\0';

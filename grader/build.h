@@ -25,21 +25,21 @@ struct build_options {
 };
 
 struct build_file {
-    char name[BUILD_NAME_BYTES];     /* "softmax": files/softmax.cu gives out/softmax */
-    char runner[512];                /* path of the executable */
-    bool built;                      /* the executable is there and current */
-    bool rebuilt;                    /* by this call */
-    bool was_stale;                  /* the lab file (or a header of it) was newer than an executable that existed */
-    char errors[BUILD_ERROR_BYTES];  /* compiler's first errors with the learner's own lines, or "" */
+    char name[BUILD_NAME_BYTES];    /* "softmax": files/softmax.cu gives out/softmax */
+    char runner[512];               /* path of the executable */
+    bool built;                     /* the executable is there and current */
+    bool rebuilt;                   /* by this call */
+    bool was_stale;                 /* the lab file (or a header of it) was newer than an executable that existed */
+    char errors[BUILD_ERROR_BYTES]; /* compiler's first errors with the learner's own lines, or "" */
 };
 
 struct build_report {
     enum build_status status;
-    bool cuda;                       /* backend chosen */
+    bool cuda; /* backend chosen */
     int file_count;
     struct build_file file[BUILD_MAX_FILES];
     double seconds;
-    char message[1024];              /* status NO_TOOL or BROKEN: what and what to do; else what was rebuilt, or "" */
+    char message[1024]; /* status NO_TOOL or BROKEN: what and what to do; else what was rebuilt, or "" */
 };
 
 enum build_status build_step(const struct build_options *options, struct build_report *report);

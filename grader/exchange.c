@@ -14,8 +14,8 @@
 
 #include "spawn.h"
 
-static const double watch_seconds = 0.02;  /* between two looks at the child's memory */
-static const double ending_seconds = 0.5;  /* a child whose socket closed has this long to end */
+static const double watch_seconds = 0.02; /* between two looks at the child's memory */
+static const double ending_seconds = 0.5; /* a child whose socket closed has this long to end */
 
 static void keep_output(struct child *child, const char *data, size_t bytes) {
     child->output_total += bytes;
@@ -75,10 +75,12 @@ enum child_status child_kill(struct child *child, enum child_status status, cons
 
 static const char *explain_signal(int number) {
     switch (number) {
-        case SIGSEGV: case SIGBUS: return "host code used a bad pointer (is a device pointer read on the host?)";
+        case SIGSEGV:
+        case SIGBUS: return "host code used a bad pointer (is a device pointer read on the host?)";
         case SIGABRT: return "an assertion failed or the C library found broken memory";
         case SIGFPE: return "an integer was divided by zero";
-        case SIGILL: return "the program ran into an illegal instruction (a function that should return a value does not?)";
+        case SIGILL:
+            return "the program ran into an illegal instruction (a function that should return a value does not?)";
         case SIGKILL: return "killed from outside, most likely because memory ran out";
         case SIGXFSZ: return "it wrote a file that is too large";
         case SIGSYS: return "it made a system call that is not allowed";
@@ -143,9 +145,9 @@ static size_t resident_bytes(pid_t pid) {
 static enum child_status wait_ready(struct child *child, short events, double deadline, double *next_watch) {
     double now = child_now(), limit = child->limits.call_seconds;
     if (now >= deadline) {
-        return child_kill(child, CHILD_TIMED_OUT,
-                          "gave no answer within %g s and was stopped: does a loop never end, or a thread wait for ever?",
-                          limit);
+        return child_kill(
+            child, CHILD_TIMED_OUT,
+            "gave no answer within %g s and was stopped: does a loop never end, or a thread wait for ever?", limit);
     }
     if (now >= *next_watch) {
         *next_watch = now + watch_seconds;
@@ -158,7 +160,8 @@ static enum child_status wait_ready(struct child *child, short events, double de
     struct pollfd wait[2] = {{child->socket, events, 0}, {child->output_pipe, POLLIN, 0}};
     if (poll(wait, 2, (int)(seconds * 1000) + 1) > 0 && wait[1].revents) { drain(child); }
     if (child->limits.output_bytes && child->output_total > child->limits.output_bytes) {
-        return child_kill(child, CHILD_FLOODED, "printed more than %.0f MiB and was stopped: is a printf left in a kernel?",
+        return child_kill(child, CHILD_FLOODED,
+                          "printed more than %.0f MiB and was stopped: is a printf left in a kernel?",
                           (double)child->limits.output_bytes / (1 << 20));
     }
     return CHILD_OK;

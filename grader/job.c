@@ -56,7 +56,8 @@ void runner_stop(struct runner *runner) {
 
 static enum child_status garbage(struct runner *runner, const char *what) {
     return child_kill(&runner->child, CHILD_GARBAGE,
-                      "answered with something that is not a result (%s): did the lab code write to descriptor 3?", what);
+                      "answered with something that is not a result (%s): did the lab code write to descriptor 3?",
+                      what);
 }
 
 /* Nothing in a result is used before it has passed here. */
@@ -156,7 +157,8 @@ enum child_status runner_call(struct runner *runner, const struct job *job, floa
     if (status != CHILD_OK) {
         memset(result, 0, sizeof *result);
     } else if (result->sticky) {
-        child_kill(&runner->child, CHILD_OK, "%s", ""); /* such a process can run nothing more; the next call starts anew */
+        child_kill(&runner->child, CHILD_OK, "%s",
+                   ""); /* such a process can run nothing more; the next call starts anew */
     }
     return status;
 }

@@ -12,9 +12,9 @@
 struct runner {
     char path[512];
     struct limits limits;
-    struct child child;          /* child.status and child.message tell why a call failed; child.output what was printed */
-    int starts;                  /* processes started so far */
-    uint64_t nonce;              /* of the call in flight */
+    struct child child; /* child.status and child.message tell why a call failed; child.output what was printed */
+    int starts;         /* processes started so far */
+    uint64_t nonce;     /* of the call in flight */
     /* of a JOB_TIME dialogue in flight */
     struct job timing;
 };

@@ -36,9 +36,15 @@ struct quartiles measure_quartiles(const double *values, int count) {
 }
 
 typedef double sample_value(const struct measure_sample *sample);
-static double op_us(const struct measure_sample *s) { return s->op_us; }
-static double copy_us(const struct measure_sample *s) { return s->copy_us; }
-static double fraction(const struct measure_sample *s) { return s->copy_us / s->op_us; }
+static double op_us(const struct measure_sample *s) {
+    return s->op_us;
+}
+static double copy_us(const struct measure_sample *s) {
+    return s->copy_us;
+}
+static double fraction(const struct measure_sample *s) {
+    return s->copy_us / s->op_us;
+}
 
 static struct quartiles quartiles_of(const struct measurement *m, sample_value *value) {
     double values[MEASURE_MAX_SAMPLES];
@@ -47,9 +53,15 @@ static struct quartiles quartiles_of(const struct measurement *m, sample_value *
     return measure_quartiles(values, count);
 }
 
-struct quartiles measure_fraction(const struct measurement *m) { return quartiles_of(m, fraction); }
-struct quartiles measure_op_us(const struct measurement *m) { return quartiles_of(m, op_us); }
-struct quartiles measure_copy_us(const struct measurement *m) { return quartiles_of(m, copy_us); }
+struct quartiles measure_fraction(const struct measurement *m) {
+    return quartiles_of(m, fraction);
+}
+struct quartiles measure_op_us(const struct measurement *m) {
+    return quartiles_of(m, op_us);
+}
+struct quartiles measure_copy_us(const struct measurement *m) {
+    return quartiles_of(m, copy_us);
+}
 
 double measure_relative_deviation(const struct measurement *m) {
     double sum = 0, squares = 0;
@@ -83,10 +95,18 @@ static bool clock_agrees(double wall, double events, double allowance) {
     return events <= wall * (1 + clock_tolerance) && wall <= events * (1 + clock_tolerance) + allowance;
 }
 
-static double op_wall_us(const struct measure_sample *s) { return s->wall_us; }
-static double op_events_us(const struct measure_sample *s) { return s->op_us * s->launches; }
-static double copy_wall_us(const struct measure_sample *s) { return s->copy_wall_us; }
-static double copy_events_us(const struct measure_sample *s) { return s->copy_us * s->copy_launches; }
+static double op_wall_us(const struct measure_sample *s) {
+    return s->wall_us;
+}
+static double op_events_us(const struct measure_sample *s) {
+    return s->op_us * s->launches;
+}
+static double copy_wall_us(const struct measure_sample *s) {
+    return s->copy_wall_us;
+}
+static double copy_events_us(const struct measure_sample *s) {
+    return s->copy_us * s->copy_launches;
+}
 static double allowance_us(const struct measure_sample *s) {
     return start_allowance_us + (s->direct_launches ? launch_allowance_us * s->launches : 0);
 }

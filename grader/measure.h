@@ -12,23 +12,25 @@
 enum { MEASURE_MIN_SAMPLES = 10, MEASURE_MAX_SAMPLES = 64 };
 
 struct measure_sample {
-    double op_us, copy_us; /* per launch, by the child's events */
-    double wall_us;        /* the op's whole batch, by the parent's clock */
-    double copy_wall_us;   /* the copy's */
+    double op_us, copy_us;       /* per launch, by the child's events */
+    double wall_us;              /* the op's whole batch, by the parent's clock */
+    double copy_wall_us;         /* the copy's */
     int launches, copy_launches; /* in a batch */
-    bool direct_launches;  /* made one by one by the CPU: no CUDA graph */
+    bool direct_launches;        /* made one by one by the CPU: no CUDA graph */
 };
 
 struct measurement {
     int count;
     struct measure_sample sample[MEASURE_MAX_SAMPLES];
-    double bytes;           /* the op's byte floor */
+    double bytes;             /* the op's byte floor */
     double peak_bytes_per_us; /* the memory's theoretical bandwidth; 0: unknown */
-    double l2_bytes;        /* of the device */
-    double set_bytes;       /* of all sets of a batch together */
+    double l2_bytes;          /* of the device */
+    double set_bytes;         /* of all sets of a batch together */
 };
 
-struct quartiles { double low, median, high, minimum; };
+struct quartiles {
+    double low, median, high, minimum;
+};
 
 enum measure_verdict {
     MEASURE_OK,
@@ -56,7 +58,8 @@ bool measure_impossible(const struct measurement *measurement);
 /* Where the fraction stands against a band's edge: +1 both quartiles at or above, -1 both below, 0 straddling. */
 int measure_side(const struct measurement *measurement, double edge);
 /* Everything above: what is to be done with these samples. `edges`: band edges, ascending; `again`: measured again already. */
-enum measure_verdict measure_judge(const struct measurement *measurement, const double *edges, int edge_count, bool again);
+enum measure_verdict measure_judge(const struct measurement *measurement, const double *edges, int edge_count,
+                                   bool again);
 
 /* One sentence for the report. */
 const char *measure_explain(enum measure_verdict verdict);
@@ -70,11 +73,11 @@ struct measure_options {
     const struct op *op;
     struct op_sizes sizes;
     int rung;
-    int launches;          /* per batch, ≥ 50; 0: chosen so that a batch takes about 5 ms, at least 50 */
-    const double *edges;   /* band edges of the figure, ascending */
+    int launches;        /* per batch, ≥ 50; 0: chosen so that a batch takes about 5 ms, at least 50 */
+    const double *edges; /* band edges of the figure, ascending */
     int edge_count;
-    double wall_seconds;   /* give up after; 0: 20 s */
-    measure_check *check;  /* NULL: outputs are not checked */
+    double wall_seconds;  /* give up after; 0: 20 s */
+    measure_check *check; /* NULL: outputs are not checked */
     void *context;
 };
 

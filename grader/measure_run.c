@@ -66,7 +66,9 @@ static enum measure_verdict one_sample(const struct run *run, struct measure_sam
         reply.error) {
         return step_failed(run, "a timed batch", &reply);
     }
-    *sample = (struct measure_sample){.op_us = reply.us, .wall_us = seconds * 1e6, .launches = run->result->launches,
+    *sample = (struct measure_sample){.op_us = reply.us,
+                                      .wall_us = seconds * 1e6,
+                                      .launches = run->result->launches,
                                       .direct_launches = !run->result->uses_graph};
     enum measure_verdict verdict;
     if (!sample_is_right(run, prepare.seed, &verdict)) { return verdict; }
@@ -97,7 +99,8 @@ static enum measure_verdict take_samples(const struct run *run, struct measureme
                 return say(run->message, run->size, MEASURE_FAILED, "only %d batches in the time given", m->count);
             }
             return measure_judge(m, o->edges, o->edge_count, true) == MEASURE_MORE
-                       ? MEASURE_INCONCLUSIVE : measure_judge(m, o->edges, o->edge_count, true);
+                       ? MEASURE_INCONCLUSIVE
+                       : measure_judge(m, o->edges, o->edge_count, true);
         }
         again = true; /* straddling an edge, or still moving: measure once more, from the start */
         m->count = 0;
@@ -121,8 +124,8 @@ static enum measure_verdict begin(struct run *run, struct result *result) {
     return MEASURE_OK;
 }
 
-enum measure_verdict measure_run(struct runner *runner, const struct measure_options *options,
-                                 struct measurement *m, struct result *result, char *message, size_t size) {
+enum measure_verdict measure_run(struct runner *runner, const struct measure_options *options, struct measurement *m,
+                                 struct result *result, char *message, size_t size) {
     memset(m, 0, sizeof *m);
     message[0] = '\0';
     struct run run = {runner, options, result, NULL, message, size};

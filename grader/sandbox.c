@@ -92,8 +92,8 @@ unsigned sandbox_enter(const struct sandbox *sandbox) {
 }
 
 const char *sandbox_describe(unsigned layers, char *text, size_t size) {
-    static const char *const names[] = {"own session", "resource limits", "closed descriptors", "own user",
-                                        "Landlock",    "seccomp"};
+    static const char *const names[] = {"own session", "resource limits", "closed descriptors",
+                                        "own user",    "Landlock",        "seccomp"};
     size_t used = 0;
     snprintf(text, size, "none");
     for (size_t i = 0; i < sizeof names / sizeof *names && used < size; i++) {

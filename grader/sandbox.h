@@ -22,13 +22,13 @@ enum sandbox_layer {
 };
 
 struct sandbox {
-    bool gpu;              /* the child opens /dev/nvidia* and reserves much address space */
-    int cpu_seconds;       /* RLIMIT_CPU for the child's whole life; 0: none */
-    size_t file_bytes;     /* RLIMIT_FSIZE */
-    size_t address_bytes;  /* RLIMIT_AS; 0: none (always so with gpu) */
+    bool gpu;             /* the child opens /dev/nvidia* and reserves much address space */
+    int cpu_seconds;      /* RLIMIT_CPU for the child's whole life; 0: none */
+    size_t file_bytes;    /* RLIMIT_FSIZE */
+    size_t address_bytes; /* RLIMIT_AS; 0: none (always so with gpu) */
     /* filled by sandbox_prepare */
-    int ruleset;           /* Landlock rule set, or -1 */
-    uid_t user;            /* 0: stay who we are */
+    int ruleset; /* Landlock rule set, or -1 */
+    uid_t user;  /* 0: stay who we are */
 };
 
 /* `executable` (an open descriptor) tells whether another user could still run it. */

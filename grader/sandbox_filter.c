@@ -21,29 +21,57 @@
 
 /* Numbers that older headers lack; the same on every architecture. */
 enum {
-    SYS_PIDFD_SEND_SIGNAL = 424, SYS_IO_URING_SETUP = 425, SYS_PIDFD_OPEN = 434, SYS_CLONE3 = 435, SYS_OPENAT2 = 437,
-    SYS_PIDFD_GETFD = 438, SYS_FCHMODAT2 = 452,
+    SYS_PIDFD_SEND_SIGNAL = 424,
+    SYS_IO_URING_SETUP = 425,
+    SYS_PIDFD_OPEN = 434,
+    SYS_CLONE3 = 435,
+    SYS_OPENAT2 = 437,
+    SYS_PIDFD_GETFD = 438,
+    SYS_FCHMODAT2 = 452,
 };
 enum { X32_SYSCALLS = 0x40000000 };
 
 static const int refused[] = {
-    SYS_IO_URING_SETUP, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_PIDFD_SEND_SIGNAL, SYS_PIDFD_OPEN,
-    SYS_PIDFD_GETFD, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
-    SYS_setsid, SYS_setpgid, SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf,
-    SYS_perf_event_open, SYS_userfaultfd, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_execve,
+    SYS_IO_URING_SETUP,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_PIDFD_SEND_SIGNAL,
+    SYS_PIDFD_OPEN,
+    SYS_PIDFD_GETFD,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_setsid,
+    SYS_setpgid,
+    SYS_unshare,
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
+    SYS_execve,
 #ifdef SYS_fork
-    SYS_fork, SYS_vfork,
+    SYS_fork,
+    SYS_vfork,
 #endif
 };
 
 /* Sockets, and what changes the file system; refused where no GPU driver needs it. */
 static const int refused_on_cpu[] = {
-    SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
-    SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_mknodat, SYS_linkat, SYS_symlinkat, SYS_fchmodat, SYS_FCHMODAT2,
-    SYS_fchownat, SYS_truncate, SYS_utimensat, SYS_OPENAT2,
+    SYS_connect, SYS_bind,   SYS_listen,    SYS_accept,   SYS_accept4,   SYS_unlinkat, SYS_renameat2, SYS_mkdirat,
+    SYS_mknodat, SYS_linkat, SYS_symlinkat, SYS_fchmodat, SYS_FCHMODAT2, SYS_fchownat, SYS_truncate,  SYS_utimensat,
+    SYS_OPENAT2,
 #ifdef SYS_open
-    SYS_unlink, SYS_rename, SYS_renameat, SYS_mkdir, SYS_rmdir, SYS_mknod, SYS_link, SYS_symlink, SYS_chmod, SYS_chown,
-    SYS_lchown, SYS_creat, SYS_utime, SYS_utimes, SYS_futimesat,
+    SYS_unlink,  SYS_rename, SYS_renameat,  SYS_mkdir,    SYS_rmdir,     SYS_mknod,    SYS_link,      SYS_symlink,
+    SYS_chmod,   SYS_chown,  SYS_lchown,    SYS_creat,    SYS_utime,     SYS_utimes,   SYS_futimesat,
 #endif
 };
 
@@ -58,10 +86,18 @@ static void add(struct filter *f, uint16_t code, uint32_t k, uint8_t if_true, ui
     if (f->length < MAX_INSTRUCTIONS) { f->code[f->length++] = (struct sock_filter){code, if_true, if_false, k}; }
 }
 
-static void load(struct filter *f, size_t offset) { add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
-static void answer(struct filter *f, uint32_t action) { add(f, BPF_RET | BPF_K, action, 0, 0); }
-static void allow(struct filter *f) { answer(f, SECCOMP_RET_ALLOW); }
-static void refuse(struct filter *f, int error) { answer(f, SECCOMP_RET_ERRNO | (uint32_t)error); }
+static void load(struct filter *f, size_t offset) {
+    add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+static void answer(struct filter *f, uint32_t action) {
+    add(f, BPF_RET | BPF_K, action, 0, 0);
+}
+static void allow(struct filter *f) {
+    answer(f, SECCOMP_RET_ALLOW);
+}
+static void refuse(struct filter *f, int error) {
+    answer(f, SECCOMP_RET_ERRNO | (uint32_t)error);
+}
 
 /* The low half of an argument: descriptors, process ids and flags fit into it (the machine is little-endian). */
 static void load_argument(struct filter *f, int i) {

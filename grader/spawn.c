@@ -81,7 +81,8 @@ static void become_runner(const struct launch *launch) {
     dup2(launch->executable, FILTER_EXEC_DESCRIPTOR);
     struct launch_report report = {sandbox_enter(&launch->sandbox), 0};
     write_all(launch->report, &report, sizeof report);
-    execveat(FILTER_EXEC_DESCRIPTOR, "", (char *const *)launch->argv, (char *const *)launch->environment, AT_EMPTY_PATH);
+    execveat(FILTER_EXEC_DESCRIPTOR, "", (char *const *)launch->argv, (char *const *)launch->environment,
+             AT_EMPTY_PATH);
     report.error = errno;
     write_all(launch->report, &report, sizeof report);
     _exit(127);
@@ -89,7 +90,8 @@ static void become_runner(const struct launch *launch) {
 
 /* A cleared environment: what finds the GPU driver and its devices, then what the caller adds. */
 static void choose_environment(const char **out, const struct limits *limits) {
-    static const char *const kept[] = {"LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "TZ=", "LANG="};
+    static const char *const kept[] = {
+        "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "TZ=", "LANG="};
     extern char **environ;
     int n = 0;
     out[n++] = "PATH=/usr/bin:/bin";
@@ -162,9 +164,16 @@ enum child_status child_start(struct child *child, const char *path, const char 
         close_all(d, DESCRIPTORS);
         return cannot_start(child, path, what, error);
     }
-    struct launch launch = {d[EXECUTABLE], d[THEIRS], d[OUTPUT_WRITE], d[REPORT_WRITE], argv ? argv : only_path,
-                            environment, {.gpu = child->limits.gpu, .cpu_seconds = child->limits.cpu_seconds,
-                            .file_bytes = FILE_BYTES, .address_bytes = child->limits.address_bytes}};
+    struct launch launch = {d[EXECUTABLE],
+                            d[THEIRS],
+                            d[OUTPUT_WRITE],
+                            d[REPORT_WRITE],
+                            argv ? argv : only_path,
+                            environment,
+                            {.gpu = child->limits.gpu,
+                             .cpu_seconds = child->limits.cpu_seconds,
+                             .file_bytes = FILE_BYTES,
+                             .address_bytes = child->limits.address_bytes}};
     sandbox_prepare(&launch.sandbox, d[EXECUTABLE]);
     pid_t pid = fork();
     if (pid == 0) { become_runner(&launch); }

@@ -30,11 +30,11 @@ enum child_status {
 };
 
 struct limits {
-    double call_seconds;     /* wall clock of one job, the start of the process included */
-    int cpu_seconds;         /* CPU time of the process's whole life; 0: none */
-    size_t resident_bytes;   /* memory really used by the process group, watched while waiting; 0: none */
-    size_t address_bytes;    /* RLIMIT_AS; 0: none; ignored with gpu */
-    size_t output_bytes;     /* stdout and stderr together */
+    double call_seconds;   /* wall clock of one job, the start of the process included */
+    int cpu_seconds;       /* CPU time of the process's whole life; 0: none */
+    size_t resident_bytes; /* memory really used by the process group, watched while waiting; 0: none */
+    size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
+    size_t output_bytes;   /* stdout and stderr together */
     bool gpu;
     const char *const *environment; /* "NAME=value" strings added to the cleared environment, NULL-ended; or NULL */
 };
@@ -43,20 +43,21 @@ struct limits {
 extern const struct limits limits_default;
 
 struct child {
-    pid_t pid;               /* 0: none runs */
+    pid_t pid; /* 0: none runs */
     int socket, output_pipe;
-    unsigned layers;         /* enum sandbox_layer bits that hold */
+    unsigned layers; /* enum sandbox_layer bits that hold */
     struct limits limits;
     enum child_status status;
-    char message[512];       /* why status is not CHILD_OK: what happened and what it usually means */
+    char message[512];                   /* why status is not CHILD_OK: what happened and what it usually means */
     char output[SPAWN_OUTPUT_BYTES + 1]; /* what it printed, NUL-ended, other NULs shown as '?' */
-    size_t output_length;    /* kept in output */
-    size_t output_total;     /* printed in all */
-    size_t output_reported;  /* for the caller's own use: how much of output it has shown */
+    size_t output_length;                /* kept in output */
+    size_t output_total;                 /* printed in all */
+    size_t output_reported;              /* for the caller's own use: how much of output it has shown */
 };
 
 /* Starts `path` with the arguments (argv[0] included, NULL-ended; NULL: the path alone). */
-enum child_status child_start(struct child *child, const char *path, const char *const argv[], const struct limits *limits);
+enum child_status child_start(struct child *child, const char *path, const char *const argv[],
+                              const struct limits *limits);
 
 /* Sends or receives exactly `bytes` before `deadline` (a child_now() value); the child's output is drained meanwhile.
  * On failure the child is dead and reaped, and status and message are set. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct watch {
-    int descriptor;      /* -1: closed */
+    int descriptor; /* -1: closed */
     char error[256];
 };
 

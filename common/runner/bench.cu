@@ -52,7 +52,8 @@ bool describe_machine(machine *m, int argc, char **argv) {
     strftime(m->date, sizeof m->date, "%Y-%m-%d", gmtime(&now));
     size_t used = 0;
     for (int i = 0; i < argc && used < sizeof m->command; i++) {
-        const char *slash = i == 0 ? strrchr(argv[0], '/') : nullptr; /* the program's name, not the machine's folders */
+        const char *slash =
+            i == 0 ? strrchr(argv[0], '/') : nullptr; /* the program's name, not the machine's folders */
         used += (size_t)snprintf(m->command + used, sizeof m->command - used, "%s%s", i ? " " : "",
                                  slash ? slash + 1 : argv[i]);
     }

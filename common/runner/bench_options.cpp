@@ -33,9 +33,12 @@ static int mistake(const char *what, const char *value) {
 
 int bench_options_read(struct bench_options *options, int argc, char **argv) {
     static const struct option names[] = {
-        {"op", required_argument, nullptr, 'o'},      {"N", required_argument, nullptr, 'N'},
-        {"C", required_argument, nullptr, 'C'},       {"samples", required_argument, nullptr, 's'},
-        {"json", required_argument, nullptr, 'j'},    {"help", no_argument, nullptr, 'h'},
+        {"op", required_argument, nullptr, 'o'},
+        {"N", required_argument, nullptr, 'N'},
+        {"C", required_argument, nullptr, 'C'},
+        {"samples", required_argument, nullptr, 's'},
+        {"json", required_argument, nullptr, 'j'},
+        {"help", no_argument, nullptr, 'h'},
         {nullptr, 0, nullptr, 0},
     };
     *options = {};

@@ -5,10 +5,10 @@
 enum { BENCH_MAX_SIZES = 16 };
 
 struct bench_options {
-    const char *op;              /* NULL: every op of the file */
-    const char *json;            /* file to append to; NULL: none */
+    const char *op;   /* NULL: every op of the file */
+    const char *json; /* file to append to; NULL: none */
     int N[BENCH_MAX_SIZES], C[BENCH_MAX_SIZES], N_count, C_count;
-    int samples;                 /* batches per figure */
+    int samples; /* batches per figure */
 };
 
 /* 0: go on; otherwise exit with that value minus one (--help gives 1, a mistake gives 3). */

@@ -18,7 +18,9 @@ struct buffer {
     size_t floats;
 };
 
-size_t bytes_of(const buffer &b) { return b.floats * sizeof(float); }
+size_t bytes_of(const buffer &b) {
+    return b.floats * sizeof(float);
+}
 
 #ifdef RUNNER_CPU
 cudaError_t upload(const buffer &b, enum op_role role) {
@@ -36,7 +38,9 @@ cudaError_t upload(const buffer &b, enum op_role) {
     return cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice);
 }
 
-cudaError_t download(const buffer &b) { return cudaMemcpy(b.host, b.device, bytes_of(b), cudaMemcpyDeviceToHost); }
+cudaError_t download(const buffer &b) {
+    return cudaMemcpy(b.host, b.device, bytes_of(b), cudaMemcpyDeviceToHost);
+}
 #endif
 
 size_t buffer_floats(const struct job *job, const struct op *op, int i) {

@@ -20,8 +20,7 @@ const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, FLOATS_PER_LOAD = 4, BLOCKS_PER_MULTIPROCESSOR = 8 };
 
-template <int READS, int WRITES, int UNROLL, bool STREAMING>
-__global__ void copy_kernel(copy_streams s, size_t loads) {
+template <int READS, int WRITES, int UNROLL, bool STREAMING> __global__ void copy_kernel(copy_streams s, size_t loads) {
     size_t stride = (size_t)gridDim.x * blockDim.x * UNROLL;
     for (size_t first = (size_t)blockIdx.x * blockDim.x * UNROLL + threadIdx.x; first < loads; first += stride) {
         float4 value[READS][UNROLL];
@@ -47,7 +46,11 @@ __global__ void copy_kernel(copy_streams s, size_t loads) {
 #pragma unroll
             for (int w = 0; w < WRITES; w++) {
                 float4 *to = (float4 *)s.write[w] + i;
-                if (STREAMING) { __stcs(to, sum); } else { *to = sum; }
+                if (STREAMING) {
+                    __stcs(to, sum);
+                } else {
+                    *to = sum;
+                }
             }
             /* A kernel that only reads must look as if it might write, or nothing of it would be left. */
             if (WRITES == 0 && sum.x == -1.25e38f) { *(volatile float *)s.write[0] = sum.y; }

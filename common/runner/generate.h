@@ -32,7 +32,7 @@ GENERATE_FUNCTION uint64_t generate_key(uint64_t seed, int set, int tensor) {
 
 GENERATE_FUNCTION float generate_float(uint64_t key, enum op_shape shape, uint64_t i) {
     uint64_t bits = generate_mix(key + 0x9e3779b97f4a7c15u * (i + 1));
-    float a = (float)(uint32_t)(bits >> 42) * 0x1p-21f;              /* 22 bits: [0, 2) */
+    float a = (float)(uint32_t)(bits >> 42) * 0x1p-21f; /* 22 bits: [0, 2) */
     float b = (float)(uint32_t)(bits & 0x3fffff) * 0x1p-21f;
     return shape == SHAPE_NC ? a - b : 0.5f + 0.5f * a;
 }

@@ -4,12 +4,12 @@
 
 /* Weak before they are declared, so that the lab file may define some of them only. */
 #define WEAK_LAUNCHER(op) _Pragma_(weak op##_f32) _Pragma_(weak op##_f32_rung)
-#define _Pragma_(text) _Pragma(#text)
+#define _Pragma_(text)    _Pragma(#text)
 
 /* Every op that has a contract, once. */
-#define FOR_EACH_OP(use)                                                                                               \
-    use(residual_forward) use(softmax_forward) use(layernorm_forward) use(layernorm_backward)                          \
-    use(row_sum) use(row_sum_squares) use(row_dot) use(bias_add)
+#define FOR_EACH_OP(use)                                                                                   \
+    use(residual_forward) use(softmax_forward) use(layernorm_forward) use(layernorm_backward) use(row_sum) \
+        use(row_sum_squares) use(row_dot) use(bias_add)
 
 FOR_EACH_OP(WEAK_LAUNCHER)
 
@@ -34,11 +34,21 @@ struct arguments {
     template <typename T> T next();
 };
 
-template <> float *arguments::next() { return *tensor++; }
-template <> const float *arguments::next() { return *tensor++; }
-template <> int arguments::next() { return ints++ == 0 ? sizes->N : sizes->C; }
-template <> float arguments::next() { return sizes->eps; }
-template <> cudaStream_t arguments::next() { return stream; }
+template <> float *arguments::next() {
+    return *tensor++;
+}
+template <> const float *arguments::next() {
+    return *tensor++;
+}
+template <> int arguments::next() {
+    return ints++ == 0 ? sizes->N : sizes->C;
+}
+template <> float arguments::next() {
+    return sizes->eps;
+}
+template <> cudaStream_t arguments::next() {
+    return stream;
+}
 
 /* A list in braces is evaluated from left to right, unlike the arguments of a call. */
 template <typename... Arguments> struct call {
@@ -55,9 +65,7 @@ template <typename... Arguments> int call_rung(int (*function)(int, Arguments...
 }
 
 template <typename Function> struct ladder_of;
-template <typename... Arguments> struct ladder_of<int(Arguments...)> {
-    typedef int type(int rung, Arguments...);
-};
+template <typename... Arguments> struct ladder_of<int(Arguments...)> { typedef int type(int rung, Arguments...); };
 
 struct entry {
     const char *op;
@@ -70,10 +78,10 @@ struct entry {
 #define DECLARE_LADDER(op) extern "C" ladder_of<decltype(op##_f32)>::type op##_f32_rung;
 FOR_EACH_OP(DECLARE_LADDER)
 
-#define ADAPTER(op)                                                                                                    \
-    static int adapt_##op(int rung, float *const tensors[], const op_sizes *sizes, cudaStream_t stream) {              \
-        arguments from = {tensors, sizes, stream};                                                                     \
-        return rung > 0 ? call_rung(op##_f32_rung, rung, from) : call_launcher(op##_f32, from);                        \
+#define ADAPTER(op)                                                                                       \
+    static int adapt_##op(int rung, float *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
+        arguments from = {tensors, sizes, stream};                                                        \
+        return rung > 0 ? call_rung(op##_f32_rung, rung, from) : call_launcher(op##_f32, from);           \
     }
 FOR_EACH_OP(ADAPTER)
 

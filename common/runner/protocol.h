@@ -20,24 +20,25 @@ enum { PROTOCOL_VERSION = 1, PROTOCOL_FD = 3 };
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
 enum job_kind {
-    JOB_CALL,  /* run the launcher once on the given buffers, count, send the buffers back */
-    JOB_TIME,  /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers travel */
+    JOB_CALL, /* run the launcher once on the given buffers, count, send the buffers back */
+    JOB_TIME, /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers travel */
     JOB_QUIT,
 };
 
 struct job {
     uint32_t magic, version;
     enum job_kind kind;
-    uint64_t nonce;             /* echoed in the result; no result with it, no marks */
-    char op[48];                /* ops.h name */
+    uint64_t nonce; /* echoed in the result; no result with it, no marks */
+    char op[48];    /* ops.h name */
     struct op_sizes sizes;
-    int rung;                   /* 0: the contract's launcher; k >= 1: kernel k of the ladder, where the file exports one */
-    int guard;                  /* floats before and after each tensor */
-    int offset;                 /* floats by which each tensor is moved off its natural alignment */
-    int alias_of[OP_MAX_TENSORS]; /* -1, or the tensor whose pointer this output gets (its own buffer then stays empty) */
-    int shuffled_order;         /* CPU backend: run blocks in the shuffled order that hunts races */
-    int rehearse;               /* call once before, on the same pointers with other inputs: nothing of it may be left */
-    int launches;               /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
+    int rung;   /* 0: the contract's launcher; k >= 1: kernel k of the ladder, where the file exports one */
+    int guard;  /* floats before and after each tensor */
+    int offset; /* floats by which each tensor is moved off its natural alignment */
+    /* -1, or the tensor whose pointer this output gets; its own buffer then stays empty */
+    int alias_of[OP_MAX_TENSORS];
+    int shuffled_order; /* CPU backend: run blocks in the shuffled order that hunts races */
+    int rehearse;       /* call once before, on the same pointers with other inputs: nothing of it may be left */
+    int launches;       /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
 enum { RESULT_MAX_FINDINGS = 64 };
@@ -46,21 +47,21 @@ struct result {
     uint32_t magic, version;
     uint64_t nonce;
     int backend_is_gpu;
-    int missing;                /* 1: the file does not define this op's launcher (or rung) */
-    int status;                 /* what the launcher returned */
-    int error;                  /* cudaGetLastError / synchronize after the call */
-    int sticky;                 /* the error stays: this process can run nothing more */
-    int returned;               /* the buffers follow the result */
-    char error_name[64], error_text[160]; /* of error, else of status */
-    char device[128];           /* device name, or "CPU backend, checked" */
-    struct simt_counters counters;                      /* CPU backend: of this call alone */
-    struct simt_traffic traffic[OP_MAX_TENSORS];        /* CPU backend: per tensor */
-    int finding_count;          /* findings follow the buffers: finding_count records */
+    int missing;                                 /* 1: the file does not define this op's launcher (or rung) */
+    int status;                                  /* what the launcher returned */
+    int error;                                   /* cudaGetLastError / synchronize after the call */
+    int sticky;                                  /* the error stays: this process can run nothing more */
+    int returned;                                /* the buffers follow the result */
+    char error_name[64], error_text[160];        /* of error, else of status */
+    char device[128];                            /* device name, or "CPU backend, checked" */
+    struct simt_counters counters;               /* CPU backend: of this call alone */
+    struct simt_traffic traffic[OP_MAX_TENSORS]; /* CPU backend: per tensor */
+    int finding_count;                           /* findings follow the buffers: finding_count records */
     /* JOB_TIME */
     int launches, copy_launches; /* per batch of the op, of the copy; launch i works on set i of the tensors */
-    int sets;                   /* at least as many */
-    int uses_graph;             /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
-    double peak_bytes_per_us;   /* theoretical bandwidth of the device's memory; 0: unknown */
+    int sets;                    /* at least as many */
+    int uses_graph;           /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
+    double peak_bytes_per_us; /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
     char copy_name[64];         /* the best copy of the sweep: "2R:1W float4 x4, 512 threads" */
 };
@@ -75,21 +76,21 @@ enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 4096 };
 struct time_request {
     uint32_t magic;
     enum time_action action;
-    uint64_t nonce;             /* echoed */
-    uint64_t seed;              /* TIME_PREPARE: see generate.h */
-    int set, row_count;         /* TIME_SAMPLE: rows of one set's outputs */
+    uint64_t nonce;     /* echoed */
+    uint64_t seed;      /* TIME_PREPARE: see generate.h */
+    int set, row_count; /* TIME_SAMPLE: rows of one set's outputs */
     int rows[TIME_MAX_ROWS];
 };
 
 struct time_reply {
     uint32_t magic;
-    int error;                  /* a cudaError_t, or what the launcher returned */
+    int error; /* a cudaError_t, or what the launcher returned */
     uint64_t nonce;
-    double us;                  /* TIME_OP, TIME_COPY: per launch, by the child's events */
-};                              /* TIME_SAMPLE: the floats follow when error is 0 */
+    double us; /* TIME_OP, TIME_COPY: per launch, by the child's events */
+};             /* TIME_SAMPLE: the floats follow when error is 0 */
 
 struct finding_record {
-    int kind;                   /* enum simt_finding_kind */
+    int kind; /* enum simt_finding_kind */
     int is_error;
     int line;
     char file[256], kernel[256];

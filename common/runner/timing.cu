@@ -11,14 +11,14 @@ enum {
     TRIAL_LAUNCHES = 4,
     COPY_TRIAL_LAUNCHES = 40,
     COPY_TRIALS = 3,
-    ALIGNMENT = 64,    /* floats: tensors start as cudaMalloc's do */
+    ALIGNMENT = 64, /* floats: tensors start as cudaMalloc's do */
     FILL_THREADS = 256,
 };
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        int error_ = (int)(call);                                                                                      \
-        if (error_ != 0) { return error_; }                                                                            \
+#define TRY(call)                           \
+    do {                                    \
+        int error_ = (int)(call);           \
+        if (error_ != 0) { return error_; } \
     } while (0)
 
 /* One tensor of every set: blockIdx.y is the set. */
@@ -75,7 +75,9 @@ static int launch_copy_variant(const struct timing *t, int i, int variant) {
     return cudaGetLastError();
 }
 
-static int launch_copy(const struct timing *t, int i) { return launch_copy_variant(t, i, t->copy_variant); }
+static int launch_copy(const struct timing *t, int i) {
+    return launch_copy_variant(t, i, t->copy_variant);
+}
 
 typedef int launch_function(const struct timing *t, int i);
 
@@ -97,7 +99,8 @@ static void capture(const struct timing *t, launch_function *launch, struct batc
     size_t captured = 0;
     if (ended == cudaSuccess && graph) { cudaGraphGetNodes(graph, nullptr, &captured); }
     /* Fewer nodes than launches: some launches went elsewhere, and a replay would not do the work. */
-    if (status != 0 || captured < (size_t)batch->launches || cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
+    if (status != 0 || captured < (size_t)batch->launches ||
+        cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
         batch->graph = nullptr;
     }
     if (graph) { cudaGraphDestroy(graph); }
@@ -141,8 +144,12 @@ static int plan_batch(struct timing *t, launch_function *launch, struct batch *b
     return run_batch(t, launch, batch, &us);
 }
 
-int timing_op(struct timing *t, double *us) { return run_batch(t, launch_op, &t->op_batch, us); }
-int timing_copy(struct timing *t, double *us) { return run_batch(t, launch_copy, &t->copy_batch, us); }
+int timing_op(struct timing *t, double *us) {
+    return run_batch(t, launch_op, &t->op_batch, us);
+}
+int timing_copy(struct timing *t, double *us) {
+    return run_batch(t, launch_copy, &t->copy_batch, us);
+}
 
 /* ---- opening ---- */
 
@@ -155,8 +162,8 @@ static double device_attribute(cudaDeviceAttr attribute) {
 static int allocate_sets(struct timing *t, int launches) {
     t->l2_bytes = device_attribute(cudaDevAttrL2CacheSize);
     /* kHz x 2 (double data rate) x bits / 8 = bytes per ms */
-    t->peak_bytes_per_us = device_attribute(cudaDevAttrMemoryClockRate) * 2 *
-                           device_attribute(cudaDevAttrGlobalMemoryBusWidth) / 8 / 1000;
+    t->peak_bytes_per_us =
+        device_attribute(cudaDevAttrMemoryClockRate) * 2 * device_attribute(cudaDevAttrGlobalMemoryBusWidth) / 8 / 1000;
     t->set_bytes = (double)op_floor_bytes(t->op, &t->sizes);
     size_t free_bytes = 0, total_bytes = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));

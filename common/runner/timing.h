@@ -31,10 +31,10 @@ struct timing {
     cudaStream_t stream;
     cudaEvent_t start, end, all_done;
     int sets;
-    size_t stride[OP_MAX_TENSORS];  /* floats from one set's tensor to the next set's */
-    float *tensor[OP_MAX_TENSORS];  /* set 0's; the others follow */
-    float *scratch;                 /* where a copy writes when the op has no (N, C) output; at least 4 floats */
-    int reads, writes;              /* (N, C) tensors read and written */
+    size_t stride[OP_MAX_TENSORS]; /* floats from one set's tensor to the next set's */
+    float *tensor[OP_MAX_TENSORS]; /* set 0's; the others follow */
+    float *scratch;                /* where a copy writes when the op has no (N, C) output; at least 4 floats */
+    int reads, writes;             /* (N, C) tensors read and written */
     double l2_bytes, set_bytes, peak_bytes_per_us;
     int copy_variant;
     struct batch op_batch, copy_batch;

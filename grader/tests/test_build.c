@@ -106,8 +106,9 @@ Test(build, what_changed_is_rebuilt_and_said) {
 }
 
 Test(build, a_missing_function_is_the_linkers_error) {
-    write_text("calls.cu", "extern \"C\" int nowhere(void);\n"
-                           "extern \"C\" int row_sum_f32(float *, const float *, int, int, void *) { return nowhere(); }\n");
+    write_text("calls.cu",
+               "extern \"C\" int nowhere(void);\n"
+               "extern \"C\" int row_sum_f32(float *, const float *, int, int, void *) { return nowhere(); }\n");
     const struct build_file *file = build("calls");
     cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
     cr_assert(strstr(file->errors, "undefined reference to `nowhere'"), "%s", file->errors);
@@ -145,10 +146,12 @@ Test(build, a_missing_tool_is_named_with_the_line_to_type) {
 
 Test(build, the_first_three_errors_are_kept) {
     char errors[BUILD_ERROR_BYTES];
-    build_first_errors("a.cu:1:1: warning: w\n   1 | w\na.cu:2:1: error: one\n   2 | code\n     | ^\n"
-                       "a.cu(3): error: two\na.cu:4:1: warning: w\n  4 | w\na.cu:5: error: three\na.cu:6: error: four\n",
-                       errors, sizeof errors);
-    cr_assert_str_eq(errors, "a.cu:2:1: error: one\n   2 | code\n     | ^\na.cu(3): error: two\na.cu:5: error: three\n");
+    build_first_errors(
+        "a.cu:1:1: warning: w\n   1 | w\na.cu:2:1: error: one\n   2 | code\n     | ^\n"
+        "a.cu(3): error: two\na.cu:4:1: warning: w\n  4 | w\na.cu:5: error: three\na.cu:6: error: four\n",
+        errors, sizeof errors);
+    cr_assert_str_eq(errors,
+                     "a.cu:2:1: error: one\n   2 | code\n     | ^\na.cu(3): error: two\na.cu:5: error: three\n");
     build_first_errors("a.cu:1:1: warning: only\n", errors, sizeof errors);
     cr_assert_str_eq(errors, "");
     build_first_errors("a.cu:1: error: x\n", errors, 8);
@@ -187,9 +190,11 @@ Test(build, forbidden_libraries_are_named) {
 Test(build, ordinary_names_are_not_forbidden) {
     char library[64], symbol[200];
     cr_assert(!forbids("namespace n { int cubic_step3cub(int) { return 1; } int cub_like(int) { return 2; } }\n"
-                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { simt_launch_kernel(); }\n"
+                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { "
+                       "simt_launch_kernel(); }\n"
                        "extern \"C\" long write(int, const void *, unsigned long); void g() { write(1, \"\", 0); }",
-                       library, symbol), "%s", symbol);
+                       library, symbol),
+              "%s", symbol);
     cr_assert(!build_forbidden("Makefile", library, 64, symbol, 200));
     cr_assert(!build_forbidden("/no/such/file", library, 64, symbol, 200));
 }

@@ -103,15 +103,33 @@ Test(job, a_sticky_error_replaces_the_process) {
     cr_assert_eq(runner.child.pid, 0);
 }
 
-Test(job, noise_is_no_result) { expect("garbage", CHILD_GARBAGE, "descriptor 3"); }
-Test(job, a_wrong_nonce_is_forged) { expect("forged", CHILD_FORGED, "secret number"); }
-Test(job, a_result_sent_ahead_is_forged) { expect("early", CHILD_FORGED, "secret number"); }
-Test(job, a_huge_count_is_refused) { expect("huge", CHILD_GARBAGE, "findings"); }
-Test(job, a_negative_count_is_refused) { expect("negative", CHILD_GARBAGE, "findings"); }
-Test(job, half_a_result_is_none) { expect("short", CHILD_EXITED, "exit status 0"); }
-Test(job, a_trickle_does_not_stretch_the_deadline) { expect("trickle", CHILD_TIMED_OUT, "within 1 s"); }
-Test(job, a_constructor_cannot_pass) { expect("constructor", CHILD_EXITED, "exit status 0"); }
-Test(job, a_hang_is_bounded) { expect("hang", CHILD_TIMED_OUT, "within 1 s"); }
+Test(job, noise_is_no_result) {
+    expect("garbage", CHILD_GARBAGE, "descriptor 3");
+}
+Test(job, a_wrong_nonce_is_forged) {
+    expect("forged", CHILD_FORGED, "secret number");
+}
+Test(job, a_result_sent_ahead_is_forged) {
+    expect("early", CHILD_FORGED, "secret number");
+}
+Test(job, a_huge_count_is_refused) {
+    expect("huge", CHILD_GARBAGE, "findings");
+}
+Test(job, a_negative_count_is_refused) {
+    expect("negative", CHILD_GARBAGE, "findings");
+}
+Test(job, half_a_result_is_none) {
+    expect("short", CHILD_EXITED, "exit status 0");
+}
+Test(job, a_trickle_does_not_stretch_the_deadline) {
+    expect("trickle", CHILD_TIMED_OUT, "within 1 s");
+}
+Test(job, a_constructor_cannot_pass) {
+    expect("constructor", CHILD_EXITED, "exit status 0");
+}
+Test(job, a_hang_is_bounded) {
+    expect("hang", CHILD_TIMED_OUT, "within 1 s");
+}
 
 Test(job, strings_of_findings_are_ended) {
     cr_assert_eq(call("unterminated", 5), CHILD_OK, "%s", runner.child.message);

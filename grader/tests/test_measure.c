@@ -8,12 +8,12 @@
 
 /* `count` samples around op_us and copy_us with a triangle of noise of the given relative size. */
 static struct measurement make(int count, double op_us, double copy_us, double noise) {
-    struct measurement m = {.count = count, .bytes = 50e6, .peak_bytes_per_us = 4.9e6, .l2_bytes = 60e6,
-                            .set_bytes = 240e6};
+    struct measurement m = {
+        .count = count, .bytes = 50e6, .peak_bytes_per_us = 4.9e6, .l2_bytes = 60e6, .set_bytes = 240e6};
     for (int i = 0; i < count; i++) {
         double wobble = 1 + noise * ((i * 7 % 11) / 5.0 - 1);
-        m.sample[i] = (struct measure_sample){.op_us = op_us * wobble, .copy_us = copy_us, .launches = 400,
-                                              .copy_launches = 400};
+        m.sample[i] =
+            (struct measure_sample){.op_us = op_us * wobble, .copy_us = copy_us, .launches = 400, .copy_launches = 400};
         m.sample[i].wall_us = m.sample[i].op_us * 400 + 100;
         m.sample[i].copy_wall_us = copy_us * 400 + 100;
     }
@@ -149,8 +149,12 @@ static bool check(void *context, const struct op *op, const struct op_sizes *siz
 
 static enum measure_verdict measure(const char *mode, measure_check *function) {
     static const double edges[] = {0.5};
-    struct measure_options options = {.op = op_find("softmax_forward"), .sizes = {64, 64, 0}, .edges = edges,
-                                      .edge_count = 1, .wall_seconds = 4, .check = function};
+    struct measure_options options = {.op = op_find("softmax_forward"),
+                                      .sizes = {64, 64, 0},
+                                      .edges = edges,
+                                      .edge_count = 1,
+                                      .wall_seconds = 4,
+                                      .check = function};
     cr_assert_eq(runner_start(&runner, hostile_path(mode), NULL), CHILD_OK);
     enum measure_verdict verdict = measure_run(&runner, &options, &measurement, &result, message, sizeof message);
     runner_stop(&runner);
@@ -163,12 +167,16 @@ Test(measure, a_dialogue_with_an_honest_runner) {
     cr_assert_float_eq(measure_fraction(&measurement).median, 1, 0.01);
 }
 
-Test(measure, a_runner_that_claims_no_time) { cr_assert_eq(measure("time_zero", NULL), MEASURE_CLOCKS, "%s", message); }
+Test(measure, a_runner_that_claims_no_time) {
+    cr_assert_eq(measure("time_zero", NULL), MEASURE_CLOCKS, "%s", message);
+}
 Test(measure, a_runner_that_claims_too_little) {
     cr_assert_eq(measure("time_short", NULL), MEASURE_CLOCKS, "%s", message);
     cr_assert(strstr(message, "disagree"), "%s", message);
 }
-Test(measure, a_runner_that_claims_no_number) { cr_assert_eq(measure("time_nan", NULL), MEASURE_FAILED, "%s", message); }
+Test(measure, a_runner_that_claims_no_number) {
+    cr_assert_eq(measure("time_nan", NULL), MEASURE_FAILED, "%s", message);
+}
 Test(measure, a_runner_that_dies) {
     cr_assert_eq(measure("crash", NULL), MEASURE_FAILED);
     cr_assert(strstr(message, "SIGSEGV"), "%s", message);

@@ -73,7 +73,9 @@ Test(sandbox, on_a_gpu_landlock_alone_keeps_files) {
 }
 
 static volatile sig_atomic_t signalled;
-static void on_signal(int number) { signalled = number; }
+static void on_signal(int number) {
+    signalled = number;
+}
 
 Test(sandbox, nothing_is_done_to_the_grader) {
     signal(SIGUSR1, on_signal);

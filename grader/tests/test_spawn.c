@@ -36,15 +36,33 @@ static void expect(const char *mode, double seconds, enum child_status status, c
     cr_assert(waitpid(-1, NULL, WNOHANG) < 0, "%s: a child is left over", mode);
 }
 
-Test(spawn, a_crash_names_its_signal) { expect("crash", 5, CHILD_CRASHED, "SIGSEGV"); }
-Test(spawn, an_abort_names_its_signal) { expect("abort", 5, CHILD_CRASHED, "SIGABRT"); }
-Test(spawn, exit_zero_is_no_success) { expect("exit0", 5, CHILD_EXITED, "exit status 0"); }
-Test(spawn, exit_in_a_constructor_is_no_success) { expect("constructor", 5, CHILD_EXITED, "exit status 0"); }
-Test(spawn, a_hang_is_stopped) { expect("hang", 0.3, CHILD_TIMED_OUT, "within 0.3 s"); }
-Test(spawn, ignoring_signals_does_not_help) { expect("deaf", 0.3, CHILD_TIMED_OUT, "within 0.3 s"); }
-Test(spawn, an_endless_loop_is_stopped) { expect("spin", 0.3, CHILD_TIMED_OUT, "within 0.3 s"); }
-Test(spawn, a_closed_socket_is_found_at_once) { expect("close", 30, CHILD_CLOSED, "descriptor 3"); }
-Test(spawn, endless_output_is_stopped) { expect("flood", 20, CHILD_FLOODED, "16 MiB"); }
+Test(spawn, a_crash_names_its_signal) {
+    expect("crash", 5, CHILD_CRASHED, "SIGSEGV");
+}
+Test(spawn, an_abort_names_its_signal) {
+    expect("abort", 5, CHILD_CRASHED, "SIGABRT");
+}
+Test(spawn, exit_zero_is_no_success) {
+    expect("exit0", 5, CHILD_EXITED, "exit status 0");
+}
+Test(spawn, exit_in_a_constructor_is_no_success) {
+    expect("constructor", 5, CHILD_EXITED, "exit status 0");
+}
+Test(spawn, a_hang_is_stopped) {
+    expect("hang", 0.3, CHILD_TIMED_OUT, "within 0.3 s");
+}
+Test(spawn, ignoring_signals_does_not_help) {
+    expect("deaf", 0.3, CHILD_TIMED_OUT, "within 0.3 s");
+}
+Test(spawn, an_endless_loop_is_stopped) {
+    expect("spin", 0.3, CHILD_TIMED_OUT, "within 0.3 s");
+}
+Test(spawn, a_closed_socket_is_found_at_once) {
+    expect("close", 30, CHILD_CLOSED, "descriptor 3");
+}
+Test(spawn, endless_output_is_stopped) {
+    expect("flood", 20, CHILD_FLOODED, "16 MiB");
+}
 
 Test(spawn, the_first_output_is_kept) {
     struct child child;

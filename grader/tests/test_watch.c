@@ -35,7 +35,9 @@ static void save(const char *path) {
 
 TestSuite(watch, .init = enter, .fini = leave);
 
-Test(watch, nothing_saved) { cr_assert_eq(watch_wait(&watch, 50, name, sizeof name), 0); }
+Test(watch, nothing_saved) {
+    cr_assert_eq(watch_wait(&watch, 50, name, sizeof name), 0);
+}
 
 Test(watch, saved_in_place) {
     save("softmax.cu");

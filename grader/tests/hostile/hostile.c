@@ -31,12 +31,26 @@ __attribute__((constructor)) static void before_main(int argc, char **argv) {
 }
 
 static int *volatile nowhere;
-static void mode_crash(void) { *nowhere = 1; }
-static void mode_abort(void) { abort(); }
-static void mode_exit0(void) { exit(0); }
-static void mode_hang(void) { for (;;) { pause(); } }
-static void mode_spin(void) { for (volatile unsigned long i = 0;; i++) {} }
-static void mode_deaf(void) { signal(SIGTERM, SIG_IGN); signal(SIGXCPU, SIG_IGN); mode_hang(); }
+static void mode_crash(void) {
+    *nowhere = 1;
+}
+static void mode_abort(void) {
+    abort();
+}
+static void mode_exit0(void) {
+    exit(0);
+}
+static void mode_hang(void) {
+    for (;;) { pause(); }
+}
+static void mode_spin(void) {
+    for (volatile unsigned long i = 0;; i++) {}
+}
+static void mode_deaf(void) {
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGXCPU, SIG_IGN);
+    mode_hang();
+}
 
 static void mode_flood(void) {
     char line[4096];
@@ -66,7 +80,10 @@ static void mode_forks(void) {
     mode_hang();
 }
 
-static void mode_close(void) { close(3); mode_hang(); }
+static void mode_close(void) {
+    close(3);
+    mode_hang();
+}
 
 /* ---- lies ---- */
 
@@ -99,8 +116,8 @@ static void read_job(void) {
     if (job.kind == JOB_QUIT) { _exit(0); }
     const struct op *op = op_find(job.op);
     for (int i = 0; op && i < op->tensor_count && job.kind == JOB_CALL; i++) {
-        size_t floats = job.alias_of[i] >= 0 ? 0
-                        : 2 * (size_t)job.guard + (size_t)job.offset + op_elements(op, i, &job.sizes);
+        size_t floats =
+            job.alias_of[i] >= 0 ? 0 : 2 * (size_t)job.guard + (size_t)job.offset + op_elements(op, i, &job.sizes);
         sizes[i] = floats * sizeof(float);
         buffers[i] = realloc(buffers[i], sizes[i] + 1);
         read_all(buffers[i], sizes[i]);
@@ -144,7 +161,12 @@ static void mode_garbage(void) {
     mode_hang();
 }
 
-static void mode_forged(void) { read_job(); result.nonce ^= 1; answer(); mode_hang(); }
+static void mode_forged(void) {
+    read_job();
+    result.nonce ^= 1;
+    answer();
+    mode_hang();
+}
 static void mode_early(void) {
     /* A perfect result, sent before the job is known. */
     result = (struct result){.magic = PROTOCOL_MAGIC, .version = PROTOCOL_VERSION, .returned = 1};
@@ -152,9 +174,23 @@ static void mode_early(void) {
     read_job();
     mode_hang();
 }
-static void mode_huge(void) { read_job(); result.finding_count = 1 << 30; answer(); mode_hang(); }
-static void mode_negative(void) { read_job(); result.finding_count = -1; answer(); mode_hang(); }
-static void mode_short(void) { read_job(); say(&result, sizeof result / 2); _exit(0); }
+static void mode_huge(void) {
+    read_job();
+    result.finding_count = 1 << 30;
+    answer();
+    mode_hang();
+}
+static void mode_negative(void) {
+    read_job();
+    result.finding_count = -1;
+    answer();
+    mode_hang();
+}
+static void mode_short(void) {
+    read_job();
+    say(&result, sizeof result / 2);
+    _exit(0);
+}
 static void mode_trickle(void) {
     read_job();
     for (const char *p = (const char *)&result;; p++) {
@@ -190,14 +226,28 @@ static void timing(double us) {
         struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us};
         if (request.action == TIME_OP || request.action == TIME_COPY) { usleep(100 * 100); }
         say(&reply, sizeof reply);
-        if (request.action == TIME_SAMPLE) { say(rows, (size_t)request.row_count * (size_t)job.sizes.C * sizeof *rows); }
+        if (request.action == TIME_SAMPLE) {
+            say(rows, (size_t)request.row_count * (size_t)job.sizes.C * sizeof *rows);
+        }
     }
 }
-static void mode_time_right(void) { timing(100); }
-static void mode_time_zero(void) { timing(0); }
-static void mode_time_short(void) { timing(1); }
-static void mode_time_nan(void) { timing(0.0 / 0.0); }
-static void mode_no_launches(void) { read_job(); answer(); mode_hang(); }
+static void mode_time_right(void) {
+    timing(100);
+}
+static void mode_time_zero(void) {
+    timing(0);
+}
+static void mode_time_short(void) {
+    timing(1);
+}
+static void mode_time_nan(void) {
+    timing(0.0 / 0.0);
+}
+static void mode_no_launches(void) {
+    read_job();
+    answer();
+    mode_hang();
+}
 
 /* ---- probes of the sandbox ---- */
 
@@ -242,13 +292,34 @@ static const struct {
     const char *name;
     void (*run)(void);
 } modes[] = {
-    {"crash", mode_crash}, {"abort", mode_abort}, {"exit0", mode_exit0}, {"hang", mode_hang}, {"spin", mode_spin},
-    {"deaf", mode_deaf}, {"flood", mode_flood}, {"memory", mode_memory}, {"forks", mode_forks}, {"close", mode_close},
-    {"honest", mode_honest}, {"sticky", mode_sticky}, {"garbage", mode_garbage}, {"forged", mode_forged},
-    {"early", mode_early}, {"huge", mode_huge}, {"negative", mode_negative}, {"short", mode_short},
-    {"trickle", mode_trickle}, {"unterminated", mode_unterminated}, {"time_right", mode_time_right}, {"time_sampled", mode_time_right},
-    {"time_zero", mode_time_zero}, {"time_short", mode_time_short}, {"time_nan", mode_time_nan},
-    {"no_launches", mode_no_launches}, {"probe", mode_probe}, {"descriptors", mode_descriptors},
+    {"crash", mode_crash},
+    {"abort", mode_abort},
+    {"exit0", mode_exit0},
+    {"hang", mode_hang},
+    {"spin", mode_spin},
+    {"deaf", mode_deaf},
+    {"flood", mode_flood},
+    {"memory", mode_memory},
+    {"forks", mode_forks},
+    {"close", mode_close},
+    {"honest", mode_honest},
+    {"sticky", mode_sticky},
+    {"garbage", mode_garbage},
+    {"forged", mode_forged},
+    {"early", mode_early},
+    {"huge", mode_huge},
+    {"negative", mode_negative},
+    {"short", mode_short},
+    {"trickle", mode_trickle},
+    {"unterminated", mode_unterminated},
+    {"time_right", mode_time_right},
+    {"time_sampled", mode_time_right},
+    {"time_zero", mode_time_zero},
+    {"time_short", mode_time_short},
+    {"time_nan", mode_time_nan},
+    {"no_launches", mode_no_launches},
+    {"probe", mode_probe},
+    {"descriptors", mode_descriptors},
 };
 
 int main(int argc, char **argv) {

@@ -29,9 +29,15 @@ extern "C" int row_sum_squares_f32(float *out, const float *x, int N, int, cudaS
 }
 
 // The device pointer is read on the host: on a GPU a crash, on the CPU backend a finding.
-extern "C" int row_dot_f32(float *, const float *, const float *, int, int, cudaStream_t) { abort(); }
+extern "C" int row_dot_f32(float *, const float *, const float *, int, int, cudaStream_t) {
+    abort();
+}
 
-extern "C" int bias_add_f32(float *, const float *, const float *, int, int, cudaStream_t) { exit(0); }
+extern "C" int bias_add_f32(float *, const float *, const float *, int, int, cudaStream_t) {
+    exit(0);
+}
 
 // Closes the runner's socket and goes on as if nothing were.
-extern "C" int softmax_forward_f32(float *, const float *, int, int, cudaStream_t) { return close(3); }
+extern "C" int softmax_forward_f32(float *, const float *, int, int, cudaStream_t) {
+    return close(3);
+}

@@ -47,7 +47,9 @@ extern "C" int bias_add_f32(float *out, const float *x, const float *bias, int N
 }
 
 // Asks for more threads than a block may have.
-__global__ void never_runs(float *out) { out[threadIdx.x] = 0; }
+__global__ void never_runs(float *out) {
+    out[threadIdx.x] = 0;
+}
 
 extern "C" int softmax_forward_f32(float *out, const float *, int, int, cudaStream_t stream) {
     never_runs<<<1, 2048, 0, stream>>>(out);
