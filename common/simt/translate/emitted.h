@@ -30,6 +30,9 @@ template <class T> struct before_main {
     static inline int done = (T::run(), 0);
 };
 
+/* The end of a loop without a condition (loops.c): an instruction that the compiler keeps, and that does nothing. */
+static inline __attribute__((always_inline)) void loop_end() { __asm__ volatile(""); }
+
 } // namespace simt
 
 #endif

@@ -12,12 +12,21 @@ bool translate(struct translation *t, const char *text, size_t length, const cha
     t->backend_folder = backend_folder;
     bool ok = lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
               translate_shared(t) && translate_kernels(t) && translate_launches(t) && translate_casts(t) &&
-              translate_words(t);
+              translate_loops(t) && translate_words(t);
     if (ok) {
         find_columns(t);
         write_output(t, out);
     }
     return ok;
+}
+
+static void free_names(struct known_name *list)
+{
+    for (struct known_name *next; list; list = next) {
+        next = list->next;
+        free(list->text);
+        free(list);
+    }
 }
 
 void translation_free(struct translation *t)
@@ -35,11 +44,8 @@ void translation_free(struct translation *t)
         free(v->name);
         free(v);
     }
-    for (struct known_name *k = t->kernels, *next; k; k = next) {
-        next = k->next;
-        free(k->text);
-        free(k);
-    }
+    free_names(t->kernels);
+    free_names(t->empty_constructors);
     free(t->files);
     free(t->tokens);
     free(t->scopes);

@@ -5,7 +5,7 @@
  * own, and every message names the learner's own file and line. Output is C++17 with the same linemarkers.
  *
  * Flow: lexer.c cuts the text into tokens, brackets.c pairs them, scopes.c finds namespaces, classes and functions;
- * then each rewriting pass (unsupported, variables, shared, kernels, launches, casts, words) attaches edits to tokens,
+ * then each rewriting pass (unsupported, variables, shared, kernels, launches, casts, loops, words) attaches edits to tokens,
  * and columns.c and
  * output.c write the text so that each token keeps its place. Each pass returns false after it has put one message into `error`.
  */
@@ -30,7 +30,8 @@ struct token {
     int column;     /* in the learner's file, from 1; 0 when a macro made it */
     bool in_system_macro;
     int match;      /* the bracket's partner, or -1 */
-    int scope;      /* innermost scope that holds the token; an opening brace belongs to the scope around it */
+    int scope;      /* innermost scope that holds the token; braces belong to the scope around them */
+    int opens;      /* of a {: the scope that it opens */
     char *before, *instead, *after; /* edits, or NULL */
 };
 
@@ -43,6 +44,7 @@ struct scope {
     int head;        /* first token of the declaration that the brace belongs to */
     int parameters;  /* the ( of a function's or lambda's parameter list, or -1 */
     int name;        /* the token of a function's name, or -1 */
+    int function;    /* innermost function or lambda that this scope lies in or is, or -1 */
     bool is_global, is_device, is_host; /* the words in a function's head */
 };
 
@@ -69,7 +71,8 @@ struct translation {
     struct scope *scopes;
     int scope_count;
     struct shared_at_namespace_scope *shared;
-    struct known_name *kernels;
+    struct known_name *kernels, *empty_constructors;
+    bool constructors_known;
     char error[600];
 };
 
@@ -107,6 +110,7 @@ bool translate_shared(struct translation *t);
 bool translate_kernels(struct translation *t);
 bool translate_launches(struct translation *t);
 bool translate_casts(struct translation *t);
+bool translate_loops(struct translation *t);
 bool translate_words(struct translation *t);
 void find_columns(struct translation *t);
 void write_output(struct translation *t, FILE *out);
@@ -124,5 +128,6 @@ bool fail(struct translation *t, int token, const char *format, ...) __attribute
 bool fail_at(struct translation *t, int file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void *grow(void *array, int count, size_t size); /* room for one more; doubles; exits without memory */
 bool knows(const struct known_name *list, const struct translation *t, int token);
+void learn(struct known_name **list, const struct translation *t, int token);
 
 #endif
