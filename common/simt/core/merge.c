@@ -19,7 +19,7 @@ enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t) };
 
 static inline uint32_t key_pc(uint64_t key) { return (uint32_t)(key >> 32); }
 static inline uint32_t key_path(uint64_t key) { return (uint32_t)key >> 8; }
-static inline unsigned key_kind(uint64_t key) { return (unsigned)key >> 5 & 7; }
+static inline enum trace_kind key_kind(uint64_t key) { return (enum trace_kind)((unsigned)key >> 5 & 7); }
 
 struct merge {
     struct simt_warp *warp;
@@ -34,7 +34,7 @@ struct merge {
 typedef uint64_t lanes4 __attribute__((vector_size(32), aligned(32)));
 typedef uint64_t lanes4_unaligned __attribute__((vector_size(32), aligned(8)));
 
-static inline bool any_bit(lanes4 v) { return (v[0] | v[1] | v[2] | v[3]) != 0; }
+static inline bool any_bit(const lanes4 *v) { return ((*v)[0] | (*v)[1] | (*v)[2] | (*v)[3]) != 0; }
 
 /* Are the 32 words all the same? */
 static inline bool all_equal(const uint64_t *word)
@@ -43,7 +43,7 @@ static inline bool all_equal(const uint64_t *word)
     lanes4 first = {word[0], word[0], word[0], word[0]}, differs = v[0] ^ first;
     for (unsigned i = 1; i < WARP_SIZE / 4; i++)
         differs |= v[i] ^ first;
-    return !any_bit(differs);
+    return !any_bit(&differs);
 }
 
 /* Do the 32 words lie `stride` apart? */
@@ -53,7 +53,7 @@ static inline bool all_strided(const uint64_t *word, uint64_t stride)
     for (unsigned i = 0; i < WARP_SIZE - 4; i += 4)
         differs |= (*(const lanes4_unaligned *)(word + i + 1) - *(const lanes4_unaligned *)(word + i)) ^ step;
     uint64_t rest = ((word[29] - word[28]) ^ stride) | ((word[30] - word[29]) ^ stride) | ((word[31] - word[30]) ^ stride);
-    return !any_bit(differs) && rest == 0;
+    return !any_bit(&differs) && rest == 0;
 }
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
@@ -88,7 +88,7 @@ static void find_stride(struct request *request)
 static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_t *address, const uint16_t *value)
 {
     struct simt_warp *warp = merge->warp;
-    switch (key_kind(key)) {
+    switch ((int)key_kind(key)) {
     case TRACE_JUMP:
         return;
     case TRACE_FENCE:
@@ -184,12 +184,34 @@ static void merge_lockstep(struct merge *merge)
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row))
             break;
-        if (key_kind(row[0]) == TRACE_JUMP)
+        if (key_kind(row[0]) == TRACE_JUMP) {
+            if (!all_equal(row + WARP_SIZE))
+                break;
             continue;
+        }
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }
     for (unsigned l = 0; l < WARP_SIZE; l++)
         trace->lane[l].first = row + l;
+}
+
+/* Of jumps from one place, the one of the innermost loop, which goes back least, comes first: lanes that begin the outer
+ * loop anew wait for those that are still in the inner one. */
+static uint32_t innermost(const struct merge *merge, uint32_t group)
+{
+    const struct lane_trace *lanes = merge->warp->trace->lane;
+    uint64_t most = 0;
+    uint32_t inner = 0;
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+        uint64_t target = lanes[__builtin_ctz(rest)].first[WARP_SIZE];
+        if (target > most) {
+            most = target;
+            inner = 0;
+        }
+        if (target == most)
+            inner |= rest & -rest;
+    }
+    return inner;
 }
 
 static inline void take(struct merge *merge, uint64_t key, uint32_t group)
@@ -247,6 +269,8 @@ static void merge_all(struct simt_warp *warp, bool stop_at_waiting)
         uint32_t group = lanes_at(&merge, key) & merge.present;
         if (group == 0)
             break; /* a lane that waits at a collective comes first */
+        if (key_kind(key) == TRACE_JUMP)
+            group = innermost(&merge, group);
         take(&merge, key, group);
     }
     races_close_runs();
