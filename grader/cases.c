@@ -8,7 +8,7 @@
 static const struct {
     int N, C;
 } published[] = {
-    {4, 64},  {3, 1},    {1, 2},    {3, 31},   {3, 32},   {3, 33},   {5, 127},   {3, 128},
+    {4, 64},  {3, 1},    {1, 2},    {3, 31},   {3, 32},   {3, 33},   {3, 36},   {5, 127},   {3, 128},
     {1, 129}, {37, 768}, {3, 1023}, {3, 1024}, {3, 1025}, {2, 1600}, {1031, 33}, {1, 50257},
 };
 
@@ -56,6 +56,7 @@ static void add_memory(struct case_list *list, const struct op *op) {
     *second = first;
     second->again = true;
     add(list, 33, 300, VALUES_NORMAL)->shuffled = true;
+    add(list, 9, 300, VALUES_NORMAL)->rehearsed = true;
     add(list, 0, 768, VALUES_NORMAL);
 }
 

@@ -58,6 +58,7 @@ static void pack(struct exchange *exchange, const struct device *device, const s
     job->guard = device->guard;
     job->offset = test->offset;
     job->shuffled_order = test->shuffled;
+    job->rehearse = test->rehearsed;
     if (test->in_place) { job->alias_of[0] = test->in_place - 1; }
     for (int t = 0; t < op->tensor_count; t++) {
         size_t count = op_elements(op, t, &test->sizes);

@@ -27,6 +27,7 @@ struct test_case {
     int in_place;          /* 0, or 1 + the tensor that output 0 shares its pointer with */
     bool again;            /* the very call before it once more: the outputs must agree bit for bit */
     bool shuffled;         /* CPU backend: blocks in another order */
+    bool rehearsed;        /* called before on the same pointers with other inputs */
     uint64_t seed;
 };
 

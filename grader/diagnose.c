@@ -4,20 +4,27 @@
 
 #include "patterns.h"
 
+static bool pattern_never(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature, (void)evidence;
+    return false;
+}
+
 /* Hint levels: 1 the idea is missing, 2 the place is to be found, 3 the code is nearly right. */
 const struct signature signatures[] = {
     /* ---- the process, the launch, the backend ---- */
-    {"timeout", "the kernel or its launcher never ends: a loop whose variable does not reach its bound", 2,
+    {"endless-loop", "the kernel or its launcher never ends: a loop whose variable does not reach its bound", 2,
      pattern_failure_kind, FAILURE_TIMEOUT},
     {"crash", "the launcher itself (host code) crashed: it must not read or write the device pointers", 2,
      pattern_failure_kind, FAILURE_CRASH},
     {"launch-zero-grid", "for N == 0 the grid has 0 blocks, which CUDA refuses: return cudaSuccess before the launch", 3,
      pattern_zero_grid, 0},
     {"launch-block-too-large",
-     "a block has one thread per column, and CUDA allows 1024 threads: let each thread loop over columns", 2,
+     "a block may have at most 1024 threads: take more blocks, or let each thread loop over the columns", 2,
      pattern_block_too_large, 0},
     {"launch-error", "the launch was refused or failed: check grid, block and shared memory in the launcher", 2,
      pattern_failure_kind, FAILURE_STATUS},
+    {"small-tensor-index", "a tensor with one entry per column (or per row) is indexed by element: weight[c], mean[n]", 3,
+     pattern_small_tensor, 0},
     {"vector-tail-out-of-bounds",
      "elements are taken four at a time, and the last group reaches past the end when 4 does not divide their number", 3,
      pattern_out_of_bounds_tail, 0},
@@ -31,6 +38,7 @@ const struct signature signatures[] = {
      pattern_finding, SIMT_MISALIGNED},
     {"backward-accumulated", "dinp is to be overwritten; `+=` adds to what happened to be in memory", 3,
      pattern_backward_output_read, 0},
+    {"output-accumulated", "the result is added to what the output held: write with `=`", 3, pattern_accumulated, 0},
     {"uninitialised-output-read",
      "the output (or memory from cudaMalloc) is read before anything was written to it: `+=` where `=` is meant", 3,
      pattern_output_read, 0},
@@ -68,16 +76,22 @@ const struct signature signatures[] = {
      pattern_failure_kind, FAILURE_REPEAT},
 
     /* ---- where ---- */
-    {"output-untouched", "no output was written: is the kernel launched, with a grid that is not empty?", 1,
-     pattern_untouched, 0},
-    {"stats-not-written", "out is written, but another output that the contract asks for is not", 3,
-     pattern_one_output_untouched, 0},
+    {"result-cached", "what an earlier call left is returned: the pointers are the same, the numbers are not", 2,
+     pattern_only_repeated, 0},
     {"last-block-missing", "the grid is rounded down, so the last part has no threads: (count + block - 1) / block", 3,
      pattern_last_block_missing, 0},
+    {"only-row-0", "only row 0 is written: the row's index does not reach the address (x + (size_t)n * C)", 3,
+     pattern_row_0_written, 0},
     {"columns-past-block", "columns past the block's threads are not written: each thread must loop, c += blockDim.x", 2,
      pattern_columns_past_block, 0},
     {"rows-past-grid", "rows past a fixed number are not written: the grid does not grow with N, or needs a row loop", 2,
      pattern_rows_past_grid, 0},
+    {"state-kept-between-calls", "the first call is right and later ones are not: a __device__ variable is not cleared", 2,
+     pattern_state_kept, 0},
+    {"output-untouched", "no output was written: is the kernel launched, with a grid that is not empty?", 1,
+     pattern_untouched, 0},
+    {"stats-not-written", "out is written, but another output that the contract asks for is not", 3,
+     pattern_one_output_untouched, 0},
     {"nan-in-other-rows", "one row's NaN or infinity reaches other rows: rows must share nothing", 2,
      pattern_nan_in_other_rows, 0},
 
@@ -157,22 +171,29 @@ const struct signature signatures[] = {
      pattern_inf_minus_inf, 0},
     {"layernorm-one-pass", "E[x^2] - E[x]^2 cancels when the mean is large: subtract the mean first, then square", 1,
      pattern_one_pass, 0},
-    {"output-accumulated", "the result is added to what the output held: write with `=`", 3, pattern_accumulated, 0},
     {"shifted-by-one", "every result stands one element beside its place: an index starts at 1, or uses the next thread's",
      3, pattern_shifted, 0},
     {"transposed-index", "rows and columns are exchanged in an index: element (n, c) is at n * C + c", 3,
      pattern_transposed, 0},
     {"vector-tail", "wrong only where 4 does not divide C: the last C % 4 columns of a row are left out or misplaced", 2,
      pattern_vector_tail, 0},
-    {"state-kept-between-calls", "the first call is right and later ones are not: a __device__ variable is not cleared", 2,
-     pattern_state_kept, 0},
     {"output-partly-untouched", "some elements are never written: does every (row, column) belong to a thread?", 2,
      pattern_partly_untouched, 0},
     {"scaled-by-constant", "all results are off by one common factor: something is counted twice, or a factor is missing",
      2, pattern_scaled, 0},
     {"low-precision", "nearly right, but not to float32: sums and stored values must be float, not half or bf16", 2,
      pattern_low_precision, 0},
-    {.id = 0},
+
+    /* ---- right, but slow: score.c names these ---- */
+    {"too-few-warps", "too few warps to keep a GPU busy: give every row (or element) a thread or a warp of its own", 1,
+     pattern_never, 0},
+    {"long-chain", "one warp makes far more requests, one after the other, than are needed: spread the work", 2,
+     pattern_never, 0},
+    {"uncoalesced", "neighbouring threads touch words far apart, and each 4-byte access moves a sector of 32 bytes", 1,
+     pattern_never, 0},
+    {"too-much-traffic", "the rows are read or written more often than needed: keep what you have in registers", 1,
+     pattern_never, 0},
+    {.id = NULL},
 };
 
 const struct signature *diagnose(const struct evidence *evidence) {

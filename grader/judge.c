@@ -77,16 +77,27 @@ static void judge_memory(const struct exchange *exchange, const struct op *op, s
     }
 }
 
-/* The first error; but a race explains better than the stale words that were read because of it. */
+/* One mistake may show itself in several ways: threads that miss a barrier race, and races read stale words. */
+static int depth(const struct finding_record *finding) {
+    switch (finding->kind) {
+        case SIMT_BARRIER_DIVERGENT:
+        case SIMT_DEADLOCK:
+        case SIMT_ABSENT_LANE: return 2;
+        case SIMT_RACE: return 1;
+        default: return 0;
+    }
+}
+
+/* The first error; of those that may follow from each other, the one that explains the others. */
 static const struct finding_record *telling_finding(const struct evidence_case *shown) {
-    const struct finding_record *first = NULL;
+    const struct finding_record *telling = NULL;
     for (int i = 0; i < shown->finding_count; i++) {
         const struct finding_record *finding = &shown->findings[i];
+        bool follows = telling && (telling->kind == SIMT_UNINITIALISED || depth(telling) > 0);
         if (!finding->is_error) { continue; }
-        if (!first) { first = finding; }
-        if (first->kind == SIMT_UNINITIALISED && finding->kind == SIMT_RACE) { return finding; }
+        if (!telling || (follows && depth(finding) > depth(telling))) { telling = finding; }
     }
-    return first;
+    return telling;
 }
 
 static void judge_findings(struct evidence_case *shown) {

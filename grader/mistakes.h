@@ -33,6 +33,7 @@ enum softmax_mistake {
     SOFTMAX_WHOLE_TENSOR,
     SOFTMAX_PADDING_WARP,       /* lanes past C count as exp(0 - max) */
     SOFTMAX_NO_RESCALE,         /* variant base: + log2 of the lanes that share a row */
+    SOFTMAX_NO_RESCALE_IN_LANE = 20, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
     SOFTMAX_FIRST_WARP = 32,    /* + log2 of the block: sums of the other warps are lost */
     SOFTMAX_OWN_WARP = 48,      /* + log2 of the block: every warp uses its own sum */
 };

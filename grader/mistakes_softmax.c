@@ -19,26 +19,25 @@ static void with_shift(const float *x, int C, float shift, double *out) {
     for (int c = 0; c < C; c++) { out[c] = expf(x[c] - shift) / sum; }
 }
 
-/* Lanes take every `lanes`-th column, keep a running maximum, and forget to rescale the sum when it grows. */
-static double unscaled_sum(const float *x, int C, int lanes) {
+/* Lanes take every `lanes`-th column, keep a running maximum, and forget to rescale the sum when it grows; the lanes' sums
+ * are put together as they are, or rescaled to the row's maximum. */
+static double unscaled_sum(const float *x, int C, int lanes, bool merged, double row_maximum) {
     double sum = 0.0;
     for (int lane = 0; lane < lanes && lane < C; lane++) {
-        double maximum = -INFINITY;
+        double maximum = -INFINITY, own = 0.0;
         for (int c = lane; c < C; c += lanes) {
             if (x[c] > maximum) { maximum = x[c]; }
-            if (isfinite(x[c])) { sum += exp(x[c] - maximum); }
+            if (isfinite(x[c])) { own += exp(x[c] - maximum); }
         }
+        if (own > 0.0) { sum += merged ? own * exp(maximum - row_maximum) : own; }
     }
     return sum;
 }
 
-/* Sum over the columns that one warp of a block of `block` threads takes. */
-static double warp_sum(const float *x, int C, int block, int warp, double maximum) {
-    double sum = 0.0;
-    for (int c = 0; c < C; c++) {
-        if (c % block / WARP == warp) { sum += exp(x[c] - maximum); }
-    }
-    return sum;
+/* Sums over the columns that each warp of a block of `block` threads takes. */
+static void warp_sums(const float *x, int C, int block, double maximum, double sums[WARP]) {
+    for (int warp = 0; warp < WARP; warp++) { sums[warp] = 0.0; }
+    for (int c = 0; c < C; c++) { sums[c % block / WARP] += exp(x[c] - maximum); }
 }
 
 static void one_row(int variant, const float *x, int C, double *carried, double *out) {
@@ -47,17 +46,18 @@ static void one_row(int variant, const float *x, int C, double *carried, double 
     if (variant == SOFTMAX_SUM_NOT_RESET) { sum = *carried += sum; }
     if (variant == SOFTMAX_NOT_NORMALISED) { sum = 1.0; }
     if (variant == SOFTMAX_PADDING_WARP) { sum += ((C + WARP - 1) / WARP * WARP - C) * exp(-maximum); }
+    bool merged = variant >= SOFTMAX_NO_RESCALE_IN_LANE;
     if (variant >= SOFTMAX_NO_RESCALE && variant < SOFTMAX_FIRST_WARP) {
-        sum = unscaled_sum(x, C, 1 << (variant - SOFTMAX_NO_RESCALE));
+        int lanes = 1 << (variant - (merged ? SOFTMAX_NO_RESCALE_IN_LANE : SOFTMAX_NO_RESCALE));
+        sum = unscaled_sum(x, C, lanes, merged, maximum);
     }
+    double sums[WARP];
+    bool own = variant >= SOFTMAX_OWN_WARP, first = !own && variant >= SOFTMAX_FIRST_WARP;
+    int block = own ? 1 << (variant - SOFTMAX_OWN_WARP) : first ? 1 << (variant - SOFTMAX_FIRST_WARP) : WARP;
+    if (own || first) { warp_sums(x, C, block, maximum, sums); }
     for (int c = 0; c < C; c++) {
-        if (variant >= SOFTMAX_OWN_WARP) {
-            int block = 1 << (variant - SOFTMAX_OWN_WARP);
-            sum = warp_sum(x, C, block, c % block / WARP, maximum);
-        } else if (variant >= SOFTMAX_FIRST_WARP && c == 0) {
-            sum = warp_sum(x, C, 1 << (variant - SOFTMAX_FIRST_WARP), 0, maximum);
-        }
-        out[c] = exp(x[c] - maximum) / sum;
+        double divisor = own ? sums[c % block / WARP] : first ? sums[0] : sum;
+        out[c] = exp(x[c] - maximum) / divisor;
     }
 }
 

@@ -9,14 +9,16 @@ typedef bool pattern(const struct signature *signature, const struct evidence *e
 /* ---- patterns_report.c: what the backend, the launch and the process said ---- */
 pattern pattern_failure_kind;   /* argument: enum failure_kind of the first failure */
 pattern pattern_finding;        /* argument: enum simt_finding_kind of the first failure */
-pattern pattern_out_of_bounds_by_one, pattern_out_of_bounds_tail, pattern_output_read, pattern_backward_output_read;
+pattern pattern_small_tensor, pattern_out_of_bounds_by_one, pattern_out_of_bounds_tail, pattern_output_read, pattern_backward_output_read;
 pattern pattern_zero_grid, pattern_block_too_large;
 
 /* ---- patterns_where.c: where the wrong elements are ---- */
 pattern pattern_untouched, pattern_one_output_untouched, pattern_partly_untouched;
-pattern pattern_columns_past_block, pattern_rows_past_grid, pattern_last_block_missing;
+pattern pattern_columns_past_block, pattern_rows_past_grid, pattern_row_0_written, pattern_last_block_missing;
 pattern pattern_only_row_0, pattern_only_lane_0, pattern_first_warp_right, pattern_vector_tail;
-pattern pattern_state_kept, pattern_only_in_place, pattern_only_offset;
+
+/* ---- patterns_when.c: which calls go wrong ---- */
+pattern pattern_state_kept, pattern_only_in_place, pattern_only_offset, pattern_only_repeated;
 
 /* ---- patterns_what.c: what the wrong elements hold ---- */
 pattern pattern_mistake;        /* agrees with a mistake of mistakes.c that has the signature's id */

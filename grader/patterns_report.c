@@ -26,6 +26,36 @@ bool pattern_out_of_bounds_by_one(const struct signature *signature, const struc
     return finding_says(evidence, SIMT_OUT_OF_BOUNDS, "is 1 bytes after");
 }
 
+/* "of size 4,092 bytes": the number; 0 when the text has none. */
+static long allocation_bytes(const char *text) {
+    long bytes = 0;
+    const char *at = strstr(text, "of size ");
+    const char *last = at; /* the access has a size as well: the allocation's comes last */
+    while (at) {
+        last = at;
+        at = strstr(at + 1, "of size ");
+    }
+    for (const char *c = last ? last + strlen("of size ") : ""; *c == ',' || (*c >= '0' && *c <= '9'); c++) {
+        if (*c != ',') { bytes = 10 * bytes + (*c - '0'); }
+    }
+    return bytes;
+}
+
+/* The tensor that was left is one of a row's or a column's, and every (N, C) tensor is larger. */
+bool pattern_small_tensor(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!finding_says(evidence, SIMT_OUT_OF_BOUNDS, "nearest allocation")) { return false; }
+    const struct op_sizes *sizes = &first->test.sizes;
+    long bytes = allocation_bytes(first->failure.text), float_bytes = (long)sizeof(float);
+    bool small = false;
+    for (int t = 0; t < evidence->op->tensor_count; t++) {
+        small = small || (evidence->op->tensor[t].shape != SHAPE_NC &&
+                          (long)op_elements(evidence->op, t, sizes) * float_bytes == bytes);
+    }
+    return small && bytes < (long)sizes->N * sizes->C * float_bytes;
+}
+
 /* Out of bounds only where the number of elements, or of columns, is no multiple of four, and never elsewhere. */
 bool pattern_out_of_bounds_tail(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
@@ -77,15 +107,14 @@ bool pattern_zero_grid(const struct signature *signature, const struct evidence 
     return found;
 }
 
-/* The launch is refused from more than 1024 columns on. */
+/* The launch is refused because of its threads: the backend says so, or it happens from more than 1024 columns on. */
 bool pattern_block_too_large(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
     bool found = false;
+    if (finding_says(evidence, SIMT_LAUNCH, "blockDim") || finding_says(evidence, SIMT_LAUNCH, "threads")) { return true; }
     for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        bool refused = is_configuration_error(shown) ||
-                       (shown->failure.kind == FAILURE_FINDING && shown->failure.finding == SIMT_LAUNCH);
-        if (refused && shown->test.sizes.C <= BLOCK_LIMIT) { return false; }
+        bool refused = is_configuration_error(evidence->cases[i]);
+        if (refused && evidence->cases[i]->test.sizes.C <= BLOCK_LIMIT) { return false; }
         found = found || refused;
     }
     return found;

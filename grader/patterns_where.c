@@ -72,17 +72,17 @@ bool pattern_one_output_untouched(const struct signature *signature, const struc
     return pattern_all_wrong(evidence, one_untouched);
 }
 
-static bool wrong_and_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
-    size_t count = 0;
+static bool some_wrong_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
     for (size_t i = 0; i < elements(evidence, shown, 0); i++) {
-        count += pattern_is_wrong(shown, 0, i) && evidence_untouched(shown, 0, i);
+        if (pattern_is_wrong(shown, 0, i) && evidence_untouched(shown, 0, i)) { return true; }
     }
-    return count > 0 && count < elements(evidence, shown, 0);
+    return false;
 }
 
+/* Some elements are left in every wrong case, though not all in all of them. */
 bool pattern_partly_untouched(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
-    return pattern_all_wrong(evidence, wrong_and_untouched);
+    return pattern_all_wrong(evidence, some_wrong_untouched) && !pattern_all_wrong(evidence, all_untouched);
 }
 
 /* First row (or column) from which on output 0 is untouched, while all before is written; -1 when that is not so. */
@@ -118,9 +118,35 @@ bool pattern_columns_past_block(const struct signature *signature, const struct 
     return common_edge(evidence, true) > 0;
 }
 
+/* The first untouched element of output 0 in the order of memory, all before it written; -1 when that is not so. */
+static long flat_edge(const struct evidence_case *shown, long count) {
+    long first = 0;
+    while (first < count && !evidence_untouched(shown, 0, (size_t)first)) { first++; }
+    for (long i = first; i < count; i++) {
+        if (!evidence_untouched(shown, 0, (size_t)i)) { return -1; }
+    }
+    return first;
+}
+
+/* Rows, or elements, from a fixed number on. */
 bool pattern_rows_past_grid(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
-    return common_edge(evidence, false) > 0;
+    long common = -1;
+    if (common_edge(evidence, false) > 0) { return true; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!pattern_case_is_wrong(shown)) { continue; }
+        long count = (long)elements(evidence, shown, 0), here = flat_edge(shown, count);
+        if (here < 1 || here >= count || (common >= 0 && here != common)) { return false; }
+        common = here;
+    }
+    return common > 0;
+}
+
+/* Nothing but row 0 is ever written. */
+bool pattern_row_0_written(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return common_edge(evidence, false) == 1;
 }
 
 /* Everything from a multiple of the block on is untouched, the grid having been rounded down: `units` are elements or rows. */
@@ -135,7 +161,7 @@ static bool rounded_down(const struct evidence *evidence, long block, bool rows)
         for (long k = 0; k < N * C; k++) {
             if (evidence_untouched(shown, 0, (size_t)k) != (k >= first)) { return false; }
         }
-        found = true;
+        found = found || first > 0;
     }
     return found;
 }
@@ -172,7 +198,11 @@ static bool past_row_0(long row, long column, long argument) {
 }
 
 static bool row_0_right(const struct evidence *evidence, const struct evidence_case *shown) {
-    return wrong_where(evidence, shown, past_row_0, 0);
+    for (int t = 1; t < evidence->op->tensor_count; t++) {
+        if (shown->wrong[t] && pattern_is_wrong(shown, t, 0)) { return false; }
+    }
+    /* where C is 1, LayerNorm's out is the bias whichever row was read */
+    return shown->wrong[0] == 0 || wrong_where(evidence, shown, past_row_0, 0);
 }
 
 bool pattern_only_row_0(const struct signature *signature, const struct evidence *evidence) {
@@ -227,41 +257,4 @@ bool pattern_vector_tail(const struct signature *signature, const struct evidenc
         wholes += !pattern_case_is_wrong(shown) && !tail;
     }
     return tails > 2 && wholes > 2;
-}
-
-/* ---- which calls ---- */
-
-/* The first call is right; of the calls after it nearly all are wrong, also at shapes that were right before. */
-bool pattern_state_kept(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    int wrong = 0, calls = 0;
-    const struct evidence_case *first = evidence_failure(evidence);
-    if (first && first->failure.kind == FAILURE_REPEAT && first->test.again) { return false; }
-    if (evidence->count < 4 || evidence->cases[0]->failure.kind != FAILURE_NONE) { return false; }
-    for (int i = 1; i < evidence->count; i++) {
-        if (evidence->cases[i]->test.sizes.N == 0) { continue; }
-        calls++;
-        wrong += pattern_case_is_wrong(evidence->cases[i]);
-    }
-    return wrong * 10 >= calls * 9;
-}
-
-static bool is_in_place(const struct evidence *evidence, const struct evidence_case *shown) {
-    (void)evidence;
-    return shown->test.in_place != 0;
-}
-
-bool pattern_only_in_place(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    return pattern_all_wrong(evidence, is_in_place);
-}
-
-static bool is_offset(const struct evidence *evidence, const struct evidence_case *shown) {
-    (void)evidence;
-    return shown->test.offset != 0;
-}
-
-bool pattern_only_offset(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    return pattern_all_wrong(evidence, is_offset);
 }

@@ -61,7 +61,8 @@ static void element_name(const struct op *op, const struct failure *failure, cha
 
 static void print_where(const struct page *page, const struct failure *failure) {
     fprintf(page->out, "    N = %d, C = %d, values %s", failure->sizes.N, failure->sizes.C, failure->values);
-    if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, failure->offset == 1 ? "" : "s"); }
+    const char *plural = failure->offset == 1 ? "" : "s";
+    if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(page->out, ", in place"); }
     fprintf(page->out, "\n");
 }
@@ -81,7 +82,7 @@ static void print_element(const struct page *page, const struct op *op, const st
 
 static void print_failure(const struct page *page, const struct outcome *outcome) {
     const struct failure *failure = &outcome->failure;
-    if (failure->kind == FAILURE_NONE || failure->kind == FAILURE_SLOW) { return; }
+    if (failure->kind == FAILURE_NONE) { return; }
     if (failure->values) { print_where(page, failure); }
     print_element(page, op_find(outcome->exercise->op), failure);
     print_lines(page, failure->text, "    ");

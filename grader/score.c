@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "diagnose.h"
+
 enum { SECTOR_BYTES = 32, FLOAT_BYTES = 4 };
 
 static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
@@ -25,6 +27,20 @@ static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
         if (op->tensor[t].shape == SHAPE_NC) { bytes += (double)op_elements(op, t, sizes) * FLOAT_BYTES; }
     }
     return bytes;
+}
+
+static void blame(struct outcome *outcome, const char *id) {
+    const struct signature *signature = signature_find(id);
+    outcome->failure.kind = FAILURE_SLOW;
+    outcome->failure.diagnosis = signature->id;
+    outcome->failure.cause = signature->cause;
+    outcome->failure.hint = signature->hint;
+}
+
+/* More than twice the bytes asked for were moved in sectors. */
+static bool is_scattered(const struct result *result) {
+    const struct simt_traffic *global = &result->counters.global;
+    return traffic_bytes(global, TRAFFIC_SECTORS) > 2.0 * traffic_bytes(global, TRAFFIC_BYTES);
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
@@ -53,7 +69,8 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
         snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length, " (+%.2fx small tensors)", small);
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
-    if (percent < 100) { outcome->failure.kind = FAILURE_SLOW; }
+    bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
+    if (percent < 100) { blame(outcome, scattered ? "uncoalesced" : "too-much-traffic"); }
 }
 
 void score_parallel(struct outcome *outcome, const struct result *result) {
@@ -67,7 +84,7 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
              (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu, at most %llu", (unsigned long long)target->warps,
              (unsigned long long)(2 * target->reference_chain));
-    if (!enough) { outcome->failure.kind = FAILURE_SLOW; }
+    if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 
 void score_total(struct report *report) {

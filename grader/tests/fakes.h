@@ -40,6 +40,7 @@ struct fake {
     bool fused;           /* multiply-adds are fused */
     int (*kernel)(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes);
     int calls;            /* counted by the device */
+    bool rehearsed;       /* this call was to be rehearsed */
     enum child_status status; /* CHILD_OK: the call works */
     struct finding_record *finding; /* one finding, or NULL */
     bool writes_input, overruns;
@@ -59,6 +60,7 @@ static inline enum child_status fake_call(void *context, const struct job *job, 
         tensor[t] = buffers[from] + job->guard + job->offset;
     }
     fake->calls++;
+    fake->rehearsed = job->rehearse;
     result->status = job->sizes.N == 0 ? 0 : fake->kernel(fake, tensor, &job->sizes);
     result->returned = 1;
     size_t last = op_elements(op, 0, &job->sizes);

@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: uninitialised-output-read
+// step: step1  op: residual_forward  diagnosis: output-accumulated
 // reason: `+=` reads what happens to be in out, which nobody has written.
 #include "common/contracts/residual_forward.h"
 #include "common/cuda_check.h"

@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: state-kept-between-calls
+// step: step1  op: residual_forward  diagnosis: result-cached
 // reason: Remembers the last shape and skips the work when it comes again: the second output is never written.
 #include "common/contracts/residual_forward.h"
 #include "common/cuda_check.h"
