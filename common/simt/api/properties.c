@@ -4,6 +4,9 @@
 
 #include "api.h"
 
+/* The kernels' warpSize (include/simt/builtin.h). */
+const int warpSize = WARP_SIZE;
+
 enum { MEGAHERTZ = 1000, MIB = 1 << 20 };
 
 static void fill(struct cudaDeviceProp *p) {
