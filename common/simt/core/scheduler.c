@@ -100,6 +100,11 @@ static bool warp_run(struct simt_warp *warp)
             warp_resolve_collectives(warp);
         if (block->status != BLOCK_RUNS)
             return progress;
+        if (warp->in_state[THREAD_READY] == 0 && warp->in_state[THREAD_TRACE_FULL]) {
+            /* Full traces stand behind a lane at a collective that waits for those very lanes: let them run on. */
+            trace_flush(warp);
+            wake_lanes_with_room(warp);
+        }
     }
     return true;
 }
