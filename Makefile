@@ -88,7 +88,7 @@ test-run: test-build
 
 # Only what is host C. The backend's own tests switch stacks, which the address sanitizer does not follow; and what the
 # tests start (runners, hostile programs) is the ordinary build, which therefore has to be there.
-test-asan: ## the tests of the host C again, under address and UB sanitizers
+test-asan: ## the host C's tests again, under sanitizers
 	@tools/install.sh test
 	@$(MAKE) --no-print-directory test-build
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined test-host
