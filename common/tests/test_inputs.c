@@ -1,0 +1,147 @@
+/* inputs: repeatable, spread as promised, and with the hard rows where they should be. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../inputs.h"
+#include "../reference.h"
+
+TestSuite(inputs, .timeout = 60);
+
+enum { N = 6, C = 771, COUNT = N * C };
+
+static const struct op_sizes sizes = {N, C, 1e-5f};
+
+struct filled {
+    float storage[OP_MAX_TENSORS][COUNT];
+    float *tensor[OP_MAX_TENSORS];
+};
+
+static struct filled *fill(const char *op, enum input_values values, uint64_t seed) {
+    struct filled *filled = calloc(1, sizeof *filled);
+    for (int t = 0; t < OP_MAX_TENSORS; t++) { filled->tensor[t] = filled->storage[t]; }
+    inputs_fill(op_find(op), &sizes, values, seed, filled->tensor);
+    return filled;
+}
+
+Test(inputs, the_seed_decides) {
+    struct filled *a = fill("softmax_forward", VALUES_NORMAL, 5), *b = fill("softmax_forward", VALUES_NORMAL, 5),
+                  *c = fill("softmax_forward", VALUES_NORMAL, 6);
+    cr_assert(memcmp(a->storage, b->storage, sizeof a->storage) == 0);
+    cr_assert(memcmp(a->storage[1], c->storage[1], sizeof a->storage[1]) != 0);
+    free(a), free(b), free(c);
+}
+
+Test(inputs, tensors_differ) {
+    struct filled *a = fill("residual_forward", VALUES_NORMAL, 5);
+    cr_assert(memcmp(a->storage[1], a->storage[2], sizeof a->storage[1]) != 0);
+    free(a);
+}
+
+static void moments(const float *x, int count, double *mean, double *deviation) {
+    double sum = 0.0, squares = 0.0;
+    for (int i = 0; i < count; i++) { sum += x[i]; }
+    *mean = sum / count;
+    for (int i = 0; i < count; i++) { squares += (x[i] - *mean) * (x[i] - *mean); }
+    *deviation = sqrt(squares / count);
+}
+
+Test(inputs, kinds_have_the_moments_that_they_promise) {
+    static const struct {
+        enum input_values values;
+        double mean, deviation;
+    } promised[] = {
+        {VALUES_NORMAL, 0.0, 1.0},    {VALUES_LARGE, 0.0, 4000.0},    {VALUES_SMALL, 0.0, 1e-3},
+        {VALUES_SHIFTED, 1000.0, 1.0}, {VALUES_NEGATIVE, -5000.0, 1.0}, {VALUES_TINY_VARIANCE, 1000.0, 0.1},
+        {VALUES_EQUAL, 1.0, 0.0},      {VALUES_DENORMAL, 0.0, 1e-40},
+    };
+    for (size_t k = 0; k < sizeof promised / sizeof promised[0]; k++) {
+        double mean, deviation;
+        struct filled *a = fill("softmax_forward", promised[k].values, 9);
+        moments(a->storage[1], COUNT, &mean, &deviation);
+        cr_assert(fabs(mean - promised[k].mean) <= 0.06 * promised[k].deviation, "%s: mean %g",
+                  inputs_name(promised[k].values), mean);
+        cr_assert(fabs(deviation - promised[k].deviation) <= 0.05 * promised[k].deviation, "%s: deviation %g",
+                  inputs_name(promised[k].values), deviation);
+        free(a);
+    }
+}
+
+Test(inputs, spoiled_values_stand_in_one_row) {
+    static const enum input_values kinds[] = {VALUES_ROW_MINUS_INF, VALUES_PLUS_INF, VALUES_NAN};
+    static const int expected[] = {C, 1, 1};
+    for (int k = 0; k < 3; k++) {
+        struct filled *a = fill("softmax_forward", kinds[k], 3);
+        int spoiled = 0;
+        for (int i = 0; i < COUNT; i++) {
+            bool here = !isfinite(a->storage[1][i]);
+            cr_assert(!here || i / C == inputs_special_row(&sizes));
+            spoiled += here;
+        }
+        cr_assert_eq(spoiled, expected[k], "%s: %d elements", inputs_name(kinds[k]), spoiled);
+        free(a);
+    }
+}
+
+Test(inputs, masks_leave_a_finite_entry_in_every_row) {
+    struct filled *a = fill("softmax_forward", VALUES_MINUS_INF, 3);
+    for (int n = 0; n < N; n++) {
+        int masked = 0, leading = 0;
+        for (int c = 0; c < C; c++) { masked += a->storage[1][n * C + c] == -INFINITY; }
+        while (a->storage[1][n * C + leading] == -INFINITY) { leading++; }
+        cr_assert(masked > C / 5 && masked < C, "row %d: %d masked", n, masked);
+        if (n % 2) { cr_assert(leading >= C / 2, "row %d begins with only %d masked entries", n, leading); }
+    }
+    free(a);
+}
+
+Test(inputs, constant_rows_are_constant_and_sum_exactly) {
+    struct filled *a = fill("layernorm_forward", VALUES_CONSTANT_ROWS, 3);
+    for (int n = 0; n < N; n++) {
+        float sum = 0.0f;
+        for (int c = 0; c < C; c++) { sum += a->storage[3][n * C + c]; }
+        cr_assert_eq(a->storage[3][n * C], a->storage[3][n * C + C - 1]);
+        cr_assert_eq(sum / (float)C, a->storage[3][n * C]);
+    }
+    cr_assert_neq(a->storage[3][0], a->storage[3][C]);
+    free(a);
+}
+
+Test(inputs, outputs_hold_poison_that_differs_everywhere) {
+    struct filled *a = fill("softmax_forward", VALUES_NORMAL, 3);
+    int equal = 0;
+    for (int i = 0; i < COUNT; i++) {
+        float poison = a->storage[0][i];
+        cr_assert(fabsf(poison) >= 16384.0f && fabsf(poison) < 32768.0f);
+        cr_assert_eq(poison, inputs_poison(3, 0, (uint64_t)i));
+        equal += i > 0 && poison == a->storage[0][i - 1];
+    }
+    cr_assert_eq(equal, 0);
+    free(a);
+}
+
+Test(inputs, backward_gets_the_statistics_of_its_x) {
+    struct filled *a = fill("layernorm_backward", VALUES_SHIFTED, 3);
+    for (int n = 0; n < N; n++) {
+        double mean, rstd;
+        reference_row_statistics(a->storage[4] + n * C, C, sizes.eps, &mean, &rstd);
+        cr_assert_eq(a->storage[6][n], (float)mean);
+        cr_assert_eq(a->storage[7][n], (float)rstd);
+    }
+    free(a);
+}
+
+Test(inputs, weights_stay_away_from_zero) {
+    struct filled *a = fill("layernorm_forward", VALUES_NORMAL, 3);
+    for (int c = 0; c < C; c++) { cr_assert(a->storage[4][c] > 0.2f && a->storage[4][c] < 1.8f); }
+    free(a);
+}
+
+Test(inputs, every_kind_has_a_name_and_every_op_some_kinds) {
+    for (int k = 0; k < VALUES_KINDS; k++) { cr_assert(inputs_name((enum input_values)k)); }
+    for (const struct op *op = ops; op->name; op++) {
+        cr_assert(inputs_kinds(op) >> VALUES_LARGE & 1, "%s", op->name);
+        cr_assert(inputs_kinds(op) >> VALUES_NAN & 1, "%s", op->name);
+    }
+}
