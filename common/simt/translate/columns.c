@@ -118,15 +118,11 @@ void find_columns(struct translation *t)
         if (k->owner != OWNER_USER || k->file < 0) {
             continue;
         }
-        int file = k->file; /* one file has many entries: find the first */
-        for (int f = 0; f < file; f++) {
-            file = strcmp(t->files[f], t->files[k->file]) == 0 ? f : file;
+        if (!loaded[k->file]) {
+            loaded[k->file] = true;
+            load(&sources[k->file], t->files[k->file]);
         }
-        if (!loaded[file]) {
-            loaded[file] = true;
-            load(&sources[file], t->files[file]);
-        }
-        find_line(t, i, end - i, &sources[file]);
+        find_line(t, i, end - i, &sources[k->file]);
     }
     for (int f = 0; sources && f < t->file_count; f++) {
         free(sources[f].text);

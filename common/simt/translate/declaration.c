@@ -237,7 +237,8 @@ static bool read_variables(struct translation *t, struct declaration *d)
             break;
         } else if (is_name(t, i)) {
             body_allowed |= is(t, i, "struct") || is(t, i, "union") || is(t, i, "class") || is(t, i, "enum");
-            name = named ? name : i;
+            bool word = is(t, i, "__shared__") || is(t, i, "__device__") || is(t, i, "__constant__") || is(t, i, "__managed__");
+            name = named || word ? name : i;
         }
     }
     return fail(t, d->start, "expected ';' at the end of this declaration");

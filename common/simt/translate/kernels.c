@@ -46,12 +46,7 @@ static bool note_kernel(struct translation *t, int word)
     if (!is_void) {
         return fail(t, d.names[0], "a __global__ function must have a void return type");
     }
-    if (!knows(t->kernels, t, d.names[0])) {
-        struct known_name *kernel = grow(NULL, 0, sizeof *kernel);
-        kernel->text = token_text(t, d.names[0], d.names[0]);
-        kernel->next = t->kernels;
-        t->kernels = kernel;
-    }
+    learn(&t->kernels, t, d.names[0]);
     return check_parameters(t, d.parameters);
 }
 

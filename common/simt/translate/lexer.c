@@ -24,9 +24,10 @@ static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c 
 static int remember_file(struct lexer *l, const char *text, size_t length)
 {
     struct translation *t = l->t;
-    if (t->file_count && strlen(t->files[t->file_count - 1]) == length &&
-        memcmp(t->files[t->file_count - 1], text, length) == 0) {
-        return t->file_count - 1;
+    for (int i = t->file_count - 1; i >= 0; i--) {
+        if (strlen(t->files[i]) == length && memcmp(t->files[i], text, length) == 0) {
+            return i;
+        }
     }
     char *name = NULL;
     for (size_t i = 0; i <= length; i++) {

@@ -1,4 +1,5 @@
-# The translator of the CPU backend: $(BUILD)/simt/translate, called by common/simt/simt-cc.
+# The translator of the CPU backend: $(BUILD)/simt/translate, which common/simt/simt-cc calls; its tests; the ordinary
+# CUDA programs of common/simt/tests/programs/, and the forms of CUDA in tests/cases/, built and run.
 TRANSLATE_DIR := $(COURSE)/common/simt/translate
 TRANSLATE_OUT := $(BUILD)/simt/translate.obj
 TRANSLATE_OBJ := $(patsubst $(TRANSLATE_DIR)/%.c,$(TRANSLATE_OUT)/%.o,$(wildcard $(TRANSLATE_DIR)/*.c))
@@ -13,6 +14,35 @@ $(TRANSLATE): $(TRANSLATE_OBJ)
 
 $(TRANSLATE_OUT)/%.o: $(TRANSLATE_DIR)/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) -c -o $@ $<
+	$(HOST_C) -D_GNU_SOURCE -DBUILD_FOLDER='"$(BUILD)"' -c -o $@ $<
 
--include $(TRANSLATE_OBJ:.o=.d)
+-include $(TRANSLATE_OBJ:.o=.d) $(wildcard $(TRANSLATE_OUT)/tests/*.d)
+
+# ---- tests ----
+TRANSLATE_TESTS := test_translate test_translate_fuzz
+TRANSLATE_RUNS  := test_programs test_simt_cc # not under sanitizers: they run the ordinary build
+TESTS += $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(if $(SANITIZE),,$(TRANSLATE_RUNS)))
+
+$(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(TRANSLATE_RUNS)): $(BUILD)/tests/%: $(TRANSLATE_OUT)/tests/%.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $(filter %.o,$^) -lcriterion
+
+$(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS)): $(filter-out %/main.o,$(TRANSLATE_OBJ))
+$(BUILD)/tests/test_simt_cc: $(SIMT_CC_NEEDS)
+
+# $(1): the program, $(2): its source, $(3): checked or fast
+define simt_program
+$(BUILD)/tests/test_programs: $(1)
+$(1): $(2) $(SIMT_CC_NEEDS) $(BUILD)/simt/libsimt_$(3).a
+	@mkdir -p $$(@D)
+	BUILD=$(BUILD) CXX='$(CXX)' $(SIMT_CC) $(if $(filter fast,$(3)),--fast) -MMD -MP -I$(COURSE) -o $(1).o $(2)
+	$(CXX) -no-pie -o $$@ $(1).o $(BUILD)/simt/libsimt_$(3).a -lbacktrace -lpthread -lm
+
+-include $(1).d
+endef
+simt_name = $(basename $(notdir $(1)))
+$(foreach source,$(wildcard $(COURSE)/common/simt/tests/programs/*.cu),\
+    $(eval $(call simt_program,$(BUILD)/simt/programs/$(call simt_name,$(source)),$(source),checked)))
+$(foreach source,$(wildcard $(TRANSLATE_DIR)/tests/cases/*.cu),\
+    $(eval $(call simt_program,$(BUILD)/simt/cases/$(call simt_name,$(source)),$(source),checked))\
+    $(eval $(call simt_program,$(BUILD)/simt/cases/$(call simt_name,$(source))_fast,$(source),fast)))

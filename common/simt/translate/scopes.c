@@ -65,20 +65,7 @@ static bool is_member_initialiser(const struct translation *t, int parameters, i
     return false;
 }
 
-static bool inside_function(const struct translation *t, int scope) { return enclosing_function(t, scope) >= 0; }
-
-int enclosing_function(const struct translation *t, int scope)
-{
-    for (; scope >= 0; scope = t->scopes[scope].parent) {
-        if (t->scopes[scope].kind == SCOPE_FUNCTION || t->scopes[scope].kind == SCOPE_LAMBDA) {
-            return scope;
-        }
-        if (t->scopes[scope].kind == SCOPE_CLASS || t->scopes[scope].kind == SCOPE_NAMESPACE) {
-            return -1;
-        }
-    }
-    return -1;
-}
+int enclosing_function(const struct translation *t, int scope) { return t->scopes[scope].function; }
 
 static void note_words(const struct translation *t, struct scope *s, int from, int to)
 {
@@ -112,7 +99,7 @@ static void classify(const struct translation *t, struct scope *s)
     }
     bool has_class = head_has(t, s, "class") || head_has(t, s, "struct") || head_has(t, s, "union");
     int parameters = find_parameters(t, s->head, s->open, &s->name);
-    if (inside_function(t, s->parent)) {
+    if (enclosing_function(t, s->parent) >= 0) {
         s->kind = has_class && parameters < 0 && !head_has(t, s, "=") ? SCOPE_CLASS : SCOPE_BLOCK;
         return;
     }
@@ -132,6 +119,8 @@ static void classify(const struct translation *t, struct scope *s)
     }
 }
 
+enum { LONGEST_HEAD = 500 }; /* tokens that a constructor with its initialisers may have */
+
 /* The head starts after the last ; { } at the brace's own level; a constructor's `x{1},` does not end it. */
 static int head_of(const struct translation *t, int open)
 {
@@ -143,14 +132,9 @@ static int head_of(const struct translation *t, int open)
         } else if (is(t, previous, "}")) {
             int brace = t->tokens[previous].match;
             bool member = (is(t, i, ",") || i == open) && (is_name(t, brace - 1) || is(t, brace - 1, ">"));
-            const struct scope *inner = NULL;
-            for (int s = t->scope_count - 1; s > 0 && !inner; s--) {
-                inner = t->scopes[s].open == brace ? &t->scopes[s] : NULL;
-            }
-            if (!member || !inner || inner->kind != SCOPE_BLOCK) {
-                break;
-            }
-            i = brace;
+            const struct scope *inner = &t->scopes[t->tokens[brace].opens];
+            bool goes_on = member && inner->kind == SCOPE_BLOCK && open - inner->head < LONGEST_HEAD;
+            return goes_on ? inner->head : i;
         } else if (is(t, previous, ";") || is(t, previous, "{") || is(t, previous, "(") || is(t, previous, "[")) {
             break;
         } else if (is(t, previous, ":") && (is(t, previous - 1, "public") || is(t, previous - 1, "private") ||
@@ -166,7 +150,7 @@ static int head_of(const struct translation *t, int open)
 bool find_scopes(struct translation *t)
 {
     t->scopes = grow(t->scopes, 0, sizeof *t->scopes);
-    t->scopes[0] = (struct scope){.kind = SCOPE_FILE, .parent = -1, .open = -1, .close = t->count, .parameters = -1, .name = -1};
+    t->scopes[0] = (struct scope){.kind = SCOPE_FILE, .parent = -1, .open = -1, .close = t->count, .parameters = -1, .name = -1, .function = -1};
     t->scope_count = 1;
     int current = 0;
     for (int i = 0; i < t->count; i++) {
@@ -178,8 +162,12 @@ bool find_scopes(struct translation *t)
             struct scope s = {.parent = current, .open = i, .close = t->tokens[i].match, .parameters = -1, .name = -1};
             s.head = head_of(t, i);
             classify(t, &s);
+            s.function = s.kind == SCOPE_FUNCTION || s.kind == SCOPE_LAMBDA ? t->scope_count
+                         : s.kind == SCOPE_BLOCK                            ? t->scopes[current].function
+                                                                            : -1;
             t->scopes = grow(t->scopes, t->scope_count, sizeof *t->scopes);
             t->scopes[t->scope_count] = s;
+            t->tokens[i].opens = t->scope_count;
             current = t->scope_count++;
         }
     }

@@ -9,24 +9,25 @@
 
 #include <stdlib.h>
 
-/* A default constructor that does nothing, `T() {}`, is allowed in shared memory, as by nvcc. */
-static bool has_empty_constructor(const struct translation *t, const struct declaration *d)
+/* The names of all default constructors that do nothing, `T() {}`. */
+static void learn_empty_constructors(struct translation *t)
 {
-    for (int type = d->start; type < d->names[0]; type++) {
-        if (!is_name(t, type)) {
-            continue;
+    for (int i = 0; i + 4 < t->count && !t->constructors_known; i++) {
+        int body = i + 3 + is(t, i + 3, "noexcept");
+        if (is_name(t, i) && is(t, i + 1, "(") && is(t, i + 2, ")") && is(t, body, "{") && is(t, body + 1, "}")) {
+            learn(&t->empty_constructors, t, i);
         }
-        for (int i = 0; i + 4 < t->count; i++) {
-            if (t->tokens[i].length != t->tokens[type].length || !is(t, i + 1, "(") || !is(t, i + 2, ")")) {
-                continue;
-            }
-            int body = i + 3 + is(t, i + 3, "noexcept");
-            char *name = token_text(t, type, type);
-            bool found = is(t, i, name) && is(t, body, "{") && is(t, body + 1, "}");
-            free(name);
-            if (found) {
-                return true;
-            }
+    }
+    t->constructors_known = true;
+}
+
+/* They are allowed in shared memory, as by nvcc. */
+static bool has_empty_constructor(struct translation *t, const struct declaration *d)
+{
+    learn_empty_constructors(t);
+    for (int type = d->start; type < d->names[0]; type++) {
+        if (is_name(t, type) && knows(t->empty_constructors, t, type)) {
+            return true;
         }
     }
     return false;

@@ -155,3 +155,13 @@ bool knows(const struct known_name *list, const struct translation *t, int token
     }
     return false;
 }
+
+void learn(struct known_name **list, const struct translation *t, int token)
+{
+    if (!knows(*list, t, token)) {
+        struct known_name *name = grow(NULL, 0, sizeof *name);
+        name->text = token_text(t, token, token);
+        name->next = *list;
+        *list = name;
+    }
+}

@@ -52,10 +52,19 @@ static bool register_variables(struct translation *t, const struct declaration *
     return true;
 }
 
+/* [=] __host__ __device__ (…) { … } */
+static bool is_of_lambda(const struct translation *t, int word)
+{
+    while (is(t, word, "__device__") || is(t, word, "__host__")) {
+        word--;
+    }
+    return is(t, word, "]");
+}
+
 bool translate_variables(struct translation *t)
 {
     for (int i = 0; i < t->count; i++) {
-        if (!is_user(t, i) || !is_variable_word(t, i) || is(t, i - 1, "]")) { /* after a ]: a lambda's */
+        if (!is_user(t, i) || !is_variable_word(t, i) || is_of_lambda(t, i)) {
             continue;
         }
         struct declaration d;

@@ -1,0 +1,140 @@
+/* simt_cc: the compile driver: where messages point, what is refused, dependencies, flags. */
+#include "shell.h"
+
+#include <criterion/criterion.h>
+#include <limits.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/test_simt_cc_XXXXXX";
+static struct said said;
+
+static void set_up(void) { cr_assert_not_null(mkdtemp(folder)); }
+
+static void tear_down(void) { run(&said, "rm -rf '%s'", folder); }
+
+TestSuite(simt_cc, .init = set_up, .fini = tear_down, .timeout = 120);
+
+static void write_file(const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Runs simt-cc in the folder, so that messages name plain files. */
+static void compile(const char *arguments)
+{
+    char root[PATH_MAX], build[PATH_MAX];
+    cr_assert_not_null(getcwd(root, sizeof root));
+    cr_assert_not_null(realpath(build_folder(), build));
+    run(&said, "cd '%s' && BUILD='%s' '%s/common/simt/simt-cc' %s 2>&1", folder, build, root, arguments);
+}
+
+static void expect_message(const char *text, const char *message)
+{
+    write_file("a.cu", text);
+    compile("-Wall -Wextra -o a.o a.cu");
+    cr_expect_eq(said.status, 1, "%s\nended with %d", text, said.status);
+    cr_expect_not_null(strstr(said.text, message), "%s\nsays %s\nwanted %s", text, said.text, message);
+}
+
+/* Line and column are the learner's, in kernels, beside __shared__, in and after launches, after macros. */
+Test(simt_cc, messages_point_at_the_learners_text)
+{
+    expect_message("__global__ void k(int *p) {\n    *p =   wrong;\n}\n", "a.cu:2:12: error:");
+    expect_message("__global__ void k() { __shared__   int s[4];   wrong; }\n", "a.cu:1:48: error:");
+    expect_message("__global__ void k(int) {}\nint main() {\n    k<<<1,   wrong>>>(2);\n}\n", "a.cu:3:14: error:");
+    expect_message("__global__ void k(int) {}\nint main() {\n    k<<<1,   2>>>(wrong);\n}\n", "a.cu:3:19: error:");
+    expect_message("int main() {\n    wrong<<<1, 2>>>(3);\n}\n", "a.cu:2:5: error:");
+    expect_message("#define TWICE(x) ((x) + (x))\nint f(int i) { return TWICE(i) +   wrong; }\n", "a.cu:2:36: error:");
+    expect_message("__device__   wrong f();\n", "a.cu:1:14: error:");
+    expect_message("\tint a;\n\tint b = wrong;\n", "a.cu:2:17: error:"); /* g++ counts a tab as 8 */
+}
+
+Test(simt_cc, what_is_not_there_is_named)
+{
+    expect_message("__global__ void k() {\n    asm(\"bar.sync 0;\");\n}\n", "a.cu:2: error: inline PTX");
+    expect_message("__global__ void k() {\n    k<<<1, 1>>>();\n}\n", "a.cu:2: error: 'k' is launched from device code");
+    expect_message("void f() {\n    k<<<1, 1(;\n}\n", "a.cu:3: error:");
+    expect_message("struct S { int x; __device__ S() : x(3) {} };\n__global__ void k() { __shared__ S s; }\n",
+                   "dynamic initialization is not supported for the __shared__ variable 's'");
+    expect_message("__global__ void k(int n) {\n    __shared__ float s[n];\n}\n", "a.cu:2:");
+}
+
+Test(simt_cc, headers_keep_their_names)
+{
+    write_file("kernel.cuh", "#pragma once\n__global__ void k(int *p)\n{\n    __shared__ int s;\n    *p = wrong;\n}\n");
+    expect_message("#include \"kernel.cuh\"\n", "kernel.cuh:5:10: error:");
+    cr_expect_not_null(strstr(said.text, "In file included from a.cu:1"), "%s", said.text);
+}
+
+Test(simt_cc, dependencies_name_the_learners_headers)
+{
+    run(&said, "mkdir -p %s/deep", folder);
+    write_file("near.cuh", "#include \"deep/far.cuh\"\n__global__ void k() { __shared__ int s; s = far(); }\n");
+    write_file("deep/far.cuh", "__device__ inline int far() { return 1; }\n");
+    write_file("a.cu", "#include \"near.cuh\"\nvoid f() { k<<<1, 1>>>(); }\n");
+    compile("-MMD -MP -o a.o a.cu && cat a.d && ls");
+    cr_expect_eq(said.status, 0);
+    cr_expect_not_null(strstr(said.text, "a.o: a.cu"), "%s", said.text);
+    cr_expect_not_null(strstr(said.text, " near.cuh"), "%s", said.text);
+    cr_expect_not_null(strstr(said.text, "deep/far.cuh:\n"), "%s", said.text);
+    cr_expect_not_null(strstr(said.text, "simt/launch.h"), "%s", said.text);
+    cr_expect_null(strstr(said.text, ".ii"), "nothing is left over: %s", said.text);
+    compile("-MD -MF other.d -o a.o a.cu && grep -c near.cuh other.d");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+}
+
+Test(simt_cc, flags)
+{
+    write_file("with space.cu", "#ifndef A\n#error no A\n#endif\nint f(int unused) { return B[0]; }\n");
+    compile("-DA '-DB=\"a b\"' -c 'with space.cu' -o 'an object.o' && test -s 'an object.o'");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+    cr_expect_str_empty(said.text, "%s", said.text);
+    compile("-D A '-DB=\"a b\"' -Wall -Wextra 'with space.cu'");
+    cr_expect_not_null(strstr(said.text, "with space.cu:4:11: warning: unused parameter"), "%s", said.text);
+    compile("-UA -DB=1 'with space.cu'");
+    cr_expect_eq(said.status, 1);
+    cr_expect_not_null(strstr(said.text, "with space.cu:2:2: error: #error no A"), "%s", said.text);
+}
+
+/* Checked objects make events and fast ones do not, and neither asks for a sanitizer's runtime. */
+Test(simt_cc, instruments_only_the_checked_build)
+{
+    write_file("a.cu", "__global__ void k(int *p) { if (p[1]) p[0] = 1; }\n");
+    compile("-o a.o a.cu && nm a.o");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+    cr_expect(strstr(said.text, "U __tsan_write4") && strstr(said.text, "U __sanitizer_cov_trace_pc"), "%s", said.text);
+    cr_expect_null(strstr(said.text, "__asan"));
+    compile("--fast -o a.o a.cu && nm a.o");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+    cr_expect(!strstr(said.text, "__tsan") && !strstr(said.text, "__sanitizer"), "%s", said.text);
+}
+
+Test(simt_cc, use)
+{
+    compile("--help");
+    cr_expect(said.status == 0 && strstr(said.text, "simt-cc [--fast]"), "%s", said.text);
+    compile("");
+    cr_expect(said.status == 2 && strstr(said.text, "no source given"), "%s", said.text);
+    compile("missing.cu");
+    cr_expect(said.status == 2 && strstr(said.text, "missing.cu: no such file"), "%s", said.text);
+    compile("a.cu b.cu");
+    cr_expect(said.status == 2 && strstr(said.text, "one source at a time"), "%s", said.text);
+    compile("-o");
+    cr_expect(said.status == 2 && strstr(said.text, "-o needs an argument"), "%s", said.text);
+    write_file("a.cu", "int x;\n");
+    write_file("old", "#!/bin/sh\necho 11\n");
+    run(&said, "chmod +x %s/old", folder);
+    compile("-o b.o a.cu"); /* where the next one stops early */
+    cr_expect_eq(said.status, 0, "%s", said.text);
+    run(&said, "CXX=%s/old common/simt/simt-cc %s/a.cu 2>&1", folder, folder);
+    cr_expect(said.status == 2 && strstr(said.text, "needs g++ 12 or newer"), "%s", said.text);
+    run(&said, "BUILD=%s common/simt/simt-cc %s/a.cu 2>&1", folder, folder);
+    cr_expect(said.status == 2 && strstr(said.text, "simt/translate is missing"), "%s", said.text);
+    compile("--keep -o a.o a.cu && grep -c 'int x;' a.ii");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+}

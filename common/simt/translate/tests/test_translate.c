@@ -1,0 +1,162 @@
+/* translate: what a text becomes, what is refused and with which message. No compiler runs here. */
+#include "in_process.h"
+
+#include <criterion/criterion.h>
+
+TestSuite(translate, .timeout = 20);
+
+/* Without blanks: where those stand is the business of columns.c. */
+static char *squeeze(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        if (*from != ' ' && *from != '\n') {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    return text;
+}
+
+static const struct {
+    const char *text;
+    const char *becomes[4]; /* each is found in the translation; a leading ! says that it is not */
+} translated[] = {
+    {"void f() { k<<<1, 2>>>(x); }", {"{ ((void)simt::configure(1, 2), k(x)); }", "!<<<"}},
+    {"void f() { k<<<g, b, s, t>>>(); }", {"((void)simt::configure(g, b, s, t), k());"}},
+    {"void f() { k<W<W<int>>><<<1, 2>>>(x); }", {"configure(1, 2), k<W<W<int>>>(x))"}},
+    {"void f() { k<(5>3)><<<1, 2>>>(x); }", {"k<(5>3)>(x))"}},
+    {"void f() { ::a::b<T>::k<int><<<1, 2>>>(x); }", {"::a::b<T>::k<int>(x))", "{ ((void)"}},
+    {"void f() { if (a) (*p)<<<1, 2>>>(x); else t[i](3)<<<1, 2>>>(y); }",
+     {"if (a) ((void)simt::configure(1, 2), (*p)(x));", "else ((void)simt::configure(1, 2), t[i](3)(y));"}},
+    {"void f() { return k<<<1, 2>>>(x); }", {"return ((void)simt::configure(1, 2), k(x));"}},
+    {"void f() { a.b->k<<<1, 2>>>(x); }", {"{ ((void)simt::configure(1, 2), a.b->k(x));"}},
+    {"void f() { k<<<h<W<W<int>>>(n), 2>>>(x); }", {"simt::configure(h<W<W<int>>>(n), 2), k(x))"}},
+    {"void f() { k<<<n < 4 ? n : 4, 8 >> 1>>>(x); }", {"simt::configure(n < 4 ? n : 4, 8 >> 1), k(x))"}},
+    {"void f() { k<<<1, 2>>>(j<<<3, 4>>>(x)); }", {"k(((void)simt::configure(3, 4), j(x))))"}},
+    {"void f() { s = \"k<<<1, 2>>>(x)\"; c = '\"'; /* k<<< */ } // \"<<<", {"\"k<<<1, 2>>>(x)\"", "!configure"}},
+    {"auto s = R\"d(k<<<1, \" )\" 2>>>(x))d\"; int i = 1'000 << 2;", {"R\"d(k<<<1, \" )\" 2>>>(x))d\"", "1'000 << 2", "!configure"}},
+    {"std::ostream &operator<<<T>(std::ostream &, T);", {"operator<<<T>", "!configure"}},
+    {"__global__ void k(int n) { n++; }", {"void k(int n) {", "simt::kernel(simt_function, [=]() mutable", "{ n++; });}"}},
+    {"template <class... P> __global__ void __launch_bounds__(2, 3) k(P... p) { }",
+     {"template <class... P> void k(P... p) {", "});}", "!launch_bounds", "!__global__"}},
+    {"void __global__ k();", {"void k();", "!kernel("}},
+    {"struct S { friend __global__ void k(S); };", {"friend void k(S);", "!kernel("}},
+    {"__device__ __forceinline__ int f() { return 1; }", {"inline __attribute__((always_inline)) int f() { return 1; }"}},
+    {"__attribute__((__noinline__)) int f(); __noinline__ int g();",
+     {"__attribute__((__noinline__)) int f();", "__attribute__((noinline)) int g();"}},
+    {"__global__ void k() { __shared__ float s[32], *p; }",
+     {"typedef float simt_type_s[32], *simt_type_p;", "simt_type_s &s = *static_cast<simt_type_s *>(simt_shared_variable(&simt_site_s, \"s\"",
+      "simt_type_p &p =", "alignof(simt_type_p))"}},
+    {"__global__ void k() { extern __shared__ T s[]; }", {"typedef T simt_type_s[];", "(simt_dynamic_shared());", "!simt_site"}},
+    {"__global__ void k() { __shared__ __align__(64) char s[4]; }", {"struct simt_align_s { __align__(64) char byte; };"}},
+    {"extern __shared__ int s[]; __device__ int f() { return s[0]; } int g(int s) { return s; }",
+     {"typedef int simt_type_s[];", "{ simt_type_s &s = *static_cast<simt_type_s *>(simt_dynamic_shared()); { return s[0]; }}",
+      "int g(int s) { return s; }"}},
+    {"struct E { __device__ E() {} }; __global__ void k() { __shared__ E e; }", {"simt_type_e &e", "!static_assert"}},
+    {"struct C { C() : x(1) {} int x; }; __global__ void k() { __shared__ C c; }", {"static_assert(__has_trivial_constructor(simt_type_c)"}},
+    {"__device__ float t[2] = {1, 2};",
+     {"alignas(16) float t[2] = {1, 2};", "arena_register_variable((void *)__builtin_addressof(t), sizeof t, \"t\")"}},
+    {"extern __device__ int x;", {"extern int x;", "!register"}},
+    {"__constant__ int a, *b, c[3];", {"sizeof a", "sizeof b", "sizeof c"}},
+    {"__device__ float f(float x), g(float);", {"float f(float x), g(float);", "!register"}},
+    {"__device__ int (*f)(int) = h;", {"sizeof f"}},
+    {"class A { static __device__ int x; __device__ A() : x{1}, y(2) { } };", {"static int x;", "!register"}},
+    {"auto f = [=] __host__ __device__ (int i) { return i; };", {"auto f = [=] (int i) { return i; };", "!register"}},
+    {"__global__ void k() {} void f() { cudaFuncSetAttribute((const void *)k, a, 3); void *p = (void *)k; }",
+     {"cudaFuncSetAttribute(k, a, 3)", "void *p = (void *)k;"}},
+    {"void f() { cudaLaunchKernel(reinterpret_cast<void const *>(k<T>), g, b, (void **)a); }",
+     {"cudaLaunchKernel((k<T>), g, b, (void **)a)"}},
+    {"# 1 \"s.h\" 1 3\nstruct ' k<<<1, 2>>>( \" __global__\n# 2 \"a.cu\" 2\nint x;\n", {"struct ' k<<<1, 2>>>( \" __global__", "int x;"}},
+    {"# 1 \"/backend/include/h.h\" 1\n__device__ int f(); __global__ { k<<<1, 2>>> }\n# 2 \"a.cu\" 2\n", {"int f(); { k<<<1, 2>>> }"}},
+    {"void f() { asm volatile(\"\" ::: \"memory\"); }", {"asm volatile(\"\" ::: \"memory\")"}},
+    {"#pragma unroll \"<<< (\nint x;", {"#pragma unroll \"<<< (\n"}},
+    {"float tex2D(int); void f() { tex2D(1); texture = 2; }", {"tex2D(1)"}},
+};
+
+Test(translate, becomes)
+{
+    for (size_t i = 0; i < sizeof translated / sizeof *translated; i++) {
+        bool ok;
+        char *text = squeeze(translation_of(translated[i].text, strlen(translated[i].text), &ok));
+        cr_expect(ok, "%s\nwas refused: %s", translated[i].text, text);
+        for (int k = 0; ok && k < 4 && translated[i].becomes[k]; k++) {
+            const char *wanted = translated[i].becomes[k];
+            char *part = squeeze(strcpy(malloc(strlen(wanted) + 1), wanted + (*wanted == '!')));
+            cr_expect((strstr(text, part) != NULL) == (*wanted != '!'), "%s\nbecame %s\nwanted %s", translated[i].text, text, wanted);
+            free(part);
+        }
+        free(text);
+    }
+}
+
+static const struct {
+    const char *text, *message;
+} refused[] = {
+    {"int a;\nvoid f() { (", "a.cu:2: error: '(' is never closed"},
+    {"void f() {\n ]", "a.cu:2: error: ']' does not close the '{' of line 1"},
+    {"}\n", "a.cu:1: error: '}' closes nothing"},
+    {"\n\nchar *s = \"abc\n;", "a.cu:3: error: missing terminating \" character"},
+    {"char c = 'a", "a.cu:1: error: missing terminating ' character"},
+    {"auto s = R\"x(abc)y\"", "a.cu:1: error: unterminated raw string"},
+    {"int x; /* abc\n\n", "a.cu:1: error: unterminated comment"},
+    {"void f() {\n  k<<<1, 2>(x);\n}", "a.cu:2: error: this launch of 'k' has no closing '>>>'"},
+    {"void f() { k<<<1, 2; }", "has no closing '>>>'"},
+    {"void f() { k<<<1, 2>>>; }", "expected '(' and the arguments of 'k' after '>>>'"},
+    {"void f() { ns::k<float><<<1>>>(x); }", "the launch of 'ns::k<float>' needs <<<grid, block>>>"},
+    {"void f() { k<<<1, 2, 3, 4, 5>>>(x); }", "it has 5 arguments"},
+    {"void f() { k<<<>>>(x); }", "it has 0 arguments"},
+    {"void f() { = <<<1, 2>>>(x); }", "expected the name of a kernel before '<<<'"},
+    {"<<<", "expected the name of a kernel before '<<<'"},
+    {"__global__ void k() {\n j<<<1, 2>>>(); }", "a.cu:2: error: 'j' is launched from device code: the CPU backend has no dynamic parallelism"},
+    {"__device__ void f() { k<<<1, 2>>>(); }", "dynamic parallelism"},
+    {"void f() { auto g = [] __device__ () { k<<<1, 2>>>(); }; }", "dynamic parallelism"},
+    {"__global__ int k() { }", "a __global__ function must have a void return type"},
+    {"__global__ void k(int &x) { }", "a __global__ function cannot have a parameter with reference type"},
+    {"template <class... A> __global__ void k(A &&... a) { }", "reference type"},
+    {"__global__ int x;", "__global__ must stand before a function"},
+    {"__global__ void k() { __shared__ int x = 3; }", "initializer not allowed for __shared__ variable 'x'"},
+    {"__global__ void k() { __shared__ int x[2]{}; }", "initializer not allowed for __shared__ variable 'x'"},
+    {"struct S { static __shared__ int x; };", "__shared__ is not allowed on a class member"},
+    {"__shared__ int f(int);", "a function cannot be __shared__"},
+    {"__constant__ int f(int);", "a function cannot be __constant__"},
+    {"template <class T> __device__ T v;", "no templates of __device__ variables"},
+    {"__global__ void k() { __device__ int v; }", "must be static"},
+    {"__global__ void k() {\n\n asm volatile(\"mov.u32 %0, %laneid;\" : \"=r\"(x)); }", "a.cu:3: error: inline PTX (asm) is not supported"},
+    {"__host__ __device__ int f() { __asm__(\"bar.sync 0;\"); }", "inline PTX"},
+    {"texture<float, 2> t;", "the CPU backend has no texture references ('texture')"},
+    {"__global__ void k(cudaTextureObject_t t) { }", "has no textures ('cudaTextureObject_t')"},
+    {"__global__ void k() { x = tex2D<float>(t, 1, 2); }", "('tex2D')"},
+    {"using namespace nvcuda;", "tensor-core"},
+    {"__global__ void __cluster_dims__(2, 1, 1) k() { }", "thread block clusters"},
+    {"__global__ void k() { __shared__ ; }", "cannot find the variable's name"},
+    {"__global__ void k() { __shared__ int x }", "expected ';'"},
+    {"__launch_bounds__ void f();", "expected '(' after __launch_bounds__"},
+    {"# 7 \"b.cuh\" 1\n\nvoid f() {\n# 2 \"a.cu\" 2\n", "b.cuh:8: error: '{' is never closed"},
+};
+
+Test(translate, refuses)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        bool ok;
+        char marked[400];
+        int length = snprintf(marked, sizeof marked, "# 1 \"a.cu\"\n%s", refused[i].text);
+        char *text = translation_of(marked, (size_t)length, &ok);
+        cr_expect(!ok, "%s\nwas taken", refused[i].text);
+        cr_expect(strstr(text, refused[i].message) != NULL, "%s\nsays %s\nwanted %s", refused[i].text, text, refused[i].message);
+        cr_expect(strchr(text, '\n') == NULL && strstr(text, ": error: ") != NULL, "one line: %s", text);
+        free(text);
+    }
+}
+
+/* A plain C++ text goes through untouched, byte for byte. */
+Test(translate, leaves_the_rest_alone)
+{
+    const char *text = "# 1 \"a.cu\"\n#include <x>\ntemplate <class T> struct A : B<T> { A() : x{1} { } int x; };\n"
+                       "\tint  main ( )\n{ /* c */ return a<b> (c) >> 1 ; } // end\n\n#pragma once\n";
+    bool ok;
+    char *out = translation_of(text, strlen(text), &ok);
+    cr_assert(ok);
+    cr_expect_str_eq(out, text);
+    free(out);
+}
