@@ -102,6 +102,21 @@ static void report_absent(const struct simt_thread *thread, unsigned source)
                 collective_name(thread), thread->lane, source, why, call_of(thread).mask);
 }
 
+/* The usual shuffle: all 32 lanes, one operand, and every lane reads a lane of the warp. */
+static void resolve_uniform_shuffle(struct simt_warp *warp, struct lane_call call)
+{
+    uint64_t before[WARP_SIZE];
+    memcpy(before, warp->value, sizeof before);
+    int mode = mode_of(call), width = width_of(call), operand = source_of(call);
+    if (mode == SHUFFLE_XOR && operand < width) {
+        for (int lane = 0; lane < WARP_SIZE; lane++)
+            warp->value[lane] = before[lane ^ operand];
+    } else {
+        for (int lane = 0; lane < WARP_SIZE; lane++)
+            warp->value[lane] = before[shuffle_source(lane, call)];
+    }
+}
+
 static void resolve_shuffle(struct simt_warp *warp, unsigned group)
 {
     uint64_t before[WARP_SIZE];
@@ -247,9 +262,30 @@ static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask
     return (mask & living & ~group) == 0;
 }
 
+/* Do all 32 lanes make one and the same call, for the whole warp? */
+static bool is_uniform(const struct simt_warp *warp)
+{
+    if (warp->in_state[THREAD_COLLECTIVE] != ~0u || warp->call[0].mask != ~0u)
+        return false;
+    uint32_t different = 0;
+    for (int lane = 0; lane < WARP_SIZE; lane++)
+        different |= (warp->call[lane].what ^ warp->call[0].what) | (warp->call[lane].mask ^ ~0u);
+    return different == 0 && kind_of(warp->call[0]) != COLLECTIVE_ACTIVEMASK;
+}
+
 void warp_resolve_collectives(struct simt_warp *warp)
 {
     unsigned asking = 0;
+    if (is_uniform(warp)) {
+        if (kind_of(warp->call[0]) == COLLECTIVE_SHUFFLE) {
+            resolve_uniform_shuffle(warp, warp->call[0]);
+            trace_collective(warp, ~0u, COLLECTIVE_SHUFFLE, mode_of(warp->call[0]));
+        } else {
+            resolve(warp, ~0u, warp->call[0]);
+        }
+        warp_wake(warp, ~0u, THREAD_COLLECTIVE);
+        return;
+    }
     for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest;) {
         unsigned leader = (unsigned)__builtin_ctz(rest), group = same_call(warp, leader);
         struct lane_call call = warp->call[leader];
