@@ -111,7 +111,9 @@ static void print_row(const struct page *page, const char *title, const char *ch
 }
 
 static bool same_row(const struct outcome *a, const struct outcome *b) {
-    return a->exercise == b->exercise && a->verdict == b->verdict && strcmp(a->measured, b->measured) == 0 &&
+    bool paid_alike = check_is_correctness(a->check->kind) == check_is_correctness(b->check->kind) ||
+                      a->verdict == VERDICT_NOT_STARTED || a->verdict == VERDICT_NOT_RUN;
+    return a->exercise == b->exercise && a->verdict == b->verdict && paid_alike && strcmp(a->measured, b->measured) == 0 &&
            a->target[0] == '\0' && b->target[0] == '\0' && b->failure.kind == FAILURE_NONE;
 }
 

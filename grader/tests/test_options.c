@@ -1,0 +1,91 @@
+/* options: what the command line means, and what it refuses. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../options.h"
+
+TestSuite(options, .timeout = 20);
+
+static char error[256];
+
+/* Parses a line split at blanks. */
+static bool parse(const char *line, struct options *options) {
+    static char words[512];
+    char *argv[32] = {"grader"};
+    int argc = 1;
+    snprintf(words, sizeof words, "%s", line);
+    error[0] = '\0';
+    for (char *word = strtok(words, " "); word && argc < 31; word = strtok(NULL, " ")) { argv[argc++] = word; }
+    return options_parse(argc, argv, options, error, sizeof error);
+}
+
+Test(options, defaults) {
+    struct options options;
+    cr_assert(parse("", &options));
+    cr_assert_null(options.step);
+    cr_assert_str_eq(options.backend, "auto");
+    cr_assert_eq(options.hint, HINT_NONE);
+    cr_assert(!options.predict && !options.list && !options.watch && !options.help && !options.has_seed);
+}
+
+Test(options, everything_at_once_in_any_order) {
+    struct options options;
+    cr_assert(parse("--backend cpu step2 --kernel row_sum --seed 42 --json out.json --watch --files f --out o", &options));
+    cr_assert_str_eq(options.step, "step2");
+    cr_assert_str_eq(options.backend, "cpu");
+    cr_assert_str_eq(options.kernel, "row_sum");
+    cr_assert(options.has_seed);
+    cr_assert_eq(options.seed, 42);
+    cr_assert_str_eq(options.json, "out.json");
+    cr_assert(options.watch);
+    cr_assert_str_eq(options.files, "f");
+    cr_assert_str_eq(options.out, "o");
+}
+
+Test(options, hints_have_levels) {
+    struct options options;
+    cr_assert(parse("step1 --hint", &options));
+    cr_assert_eq(options.hint, HINT_SUGGESTED);
+    cr_assert(parse("step1 --hint=3", &options));
+    cr_assert_eq(options.hint, 3);
+    cr_assert(!parse("step1 --hint=4", &options));
+    cr_assert(strstr(error, "1 to 3"), "%s", error);
+    cr_assert(!parse("step1 --hint=x", &options));
+}
+
+Test(options, other_switches) {
+    struct options options;
+    cr_assert(parse("step1 --predict", &options) && options.predict);
+    cr_assert(parse("--list", &options) && options.list);
+    cr_assert(parse("--help", &options) && options.help);
+    cr_assert(parse("step1 --submission handed_in", &options));
+    cr_assert_str_eq(options.submission, "handed_in");
+}
+
+Test(options, refusals_say_why) {
+    static const struct {
+        const char *line, *says;
+    } refused[] = {
+        {"--nonsense", "--nonsense"}, {"step1 step2", "step2"},       {"--backend gpu", "gpu"},
+        {"--seed -3", "-3"},          {"--seed twelve", "twelve"},    {"--kernel", "--kernel needs a value"},
+        {"--seed 99999999999999999999999", "takes a number"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct options options;
+        cr_assert(!parse(refused[i].line, &options), "'%s' was accepted", refused[i].line);
+        cr_assert(strstr(error, refused[i].says), "'%s': %s", refused[i].line, error);
+    }
+}
+
+Test(options, help_names_every_option) {
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]", "--predict", "--list", "--seed", "--json",
+                                        "--watch", "--submission", "--files", "--out", "--help", "Exit code"};
+    char *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    options_help(file);
+    fclose(file);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) { cr_assert(strstr(text, names[i]), "%s", names[i]); }
+    free(text);
+}

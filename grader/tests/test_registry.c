@@ -1,0 +1,121 @@
+/* registry: every lab is worth 100 points, divided as promised, and its tables are consistent. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "../predict.h"
+#include "../profile.h"
+#include "../registry.h"
+
+TestSuite(registry, .timeout = 20);
+
+static int points_of(const struct step *step, bool correctness) {
+    int points = 0;
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        for (const struct check *check = exercise->checks; check->kind; check++) {
+            if (check_is_correctness(check->kind) == correctness) { points += check->points; }
+        }
+    }
+    return points;
+}
+
+Test(registry, a_lab_is_70_correctness_20_counted_10_predicted) {
+    for (const struct step *step = steps; step->name; step++) {
+        cr_assert_eq(points_of(step, true), 70, "%s: %d", step->name, points_of(step, true));
+        cr_assert_eq(points_of(step, false), 20, "%s: %d", step->name, points_of(step, false));
+        cr_assert_eq(step->predictions.points, 10);
+        cr_assert_eq(step->predictions.kind, CHECK_PREDICTION);
+    }
+}
+
+Test(registry, exercises_name_ops_files_and_targets) {
+    for (const struct step *step = steps; step->name; step++) {
+        cr_assert(strncmp(step->folder, step->name, strlen(step->name)) == 0);
+        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+            cr_assert(op_find(exercise->op), "%s", exercise->op);
+            cr_assert(strstr(exercise->file, ".cu"), "%s", exercise->file);
+            cr_assert(strlen(exercise->title) <= 30, "%s does not fit its column", exercise->title);
+            cr_assert_eq(exercise_find(step, exercise->op), exercise, "%s appears twice", exercise->op);
+            for (const struct check *check = exercise->checks; check->kind; check++) {
+                cr_assert(!exercise->optional || check->points == 0, "track B carries no points");
+                if (check->kind != CHECK_TRAFFIC) { continue; }
+                for (int i = 1; i < TRAFFIC_TIERS; i++) {
+                    cr_assert(exercise->traffic.limit[i] > exercise->traffic.limit[i - 1]);
+                    cr_assert(exercise->traffic.percent[i] < exercise->traffic.percent[i - 1]);
+                }
+                cr_assert_eq(exercise->traffic.percent[0], 100);
+                cr_assert(exercise->parallel.warps > 0 && exercise->parallel.reference_chain > 0);
+            }
+        }
+    }
+}
+
+Test(registry, correctness_comes_before_performance) {
+    for (const struct step *step = steps; step->name; step++) {
+        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+            bool performance = false;
+            for (const struct check *check = exercise->checks; check->kind; check++) {
+                cr_assert(!performance || !check_is_correctness(check->kind), "%s", exercise->op);
+                performance = performance || !check_is_correctness(check->kind);
+            }
+        }
+    }
+}
+
+Test(registry, lookups) {
+    cr_assert_eq(step_find("step1"), &steps[0]);
+    cr_assert_null(step_find("step"));
+    cr_assert_null(step_find(""));
+    cr_assert_eq(step_after(&steps[0]), &steps[1]);
+    const struct step *last = steps;
+    while (last[1].name) { last++; }
+    cr_assert_null(step_after(last));
+    cr_assert_null(exercise_find(&steps[0], "nothing"));
+}
+
+Test(registry, only_the_labs_own_files_are_taken) {
+    const struct step *step = step_find("step2");
+    cr_assert(step_owns_file(step, "softmax.cu"));
+    cr_assert(step_owns_file(step, "reduce.cuh"));
+    cr_assert(step_owns_file(step, PREDICTIONS_FILE));
+    cr_assert(!step_owns_file(step, "Makefile"));
+    cr_assert(!step_owns_file(step, "residual.cu"));
+    cr_assert(!step_owns_file(step, "../softmax.cu"));
+}
+
+Test(registry, questions_can_be_answered) {
+    for (const struct step *step = steps; step->name; step++) {
+        cr_assert(predict_question_count(step) >= 3);
+        for (int i = 0; i < predict_question_count(step); i++) {
+            const struct question *question = &step->questions[i];
+            cr_assert(question->low < question->high);
+            cr_assert(question->counted != NULL || question->truth > 0.0, "%s has no answer", question->key);
+            if (question->counted) { cr_assert(exercise_find(step, question->counted), "%s", question->counted); }
+            if (question->truth > 0.0) { cr_assert(question->truth >= question->low && question->truth <= question->high); }
+        }
+    }
+}
+
+static double truth(const char *step, const char *key) {
+    for (int i = 0; i < predict_question_count(step_find(step)); i++) {
+        const struct question *question = &step_find(step)->questions[i];
+        if (strcmp(question->key, key) == 0) { return question->truth; }
+    }
+    return 0.0;
+}
+
+Test(registry, computed_answers_are_the_profiles) {
+    cr_assert(fabs(truth("step1", "softmax_share") - profile_speedup(1.0, 0.0, 0.0)) < 0.006);
+    cr_assert(fabs(truth("step1", "all_share") - profile_speedup(1.0, 1.0, 1.0)) < 0.006);
+    cr_assert(fabs(truth("step2", "all_share") - profile_speedup(1.5, 2.0, 0.0)) < 0.006);
+}
+
+Test(registry, the_profile_is_gpt2_smalls) {
+    /* 124M parameters: 2 operations each a token, attention's products beside them */
+    double products = profile[0].flops / 1024.0 / 2.0;
+    cr_assert(products > 123e6 && products < 125e6, "%g multiply-adds a token", products);
+    cr_assert_eq(profile[2].launches, 12);
+    cr_assert_eq(profile[3].launches, 25);
+    cr_assert_eq(profile[4].launches, 24);
+    cr_assert_eq(profile[2].floor_bytes, 12.0 * 12.0 * 1024.0 * 1024.0 * 8.0);
+}

@@ -1,0 +1,127 @@
+/* score: counted figures become points as the registry says. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../score.h"
+
+TestSuite(score, .timeout = 20);
+
+enum { N = 64, C = 256, SECTOR = 32 };
+
+static const struct check traffic_check = {CHECK_TRAFFIC, 10}, parallel_check = {CHECK_PARALLEL, 4};
+
+static struct exercise exercise = {
+    .op = "layernorm_forward",
+    .title = "LayerNorm",
+    .traffic = {TRAFFIC_SECTORS, {N, C, 1e-5f}, {1.05, 2.05, 4.0}, {100, 60, 20}},
+    .parallel = {64, 20},
+};
+
+/* A run whose (N, C) tensors moved so many times the floor, in sectors; half of it in bytes asked. */
+static struct result moved(double multiple) {
+    struct result result = {0};
+    double floor_bytes = 2.0 * N * C * 4;
+    result.counters.global.load_sectors = (uint64_t)(multiple * floor_bytes / SECTOR);
+    result.counters.global.load_bytes = (uint64_t)(multiple * floor_bytes / 2);
+    return result;
+}
+
+static struct outcome score(const struct check *check, const struct result *result) {
+    struct outcome outcome = {.exercise = &exercise, .check = check};
+    if (check->kind == CHECK_TRAFFIC) {
+        score_traffic(&outcome, result);
+    } else {
+        score_parallel(&outcome, result);
+    }
+    return outcome;
+}
+
+Test(score, tiers_of_traffic) {
+    static const struct {
+        double multiple, points;
+        enum verdict verdict;
+    } tiers[] = {{1.0, 10, VERDICT_PASS}, {1.5, 6, VERDICT_PARTIAL}, {2.05, 6, VERDICT_PARTIAL},
+                 {3.0, 2, VERDICT_PARTIAL}, {4.5, 0, VERDICT_FAIL}, {16.0, 0, VERDICT_FAIL}};
+    for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
+        struct result result = moved(tiers[i].multiple);
+        struct outcome outcome = score(&traffic_check, &result);
+        cr_assert_eq(outcome.points, tiers[i].points, "%gx gives %g points", tiers[i].multiple, outcome.points);
+        cr_assert_eq(outcome.verdict, tiers[i].verdict, "%gx", tiers[i].multiple);
+        cr_assert(outcome.figure > tiers[i].multiple - 0.01 && outcome.figure < tiers[i].multiple + 0.01);
+        cr_assert_eq(outcome.failure.kind != FAILURE_NONE, tiers[i].points < 10);
+    }
+}
+
+Test(score, bytes_are_graded_where_the_registry_says_so) {
+    struct result result = moved(2.0);
+    exercise.traffic.unit = TRAFFIC_BYTES;
+    cr_assert_eq(score(&traffic_check, &result).verdict, VERDICT_PASS, "half of 2x");
+    cr_assert(strstr(score(&traffic_check, &result).measured, "in bytes"));
+}
+
+Test(score, small_tensors_are_reported_and_not_graded) {
+    struct result result = moved(1.0);
+    uint64_t weight = result.counters.global.load_sectors / 2;
+    result.counters.global.load_sectors += weight;
+    result.traffic[4].load_sectors = weight;
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_PASS);
+    cr_assert(strstr(outcome.measured, "+0.50x small tensors"), "%s", outcome.measured);
+}
+
+Test(score, scratch_memory_is_graded) {
+    struct result result = moved(1.0);
+    result.counters.global.store_sectors = result.counters.global.load_sectors; /* of no tensor of the op */
+    cr_assert_eq(score(&traffic_check, &result).verdict, VERDICT_PARTIAL);
+}
+
+Test(score, scattered_access_is_named) {
+    struct result result = moved(16.0);
+    result.counters.global.load_bytes /= 4;
+    cr_assert_str_eq(score(&traffic_check, &result).failure.diagnosis, "uncoalesced");
+    result = moved(3.0);
+    result.counters.global.load_bytes *= 2;
+    cr_assert_str_eq(score(&traffic_check, &result).failure.diagnosis, "too-much-traffic");
+}
+
+Test(score, parallelism_needs_warps_and_short_chains) {
+    struct result result = {.counters = {.largest_grid_warps = 64, .longest_chain = 40}};
+    cr_assert_eq(score(&parallel_check, &result).points, 4.0);
+    result.counters.longest_chain = 41;
+    cr_assert_eq(score(&parallel_check, &result).points, 0.0);
+    cr_assert_str_eq(score(&parallel_check, &result).failure.diagnosis, "long-chain");
+    result = (struct result){.counters = {.largest_grid_warps = 1, .longest_chain = 40}};
+    cr_assert_eq(score(&parallel_check, &result).verdict, VERDICT_FAIL);
+    cr_assert_str_eq(score(&parallel_check, &result).failure.diagnosis, "too-few-warps");
+}
+
+Test(score, totals) {
+    static struct report report;
+    report.outcomes[0] = (struct outcome){.check = &traffic_check, .points = 6, .verdict = VERDICT_PARTIAL};
+    report.outcomes[1] = (struct outcome){.check = &parallel_check, .points = 4, .verdict = VERDICT_PASS};
+    report.outcome_count = 2;
+    score_total(&report);
+    cr_assert_eq(report.points, 10.0);
+    cr_assert_eq(report.points_max, 14.0);
+    cr_assert(!score_is_full(&report));
+    report.outcomes[0].points = 10;
+    score_total(&report);
+    cr_assert(score_is_full(&report));
+}
+
+Test(score, track_b_alone_is_full_when_all_pass) {
+    static const struct check unpaid = {CHECK_SHAPES, 0};
+    static struct report report;
+    report.outcomes[0] = (struct outcome){.check = &unpaid, .verdict = VERDICT_FAIL};
+    report.outcome_count = 1;
+    score_total(&report);
+    cr_assert(!score_is_full(&report));
+    report.outcomes[0].verdict = VERDICT_PASS;
+    cr_assert(score_is_full(&report));
+}
+
+Test(score, nothing_marked_is_not_full) {
+    static struct report report;
+    score_total(&report);
+    cr_assert(!score_is_full(&report));
+}
