@@ -41,6 +41,7 @@ help: ## this list
 .PHONY: lab lab-reset handout grade programs $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
+	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
 	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/lab.sh create
 
