@@ -42,9 +42,11 @@ template <size_t Alignment> struct aligned_size_t {
 
 namespace cooperative_groups {
 
-template <class Group> SIMT_MEMBER void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
+template <class Group, class T, class Bytes>
+SIMT_MEMBER void memcpy_async(const Group &group, T *to, const T *from, const Bytes &bytes) {
     simt::copy_by(to, from, bytes, group.thread_rank(), group.size());
 }
+/* Counts of elements, of which the smaller one is copied. */
 template <class Group, class T>
 SIMT_MEMBER void memcpy_async(const Group &group, T *to, size_t to_count, const T *from, size_t from_count) {
     simt::copy_by(to, from, (to_count < from_count ? to_count : from_count) * sizeof(T), group.thread_rank(),
