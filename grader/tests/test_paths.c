@@ -1,0 +1,142 @@
+/* paths: only a lab's own files leave a submission, whatever else is in it. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "../hint.h"
+#include "../paths.h"
+#include "../registry.h"
+
+TestSuite(paths, .timeout = 20);
+
+static char root[64], clean[PATHS_BYTES], error[256];
+
+static void make_root(void) {
+    strcpy(root, "/tmp/paths.XXXXXX");
+    cr_assert(mkdtemp(root));
+}
+
+static void remove_root(void) { paths_remove(root); }
+
+static char *at(const char *name) {
+    static char path[PATHS_BYTES];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+static void put(const char *name, const char *text) {
+    FILE *file = fopen(at(name), "w");
+    cr_assert(file, "%s", at(name));
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool taken(const char *name) {
+    char path[PATHS_BYTES + 64];
+    snprintf(path, sizeof path, "%s/%s", clean, name);
+    return access(path, F_OK) == 0;
+}
+
+static bool take(const char *from) {
+    error[0] = '\0';
+    return paths_take_submission(step_find("step2"), from, clean, sizeof clean, error, sizeof error);
+}
+
+Test(paths, a_submission_gives_the_labs_files_and_nothing_else, .init = make_root, .fini = remove_root) {
+    put("softmax.cu", "// mine");
+    put("reduce.cuh", "// mine");
+    put("Makefile", "all: ; rm -rf /");
+    put("cuda_check.h", "#error");
+    put("other.cu", "// not of this lab");
+    cr_assert(take(root), "%s", error);
+    cr_assert(taken("softmax.cu") && taken("reduce.cuh"));
+    cr_assert(!taken("Makefile") && !taken("cuda_check.h") && !taken("other.cu"));
+    paths_remove(clean);
+    cr_assert(access(clean, F_OK) != 0);
+}
+
+Test(paths, a_folder_of_steps_will_do, .init = make_root, .fini = remove_root) {
+    mkdir(at("step2_warp_reduce"), 0777);
+    put("step2_warp_reduce/softmax.cu", "// mine");
+    cr_assert(take(root), "%s", error);
+    cr_assert(taken("softmax.cu"));
+    paths_remove(clean);
+}
+
+Test(paths, links_and_devices_are_refused, .init = make_root, .fini = remove_root) {
+    cr_assert_eq(symlink("/etc/hostname", at("softmax.cu")), 0);
+    cr_assert(!take(root));
+    cr_assert(strstr(error, "softmax.cu is no regular file"), "%s", error);
+    unlink(at("softmax.cu"));
+    cr_assert_eq(mkfifo(at("softmax.cu"), 0600), 0);
+    cr_assert(!take(root), "a pipe would block for ever");
+}
+
+Test(paths, an_empty_submission_says_so, .init = make_root, .fini = remove_root) {
+    cr_assert(!take(root));
+    cr_assert(strstr(error, "holds none of step2's files"), "%s", error);
+    cr_assert(!take(at("nowhere")));
+    cr_assert(strstr(error, "cannot open"), "%s", error);
+}
+
+Test(paths, the_last_edited_step_is_found, .init = make_root, .fini = remove_root) {
+    struct utimbuf early = {1000000, 1000000}, late = {1000100, 1000100};
+    char before[PATHS_BYTES];
+    mkdir(at("step1_naive"), 0777);
+    mkdir(at("step2_warp_reduce"), 0777);
+    put("step1_naive/softmax.cu", "");
+    put("step2_warp_reduce/softmax.cu", "");
+    cr_assert(getcwd(before, sizeof before));
+    utime(at("step1_naive/softmax.cu"), &early);
+    utime(at("step2_warp_reduce/softmax.cu"), &early);
+    cr_assert_eq(chdir(root), 0);
+    cr_assert_null(paths_last_edited(), "copied together: none was edited");
+    utime(at("step1_naive/softmax.cu"), &late);
+    cr_assert_eq(paths_last_edited(), step_find("step1"));
+    cr_assert_eq(chdir(before), 0);
+}
+
+Test(paths, folders_are_made_with_their_parents, .init = make_root, .fini = remove_root) {
+    cr_assert(paths_make_folder(at("a/b/c")));
+    cr_assert(paths_make_folder(at("a/b/c")), "again");
+    cr_assert_eq(access(at("a/b/c"), W_OK), 0);
+}
+
+/* ---- hints ---- */
+
+static char *show(const char *kernel, int level) {
+    char *text;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    struct hint_request request = {step_find("step1"), root, root, root, kernel, level};
+    error[0] = '\0';
+    hint_show(&request, to, error, sizeof error);
+    fclose(to);
+    return text;
+}
+
+Test(paths, hints_are_of_what_is_not_solved, .init = make_root, .fini = remove_root) {
+    static struct report report;
+    cr_assert_eq(chdir(root), 0); /* away from the course's own hints */
+    mkdir(at("hints"), 0777);
+    put("hints/residual_forward.1.md", "residual one");
+    put("hints/softmax_forward.1.md", "softmax one");
+    put("hints/softmax_forward.3.md", "softmax three");
+    cr_assert(strstr(show(NULL, 0), "residual one"), "before any run: the first exercise");
+    report.step = step_find("step1");
+    report.outcomes[0] = (struct outcome){.exercise = &report.step->exercises[0], .verdict = VERDICT_PASS};
+    report.outcomes[1] = (struct outcome){.exercise = &report.step->exercises[1], .verdict = VERDICT_FAIL};
+    report.outcomes[1].failure.hint = 3;
+    report.outcome_count = 2;
+    hint_remember(&report, root);
+    cr_assert(strstr(show(NULL, 0), "softmax three"));
+    cr_assert(strstr(show(NULL, 1), "softmax one"));
+    cr_assert(strstr(show(NULL, 1), "more: ./grader step1 --kernel softmax_forward --hint=2"));
+    cr_assert(strstr(show("residual_forward", 0), "residual one"));
+    show("residual_forward", 2);
+    cr_assert(strstr(error, "there is no hint 2 for residual_forward"), "%s", error);
+}
