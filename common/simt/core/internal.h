@@ -63,15 +63,15 @@ struct launch_order;
 
 /* What a switch touches lies in the first 64 bytes. */
 struct simt_thread {
-    void *stack_pointer;      /* saved at a switch */
-    uintptr_t stack_low;      /* 0 while the thread has no stack: before its start and after its end */
+    void *stack_pointer; /* saved at a switch */
+    uintptr_t stack_low; /* 0 while the thread has no stack: before its start and after its end */
     struct lane_trace *trace;
     struct simt_warp *warp;
     struct simt_block *block;
-    struct dim index;         /* threadIdx */
-    uint16_t linear;          /* in the block: x + y * dim.x + z * dim.x * dim.y */
-    uint8_t lane, state;      /* state: enum thread_state */
-    uintptr_t blocked_pc;     /* return address of the collective or barrier call in the learner's code */
+    struct dim index;     /* threadIdx */
+    uint16_t linear;      /* in the block: x + y * dim.x + z * dim.x * dim.y */
+    uint8_t lane, state;  /* state: enum thread_state */
+    uintptr_t blocked_pc; /* return address of the collective or barrier call in the learner's code */
 
     uintptr_t stack_high;
     int barrier_mode, predicate;
@@ -86,8 +86,8 @@ struct lane_call {
     uint32_t what; /* LANE_CALL(kind, mode, width, source) */
     uint32_t mask;
 };
-#define LANE_CALL(kind, mode, width, source)                                                                          \
-    ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source) & 31) << 16)
+#define LANE_CALL(kind, mode, width, source) \
+    ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source)&31) << 16)
 
 struct simt_warp {
     struct simt_block *block;
@@ -108,11 +108,11 @@ struct simt_block {
     unsigned threads, warps;
     struct simt_thread *thread;
     struct simt_warp *warp;
-    char *shared; /* the block's shared arena; dynamic part, then static variables, red zones between */
+    char *shared;       /* the block's shared arena; dynamic part, then static variables, red zones between */
     size_t shared_size; /* of the slot */
     size_t shared_used; /* laid out so far */
-    uint64_t serial;                /* unique over all launches */
-    struct simt_counters counters;  /* added to the launch's when the block ends */
+    uint64_t serial;    /* unique over all launches */
+    struct simt_counters counters; /* added to the launch's when the block ends */
     struct block_races *races;
 
     /* scheduler.c and order.c */
@@ -127,8 +127,8 @@ struct simt_block {
     bool progressed;                /* since it was last put aside: did more than poll */
     unsigned threads_room;
     uint64_t launch_serial; /* whose layout thread[] and warp[] have */
-    unsigned shared_ready; /* static variables that are laid out in this block */
-    uint64_t steps; /* since a thread of it ended: what the watchdog watches */
+    unsigned shared_ready;  /* static variables that are laid out in this block */
+    uint64_t steps;         /* since a thread of it ended: what the watchdog watches */
 };
 
 struct simt_launch {
@@ -138,7 +138,7 @@ struct simt_launch {
     size_t dynamic_shared;
     bool cooperative;
     bool shuffled;
-    uint64_t serial;             /* counts from 1 */
+    uint64_t serial; /* counts from 1 */
     uint64_t first_block_serial;
     void (*entry)(const void *closure);
     const void *closure;
@@ -239,11 +239,14 @@ bool arena_is_device(const void *pointer);                 /* inside the device 
 bool arena_range_valid(const void *pointer, size_t bytes); /* lies in one live allocation or device variable */
 void arena_mark_written(void *pointer, size_t bytes);      /* by the host: memcpy, memset */
 void arena_copy_written(void *to, const void *from, size_t bytes); /* device to device: initialised bits travel along */
-void arena_register_variable(void *pointer, size_t bytes, const char *name); /* __device__ and __constant__ */
+void arena_register_variable(void *pointer, size_t bytes, const char *name); /* __device__ */
+void arena_register_constant(void *pointer, size_t bytes, const char *name); /* __constant__ */
 size_t arena_used(void);
 size_t arena_total(void);
 
-/* One live allocation or device variable. `id` counts up from 0 and is never reused. */
+/* One live allocation or device variable. `id` counts up from 0 and is never reused; __constant__ variables have the
+ * highest bit set: a memory of its own, which is neither counted nor watched for races. */
+#define ARENA_CONSTANT (UINT64_C(1) << 63)
 struct arena_allocation {
     uintptr_t start;
     size_t bytes;

@@ -21,17 +21,20 @@
 
 #include <stddef.h>
 
-extern "C" void arena_register_variable(void *pointer, size_t bytes, const char *name);
+extern "C" {
+void arena_register_variable(void *pointer, size_t bytes, const char *name);
+void arena_register_constant(void *pointer, size_t bytes, const char *name);
+}
 
 namespace simt {
 
 /* Naming before_main<T>::done is enough for T::run() to run before main. */
-template <class T> struct before_main {
-    static inline int done = (T::run(), 0);
-};
+template <class T> struct before_main { static inline int done = (T::run(), 0); };
 
 /* The end of a loop without a condition (loops.c): an instruction that the compiler keeps, and that does nothing. */
-static inline __attribute__((always_inline)) void loop_end() { __asm__ volatile(""); }
+static inline __attribute__((always_inline)) void loop_end() {
+    __asm__ volatile("");
+}
 
 } // namespace simt
 
