@@ -15,7 +15,8 @@ struct place {
     unsigned depth;
     unsigned loops[8], loop_count; /* counters in scope */
     bool in_loop, in_switch;       /* a break would leave the loop */
-    bool calm;                     /* no break, continue or return: all lanes of `mask` arrive together */
+    bool calm;                     /* all lanes of `mask` arrive together */
+    bool may_go_round, may_return; /* break and continue; return: not where others wait at a collective */
     uint32_t mask;
     unsigned functions;            /* may call those below */
     bool in_function, is_template;
@@ -80,6 +81,7 @@ static struct statement *loop(struct program *p, struct place at, unsigned lengt
     if (at.loop_count < 8)
         at.loops[at.loop_count++] = s->target;
     at.calm = calm;
+    at.may_go_round = !calm;
     at.in_loop = true;
     at.in_switch = false;
     s->body[0] = list(p, at, length);
@@ -180,11 +182,11 @@ static struct statement *any(struct program *p, struct place at)
         return call(p, &at);
     if (r < 90 && at.calm)
         return chance(p, 40) && at.mask == UINT32_MAX && p->block % 32 == 0 ? part(p, at, length) : collective(p, &at);
-    if (r < 93 && at.in_loop && !at.calm && !at.in_switch)
+    if (r < 93 && at.in_loop && at.may_go_round && !at.in_switch)
         return leave(p, at, BREAK);
-    if (r < 96 && at.in_loop && !at.calm)
+    if (r < 96 && at.in_loop && at.may_go_round)
         return leave(p, at, CONTINUE);
-    if (r < 98 && !at.calm)
+    if (r < 98 && at.may_return)
         return leave(p, at, RETURN);
     return memory_access(p, &at);
 }
@@ -208,7 +210,7 @@ void program_make(struct program *p, uint64_t seed)
     roll(p, 2);
     p->block = block[roll(p, 6)];
     p->grid = 1 + chance(p, 20);
-    struct place at = {.mask = UINT32_MAX, .in_function = true};
+    struct place at = {.mask = UINT32_MAX, .in_function = true, .may_return = true};
     for (unsigned f = 0; f < FUNCTIONS; f++) {
         p->function[f].is_template = chance(p, 40);
         p->function[f].is_inline = chance(p, 40);
@@ -224,5 +226,6 @@ void program_make(struct program *p, uint64_t seed)
     while (last->next)
         last = last->next;
     top.calm = false;
+    top.may_return = true;
     last->next = list(p, top, 1 + roll(p, 4));
 }
