@@ -25,42 +25,31 @@ void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint
 
 #if SIMT_CHECKED
 
-static inline bool shadow_is_full(uintptr_t address, unsigned size_log2)
-{
+static inline bool shadow_is_full(uintptr_t address, unsigned size_log2) {
     const unsigned char *shadow = shadow_of(address);
     uint16_t two;
     uint32_t four;
     switch (size_log2) {
-    case 2:
-        return *shadow == 0xff;
-    case 3:
-        memcpy(&two, shadow, 2);
-        return two == 0xffff;
-    case 4:
-        memcpy(&four, shadow, 4);
-        return four == 0xffffffff;
-    default:
-        return false;
+        case 2: return *shadow == 0xff;
+        case 3: memcpy(&two, shadow, 2); return two == 0xffff;
+        case 4: memcpy(&four, shadow, 4); return four == 0xffffffff;
+        default: return false;
     }
 }
 
 /* True, and *space is set, when nothing is wrong and nothing is to be noted in the shadow. */
 static inline bool access_is_plain(const struct simt_thread *self, uintptr_t address, unsigned size_log2,
-                                   enum trace_space *space)
-{
-    if (__builtin_expect(!in_arena(address) || self == NULL, 0) || (address & ((1u << size_log2) - 1)))
-        return false;
+                                   enum trace_space *space) {
+    if (__builtin_expect(!in_arena(address) || self == NULL, 0) || (address & ((1u << size_log2) - 1))) return false;
     *space = in_shared(address) ? TRACE_SHARED : TRACE_GLOBAL;
-    if (*space == TRACE_SHARED && address - (uintptr_t)self->block->shared >= SHARED_SLOT)
-        return false;
+    if (*space == TRACE_SHARED && address - (uintptr_t)self->block->shared >= SHARED_SLOT) return false;
     return __builtin_expect(shadow_is_full(address, size_log2), 1);
 }
 
 /* All that is not plain: checked in full. */
 void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2);
 
-static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2)
-{
+static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {
     struct simt_thread *self = simt_self;
     enum trace_space space;
     if (kind <= TRACE_WRITE && __builtin_expect(access_is_plain(self, address, size_log2, &space), 1) &&

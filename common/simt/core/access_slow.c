@@ -3,22 +3,18 @@
 
 #if SIMT_CHECKED
 
-void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2)
-{
+void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {
     struct simt_thread *self = simt_self;
     enum trace_space space;
     if (!access_is_plain(self, address, size_log2, &space)) {
         if (self == NULL) {
-            if (in_arena(address))
-                access_by_host(pc, kind, address, 1u << size_log2);
+            if (in_arena(address)) access_by_host(pc, kind, address, 1u << size_log2);
             return;
         }
-        if (address - self->stack_low < STACK_BYTES)
-            return;
+        if (address - self->stack_low < STACK_BYTES) return;
         bool traced;
         space = access_check(self, pc, kind, address, 1u << size_log2, &traced);
-        if (!traced)
-            return;
+        if (!traced) return;
     }
     if (kind == TRACE_READ || kind == TRACE_WRITE)
         trace_access(self, pc, kind, size_log2, space, address);

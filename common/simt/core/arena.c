@@ -34,22 +34,18 @@ static struct {
     size_t used;
 } arena = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *reserve(uintptr_t at, size_t bytes)
-{
+static void *reserve(uintptr_t at, size_t bytes) {
     void *got = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     return got == MAP_FAILED ? NULL : got;
 }
 
 /* As much as the process may map: a sandbox may limit the address space. */
-static bool open_locked(void)
-{
-    if (arena_span)
-        return true;
+static bool open_locked(void) {
+    if (arena_span) return true;
     for (size_t global = ARENA_GLOBAL_SPAN; global >= UINT64_C(64) << 20; global /= 2) {
         size_t span = ARENA_SHARED_SPAN + global;
-        if (!reserve(ARENA_BASE, span))
-            continue;
+        if (!reserve(ARENA_BASE, span)) continue;
         if (!SIMT_CHECKED || reserve(SHADOW_BASE, span >> 2)) {
             madvise((void *)ARENA_GLOBAL_BASE, global, MADV_HUGEPAGE);
             arena.next = ARENA_GLOBAL_BASE + RED_ZONE;
@@ -61,8 +57,7 @@ static bool open_locked(void)
     return false;
 }
 
-bool arena_open(void)
-{
+bool arena_open(void) {
     pthread_mutex_lock(&arena.lock);
     bool ok = open_locked();
     pthread_mutex_unlock(&arena.lock);
@@ -70,8 +65,7 @@ bool arena_open(void)
 }
 
 /* Index of the first allocation that starts above the address. */
-static size_t above(uintptr_t address)
-{
+static size_t above(uintptr_t address) {
     size_t low = 0, high = arena.count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -84,26 +78,21 @@ static size_t above(uintptr_t address)
 }
 
 /* The start for `bytes`: behind all others, or in the first gap that is wide enough; 0 if there is none. */
-static uintptr_t find_place(size_t bytes)
-{
+static uintptr_t find_place(size_t bytes) {
     uintptr_t end = ARENA_BASE + arena_span, start = arena.next;
-    if (bytes + 2 * RED_ZONE <= end - start)
-        return start;
+    if (bytes + 2 * RED_ZONE <= end - start) return start;
     start = ARENA_GLOBAL_BASE + RED_ZONE;
     for (size_t i = 0; i <= arena.count; i++) {
         uintptr_t next = i < arena.count ? arena.live[i].allocation.start : end;
-        if (next >= start && next - start >= bytes + RED_ZONE)
-            return start;
+        if (next >= start && next - start >= bytes + RED_ZONE) return start;
         if (i < arena.count)
             start = (next + arena.live[i].allocation.bytes + RED_ZONE + ALIGNMENT - 1) & -(uintptr_t)ALIGNMENT;
     }
     return 0;
 }
 
-void *arena_alloc_at(size_t bytes, uintptr_t pc)
-{
-    if (bytes == 0 || bytes > arena_total())
-        return NULL;
+void *arena_alloc_at(size_t bytes, uintptr_t pc) {
+    if (bytes == 0 || bytes > arena_total()) return NULL;
     pthread_mutex_lock(&arena.lock);
     uintptr_t start = open_locked() && arena.used + bytes <= arena_total() ? find_place(bytes) : 0;
     if (start && arena.count == arena.room) {
@@ -123,21 +112,20 @@ void *arena_alloc_at(size_t bytes, uintptr_t pc)
         arena.count++;
         arena.used += bytes;
         uintptr_t end = (start + bytes + RED_ZONE + ALIGNMENT - 1) & -(uintptr_t)ALIGNMENT;
-        if (end > arena.next)
-            arena.next = end;
+        if (end > arena.next) arena.next = end;
     }
     pthread_mutex_unlock(&arena.lock);
-    if (start == 0)
-        return NULL;
+    if (start == 0) return NULL;
     memset((void *)start, 0xff, bytes); /* a NaN in every floating-point type: what is not written shows */
     shadow_allocate(start, bytes);
     return (void *)start;
 }
 
-void *arena_alloc(size_t bytes) { return arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0)); }
+void *arena_alloc(size_t bytes) {
+    return arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0));
+}
 
-bool arena_free(void *pointer)
-{
+bool arena_free(void *pointer) {
     uintptr_t start = (uintptr_t)pointer;
     pthread_mutex_lock(&arena.lock);
     size_t i = above(start);
@@ -150,58 +138,48 @@ bool arena_free(void *pointer)
         arena.freed[arena.freed_count++ % FREED_KEPT] = gone;
         shadow_release(gone.start, gone.bytes);
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (start + page - 1) & -page;
-        if (gone.bytes >= BYTES_RETURNED)
-            madvise((void *)first, (start + gone.bytes - first) & -page, MADV_DONTNEED);
+        if (gone.bytes >= BYTES_RETURNED) madvise((void *)first, (start + gone.bytes - first) & -page, MADV_DONTNEED);
     }
     pthread_mutex_unlock(&arena.lock);
     return found;
 }
 
-bool arena_is_device(const void *pointer)
-{
+bool arena_is_device(const void *pointer) {
     uintptr_t address = (uintptr_t)pointer;
     return in_arena(address) && !in_shared(address);
 }
 
-bool arena_find(uintptr_t address, struct arena_allocation *out)
-{
-    if (!in_arena(address))
-        return arena_find_variable(address, out);
+bool arena_find(uintptr_t address, struct arena_allocation *out) {
+    if (!in_arena(address)) return arena_find_variable(address, out);
     pthread_mutex_lock(&arena.lock);
     size_t i = above(address);
     bool found = i > 0 && address - arena.live[i - 1].allocation.start < arena.live[i - 1].allocation.bytes;
-    if (found)
-        *out = arena.live[i - 1].allocation;
+    if (found) *out = arena.live[i - 1].allocation;
     pthread_mutex_unlock(&arena.lock);
     return found;
 }
 
-bool arena_range_valid(const void *pointer, size_t bytes)
-{
+bool arena_range_valid(const void *pointer, size_t bytes) {
     struct arena_allocation in;
     uintptr_t address = (uintptr_t)pointer;
     return arena_find(address, &in) && bytes <= in.start + in.bytes - address;
 }
 
 /* The red zone before an allocation belongs to it: x[-1] is reported against x, not against its neighbour. */
-bool arena_nearest(uintptr_t address, struct arena_allocation *out)
-{
+bool arena_nearest(uintptr_t address, struct arena_allocation *out) {
     pthread_mutex_lock(&arena.lock);
     size_t i = above(address);
     bool below_known = i > 0, above_known = i < arena.count;
-    if (below_known)
-        *out = arena.live[i - 1].allocation;
+    if (below_known) *out = arena.live[i - 1].allocation;
     if (above_known) {
         struct arena_allocation next = arena.live[i].allocation;
-        if (!below_known || next.start - address < address - (out->start + out->bytes))
-            *out = next;
+        if (!below_known || next.start - address < address - (out->start + out->bytes)) *out = next;
     }
     pthread_mutex_unlock(&arena.lock);
     return below_known || above_known;
 }
 
-bool arena_was_freed(uintptr_t address, struct arena_allocation *out)
-{
+bool arena_was_freed(uintptr_t address, struct arena_allocation *out) {
     bool found = false;
     pthread_mutex_lock(&arena.lock);
     for (size_t i = 0; i < arena.freed_count && i < FREED_KEPT; i++)
@@ -213,10 +191,11 @@ bool arena_was_freed(uintptr_t address, struct arena_allocation *out)
     return found;
 }
 
-size_t arena_used(void) { return arena.used; }
+size_t arena_used(void) {
+    return arena.used;
+}
 
-size_t arena_total(void)
-{
+size_t arena_total(void) {
     static size_t total;
     if (total == 0) {
         size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
@@ -225,20 +204,18 @@ size_t arena_total(void)
     return total;
 }
 
-void arena_report_leaks(void)
-{
+void arena_report_leaks(void) {
     for (size_t i = 0; i < arena.count; i++) {
         struct record *record = &arena.live[i];
         char bytes[GROUPED];
-        simt_report(SIMT_LEAK, true, record->pc, NULL, "Leaked %s bytes at 0x%llx\nThey were allocated here and never freed",
+        simt_report(SIMT_LEAK, true, record->pc, NULL,
+                    "Leaked %s bytes at 0x%llx\nThey were allocated here and never freed",
                     grouped(record->allocation.bytes, bytes), (unsigned long long)record->allocation.start);
     }
 }
 
 /* SIMT_LEAKS=1: at the end of the program, as compute-sanitizer --leak-check full does. */
-__attribute__((destructor)) static void report_at_exit(void)
-{
+__attribute__((destructor)) static void report_at_exit(void) {
     const char *wanted = getenv("SIMT_LEAKS");
-    if (wanted && strcmp(wanted, "1") == 0)
-        arena_report_leaks();
+    if (wanted && strcmp(wanted, "1") == 0) arena_report_leaks();
 }

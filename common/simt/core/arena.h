@@ -10,8 +10,8 @@
 
 #include "internal.h"
 
-#define ARENA_BASE UINT64_C(0x200000000000)
-#define SHADOW_BASE UINT64_C(0x300000000000)
+#define ARENA_BASE        UINT64_C(0x200000000000)
+#define SHADOW_BASE       UINT64_C(0x300000000000)
 #define ARENA_SHARED_SPAN (UINT64_C(1) << 31)
 #define ARENA_GLOBAL_BASE (ARENA_BASE + ARENA_SHARED_SPAN)
 #define ARENA_GLOBAL_SPAN (UINT64_C(1) << 36)
@@ -23,10 +23,13 @@ extern uintptr_t arena_span;
 bool arena_open(void);
 
 /* The arena may be smaller than it would like (RLIMIT_AS), so its span is a variable. */
-static inline bool in_arena(uintptr_t address) { return address - ARENA_BASE < arena_span; }
-static inline bool in_shared(uintptr_t address) { return address - ARENA_BASE < ARENA_SHARED_SPAN; }
-static inline unsigned char *shadow_of(uintptr_t address)
-{
+static inline bool in_arena(uintptr_t address) {
+    return address - ARENA_BASE < arena_span;
+}
+static inline bool in_shared(uintptr_t address) {
+    return address - ARENA_BASE < ARENA_SHARED_SPAN;
+}
+static inline unsigned char *shadow_of(uintptr_t address) {
     return (unsigned char *)(SHADOW_BASE + ((address - ARENA_BASE) >> 2));
 }
 

@@ -8,20 +8,21 @@ enum { ALLOCATED = 0x0f, WRITTEN = 0xf0 };
 #if SIMT_CHECKED
 
 /* The bits of the bytes from `first` to `last` (0..4) of one word. */
-static unsigned nibble(size_t first, size_t last) { return ((1u << last) - 1) & ~((1u << first) - 1); }
-
-void shadow_allocate(uintptr_t start, size_t bytes)
-{
-    unsigned char *shadow = shadow_of(start);
-    memset(shadow, ALLOCATED, bytes / 4);
-    if (bytes % 4)
-        shadow[bytes / 4] = (unsigned char)nibble(0, bytes % 4);
+static unsigned nibble(size_t first, size_t last) {
+    return ((1u << last) - 1) & ~((1u << first) - 1);
 }
 
-void shadow_release(uintptr_t start, size_t bytes) { memset(shadow_of(start), 0, (bytes + 3) / 4); }
+void shadow_allocate(uintptr_t start, size_t bytes) {
+    unsigned char *shadow = shadow_of(start);
+    memset(shadow, ALLOCATED, bytes / 4);
+    if (bytes % 4) shadow[bytes / 4] = (unsigned char)nibble(0, bytes % 4);
+}
 
-void shadow_write(uintptr_t start, size_t bytes)
-{
+void shadow_release(uintptr_t start, size_t bytes) {
+    memset(shadow_of(start), 0, (bytes + 3) / 4);
+}
+
+void shadow_write(uintptr_t start, size_t bytes) {
     uintptr_t at = start, end = start + bytes;
     while (at < end) {
         if (at % 4 == 0 && end - at >= 4) {
@@ -37,10 +38,11 @@ void shadow_write(uintptr_t start, size_t bytes)
     }
 }
 
-static bool test(uintptr_t at, unsigned shift) { return *shadow_of(at) >> (shift + at % 4) & 1; }
+static bool test(uintptr_t at, unsigned shift) {
+    return *shadow_of(at) >> (shift + at % 4) & 1;
+}
 
-static size_t first_without(uintptr_t start, size_t bytes, unsigned shift)
-{
+static size_t first_without(uintptr_t start, size_t bytes, unsigned shift) {
     unsigned full = shift ? WRITTEN : ALLOCATED;
     size_t i = 0;
     while (i < bytes) {
@@ -54,12 +56,17 @@ static size_t first_without(uintptr_t start, size_t bytes, unsigned shift)
     return i;
 }
 
-bool shadow_allocated(uintptr_t start, size_t bytes) { return first_without(start, bytes, 0) == bytes; }
-bool shadow_written(uintptr_t start, size_t bytes) { return first_without(start, bytes, 4) == bytes; }
-size_t shadow_first_unwritten(uintptr_t start, size_t bytes) { return first_without(start, bytes, 4); }
+bool shadow_allocated(uintptr_t start, size_t bytes) {
+    return first_without(start, bytes, 0) == bytes;
+}
+bool shadow_written(uintptr_t start, size_t bytes) {
+    return first_without(start, bytes, 4) == bytes;
+}
+size_t shadow_first_unwritten(uintptr_t start, size_t bytes) {
+    return first_without(start, bytes, 4);
+}
 
-void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes)
-{
+void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes) {
     if (to % 4 == from % 4 && to % 4 == 0) {
         unsigned char *target = shadow_of(to);
         const unsigned char *source = shadow_of(from);
@@ -85,23 +92,27 @@ void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes)
 
 #else
 
-void shadow_allocate(uintptr_t start, size_t bytes) { (void)start, (void)bytes; }
-void shadow_release(uintptr_t start, size_t bytes) { (void)start, (void)bytes; }
-void shadow_write(uintptr_t start, size_t bytes) { (void)start, (void)bytes; }
-void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes) { (void)to, (void)from, (void)bytes; }
+void shadow_allocate(uintptr_t start, size_t bytes) {
+    (void)start, (void)bytes;
+}
+void shadow_release(uintptr_t start, size_t bytes) {
+    (void)start, (void)bytes;
+}
+void shadow_write(uintptr_t start, size_t bytes) {
+    (void)start, (void)bytes;
+}
+void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes) {
+    (void)to, (void)from, (void)bytes;
+}
 
 #endif
 
-void arena_mark_written(void *pointer, size_t bytes)
-{
-    if (in_arena((uintptr_t)pointer))
-        shadow_write((uintptr_t)pointer, bytes);
+void arena_mark_written(void *pointer, size_t bytes) {
+    if (in_arena((uintptr_t)pointer)) shadow_write((uintptr_t)pointer, bytes);
 }
 
-void arena_copy_written(void *to, const void *from, size_t bytes)
-{
-    if (!in_arena((uintptr_t)to))
-        return;
+void arena_copy_written(void *to, const void *from, size_t bytes) {
+    if (!in_arena((uintptr_t)to)) return;
     if (in_arena((uintptr_t)from))
         shadow_copy((uintptr_t)to, (uintptr_t)from, bytes);
     else

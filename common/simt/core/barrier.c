@@ -7,32 +7,28 @@
 
 #include "switch.h"
 
-int simt_barrier(int mode, int predicate)
-{
+int simt_barrier(int mode, int predicate) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    if (self == NULL)
-        return 0;
+    if (self == NULL) return 0;
     struct simt_block *block = self->block;
     self->predicate = predicate;
     self->barrier_mode = mode;
     block->at_barrier++;
     lane_block(self, THREAD_BARRIER, pc);
-    return mode == SIMT_BARRIER_AND ? block->barrier_and : mode == SIMT_BARRIER_OR ? block->barrier_count != 0
-                                                                                   : block->barrier_count;
+    return mode == SIMT_BARRIER_AND  ? block->barrier_and
+           : mode == SIMT_BARRIER_OR ? block->barrier_count != 0
+                                     : block->barrier_count;
 }
 
-static bool same_site(const struct simt_thread *a, const struct simt_thread *b)
-{
-    if (trace_same_place(a, b))
-        return true;
+static bool same_site(const struct simt_thread *a, const struct simt_thread *b) {
+    if (trace_same_place(a, b)) return true;
     /* The compiler may copy code; a copy has the same line in the same function. */
     struct source_place here = simt_source_place(a->blocked_pc), there = simt_source_place(b->blocked_pc);
     return a->blocked_pc != b->blocked_pc && here.line != 0 && here.stack == there.stack;
 }
 
-static void report_divergent(const struct simt_thread *a, const struct simt_thread *b)
-{
+static void report_divergent(const struct simt_thread *a, const struct simt_thread *b) {
     struct source_place there = simt_source_place(b->blocked_pc);
     simt_report(SIMT_BARRIER_DIVERGENT, true, a->blocked_pc, a,
                 "Barrier error detected. Divergent thread(s) in block\n"
@@ -40,13 +36,11 @@ static void report_divergent(const struct simt_thread *a, const struct simt_thre
                 b->index.x, b->index.y, b->index.z, there.file, there.line);
 }
 
-static void check_barrier(const struct simt_block *block)
-{
+static void check_barrier(const struct simt_block *block) {
     const struct simt_thread *first = NULL;
     for (unsigned i = 0; i < block->threads; i++) {
         const struct simt_thread *thread = &block->thread[i];
-        if (thread->state != THREAD_BARRIER)
-            continue;
+        if (thread->state != THREAD_BARRIER) continue;
         if (first == NULL) {
             first = thread;
         } else if ((thread->blocked_pc != first->blocked_pc || !trace_same_place(first, thread)) &&
@@ -62,10 +56,8 @@ static void check_barrier(const struct simt_block *block)
                     block->exited, block->threads);
 }
 
-void block_release_barrier(struct simt_block *block)
-{
-    if (SIMT_CHECKED)
-        check_barrier(block);
+void block_release_barrier(struct simt_block *block) {
+    if (SIMT_CHECKED) check_barrier(block);
     int count = 0, waiting = 0;
     for (unsigned i = 0; i < block->warps; i++) {
         struct simt_warp *warp = &block->warp[i];
@@ -82,12 +74,10 @@ void block_release_barrier(struct simt_block *block)
     block->at_barrier = 0;
 }
 
-void simt_grid_barrier(void)
-{
+void simt_grid_barrier(void) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    if (self == NULL)
-        return;
+    if (self == NULL) return;
     if (!self->block->launch->cooperative) {
         simt_report(SIMT_LAUNCH, true, pc, self,
                     "grid.sync() in a kernel that was not launched cooperatively\n"
@@ -98,8 +88,7 @@ void simt_grid_barrier(void)
     lane_block(self, THREAD_GRID, pc);
 }
 
-void block_release_grid(struct simt_block *block)
-{
+void block_release_grid(struct simt_block *block) {
     for (unsigned i = 0; i < block->warps; i++)
         warp_wake(&block->warp[i], block->warp[i].in_state[THREAD_GRID], THREAD_GRID);
     block->at_grid = 0;
@@ -107,8 +96,7 @@ void block_release_grid(struct simt_block *block)
 }
 
 /* "threads (0,0,0)..(31,0,0)" — the first and last of those that wait at the same place, and how many. */
-static size_t describe_group(char *text, size_t room, const struct simt_block *block, unsigned first, bool *told)
-{
+static size_t describe_group(char *text, size_t room, const struct simt_block *block, unsigned first, bool *told) {
     const struct simt_thread *leader = &block->thread[first], *last = leader;
     unsigned count = 0;
     for (unsigned i = first; i < block->threads; i++) {
@@ -126,24 +114,21 @@ static size_t describe_group(char *text, size_t room, const struct simt_block *b
                        : leader->state == THREAD_GRID  ? "grid.sync"
                                                        : collective_name(leader);
     char mask[40] = "";
-    if (leader->state == THREAD_COLLECTIVE)
-        snprintf(mask, sizeof mask, " with mask 0x%08x", call_of(leader).mask);
+    if (leader->state == THREAD_COLLECTIVE) snprintf(mask, sizeof mask, " with mask 0x%08x", call_of(leader).mask);
     int written = snprintf(text, room, "\n%u thread%s, (%u,%u,%u) to (%u,%u,%u), wait%s in %s%s, %s:%d", count,
                            count == 1 ? "" : "s", leader->index.x, leader->index.y, leader->index.z, last->index.x,
                            last->index.y, last->index.z, count == 1 ? "s" : "", what, mask, place.file, place.line);
     return written < 0 ? 0 : (size_t)written < room ? (size_t)written : room - 1;
 }
 
-void block_report_deadlock(struct simt_block *block)
-{
+void block_report_deadlock(struct simt_block *block) {
     bool told[MAX_THREADS_PER_BLOCK] = {false};
     const struct simt_thread *first = NULL;
     char text[2048] = "";
     size_t used = 0;
     unsigned groups = 0;
     for (unsigned i = 0; i < block->threads; i++) {
-        if (told[i] || block->thread[i].state == THREAD_EXITED)
-            continue;
+        if (told[i] || block->thread[i].state == THREAD_EXITED) continue;
         if (first == NULL || (first->state == THREAD_BARRIER && block->thread[i].state == THREAD_COLLECTIVE))
             first = &block->thread[i];
         size_t length = describe_group(text + used, sizeof text - used, block, i, told);

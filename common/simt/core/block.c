@@ -5,8 +5,7 @@
 #include "scheduler.h"
 #include "trace.h"
 
-static void lay_out_threads(struct simt_block *block, const struct simt_launch *launch)
-{
+static void lay_out_threads(struct simt_block *block, const struct simt_launch *launch) {
     struct dim dim = launch->block;
     block->threads = dim.x * dim.y * dim.z;
     block->warps = (block->threads + WARP_SIZE - 1) / WARP_SIZE;
@@ -22,16 +21,16 @@ static void lay_out_threads(struct simt_block *block, const struct simt_launch *
     for (unsigned w = 0; w < block->warps; w++) {
         struct simt_warp *warp = &block->warp[w];
         unsigned left = block->threads - w * WARP_SIZE;
-        *warp = (struct simt_warp){.block = block, .index = w, .lanes = left < WARP_SIZE ? left : WARP_SIZE,
+        *warp = (struct simt_warp){.block = block,
+                                   .index = w,
+                                   .lanes = left < WARP_SIZE ? left : WARP_SIZE,
                                    .thread = &block->thread[w * WARP_SIZE]};
     }
 }
 
-static struct simt_block *block_make(unsigned threads)
-{
+static struct simt_block *block_make(unsigned threads) {
     struct simt_block *block = calloc(1, sizeof *block);
-    if (block == NULL)
-        return NULL;
+    if (block == NULL) return NULL;
     block->threads_room = threads;
     block->thread = aligned_alloc(64, threads * sizeof *block->thread);
     block->warp = aligned_alloc(64, (threads + WARP_SIZE - 1) / WARP_SIZE * sizeof *block->warp);
@@ -44,14 +43,11 @@ static struct simt_block *block_make(unsigned threads)
     return block;
 }
 
-struct simt_block *block_take(struct worker *worker, unsigned threads)
-{
+struct simt_block *block_take(struct worker *worker, unsigned threads) {
     struct simt_block *block = worker->idle;
-    if (block == NULL)
-        return block_make(threads);
+    if (block == NULL) return block_make(threads);
     worker->idle = block->next;
-    if (block->threads_room >= threads)
-        return block;
+    if (block->threads_room >= threads) return block;
     struct simt_block *larger = block_make(threads);
     if (larger) {
         larger->shared = block->shared;
@@ -64,8 +60,7 @@ struct simt_block *block_take(struct worker *worker, unsigned threads)
 }
 
 /* All that a block needs before its first run; without the lock. */
-void block_prepare(struct simt_block *block, struct simt_launch *launch)
-{
+void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     if (block->launch_serial != launch->serial) {
         block->launch = launch;
         block->launch_serial = launch->serial;
@@ -97,8 +92,7 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch)
     block->prepared = true;
 }
 
-void block_give(struct worker *worker, struct simt_block *block)
-{
+void block_give(struct worker *worker, struct simt_block *block) {
     block->next = worker->idle;
     worker->idle = block;
 }

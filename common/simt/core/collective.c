@@ -7,12 +7,10 @@
 
 #include "switch.h"
 
-uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width)
-{
+uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    if (self == NULL)
-        return value;
+    if (self == NULL) return value;
     self->warp->call[self->lane] = (struct lane_call){LANE_CALL(kind, mode, width, source), mask};
     self->warp->value[self->lane] = value;
     lane_block(self, THREAD_COLLECTIVE, pc);
@@ -21,30 +19,34 @@ uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsi
 
 /* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can, and
  * those first that are furthest behind in the program. */
-unsigned simt_activemask(void)
-{
+unsigned simt_activemask(void) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
-    if (self == NULL)
-        return 1;
+    if (self == NULL) return 1;
     self->warp->call[self->lane] = (struct lane_call){LANE_CALL(COLLECTIVE_ACTIVEMASK, 0, 32, 0), ~0u};
     lane_block(self, THREAD_COLLECTIVE, pc);
     return (unsigned)self->warp->value[self->lane];
 }
 
-static int kind_of(struct lane_call call) { return call.what & 15; }
-static int mode_of(struct lane_call call) { return call.what >> 4 & 15; }
-static int width_of(struct lane_call call) { return call.what >> 8 & 255; }
-static int source_of(struct lane_call call) { return call.what >> 16 & 31; }
+static int kind_of(struct lane_call call) {
+    return call.what & 15;
+}
+static int mode_of(struct lane_call call) {
+    return call.what >> 4 & 15;
+}
+static int width_of(struct lane_call call) {
+    return call.what >> 8 & 255;
+}
+static int source_of(struct lane_call call) {
+    return call.what >> 16 & 31;
+}
 
-static const char *shuffle_name(int mode)
-{
+static const char *shuffle_name(int mode) {
     static const char *const names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"};
     return names[mode];
 }
 
-const char *collective_name(const struct simt_thread *thread)
-{
+const char *collective_name(const struct simt_thread *thread) {
     static const char *const votes[] = {"__any_sync", "__all_sync", "__ballot_sync", "__uni_sync"};
     static const char *const matches[] = {"__match_any_sync", "__match_all_sync"};
     static const char *const reduces[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
@@ -52,43 +54,29 @@ const char *collective_name(const struct simt_thread *thread)
                                           "__reduce_or_sync",  "__reduce_xor_sync"};
     int mode = mode_of(call_of(thread));
     switch (kind_of(call_of(thread))) {
-    case COLLECTIVE_SHUFFLE:
-        return shuffle_name(mode);
-    case COLLECTIVE_VOTE:
-        return votes[mode];
-    case COLLECTIVE_MATCH:
-        return matches[mode];
-    case COLLECTIVE_REDUCE:
-        return reduces[mode];
-    case COLLECTIVE_SYNCWARP:
-        return "__syncwarp";
-    default:
-        return "__activemask";
+        case COLLECTIVE_SHUFFLE: return shuffle_name(mode);
+        case COLLECTIVE_VOTE: return votes[mode];
+        case COLLECTIVE_MATCH: return matches[mode];
+        case COLLECTIVE_REDUCE: return reduces[mode];
+        case COLLECTIVE_SYNCWARP: return "__syncwarp";
+        default: return "__activemask";
     }
 }
 
 /* The lane that a shuffle reads, as PTX's shfl computes it; the lane itself when that lies outside its segment. */
-static inline unsigned shuffle_source(int lane, struct lane_call call)
-{
+static inline unsigned shuffle_source(int lane, struct lane_call call) {
     int width = width_of(call), low = lane & ~(width - 1), high = low + width - 1;
     int operand = source_of(call), source;
     switch (mode_of(call)) {
-    case SHUFFLE_INDEX:
-        return (unsigned)(low | (operand & (width - 1)));
-    case SHUFFLE_UP:
-        source = lane - operand;
-        return (unsigned)(source >= low ? source : lane);
-    case SHUFFLE_DOWN:
-        source = lane + operand;
-        break;
-    default:
-        source = lane ^ operand;
+        case SHUFFLE_INDEX: return (unsigned)(low | (operand & (width - 1)));
+        case SHUFFLE_UP: source = lane - operand; return (unsigned)(source >= low ? source : lane);
+        case SHUFFLE_DOWN: source = lane + operand; break;
+        default: source = lane ^ operand;
     }
     return (unsigned)(source <= high ? source : lane);
 }
 
-static void report_absent(const struct simt_thread *thread, unsigned source)
-{
+static void report_absent(const struct simt_thread *thread, unsigned source) {
     const struct simt_warp *warp = thread->warp;
     const char *why;
     if ((call_of(thread).mask >> source & 1) == 0)
@@ -103,22 +91,18 @@ static void report_absent(const struct simt_thread *thread, unsigned source)
 }
 
 /* The usual shuffle: all 32 lanes, one operand, and every lane reads a lane of the warp. */
-static void resolve_uniform_shuffle(struct simt_warp *warp, struct lane_call call)
-{
+static void resolve_uniform_shuffle(struct simt_warp *warp, struct lane_call call) {
     uint64_t before[WARP_SIZE];
     memcpy(before, warp->value, sizeof before);
     int mode = mode_of(call), width = width_of(call), operand = source_of(call);
     if (mode == SHUFFLE_XOR && operand < width) {
-        for (int lane = 0; lane < WARP_SIZE; lane++)
-            warp->value[lane] = before[lane ^ operand];
+        for (int lane = 0; lane < WARP_SIZE; lane++) warp->value[lane] = before[lane ^ operand];
     } else {
-        for (int lane = 0; lane < WARP_SIZE; lane++)
-            warp->value[lane] = before[shuffle_source(lane, call)];
+        for (int lane = 0; lane < WARP_SIZE; lane++) warp->value[lane] = before[shuffle_source(lane, call)];
     }
 }
 
-static void resolve_shuffle(struct simt_warp *warp, unsigned group)
-{
+static void resolve_shuffle(struct simt_warp *warp, unsigned group) {
     uint64_t before[WARP_SIZE];
     memcpy(before, warp->value, sizeof before);
     for (unsigned rest = group; rest; rest &= rest - 1) {
@@ -130,18 +114,14 @@ static void resolve_shuffle(struct simt_warp *warp, unsigned group)
     }
 }
 
-static void set_results(struct simt_warp *warp, unsigned group, uint64_t result)
-{
-    for (; group; group &= group - 1)
-        warp->value[__builtin_ctz(group)] = result;
+static void set_results(struct simt_warp *warp, unsigned group, uint64_t result) {
+    for (; group; group &= group - 1) warp->value[__builtin_ctz(group)] = result;
 }
 
-static void resolve_vote(struct simt_warp *warp, unsigned group, int mode)
-{
+static void resolve_vote(struct simt_warp *warp, unsigned group, int mode) {
     unsigned ballot = 0;
     for (unsigned rest = group; rest; rest &= rest - 1)
-        if (warp->value[__builtin_ctz(rest)])
-            ballot |= rest & -rest;
+        if (warp->value[__builtin_ctz(rest)]) ballot |= rest & -rest;
     uint64_t result = mode == VOTE_ANY   ? ballot != 0
                       : mode == VOTE_ALL ? ballot == group
                       : mode == VOTE_UNI ? ballot == group || ballot == 0
@@ -150,15 +130,13 @@ static void resolve_vote(struct simt_warp *warp, unsigned group, int mode)
 }
 
 /* MATCH_ALL's result carries the predicate in bit 32. */
-static void resolve_match(struct simt_warp *warp, unsigned group, int mode)
-{
+static void resolve_match(struct simt_warp *warp, unsigned group, int mode) {
     uint64_t before[WARP_SIZE];
     memcpy(before, warp->value, sizeof before);
     for (unsigned rest = group; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest), same = 0;
         for (unsigned other = group; other; other &= other - 1)
-            if (before[__builtin_ctz(other)] == before[lane])
-                same |= other & -other;
+            if (before[__builtin_ctz(other)] == before[lane]) same |= other & -other;
         if (mode == MATCH_ANY)
             warp->value[lane] = same;
         else
@@ -166,80 +144,55 @@ static void resolve_match(struct simt_warp *warp, unsigned group, int mode)
     }
 }
 
-static uint32_t reduce(int mode, uint32_t a, uint32_t b)
-{
+static uint32_t reduce(int mode, uint32_t a, uint32_t b) {
     switch (mode) {
-    case REDUCE_ADD:
-        return a + b;
-    case REDUCE_MIN_S:
-        return (int32_t)a < (int32_t)b ? a : b;
-    case REDUCE_MAX_S:
-        return (int32_t)a > (int32_t)b ? a : b;
-    case REDUCE_MIN_U:
-        return a < b ? a : b;
-    case REDUCE_MAX_U:
-        return a > b ? a : b;
-    case REDUCE_AND:
-        return a & b;
-    case REDUCE_OR:
-        return a | b;
-    default:
-        return a ^ b;
+        case REDUCE_ADD: return a + b;
+        case REDUCE_MIN_S: return (int32_t)a < (int32_t)b ? a : b;
+        case REDUCE_MAX_S: return (int32_t)a > (int32_t)b ? a : b;
+        case REDUCE_MIN_U: return a < b ? a : b;
+        case REDUCE_MAX_U: return a > b ? a : b;
+        case REDUCE_AND: return a & b;
+        case REDUCE_OR: return a | b;
+        default: return a ^ b;
     }
 }
 
-static void resolve_reduce(struct simt_warp *warp, unsigned group, int mode)
-{
+static void resolve_reduce(struct simt_warp *warp, unsigned group, int mode) {
     uint32_t result = (uint32_t)warp->value[__builtin_ctz(group)];
     for (unsigned rest = group & (group - 1); rest; rest &= rest - 1)
         result = reduce(mode, result, (uint32_t)warp->value[__builtin_ctz(rest)]);
     set_results(warp, group, result);
 }
 
-static void resolve(struct simt_warp *warp, unsigned group, struct lane_call call)
-{
+static void resolve(struct simt_warp *warp, unsigned group, struct lane_call call) {
     int mode = mode_of(call);
     switch (kind_of(call)) {
-    case COLLECTIVE_SHUFFLE:
-        resolve_shuffle(warp, group);
-        break;
-    case COLLECTIVE_VOTE:
-        resolve_vote(warp, group, mode);
-        break;
-    case COLLECTIVE_MATCH:
-        resolve_match(warp, group, mode);
-        break;
-    case COLLECTIVE_REDUCE:
-        resolve_reduce(warp, group, mode);
-        break;
-    case COLLECTIVE_SYNCWARP:
-        trace_syncwarp(warp, group);
-        return;
-    default:
-        break;
+        case COLLECTIVE_SHUFFLE: resolve_shuffle(warp, group); break;
+        case COLLECTIVE_VOTE: resolve_vote(warp, group, mode); break;
+        case COLLECTIVE_MATCH: resolve_match(warp, group, mode); break;
+        case COLLECTIVE_REDUCE: resolve_reduce(warp, group, mode); break;
+        case COLLECTIVE_SYNCWARP: trace_syncwarp(warp, group); return;
+        default: break;
     }
     trace_collective(warp, group, kind_of(call), mode);
 }
 
 /* The lanes that wait in the same call as `leader`: same kind, mode and mask. Operands may differ from lane to lane;
  * for __activemask the place counts, too. */
-static unsigned same_call(const struct simt_warp *warp, unsigned leader)
-{
+static unsigned same_call(const struct simt_warp *warp, unsigned leader) {
     struct lane_call call = warp->call[leader];
     bool asks = kind_of(call) == COLLECTIVE_ACTIVEMASK;
     unsigned group = 0;
     for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         bool same = ((warp->call[lane].what ^ call.what) & 255) == 0 && warp->call[lane].mask == call.mask;
-        if (asks)
-            same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
+        if (asks) same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
         group |= (unsigned)same << lane;
     }
     return group;
 }
 
-static void report_outside_mask(const struct simt_thread *thread)
-{
+static void report_outside_mask(const struct simt_thread *thread) {
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
                 "Invalid %s: lane %u calls it with mask 0x%08x, in which it is not itself\n"
                 "Its result is undefined",
@@ -247,8 +200,7 @@ static void report_outside_mask(const struct simt_thread *thread)
 }
 
 /* Lanes outside their own mask wait for nobody, and get back what they brought. */
-static unsigned dismiss_strangers(struct simt_warp *warp, unsigned group, unsigned mask)
-{
+static unsigned dismiss_strangers(struct simt_warp *warp, unsigned group, unsigned mask) {
     for (unsigned rest = group & ~mask; SIMT_CHECKED && rest; rest &= rest - 1)
         report_outside_mask(&warp->thread[__builtin_ctz(rest)]);
     warp_wake(warp, group & ~mask, THREAD_COLLECTIVE);
@@ -256,25 +208,21 @@ static unsigned dismiss_strangers(struct simt_warp *warp, unsigned group, unsign
 }
 
 /* Exited lanes of a mask are not waited for. */
-static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask)
-{
+static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask) {
     unsigned living = ~0u >> (WARP_SIZE - warp->lanes) & ~warp->exited;
     return (mask & living & ~group) == 0;
 }
 
 /* Do all 32 lanes make one and the same call, for the whole warp? */
-static bool is_uniform(const struct simt_warp *warp)
-{
-    if (warp->in_state[THREAD_COLLECTIVE] != ~0u || warp->call[0].mask != ~0u)
-        return false;
+static bool is_uniform(const struct simt_warp *warp) {
+    if (warp->in_state[THREAD_COLLECTIVE] != ~0u || warp->call[0].mask != ~0u) return false;
     uint32_t different = 0;
     for (int lane = 0; lane < WARP_SIZE; lane++)
         different |= (warp->call[lane].what ^ warp->call[0].what) | (warp->call[lane].mask ^ ~0u);
     return different == 0 && kind_of(warp->call[0]) != COLLECTIVE_ACTIVEMASK;
 }
 
-void warp_resolve_collectives(struct simt_warp *warp)
-{
+void warp_resolve_collectives(struct simt_warp *warp) {
     unsigned asking = 0;
     if (is_uniform(warp)) {
         if (kind_of(warp->call[0]) == COLLECTIVE_SHUFFLE) {
@@ -295,8 +243,7 @@ void warp_resolve_collectives(struct simt_warp *warp)
                 asking = group;
             continue;
         }
-        if (group & ~call.mask)
-            group = dismiss_strangers(warp, group, call.mask);
+        if (group & ~call.mask) group = dismiss_strangers(warp, group, call.mask);
         if (group && complete(warp, group, call.mask)) {
             resolve(warp, group, call);
             warp_wake(warp, group, THREAD_COLLECTIVE);

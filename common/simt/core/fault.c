@@ -23,12 +23,11 @@ static __thread struct {
     uintptr_t pc, address;
 } fault;
 
-static void fault_landing(void)
-{
+static void fault_landing(void) {
     struct simt_thread *self = simt_self;
-    bool overflow = fault.signal != SIGFPE && fault.address - (self->stack_low - STACK_BYTES) < STACK_BYTES + STACK_RESERVE;
-    if (overflow)
-        simt_stack_overflow(fault.pc + 1);
+    bool overflow =
+        fault.signal != SIGFPE && fault.address - (self->stack_low - STACK_BYTES) < STACK_BYTES + STACK_RESERVE;
+    if (overflow) simt_stack_overflow(fault.pc + 1);
     if (fault.signal == SIGFPE) {
         simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
                     "Integer division by zero, or a quotient that does not fit\n"
@@ -41,13 +40,11 @@ static void fault_landing(void)
     simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
 }
 
-static const struct sigaction *previous_action(int signal)
-{
+static const struct sigaction *previous_action(int signal) {
     return signal == SIGSEGV ? &previous_segv : signal == SIGBUS ? &previous_bus : &previous_fpe;
 }
 
-static void on_fault(int signal, siginfo_t *info, void *data)
-{
+static void on_fault(int signal, siginfo_t *info, void *data) {
     struct simt_thread *self = simt_self;
     ucontext_t *context = data;
     if (self == NULL) {
@@ -65,23 +62,18 @@ static void on_fault(int signal, siginfo_t *info, void *data)
 }
 
 /* Each OS thread needs a signal stack of its own. */
-void fault_prepare_thread(void)
-{
+void fault_prepare_thread(void) {
     static __thread bool done;
-    if (done)
-        return;
+    if (done) return;
     done = true;
     stack_t stack = {.ss_size = SIGNAL_STACK};
     stack.ss_sp = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (stack.ss_sp != MAP_FAILED)
-        sigaltstack(&stack, NULL);
+    if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, NULL);
 }
 
-void fault_catch(void)
-{
+void fault_catch(void) {
     static bool done;
-    if (done)
-        return;
+    if (done) return;
     done = true;
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);

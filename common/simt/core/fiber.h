@@ -23,19 +23,17 @@ enum {
 /* The stacks of one OS thread, last in first out, so that threads that run to their end share one hot stack.
  * Memory is mapped lazily by the system and stays in the pool. */
 struct stack_pool {
-    uintptr_t *free;  /* low ends */
+    uintptr_t *free; /* low ends */
     size_t count, capacity, made;
 };
 
 uintptr_t stack_pool_grow(struct stack_pool *pool); /* 0 when out of memory */
 
-static inline uintptr_t stack_take(struct stack_pool *pool)
-{
+static inline uintptr_t stack_take(struct stack_pool *pool) {
     return pool->count ? pool->free[--pool->count] : stack_pool_grow(pool);
 }
 
-static inline void stack_give(struct stack_pool *pool, uintptr_t low)
-{
+static inline void stack_give(struct stack_pool *pool, uintptr_t low) {
     pool->free[pool->count++] = low; /* capacity for all stacks made is kept by stack_pool_grow */
 }
 

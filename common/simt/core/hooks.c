@@ -11,29 +11,40 @@
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
-#define ACCESS(name, bytes, log2)                                                                                     \
-    void __tsan_##name##bytes(void *address);                                                                         \
+#define ACCESS(name, bytes, log2)             \
+    void __tsan_##name##bytes(void *address); \
     void __tsan_##name##bytes(void *address)
 
-#define ACCESSES(bytes, log2)                                                                                         \
-    ACCESS(read, bytes, log2) { access_hook(CALLER, TRACE_READ, (uintptr_t)address, log2); }                          \
-    ACCESS(write, bytes, log2) { access_hook(CALLER, TRACE_WRITE, (uintptr_t)address, log2); }                        \
-    ACCESS(unaligned_read, bytes, log2) { access_hook(CALLER, TRACE_READ, (uintptr_t)address, log2); }                \
-    ACCESS(unaligned_write, bytes, log2) { access_hook(CALLER, TRACE_WRITE, (uintptr_t)address, log2); }              \
-    ACCESS(volatile_write, bytes, log2) { access_hook(CALLER, TRACE_VOLATILE_WRITE, (uintptr_t)address, log2); }      \
-    ACCESS(volatile_read, bytes, log2) { volatile_read(CALLER, (uintptr_t)address, log2); }                           \
-    ACCESS(unaligned_volatile_write, bytes, log2)                                                                     \
-    {                                                                                                                 \
-        access_hook(CALLER, TRACE_VOLATILE_WRITE, (uintptr_t)address, log2);                                          \
-    }                                                                                                                 \
-    ACCESS(unaligned_volatile_read, bytes, log2) { volatile_read(CALLER, (uintptr_t)address, log2); }
+#define ACCESSES(bytes, log2)                                                \
+    ACCESS(read, bytes, log2) {                                              \
+        access_hook(CALLER, TRACE_READ, (uintptr_t)address, log2);           \
+    }                                                                        \
+    ACCESS(write, bytes, log2) {                                             \
+        access_hook(CALLER, TRACE_WRITE, (uintptr_t)address, log2);          \
+    }                                                                        \
+    ACCESS(unaligned_read, bytes, log2) {                                    \
+        access_hook(CALLER, TRACE_READ, (uintptr_t)address, log2);           \
+    }                                                                        \
+    ACCESS(unaligned_write, bytes, log2) {                                   \
+        access_hook(CALLER, TRACE_WRITE, (uintptr_t)address, log2);          \
+    }                                                                        \
+    ACCESS(volatile_write, bytes, log2) {                                    \
+        access_hook(CALLER, TRACE_VOLATILE_WRITE, (uintptr_t)address, log2); \
+    }                                                                        \
+    ACCESS(volatile_read, bytes, log2) {                                     \
+        volatile_read(CALLER, (uintptr_t)address, log2);                     \
+    }                                                                        \
+    ACCESS(unaligned_volatile_write, bytes, log2) {                          \
+        access_hook(CALLER, TRACE_VOLATILE_WRITE, (uintptr_t)address, log2); \
+    }                                                                        \
+    ACCESS(unaligned_volatile_read, bytes, log2) {                           \
+        volatile_read(CALLER, (uintptr_t)address, log2);                     \
+    }
 
-static inline void volatile_read(uintptr_t pc, uintptr_t address, unsigned size_log2)
-{
+static inline void volatile_read(uintptr_t pc, uintptr_t address, unsigned size_log2) {
     access_hook(pc, TRACE_VOLATILE_READ, address, size_log2);
     struct simt_thread *self = simt_self;
-    if (self == NULL || address - self->stack_low < STACK_BYTES)
-        return;
+    if (self == NULL || address - self->stack_low < STACK_BYTES) return;
     uint64_t value = 0;
     memcpy(&value, (const void *)address, size_log2 < 3 ? (size_t)1 << size_log2 : 8);
     access_poll(self, pc, address, value);
@@ -46,10 +57,8 @@ ACCESSES(8, 3)
 ACCESSES(16, 4)
 
 /* Structs without an alignment of their own: nvcc makes scalar accesses of them, so pieces of at most 4 bytes. */
-static void access_range(uintptr_t pc, enum trace_kind kind, uintptr_t address, size_t bytes)
-{
-    if (simt_self && address - simt_self->stack_low < STACK_BYTES)
-        return;
+static void access_range(uintptr_t pc, enum trace_kind kind, uintptr_t address, size_t bytes) {
+    if (simt_self && address - simt_self->stack_low < STACK_BYTES) return;
     for (uintptr_t end = address + bytes; address < end;) {
         unsigned log2 = address % 4 == 0 && end - address >= 4 ? 2 : address % 2 == 0 && end - address >= 2 ? 1 : 0;
         access_hook(pc, kind, address, log2);
@@ -58,17 +67,22 @@ static void access_range(uintptr_t pc, enum trace_kind kind, uintptr_t address, 
 }
 
 void __tsan_read_range(void *address, size_t bytes);
-void __tsan_read_range(void *address, size_t bytes) { access_range(CALLER, TRACE_READ, (uintptr_t)address, bytes); }
+void __tsan_read_range(void *address, size_t bytes) {
+    access_range(CALLER, TRACE_READ, (uintptr_t)address, bytes);
+}
 
 void __tsan_write_range(void *address, size_t bytes);
-void __tsan_write_range(void *address, size_t bytes) { access_range(CALLER, TRACE_WRITE, (uintptr_t)address, bytes); }
+void __tsan_write_range(void *address, size_t bytes) {
+    access_range(CALLER, TRACE_WRITE, (uintptr_t)address, bytes);
+}
 
 void __tsan_vptr_read(void **address);
-void __tsan_vptr_read(void **address) { access_hook(CALLER, TRACE_READ, (uintptr_t)address, 3); }
+void __tsan_vptr_read(void **address) {
+    access_hook(CALLER, TRACE_READ, (uintptr_t)address, 3);
+}
 
 void __tsan_vptr_update(void **address, void *value);
-void __tsan_vptr_update(void **address, void *value)
-{
+void __tsan_vptr_update(void **address, void *value) {
     (void)value;
     access_hook(CALLER, TRACE_WRITE, (uintptr_t)address, 3);
 }
@@ -77,34 +91,27 @@ void __tsan_init(void);
 void __tsan_init(void) {}
 
 void __tsan_func_entry(void *call_pc);
-void __tsan_func_entry(void *call_pc)
-{
+void __tsan_func_entry(void *call_pc) {
     struct simt_thread *self = simt_self;
-    if (self == NULL)
-        return;
+    if (self == NULL) return;
     if (__builtin_expect((uintptr_t)__builtin_frame_address(0) < self->stack_low + STACK_RESERVE, 0))
         simt_stack_overflow(CALLER);
     trace_enter(self, (uintptr_t)call_pc);
 }
 
 void __tsan_func_exit(void);
-void __tsan_func_exit(void)
-{
-    if (simt_self)
-        trace_leave(simt_self);
+void __tsan_func_exit(void) {
+    if (simt_self) trace_leave(simt_self);
 }
 
 void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_pc(void)
-{
+void __sanitizer_cov_trace_pc(void) {
     struct simt_thread *self = simt_self;
-    if (self)
-        trace_block(self, CALLER);
+    if (self) trace_block(self, CALLER);
 }
 
 /* memcpy and its kin as kernels call them: events first, then the copy. A copy's reads and writes stay apart. */
-void *simt_memcpy(void *to, const void *from, size_t bytes)
-{
+void *simt_memcpy(void *to, const void *from, size_t bytes) {
     if (simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from)) {
         access_range(CALLER, TRACE_READ, (uintptr_t)from, bytes);
         access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
@@ -112,8 +119,7 @@ void *simt_memcpy(void *to, const void *from, size_t bytes)
     return memcpy(to, from, bytes);
 }
 
-void *simt_memmove(void *to, const void *from, size_t bytes)
-{
+void *simt_memmove(void *to, const void *from, size_t bytes) {
     if (simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from)) {
         access_range(CALLER, TRACE_READ, (uintptr_t)from, bytes);
         access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
@@ -121,17 +127,21 @@ void *simt_memmove(void *to, const void *from, size_t bytes)
     return memmove(to, from, bytes);
 }
 
-void *simt_memset(void *to, int value, size_t bytes)
-{
-    if (simt_self || in_arena((uintptr_t)to))
-        access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
+void *simt_memset(void *to, int value, size_t bytes) {
+    if (simt_self || in_arena((uintptr_t)to)) access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
     return memset(to, value, bytes);
 }
 
 #else
 
-void *simt_memcpy(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
-void *simt_memmove(void *to, const void *from, size_t bytes) { return memmove(to, from, bytes); }
-void *simt_memset(void *to, int value, size_t bytes) { return memset(to, value, bytes); }
+void *simt_memcpy(void *to, const void *from, size_t bytes) {
+    return memcpy(to, from, bytes);
+}
+void *simt_memmove(void *to, const void *from, size_t bytes) {
+    return memmove(to, from, bytes);
+}
+void *simt_memset(void *to, int value, size_t bytes) {
+    return memset(to, value, bytes);
+}
 
 #endif

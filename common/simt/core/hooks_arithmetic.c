@@ -42,59 +42,51 @@ struct ubsan_float_cast {
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
 /* Small values are passed themselves, larger ones by address. */
-static long long value_of(const struct ubsan_type *type, uintptr_t handle)
-{
+static long long value_of(const struct ubsan_type *type, uintptr_t handle) {
     unsigned bits = 1u << (type->info >> 1);
-    if (type->kind != 0 || bits > 64)
-        return 0;
-    if (type->info & 1)
-        return (long long)((uint64_t)handle << (64 - bits)) >> (64 - bits);
+    if (type->kind != 0 || bits > 64) return 0;
+    if (type->info & 1) return (long long)((uint64_t)handle << (64 - bits)) >> (64 - bits);
     return (long long)handle;
 }
 
 void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t index);
-void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t index)
-{
-    if (simt_self == NULL)
-        return;
+void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t index) {
+    if (simt_self == NULL) return;
     simt_report(SIMT_OUT_OF_BOUNDS, true, CALLER, simt_self,
                 "Array index out of bounds\nIndex %lld of an array of type %s", value_of(data->index, index),
                 data->array->name);
 }
 
 void __ubsan_handle_shift_out_of_bounds(struct ubsan_shift *data, uintptr_t left, uintptr_t right);
-void __ubsan_handle_shift_out_of_bounds(struct ubsan_shift *data, uintptr_t left, uintptr_t right)
-{
+void __ubsan_handle_shift_out_of_bounds(struct ubsan_shift *data, uintptr_t left, uintptr_t right) {
     (void)left;
-    if (simt_self == NULL)
-        return;
+    if (simt_self == NULL) return;
     long long by = value_of(data->right, right);
     unsigned bits = 1u << (data->left->info >> 1);
     if (by >= 0 && by < (long long)bits)
         return; /* a signed value shifted into its sign: C++17 frowns, CUDA and this machine agree */
     simt_report(SIMT_ARITHMETIC, false, CALLER, simt_self,
-                "Shift of a %u-bit value by %lld\nCUDA gives 0 or the sign, C++ leaves it undefined, this machine shifts by %lld",
+                "Shift of a %u-bit value by %lld\nCUDA gives 0 or the sign, C++ leaves it undefined, this machine "
+                "shifts by %lld",
                 bits, by, by & (bits - 1));
 }
 
 void __ubsan_handle_float_cast_overflow(struct ubsan_float_cast *data, uintptr_t from);
-void __ubsan_handle_float_cast_overflow(struct ubsan_float_cast *data, uintptr_t from)
-{
+void __ubsan_handle_float_cast_overflow(struct ubsan_float_cast *data, uintptr_t from) {
     (void)from;
-    if (simt_self == NULL)
-        return;
+    if (simt_self == NULL) return;
     simt_report(SIMT_ARITHMETIC, false, CALLER, simt_self,
-                "A %s that does not fit is converted to %s\nCUDA gives the nearest value or 0 for NaN, this machine the smallest",
+                "A %s that does not fit is converted to %s\nCUDA gives the nearest value or 0 for NaN, this machine "
+                "the smallest",
                 data->from->name, data->to->name);
 }
 
 void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left, uintptr_t right);
-void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left, uintptr_t right)
-{
+void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left, uintptr_t right) {
     (void)left;
-    if (simt_self == NULL)
-        return;
-    simt_report(SIMT_ARITHMETIC, true, CALLER, simt_self, "%s\nCUDA gives an undefined value, this machine stops the program",
+    if (simt_self == NULL) return;
+    simt_report(SIMT_ARITHMETIC, true, CALLER, simt_self,
+                "%s\nCUDA gives an undefined value, this machine stops the program",
                 value_of(data->type, right) == 0 ? "Integer division by zero" : "Integer division overflows");
     simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
 }

@@ -19,8 +19,7 @@ static __thread struct {
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t launches, blocks;
 
-void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream)
-{
+void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream) {
     (void)stream; /* streams run in the order of the calls */
     next.grid = grid;
     next.block = block;
@@ -29,17 +28,17 @@ void simt_configure(struct dim grid, struct dim block, size_t shared, void *stre
     next.pending = true;
 }
 
-void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream)
-{
+void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream) {
     simt_configure(grid, block, shared, stream);
     next.cooperative = true;
 }
 
-bool simt_on_device(void) { return simt_self != NULL; }
+bool simt_on_device(void) {
+    return simt_self != NULL;
+}
 
 /* A launch that CUDA refuses: the finding says which number is wrong, the error code is CUDA's. */
-static bool refuse(const char *kernel, int error, const char *what, unsigned long long got, unsigned long long limit)
-{
+static bool refuse(const char *kernel, int error, const char *what, unsigned long long got, unsigned long long limit) {
     char name[512];
     simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed are 1 to %llu",
                 source_pretty(kernel, name, sizeof name), what, got, limit);
@@ -47,8 +46,7 @@ static bool refuse(const char *kernel, int error, const char *what, unsigned lon
     return false;
 }
 
-static bool configuration_valid(const char *kernel, void (*entry)(const void *))
-{
+static bool configuration_valid(const char *kernel, void (*entry)(const void *)) {
     const struct {
         const char *what;
         unsigned long long got, limit;
@@ -73,8 +71,7 @@ static bool configuration_valid(const char *kernel, void (*entry)(const void *))
     return true;
 }
 
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
     while (b) {
         uint64_t rest = a % b;
         a = b;
@@ -84,16 +81,13 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 }
 
 /* About the golden ratio of the grid: neighbours end up far apart. */
-static uint64_t shuffling_step(uint64_t count)
-{
+static uint64_t shuffling_step(uint64_t count) {
     uint64_t step = (uint64_t)((double)count * 0.6180339887) | 1;
-    while (greatest_common_divisor(step, count) != 1)
-        step++;
+    while (greatest_common_divisor(step, count) != 1) step++;
     return step;
 }
 
-void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky)
-{
+void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky) {
     struct launch_order *order = launch->order;
     pthread_mutex_lock(&order->error_lock);
     if (rank < atomic_load(&order->fail_rank)) {
@@ -104,8 +98,7 @@ void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool stic
     pthread_mutex_unlock(&order->error_lock);
 }
 
-void simt_fail_launch(int error)
-{
+void simt_fail_launch(int error) {
     struct simt_thread *self = simt_self;
     struct simt_block *block = self->block;
     launch_fail(block->launch, block->rank, error, error >= SIMT_ERROR_ILLEGAL_ADDRESS);
@@ -114,8 +107,7 @@ void simt_fail_launch(int error)
     __builtin_unreachable();
 }
 
-static void run(struct simt_launch *launch)
-{
+static void run(struct simt_launch *launch) {
     struct launch_order order = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                  .error_lock = PTHREAD_MUTEX_INITIALIZER,
                                  .changed = PTHREAD_COND_INITIALIZER,
@@ -124,29 +116,25 @@ static void run(struct simt_launch *launch)
     launch->serial = ++launches;
     launch->first_block_serial = blocks;
     blocks += launch->blocks;
-    if (launch->shuffled)
-        order.permutation = shuffling_step(launch->blocks);
+    if (launch->shuffled) order.permutation = shuffling_step(launch->blocks);
     shared_prepare_launch(launch);
     trace_launch_begin(launch, simt_settings.os_threads);
     workers_run(launch);
     trace_launch_end(launch);
     shared_finish_launch(launch);
     report_launch_end(launch);
-    if (launch->error)
-        simt_set_error(launch->error, launch->error_sticky);
+    if (launch->error) simt_set_error(launch->error, launch->error_sticky);
 }
 
-void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure)
-{
+void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure) {
     if (!next.pending) {
-        simt_report(SIMT_LAUNCH, true, 0, NULL, "Kernel %s is called like a function\nLaunch it: kernel<<<grid, block>>>(...)",
-                    kernel);
+        simt_report(SIMT_LAUNCH, true, 0, NULL,
+                    "Kernel %s is called like a function\nLaunch it: kernel<<<grid, block>>>(...)", kernel);
         simt_set_error(SIMT_ERROR_INVALID_CONFIGURATION, false);
         return;
     }
     next.pending = false;
-    if (!configuration_valid(kernel, entry))
-        return;
+    if (!configuration_valid(kernel, entry)) return;
     struct simt_launch launch = {
         .kernel = kernel,
         .grid = next.grid,
@@ -164,17 +152,13 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
     pthread_mutex_unlock(&one_launch);
 }
 
-void simt_fence(int scope)
-{
+void simt_fence(int scope) {
     struct simt_thread *self = simt_self;
-    if (self)
-        trace_fence(self, (uintptr_t)__builtin_return_address(0), scope);
+    if (self) trace_fence(self, (uintptr_t)__builtin_return_address(0), scope);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-void simt_yield(void)
-{
+void simt_yield(void) {
     struct simt_thread *self = simt_self;
-    if (self)
-        simt_lane_block(THREAD_YIELDED, (uintptr_t)__builtin_return_address(0));
+    if (self) simt_lane_block(THREAD_YIELDED, (uintptr_t)__builtin_return_address(0));
 }

@@ -4,8 +4,7 @@
 #include <math.h>
 
 /* Both formats have 16 bits: 1 sign, `exponent` bits, the rest mantissa. */
-static double widen(uint16_t bits, int exponent_bits)
-{
+static double widen(uint16_t bits, int exponent_bits) {
     int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
     int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
     int mantissa = bits & ((1 << mantissa_bits) - 1);
@@ -19,15 +18,12 @@ static double widen(uint16_t bits, int exponent_bits)
     return bits & 0x8000 ? -value : value;
 }
 
-static uint16_t narrow(double value, int exponent_bits)
-{
+static uint16_t narrow(double value, int exponent_bits) {
     int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
     uint16_t sign = signbit(value) ? 0x8000 : 0, infinity = (uint16_t)(((1 << exponent_bits) - 1) << mantissa_bits);
-    if (isnan(value))
-        return 0x7fff; /* what the hardware returns for every NaN */
+    if (isnan(value)) return 0x7fff; /* what the hardware returns for every NaN */
     value = fabs(value);
-    if (isinf(value))
-        return sign | infinity;
+    if (isinf(value)) return sign | infinity;
     int exponent;
     frexp(value, &exponent); /* value = [0.5, 1) * 2^exponent */
     int scale = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
@@ -37,5 +33,9 @@ static uint16_t narrow(double value, int exponent_bits)
     return sign | (uint16_t)(bits < infinity ? bits : infinity);
 }
 
-uint16_t half_add(uint16_t a, uint16_t b) { return narrow(widen(a, 5) + widen(b, 5), 5); }
-uint16_t bfloat_add(uint16_t a, uint16_t b) { return narrow(widen(a, 8) + widen(b, 8), 8); }
+uint16_t half_add(uint16_t a, uint16_t b) {
+    return narrow(widen(a, 5) + widen(b, 5), 5);
+}
+uint16_t bfloat_add(uint16_t a, uint16_t b) {
+    return narrow(widen(a, 8) + widen(b, 8), 8);
+}

@@ -13,14 +13,12 @@ static struct {
 
 static __thread struct worker own_worker;
 
-static void *pool_thread(void *argument)
-{
+static void *pool_thread(void *argument) {
     (void)argument;
     uint64_t seen = 0;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (pool.generation == seen || pool.wanted == 0)
-            pthread_cond_wait(&pool.wake, &pool.lock);
+        while (pool.generation == seen || pool.wanted == 0) pthread_cond_wait(&pool.wake, &pool.lock);
         seen = pool.generation;
         pool.wanted--;
         pool.running++;
@@ -28,19 +26,16 @@ static void *pool_thread(void *argument)
         pthread_mutex_unlock(&pool.lock);
         worker_run_blocks(&own_worker, launch);
         pthread_mutex_lock(&pool.lock);
-        if (--pool.running == 0)
-            pthread_cond_signal(&pool.done);
+        if (--pool.running == 0) pthread_cond_signal(&pool.done);
     }
     return NULL;
 }
 
-static void pool_wake(struct simt_launch *launch, int helpers)
-{
+static void pool_wake(struct simt_launch *launch, int helpers) {
     pthread_mutex_lock(&pool.lock);
     while (pool.threads < helpers) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, NULL) != 0)
-            break;
+        if (pthread_create(&thread, NULL, pool_thread, NULL) != 0) break;
         pthread_detach(thread);
         pool.threads++;
     }
@@ -51,23 +46,17 @@ static void pool_wake(struct simt_launch *launch, int helpers)
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void pool_wait(void)
-{
+static void pool_wait(void) {
     pthread_mutex_lock(&pool.lock);
     pool.wanted = 0; /* who has not woken up yet is not needed any more */
-    while (pool.running)
-        pthread_cond_wait(&pool.done, &pool.lock);
+    while (pool.running) pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
 
-void workers_run(struct simt_launch *launch)
-{
+void workers_run(struct simt_launch *launch) {
     uint64_t helpers = (uint64_t)simt_settings.os_threads - 1;
-    if (helpers > launch->blocks - 1)
-        helpers = launch->blocks - 1;
-    if (helpers)
-        pool_wake(launch, (int)helpers);
+    if (helpers > launch->blocks - 1) helpers = launch->blocks - 1;
+    if (helpers) pool_wake(launch, (int)helpers);
     worker_run_blocks(&own_worker, launch);
-    if (helpers)
-        pool_wait();
+    if (helpers) pool_wait();
 }

@@ -37,25 +37,21 @@ extern char __start_simt_text[] __attribute__((weak)), __stop_simt_text[] __attr
 static __thread timer_t timer;
 static __thread enum { TIMER_NONE, TIMER_MADE, TIMER_REFUSED } timer_state;
 
-static bool is_learners(uintptr_t pc)
-{
+static bool is_learners(uintptr_t pc) {
     return pc >= (uintptr_t)__executable_start && pc < (uintptr_t)etext &&
            !(pc >= (uintptr_t)__start_simt_text && pc < (uintptr_t)__stop_simt_text);
 }
 
-static void on_tick(int signal, siginfo_t *info, void *data)
-{
+static void on_tick(int signal, siginfo_t *info, void *data) {
     (void)signal, (void)info;
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)((ucontext_t *)data)->uc_mcontext.gregs[REG_RIP];
-    if (self == NULL || preempt_off || !is_learners(pc))
-        return;
+    if (self == NULL || preempt_off || !is_learners(pc)) return;
     self->block->progressed = true; /* who knows: it may not poll at all */
     lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, pc);
 }
 
-static void make_timer(void)
-{
+static void make_timer(void) {
     int signal = SIGRTMIN + 7;
     struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
@@ -67,16 +63,17 @@ static void make_timer(void)
         timer_state = TIMER_MADE;
 }
 
-static void set_timer(long nanoseconds)
-{
+static void set_timer(long nanoseconds) {
     struct itimerspec time = {{0, nanoseconds}, {0, nanoseconds}};
-    if (timer_state == TIMER_NONE)
-        make_timer();
-    if (timer_state == TIMER_MADE)
-        timer_settime(timer, 0, &time, NULL);
+    if (timer_state == TIMER_NONE) make_timer();
+    if (timer_state == TIMER_MADE) timer_settime(timer, 0, &time, NULL);
 }
 
-void preempt_begin(void) { set_timer(TICK_NANOSECONDS); }
-void preempt_end(void) { set_timer(0); }
+void preempt_begin(void) {
+    set_timer(TICK_NANOSECONDS);
+}
+void preempt_end(void) {
+    set_timer(0);
+}
 
 #endif

@@ -28,13 +28,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list known, pending; /* pending: of the running launch */
 static uint64_t sequence;
 
-static bool push(struct list *list, struct entry *entry)
-{
+static bool push(struct list *list, struct entry *entry) {
     if (list->count == list->room) {
         size_t room = list->room ? list->room * 2 : 32;
         struct entry **moved = realloc(list->entry, room * sizeof *moved);
-        if (moved == NULL)
-            return false;
+        if (moved == NULL) return false;
         list->entry = moved;
         list->room = room;
     }
@@ -42,8 +40,7 @@ static bool push(struct list *list, struct entry *entry)
     return true;
 }
 
-static void entry_free(struct entry *entry)
-{
+static void entry_free(struct entry *entry) {
     if (entry) {
         free((char *)entry->finding.text);
         free((char *)entry->finding.kernel);
@@ -51,71 +48,61 @@ static void entry_free(struct entry *entry)
     }
 }
 
-static struct entry *find_same(const struct list *list, const struct simt_finding *finding)
-{
+static struct entry *find_same(const struct list *list, const struct simt_finding *finding) {
     for (size_t i = 0; i < list->count; i++) {
         const struct simt_finding *other = &list->entry[i]->finding;
         if (other->kind != finding->kind || other->line != finding->line || strcmp(other->file, finding->file) != 0)
             continue;
-        if (finding->line != 0 || strcmp(other->text, finding->text) == 0)
-            return list->entry[i];
+        if (finding->line != 0 || strcmp(other->text, finding->text) == 0) return list->entry[i];
     }
     return NULL;
 }
 
-static const char *base_name(const char *path)
-{
+static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
 /* The function of the line, where it is not the kernel's own body: a device function that it calls. */
-static bool is_device_function(const char *function)
-{
+static bool is_device_function(const char *function) {
     return *function && strstr(function, "operator()") == NULL && strstr(function, "lambda") == NULL;
 }
 
-static void print_place(FILE *out, const struct source_place *place, const struct simt_thread *thread, const char *kernel)
-{
+static void print_place(FILE *out, const struct source_place *place, const struct simt_thread *thread,
+                        const char *kernel) {
     if (place->line || *kernel) {
         fprintf(out, "    at %s", *kernel ? kernel : place->function);
-        if (place->line)
-            fprintf(out, " in %s:%d", base_name(place->file), place->line);
+        if (place->line) fprintf(out, " in %s:%d", base_name(place->file), place->line);
         fputc('\n', out);
     }
     if (thread) {
         struct dim block = thread->block->index;
-        fprintf(out, "    by thread (%u,%u,%u) in block (%u,%u,%u)\n", thread->index.x, thread->index.y, thread->index.z,
-                block.x, block.y, block.z);
+        fprintf(out, "    by thread (%u,%u,%u) in block (%u,%u,%u)\n", thread->index.x, thread->index.y,
+                thread->index.z, block.x, block.y, block.z);
     }
 }
 
 /* The first line of the message, the place, the rest of the message. */
 static char *compose(const char *message, const struct source_place *place, const struct simt_thread *thread,
-                     const char *kernel)
-{
+                     const char *kernel) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
+    if (out == NULL) return NULL;
     size_t first = strcspn(message, "\n");
     fprintf(out, "%.*s\n", (int)first, message);
     print_place(out, place, thread, kernel);
     while (message[first] == '\n') {
         message += first + 1;
         first = strcspn(message, "\n");
-        if (first)
-            fprintf(out, "    %.*s\n", (int)first, message);
+        if (first) fprintf(out, "    %.*s\n", (int)first, message);
     }
     fclose(out);
     return text;
 }
 
-static void print(const struct simt_finding *finding)
-{
-    if (simt_settings.quiet)
-        return;
+static void print(const struct simt_finding *finding) {
+    if (simt_settings.quiet) return;
     for (const char *line = finding->text; *line;) {
         size_t length = strcspn(line, "\n");
         fprintf(stderr, "========= %.*s\n", (int)length, line);
@@ -125,15 +112,13 @@ static void print(const struct simt_finding *finding)
 }
 
 /* Keeps the finding unless it is known; of the same one in a launch, that of the lowest rank. */
-static void file_entry(struct entry *entry, bool in_launch)
-{
+static void file_entry(struct entry *entry, bool in_launch) {
     if (find_same(&known, &entry->finding)) {
         entry_free(entry);
         return;
     }
     if (!in_launch) {
-        if (push(&known, entry))
-            print(&entry->finding);
+        if (push(&known, entry)) print(&entry->finding);
         return;
     }
     struct entry *same = find_same(&pending, &entry->finding);
@@ -150,8 +135,7 @@ static void file_entry(struct entry *entry, bool in_launch)
 }
 
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
-                 const char *format, ...)
-{
+                 const char *format, ...) {
     char *message = NULL, kernel[512] = "";
     preempt_off++;
     va_list arguments;
@@ -159,11 +143,9 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
     int length = vasprintf(&message, format, arguments);
     va_end(arguments);
     struct entry *entry = calloc(1, sizeof *entry);
-    if (length < 0 || entry == NULL)
-        abort();
+    if (length < 0 || entry == NULL) abort();
     struct source_place place = simt_source_place(pc);
-    if (thread)
-        source_pretty(thread->block->launch->kernel, kernel, sizeof kernel);
+    if (thread) source_pretty(thread->block->launch->kernel, kernel, sizeof kernel);
     entry->finding = (struct simt_finding){
         .kind = kind,
         .is_error = is_error,
@@ -181,20 +163,16 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
     preempt_off--;
 }
 
-static int by_rank(const void *a, const void *b)
-{
+static int by_rank(const void *a, const void *b) {
     const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     return x->sequence < y->sequence ? -1 : 1;
 }
 
-void report_launch_end(struct simt_launch *launch)
-{
+void report_launch_end(struct simt_launch *launch) {
     uint64_t fail_rank = atomic_load(&launch->order->fail_rank);
     pthread_mutex_lock(&lock);
-    if (pending.count)
-        qsort(pending.entry, pending.count, sizeof *pending.entry, by_rank);
+    if (pending.count) qsort(pending.entry, pending.count, sizeof *pending.entry, by_rank);
     for (size_t i = 0; i < pending.count; i++) {
         struct entry *entry = pending.entry[i];
         if (entry->rank > fail_rank && entry->rank != UINT64_MAX)
@@ -206,15 +184,17 @@ void report_launch_end(struct simt_launch *launch)
     pthread_mutex_unlock(&lock);
 }
 
-size_t simt_finding_count(void) { return known.count; }
+size_t simt_finding_count(void) {
+    return known.count;
+}
 
-const struct simt_finding *simt_finding_at(size_t i) { return i < known.count ? &known.entry[i]->finding : NULL; }
+const struct simt_finding *simt_finding_at(size_t i) {
+    return i < known.count ? &known.entry[i]->finding : NULL;
+}
 
-void simt_findings_clear(void)
-{
+void simt_findings_clear(void) {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < known.count; i++)
-        entry_free(known.entry[i]);
+    for (size_t i = 0; i < known.count; i++) entry_free(known.entry[i]);
     known.count = 0;
     pthread_mutex_unlock(&lock);
 }

@@ -14,10 +14,11 @@ __thread struct worker *this_worker;
  * lane is never THREAD_TRACE_FULL but when it was preempted, which is a while already. */
 enum { VISIT_BUDGET = 1024, MERGE_COST = SIMT_CHECKED ? 16 : VISIT_BUDGET };
 
-void simt_lane_block(enum thread_state state, uintptr_t pc) { lane_block(simt_self, state, pc); }
+void simt_lane_block(enum thread_state state, uintptr_t pc) {
+    lane_block(simt_self, state, pc);
+}
 
-void block_suspend(struct simt_thread *self)
-{
+void block_suspend(struct simt_thread *self) {
     trace_pause(self);
     self->block->suspended = self;
     leave_device();
@@ -26,8 +27,7 @@ void block_suspend(struct simt_thread *self)
 
 /* The stack goes back to the pool while the thread still stands on it: nothing else runs before the jump, and a
  * successor that takes the same stack starts at its top. */
-void simt_exit(void)
-{
+void simt_exit(void) {
     struct simt_thread *self = simt_self;
     struct simt_warp *warp = self->warp;
     trace_pause(self);
@@ -41,54 +41,44 @@ void simt_exit(void)
     struct simt_thread *next = warp_pick(warp);
     if (next) {
         lane_enter(next);
-        if (next->stack_pointer)
-            fiber_leave(next->stack_pointer);
+        if (next->stack_pointer) fiber_leave(next->stack_pointer);
         fiber_restart((void *)next->stack_high, lane_main);
     }
     leave_device();
     fiber_leave(this_worker->stack_pointer);
 }
 
-void lane_main(void)
-{
+void lane_main(void) {
     const struct simt_launch *launch = simt_self->block->launch;
     launch->entry(launch->closure);
     simt_exit();
 }
 
-void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from)
-{
+void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from) {
     warp->in_state[from] &= ~lanes;
     warp->in_state[THREAD_READY] |= lanes;
-    for (; lanes; lanes &= lanes - 1)
-        warp->thread[__builtin_ctz(lanes)].state = THREAD_READY;
+    for (; lanes; lanes &= lanes - 1) warp->thread[__builtin_ctz(lanes)].state = THREAD_READY;
 }
 
 /* The merge stops at the first lane that has nothing more to merge, so some traces may still be full. */
-static void wake_lanes_with_room(struct simt_warp *warp)
-{
+static void wake_lanes_with_room(struct simt_warp *warp) {
     for (unsigned rest = warp->in_state[THREAD_TRACE_FULL]; rest; rest &= rest - 1)
-        if (trace_has_room(&warp->thread[__builtin_ctz(rest)]))
-            warp_wake(warp, rest & -rest, THREAD_TRACE_FULL);
+        if (trace_has_room(&warp->thread[__builtin_ctz(rest)])) warp_wake(warp, rest & -rest, THREAD_TRACE_FULL);
 }
 
 /* Runs the warp until all its lanes wait for something outside it. True if it did more than poll. */
-static bool warp_run(struct simt_warp *warp)
-{
+static bool warp_run(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
     bool progress = false;
     for (int budget = VISIT_BUDGET; budget > 0; budget--) {
         unsigned ran = warp->in_state[THREAD_READY];
         struct simt_thread *thread = block->suspended;
         block->suspended = NULL;
-        if (thread == NULL)
-            thread = warp_pick(warp);
-        if (thread == NULL)
-            return progress;
+        if (thread == NULL) thread = warp_pick(warp);
+        if (thread == NULL) return progress;
         ran |= 1u << thread->lane;
         lane_run(thread);
-        if (block->status != BLOCK_RUNS)
-            return progress;
+        if (block->status != BLOCK_RUNS) return progress;
         trace_merge(warp);
         watchdog_count(warp);
         progress |= (ran & ~warp->in_state[THREAD_YIELDED]) != 0;
@@ -96,10 +86,8 @@ static bool warp_run(struct simt_warp *warp)
             wake_lanes_with_room(warp);
             budget -= MERGE_COST;
         }
-        if (warp->in_state[THREAD_COLLECTIVE])
-            warp_resolve_collectives(warp);
-        if (block->status != BLOCK_RUNS)
-            return progress;
+        if (warp->in_state[THREAD_COLLECTIVE]) warp_resolve_collectives(warp);
+        if (block->status != BLOCK_RUNS) return progress;
         if (warp->in_state[THREAD_READY] == 0 && warp->in_state[THREAD_TRACE_FULL]) {
             /* Full traces stand behind a lane at a collective that waits for those very lanes: let them run on. */
             trace_flush(warp);
@@ -109,8 +97,7 @@ static bool warp_run(struct simt_warp *warp)
     return true;
 }
 
-static bool wake_spinning(struct simt_block *block)
-{
+static bool wake_spinning(struct simt_block *block) {
     bool any = false;
     for (unsigned i = 0; i < block->warps; i++) {
         any |= block->warp[i].in_state[THREAD_YIELDED] != 0;
@@ -119,16 +106,13 @@ static bool wake_spinning(struct simt_block *block)
     return any;
 }
 
-static bool any_ready(const struct simt_block *block)
-{
+static bool any_ready(const struct simt_block *block) {
     for (unsigned i = 0; i < block->warps; i++)
-        if (block->warp[i].in_state[THREAD_READY])
-            return true;
+        if (block->warp[i].in_state[THREAD_READY]) return true;
     return false;
 }
 
-void block_run(struct simt_block *block)
-{
+void block_run(struct simt_block *block) {
     bool progress = false;
     blockIdx = block->index;
     while (block->status == BLOCK_RUNS) {
@@ -136,8 +120,7 @@ void block_run(struct simt_block *block)
             unsigned i = block->launch->shuffled ? block->warps - 1 - block->cursor : block->cursor;
             progress |= warp_run(&block->warp[i]);
             block->progressed |= progress;
-            if (block->status != BLOCK_RUNS)
-                return;
+            if (block->status != BLOCK_RUNS) return;
             if (launch_gave_up(block->launch, block->rank)) {
                 block->status = BLOCK_FAILED;
                 return;
@@ -154,8 +137,7 @@ void block_run(struct simt_block *block)
         } else if (any_ready(block)) {
             continue;
         } else if (wake_spinning(block)) {
-            if (!progress)
-                block->status = BLOCK_SPINS;
+            if (!progress) block->status = BLOCK_SPINS;
             progress = false;
         } else {
             block_report_deadlock(block);
@@ -163,8 +145,7 @@ void block_run(struct simt_block *block)
     }
 }
 
-void block_abandon(struct simt_block *block)
-{
+void block_abandon(struct simt_block *block) {
     for (unsigned i = 0; i < block->threads; i++) {
         struct simt_thread *thread = &block->thread[i];
         if (thread->stack_low) {

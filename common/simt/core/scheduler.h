@@ -28,12 +28,12 @@ enum { MAX_SHARED_SITES = 128 };
 struct launch_order {
     pthread_mutex_t lock, error_lock;
     pthread_cond_t changed;
-    uint64_t started, finished; /* blocks; they start in order of rank */
-    uint64_t turn;              /* rank that may run ordered code */
-    _Atomic uint64_t fail_rank; /* lowest rank that failed, UINT64_MAX if none */
+    uint64_t started, finished;      /* blocks; they start in order of rank */
+    uint64_t turn;                   /* rank that may run ordered code */
+    _Atomic uint64_t fail_rank;      /* lowest rank that failed, UINT64_MAX if none */
     struct simt_block *first, *last; /* live blocks by rank */
     unsigned live, at_grid;
-    unsigned sleepers; /* workers */
+    unsigned sleepers;    /* workers */
     uint64_t idle_rounds; /* of the turn, since anything but polling happened */
     uint64_t permutation; /* multiplier of the shuffled order */
 
@@ -65,7 +65,9 @@ void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from);
 /* collective.c: complete the collectives of a warp whose lanes are all blocked. */
 void warp_resolve_collectives(struct simt_warp *warp);
 const char *collective_name(const struct simt_thread *thread); /* of the call in which it waits */
-static inline struct lane_call call_of(const struct simt_thread *thread) { return thread->warp->call[thread->lane]; }
+static inline struct lane_call call_of(const struct simt_thread *thread) {
+    return thread->warp->call[thread->lane];
+}
 
 /* barrier.c */
 void block_release_barrier(struct simt_block *block);
@@ -100,8 +102,7 @@ void report_launch_end(struct simt_launch *launch);
 /* launch.c */
 void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky);
 
-static inline bool launch_gave_up(const struct simt_launch *launch, uint64_t rank)
-{
+static inline bool launch_gave_up(const struct simt_launch *launch, uint64_t rank) {
     return rank > atomic_load_explicit(&launch->order->fail_rank, memory_order_relaxed);
 }
 

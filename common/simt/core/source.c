@@ -21,31 +21,25 @@ static struct {
     struct source_place place;
 } cache[CACHE_SLOTS];
 
-static void ignore_error(void *data, const char *message, int number)
-{
+static void ignore_error(void *data, const char *message, int number) {
     (void)data, (void)message, (void)number;
 }
 
-static bool is_backend_header(const char *file)
-{
+static bool is_backend_header(const char *file) {
     return strstr(file, "common/simt/include/") != NULL || strncmp(file, "/usr/", 5) == 0;
 }
 
-static uint64_t hash(uint64_t value, const char *text)
-{
-    for (; text && *text; text++)
-        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+static uint64_t hash(uint64_t value, const char *text) {
+    for (; text && *text; text++) value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return value;
 }
 
 /* One call per frame, from the innermost outwards. */
-static int visit(void *data, uintptr_t pc, const char *file, int line, const char *function)
-{
+static int visit(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     struct source_place *place = data;
     (void)pc;
     place->stack = hash(hash(place->stack + (unsigned)line, file), function);
-    if (file == NULL || place->line != 0 || is_backend_header(file))
-        return 0;
+    if (file == NULL || place->line != 0 || is_backend_header(file)) return 0;
     place->file = file;
     place->line = line;
     place->function = function ? function : "";
@@ -55,28 +49,23 @@ static int visit(void *data, uintptr_t pc, const char *file, int line, const cha
 /* Of the C++ runtime, which every program with kernels has. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status) __attribute__((weak));
 
-static char *demangle(const char *function)
-{
+static char *demangle(const char *function) {
     char pretty[512], *plain = NULL;
     int status = -1;
-    if (strncmp(function, "_Z", 2) == 0 && __cxa_demangle)
-        plain = __cxa_demangle(function, NULL, NULL, &status);
+    if (strncmp(function, "_Z", 2) == 0 && __cxa_demangle) plain = __cxa_demangle(function, NULL, NULL, &status);
     char *result = strdup(source_pretty(plain && status == 0 ? plain : function, pretty, sizeof pretty));
     free(plain);
     return result ? result : "";
 }
 
 /* The strings that libbacktrace hands out may not outlive the call. */
-static const char *keep(const char *text)
-{
+static const char *keep(const char *text) {
     char *copy = *text ? strdup(text) : NULL;
     return copy ? copy : "";
 }
 
-static void open_locked(void)
-{
-    if (state == NULL)
-        state = backtrace_create_state(NULL, 1, ignore_error, NULL);
+static void open_locked(void) {
+    if (state == NULL) state = backtrace_create_state(NULL, 1, ignore_error, NULL);
 }
 
 struct symbol {
@@ -85,8 +74,7 @@ struct symbol {
     size_t bytes;
 };
 
-static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes)
-{
+static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes) {
     struct symbol *symbol = data;
     (void)pc;
     if (name && symbol->address - start < bytes) {
@@ -95,40 +83,33 @@ static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t s
     }
 }
 
-const char *source_variable(uintptr_t address, size_t *bytes)
-{
+const char *source_variable(uintptr_t address, size_t *bytes) {
     struct symbol symbol = {address, "", 0};
     pthread_mutex_lock(&lock);
     open_locked();
-    if (state)
-        backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
+    if (state) backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
     pthread_mutex_unlock(&lock);
     *bytes = symbol.bytes;
     return symbol.name;
 }
 
-uintptr_t source_next_line(uintptr_t pc)
-{
+uintptr_t source_next_line(uintptr_t pc) {
     enum { REACH = 256 };
     for (uintptr_t at = pc; at < pc + REACH; at++)
-        if (simt_source_place(at).line)
-            return at;
+        if (simt_source_place(at).line) return at;
     return pc;
 }
 
-struct source_place simt_source_place(uintptr_t pc)
-{
+struct source_place simt_source_place(uintptr_t pc) {
     struct source_place place = {"", "", 0, UINT64_C(0xcbf29ce484222325)};
-    if (pc == 0)
-        return place;
+    if (pc == 0) return place;
     size_t slot = pc * UINT64_C(0x9e3779b97f4a7c15) >> 54;
     pthread_mutex_lock(&lock);
     if (cache[slot].pc == pc) {
         place = cache[slot].place;
     } else {
         open_locked();
-        if (state)
-            backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+        if (state) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
         place.file = keep(place.file);
         place.function = demangle(place.function);
         cache[slot].pc = pc;
@@ -139,11 +120,9 @@ struct source_place simt_source_place(uintptr_t pc)
 }
 
 /* "void k(float*, int)" becomes "k(float *, int)"; "void k(T*) [with T = float]" keeps its types. */
-const char *source_pretty(const char *function, char *out, size_t room)
-{
+const char *source_pretty(const char *function, char *out, size_t room) {
     size_t used = 0;
-    if (strncmp(function, "void ", 5) == 0)
-        function += 5;
+    if (strncmp(function, "void ", 5) == 0) function += 5;
     for (const char *c = function; *c && used + 2 < room; c++) {
         if (*c == '*' && used && out[used - 1] != ' ' && out[used - 1] != '*' && out[used - 1] != '(')
             out[used++] = ' ';
@@ -153,13 +132,11 @@ const char *source_pretty(const char *function, char *out, size_t room)
     return out;
 }
 
-const char *grouped(unsigned long long value, char out[GROUPED])
-{
+const char *grouped(unsigned long long value, char out[GROUPED]) {
     char digits[GROUPED];
     int count = snprintf(digits, sizeof digits, "%llu", value), used = 0;
     for (int i = 0; i < count; i++) {
-        if (i && (count - i) % 3 == 0)
-            out[used++] = ',';
+        if (i && (count - i) % 3 == 0) out[used++] = ',';
         out[used++] = digits[i];
     }
     out[used] = '\0';

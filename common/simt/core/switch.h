@@ -12,27 +12,23 @@
 void lane_main(void) __attribute__((noreturn)); /* the first function on a thread's stack */
 
 /* Where -fsplit-stack code finds the end of its stack: a word of the thread control block that glibc keeps for it. */
-static inline void set_stack_limit(uintptr_t limit)
-{
+static inline void set_stack_limit(uintptr_t limit) {
     __asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit));
 }
 
-static inline void lane_enter(struct simt_thread *thread)
-{
+static inline void lane_enter(struct simt_thread *thread) {
     simt_self = thread;
     threadIdx = thread->index;
     set_stack_limit(thread->stack_low + STACK_RESERVE);
 }
 
-static inline void leave_device(void)
-{
+static inline void leave_device(void) {
     simt_self = NULL;
     set_stack_limit(0);
 }
 
 /* As fiber_switch, but the compiler saves what this function needs, and nothing twice. */
-static inline void context_switch(void **save, void *load)
-{
+static inline void context_switch(void **save, void *load) {
     __asm__ volatile("pushq %%rbp\n\t"
                      "leaq 1f(%%rip), %%rax\n\t"
                      "pushq %%rax\n\t"
@@ -44,17 +40,16 @@ static inline void context_switch(void **save, void *load)
                      : "+D"(save), "+S"(load)
                      :
                      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-                       "xmm14", "xmm15", "cc", "memory");
+                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+                       "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
 /* Picks the next lane that can run and takes it off the ready mask; NULL if there is none. */
-static inline struct simt_thread *warp_pick(struct simt_warp *warp)
-{
+static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
     unsigned ready = warp->in_state[THREAD_READY];
-    if (ready == 0)
-        return NULL;
-    unsigned lane = warp->block->launch->shuffled ? 31 - (unsigned)__builtin_clz(ready) : (unsigned)__builtin_ctz(ready);
+    if (ready == 0) return NULL;
+    unsigned lane =
+        warp->block->launch->shuffled ? 31 - (unsigned)__builtin_clz(ready) : (unsigned)__builtin_ctz(ready);
     warp->in_state[THREAD_READY] = ready & ~(1u << lane);
     struct simt_thread *thread = &warp->thread[lane];
     if (__builtin_expect(thread->stack_low == 0, 0)) {
@@ -66,8 +61,7 @@ static inline struct simt_thread *warp_pick(struct simt_warp *warp)
 }
 
 /* Runs a lane from the worker's own context; returns when no lane of its warp can run. */
-static inline void lane_run(struct simt_thread *thread)
-{
+static inline void lane_run(struct simt_thread *thread) {
     lane_enter(thread);
     if (thread->stack_pointer)
         fiber_switch(&this_worker->stack_pointer, thread->stack_pointer);
@@ -77,8 +71,7 @@ static inline void lane_run(struct simt_thread *thread)
 
 /* The running lane blocks; the next one runs, or the worker. Returns when the scheduler has woken it. */
 static inline __attribute__((always_inline)) void lane_block(struct simt_thread *self, enum thread_state state,
-                                                             uintptr_t pc)
-{
+                                                             uintptr_t pc) {
     struct simt_warp *warp = self->warp;
     self->state = (uint8_t)state;
     self->blocked_pc = pc;

@@ -11,18 +11,15 @@ enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
 void watchdog_bite(struct simt_warp *warp);
 
 /* After the lanes of a warp have run until they blocked. */
-static inline void watchdog_count(struct simt_warp *warp)
-{
+static inline void watchdog_count(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
     block->steps += 1 + STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(warp->in_state[THREAD_TRACE_FULL]) +
                     STEPS_OF_POLLING * (unsigned)__builtin_popcount(warp->in_state[THREAD_YIELDED]);
-    if (__builtin_expect(block->steps > simt_settings.watchdog, 0))
-        watchdog_bite(warp);
+    if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_bite(warp);
 }
 
 /* The running thread has used up its stack. */
 void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
-
 
 /* fault.c: signals that kernels raise become findings. */
 void fault_catch(void);

@@ -10,8 +10,7 @@
 /* Rounds of the turn in which every live block only polls, before it is said that none will ever stop. */
 enum { IDLE_ROUNDS = 400 };
 
-static void link_block(struct launch_order *order, struct simt_block *block)
-{
+static void link_block(struct launch_order *order, struct simt_block *block) {
     block->next = NULL;
     block->previous = order->last;
     if (order->last)
@@ -22,8 +21,7 @@ static void link_block(struct launch_order *order, struct simt_block *block)
     order->live++;
 }
 
-static void unlink_block(struct launch_order *order, struct simt_block *block)
-{
+static void unlink_block(struct launch_order *order, struct simt_block *block) {
     if (block->previous)
         block->previous->next = block->next;
     else
@@ -36,34 +34,27 @@ static void unlink_block(struct launch_order *order, struct simt_block *block)
 }
 
 /* Blocks that will run at all: none above the lowest that failed. */
-static uint64_t block_limit(const struct simt_launch *launch)
-{
+static uint64_t block_limit(const struct simt_launch *launch) {
     uint64_t fail_rank = atomic_load(&launch->order->fail_rank);
     return fail_rank < launch->blocks ? fail_rank + 1 : launch->blocks;
 }
 
 /* A live block of this worker that can run, or one to be abandoned. All of them at the grid barrier: *at_grid. */
-static struct simt_block *pick_live(struct worker *worker, struct simt_launch *launch, bool *at_grid)
-{
+static struct simt_block *pick_live(struct worker *worker, struct simt_launch *launch, bool *at_grid) {
     struct launch_order *order = launch->order;
     *at_grid = true;
-    if (worker->live == 0)
-        return NULL;
+    if (worker->live == 0) return NULL;
     for (struct simt_block *block = order->first; block; block = block->next) {
-        if (block->worker != worker)
-            continue;
-        if (launch_gave_up(launch, block->rank))
-            return block;
+        if (block->worker != worker) continue;
+        if (launch_gave_up(launch, block->rank)) return block;
         *at_grid &= block->status == BLOCK_AT_GRID;
-        if (block->status != BLOCK_AT_GRID && (!block->ordered || order->turn == block->rank))
-            return block;
+        if (block->status != BLOCK_AT_GRID && (!block->ordered || order->turn == block->rank)) return block;
     }
     return NULL;
 }
 
 /* Linked before the lock is given back: the turn must not pass by a block that has started. */
-static struct simt_block *start_block(struct worker *worker, struct simt_launch *launch, bool at_grid)
-{
+static struct simt_block *start_block(struct worker *worker, struct simt_launch *launch, bool at_grid) {
     struct launch_order *order = launch->order;
     if (order->started >= block_limit(launch) || !(worker->live == 0 || at_grid || order->turn == order->started))
         return NULL;
@@ -84,11 +75,9 @@ static struct simt_block *start_block(struct worker *worker, struct simt_launch 
     return block;
 }
 
-static void release_grid_if_complete(struct simt_launch *launch)
-{
+static void release_grid_if_complete(struct simt_launch *launch) {
     struct launch_order *order = launch->order;
-    if (order->at_grid == 0 || order->at_grid != order->live || order->started < launch->blocks)
-        return;
+    if (order->at_grid == 0 || order->at_grid != order->live || order->started < launch->blocks) return;
     trace_grid_barrier(launch);
     for (struct simt_block *block = order->first; block; block = block->next) {
         block_release_grid(block);
@@ -100,16 +89,14 @@ static void release_grid_if_complete(struct simt_launch *launch)
     pthread_cond_broadcast(&order->changed);
 }
 
-static void report_idle(struct simt_launch *launch, struct simt_block *block)
-{
+static void report_idle(struct simt_launch *launch, struct simt_block *block) {
     struct simt_warp *warp = &block->warp[0];
     for (unsigned w = 0; w < block->warps; w++)
         if (block->warp[w].in_state[THREAD_READY] && block->warp[w].exited != block->warp[w].in_state[THREAD_READY])
             warp = &block->warp[w];
     const struct simt_thread *thread = warp->thread;
     for (unsigned i = 0; i < block->threads; i++)
-        if (block->thread[i].polls)
-            thread = &block->thread[i];
+        if (block->thread[i].polls) thread = &block->thread[i];
     if (!launch_gave_up(launch, UINT64_MAX - 1))
         simt_report(SIMT_ENDLESS, true, thread->blocked_pc, thread,
                     "Endless loop: the thread polls a value that no thread changes\n"
@@ -118,58 +105,46 @@ static void report_idle(struct simt_launch *launch, struct simt_block *block)
     launch_fail(launch, block->rank, SIMT_ERROR_LAUNCH_TIMEOUT, true);
 }
 
-static void end_block(struct worker *worker, struct simt_launch *launch, struct simt_block *block)
-{
+static void end_block(struct worker *worker, struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     unlink_block(order, block);
     worker->live--;
     order->finished++;
     order_finished(launch, block);
     release_grid_if_complete(launch);
-    if (order->sleepers)
-        pthread_cond_broadcast(&order->changed);
+    if (order->sleepers) pthread_cond_broadcast(&order->changed);
     block_give(worker, block);
 }
 
 /* After a run of the block, with the lock held: what it waits for, or its end. */
-static void settle(struct worker *worker, struct simt_launch *launch, struct simt_block *block)
-{
+static void settle(struct worker *worker, struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     switch (block->status) {
-    case BLOCK_DONE:
-    case BLOCK_FAILED:
-        end_block(worker, launch, block);
-        break;
-    case BLOCK_AT_GRID:
-        order->at_grid++;
-        order->idle_rounds = 0;
-        release_grid_if_complete(launch);
-        if (block->status == BLOCK_AT_GRID)
-            order_pass(launch, block);
-        break;
-    case BLOCK_SPINS:
-        block->ordered = true;
-        if (block->progressed)
+        case BLOCK_DONE:
+        case BLOCK_FAILED: end_block(worker, launch, block); break;
+        case BLOCK_AT_GRID:
+            order->at_grid++;
             order->idle_rounds = 0;
-        block->progressed = false;
-        order_pass(launch, block);
-        if (order->idle_rounds > IDLE_ROUNDS)
-            report_idle(launch, block);
-        break;
-    default:
-        break;
+            release_grid_if_complete(launch);
+            if (block->status == BLOCK_AT_GRID) order_pass(launch, block);
+            break;
+        case BLOCK_SPINS:
+            block->ordered = true;
+            if (block->progressed) order->idle_rounds = 0;
+            block->progressed = false;
+            order_pass(launch, block);
+            if (order->idle_rounds > IDLE_ROUNDS) report_idle(launch, block);
+            break;
+        default: break;
     }
 }
 
-static void run_once(struct simt_block *block, struct simt_launch *launch)
-{
-    if (!block->prepared)
-        block_prepare(block, launch);
+static void run_once(struct simt_block *block, struct simt_launch *launch) {
+    if (!block->prepared) block_prepare(block, launch);
     block_run(block);
 }
 
-void worker_run_blocks(struct worker *worker, struct simt_launch *launch)
-{
+void worker_run_blocks(struct worker *worker, struct simt_launch *launch) {
     struct launch_order *order = launch->order;
     fault_prepare_thread();
     preempt_begin();
@@ -180,23 +155,19 @@ void worker_run_blocks(struct worker *worker, struct simt_launch *launch)
     for (;;) {
         bool at_grid;
         struct simt_block *block = pick_live(worker, launch, &at_grid);
-        if (block == NULL)
-            block = start_block(worker, launch, at_grid);
+        if (block == NULL) block = start_block(worker, launch, at_grid);
         if (block == NULL) {
-            if (worker->live == 0)
-                break;
+            if (worker->live == 0) break;
             order->sleepers++;
             pthread_cond_wait(&order->changed, &order->lock);
             order->sleepers--;
             continue;
         }
         bool gave_up = launch_gave_up(launch, block->rank);
-        if (gave_up)
-            order->at_grid -= block->status == BLOCK_AT_GRID;
+        if (gave_up) order->at_grid -= block->status == BLOCK_AT_GRID;
         block->status = gave_up ? BLOCK_FAILED : BLOCK_RUNS;
         pthread_mutex_unlock(&order->lock);
-        if (!gave_up)
-            run_once(block, launch);
+        if (!gave_up) run_once(block, launch);
         if (block->prepared && (block->status == BLOCK_DONE || block->status == BLOCK_FAILED)) {
             block_abandon(block);
             trace_block_end(block);

@@ -1,8 +1,7 @@
 /* Threads that wait for one another wrongly or never end, stacks, arithmetic, and launches that CUDA refuses. */
 #include "findings.h"
 
-static void quiet_and_impatient(void)
-{
+static void quiet_and_impatient(void) {
     struct simt_settings settings;
     simt_settings_get(&settings);
     settings.quiet = true;
@@ -24,27 +23,30 @@ enum { NOTE = 0, ERROR = 1 };
 
 #define FINDS(test, error, kind, is_error, mark, ...)      \
     int run_##test(void);                                  \
-    Test(checks, test)                                     \
-    {                                                      \
+    Test(checks, test) {                                   \
         int got = run_##test();                            \
         cr_expect_eq(got, error, "error %d", got);         \
         EXPECT_FINDING(kind, is_error, mark, __VA_ARGS__); \
     }
 
 FINDS(divergent_barrier, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "first barrier",
-      "Barrier error detected. Divergent thread(s) in block\n", "at divergent_barrier(int *) in test_checks.cu:",
-      "by thread (0,0,0) in block (0,0,0)", "thread (32,0,0) waits at another barrier")
-FINDS(divergent_in_warp, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "half a warp", "thread (1,0,0) waits at another barrier")
+      "Barrier error detected. Divergent thread(s) in block\n",
+      "at divergent_barrier(int *) in test_checks.cu:", "by thread (0,0,0) in block (0,0,0)",
+      "thread (32,0,0) waits at another barrier")
+FINDS(divergent_in_warp, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "half a warp",
+      "thread (1,0,0) waits at another barrier")
 FINDS(two_calls, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in meet", "thread (32,0,0) waits at another barrier")
 FINDS(early_return, SUCCESS, SIMT_BARRIER_EXITED, NOTE, "others have returned", "14 of 64 threads")
-FINDS(barrier_and_shuffle, TIMEOUT, SIMT_DEADLOCK, ERROR, "waits at the shuffle", "Deadlock: no thread of the block can go on",
-      "16 threads, (0,0,0) to (15,0,0), wait in __syncthreads, ",
+FINDS(barrier_and_shuffle, TIMEOUT, SIMT_DEADLOCK, ERROR, "waits at the shuffle",
+      "Deadlock: no thread of the block can go on", "16 threads, (0,0,0) to (15,0,0), wait in __syncthreads, ",
       "16 threads, (16,0,0) to (31,0,0), wait in __shfl_sync with mask 0xffffffff, ")
-FINDS(mask_too_wide, TIMEOUT, SIMT_DEADLOCK, ERROR, "full mask", "8 threads, (0,0,0) to (7,0,0), wait in __shfl_xor_sync")
+FINDS(mask_too_wide, TIMEOUT, SIMT_DEADLOCK, ERROR, "full mask",
+      "8 threads, (0,0,0) to (7,0,0), wait in __shfl_xor_sync")
 FINDS(reads_exited, SUCCESS, SIMT_ABSENT_LANE, ERROR, "reads the exited",
       "Invalid __shfl_xor_sync: lane 0 reads lane 16, which has exited", "0xffffffff")
 FINDS(reads_beyond, SUCCESS, SIMT_ABSENT_LANE, ERROR, "reads the missing", "lane 8 reads lane 16, which does not exist")
-FINDS(reads_unnamed, SUCCESS, SIMT_ABSENT_LANE, ERROR, "reads the unnamed", "lane 0 reads lane 20, which is not in the mask")
+FINDS(reads_unnamed, SUCCESS, SIMT_ABSENT_LANE, ERROR, "reads the unnamed",
+      "lane 0 reads lane 20, which is not in the mask")
 FINDS(outside_mask, SUCCESS, SIMT_ABSENT_LANE, ERROR, "not in its mask",
       "Invalid __any_sync: lane 7 calls it with mask 0x0000007f")
 FINDS(endless, TIMEOUT, SIMT_ENDLESS, ERROR, "endless", "Endless loop", "never becomes false")
@@ -66,13 +68,12 @@ FINDS(deep_block, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "blockDim.z i
 FINDS(much_dynamic, INVALID_VALUE, SIMT_LAUNCH, ERROR, NULL, "50176", "49152")
 FINDS(goes_on_after_failed_launch, SUCCESS, SIMT_LAUNCH, ERROR, NULL, "2048")
 
-#define RIGHT(test)                        \
-    int run_##test(void);                  \
-    Test(checks, test)                     \
-    {                                      \
-        int got = run_##test();            \
+#define RIGHT(test)                            \
+    int run_##test(void);                      \
+    Test(checks, test) {                       \
+        int got = run_##test();                \
         cr_assert_eq(got, 0, "error %d", got); \
-        expect_none();                     \
+        expect_none();                         \
     }
 
 RIGHT(shallow_recursion)

@@ -2,8 +2,7 @@
 #include <cooperative_groups.h>
 #include <cstdio>
 
-__global__ void divergent_barrier(int *out)
-{
+__global__ void divergent_barrier(int *out) {
     __shared__ int s[64];
     s[threadIdx.x] = (int)threadIdx.x;
     if (threadIdx.x < 32) {
@@ -14,8 +13,7 @@ __global__ void divergent_barrier(int *out)
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
 
-__global__ void divergent_in_warp(int *out)
-{
+__global__ void divergent_in_warp(int *out) {
     if (threadIdx.x % 2 == 0) {
         __syncthreads(); // here: half a warp
         out[threadIdx.x] = 1;
@@ -25,13 +23,11 @@ __global__ void divergent_in_warp(int *out)
     }
 }
 
-__device__ __noinline__ void meet()
-{
+__device__ __noinline__ void meet() {
     __syncthreads(); // here: in meet
 }
 
-__global__ void two_calls(int *out)
-{
+__global__ void two_calls(int *out) {
     if (threadIdx.x < 32)
         meet();
     else
@@ -39,16 +35,13 @@ __global__ void two_calls(int *out)
     out[threadIdx.x] = 1;
 }
 
-__global__ void early_return(int *out, int n)
-{
-    if (threadIdx.x >= n)
-        return;
+__global__ void early_return(int *out, int n) {
+    if (threadIdx.x >= n) return;
     __syncthreads(); // here: others have returned
     out[threadIdx.x] = 1;
 }
 
-__global__ void barrier_and_shuffle(int *out)
-{
+__global__ void barrier_and_shuffle(int *out) {
     int v = (int)threadIdx.x;
     if (threadIdx.x < 16)
         __syncthreads(); // here: waits at the barrier
@@ -57,100 +50,81 @@ __global__ void barrier_and_shuffle(int *out)
     out[threadIdx.x] = v;
 }
 
-__global__ void mask_too_wide(int *out)
-{
+__global__ void mask_too_wide(int *out) {
     if (threadIdx.x < 8)
         out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, (int)threadIdx.x, 1); // here: full mask
     else
         __syncthreads();
 }
 
-__global__ void reads_exited(int *out)
-{
-    if (threadIdx.x >= 16)
-        return;
+__global__ void reads_exited(int *out) {
+    if (threadIdx.x >= 16) return;
     out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, (int)threadIdx.x, 16); // here: reads the exited
 }
 
-__global__ void reads_beyond(int *out)
-{
+__global__ void reads_beyond(int *out) {
     out[threadIdx.x] = __shfl_down_sync(0xffffffffu, (int)threadIdx.x, 8); // here: reads the missing
 }
 
-__global__ void reads_unnamed(int *out)
-{
-    if (threadIdx.x < 8)
-        out[threadIdx.x] = __shfl_sync(0xffu, (int)threadIdx.x, 20); // here: reads the unnamed
+__global__ void reads_unnamed(int *out) {
+    if (threadIdx.x < 8) out[threadIdx.x] = __shfl_sync(0xffu, (int)threadIdx.x, 20); // here: reads the unnamed
 }
 
-__global__ void outside_mask(int *out)
-{
-    if (threadIdx.x < 8)
-        out[threadIdx.x] = __any_sync(0x7fu, 1); // here: not in its mask
+__global__ void outside_mask(int *out) {
+    if (threadIdx.x < 8) out[threadIdx.x] = __any_sync(0x7fu, 1); // here: not in its mask
 }
 
-__global__ void endless(int *out, int n)
-{
+__global__ void endless(int *out, int n) {
     unsigned i = threadIdx.x;
     while (i < n) out[threadIdx.x] += 1; // here: endless
 }
 
-__global__ void endless_without_memory(int n)
-{
+__global__ void endless_without_memory(int n) {
     unsigned x = threadIdx.x;
     while (x != 0xffffffffu) // here: endless arithmetic
         x = (x * 1664525u + 1013904223u) & 0xffffu;
 }
 
-__global__ void polls(volatile int *flag)
-{
+__global__ void polls(volatile int *flag) {
     while (*flag == 0) // here: polls for ever
         ;
 }
 
-__device__ int depth(int n)
-{ // here: recursion
+__device__ int depth(int n) { // here: recursion
     volatile int local[64];
     local[n & 63] = n;
     return n == 0 ? 0 : depth(n - 1) + local[n & 63];
 }
 
-__global__ void recursion(int *out, int n)
-{
+__global__ void recursion(int *out, int n) {
     out[threadIdx.x] = depth(n);
 }
 
-__global__ void large_frame(int *out, int n)
-{
+__global__ void large_frame(int *out, int n) {
     volatile float local[40000];
     for (int i = 0; i < 40000; i += n) // here: large frame
         local[i] = (float)i;
     out[threadIdx.x] = (int)local[n];
 }
 
-__global__ void divides(int *out, int by)
-{
+__global__ void divides(int *out, int by) {
     out[threadIdx.x] = 100 / by; // here: division
 }
 
-__global__ void shifts(unsigned *out, int by)
-{
+__global__ void shifts(unsigned *out, int by) {
     out[threadIdx.x] = 1u << by; // here: shift
 }
 
-__global__ void converts(int *out, float x)
-{
+__global__ void converts(int *out, float x) {
     out[threadIdx.x] = (int)x; // here: conversion
 }
 
-__global__ void uses_grid_sync(int *out)
-{
+__global__ void uses_grid_sync(int *out) {
     cooperative_groups::this_grid().sync(); // here: grid sync
     out[threadIdx.x] = 1;
 }
 
-__global__ void much_static(float *out)
-{
+__global__ void much_static(float *out) {
     __shared__ float a[8192];
     __shared__ float b[8192]; // here: 64 KB
     a[threadIdx.x] = b[threadIdx.x] = 0.0f;
@@ -159,33 +133,28 @@ __global__ void much_static(float *out)
 
 __global__ void nothing() {}
 
-__global__ void dynamic_sum(float *out, int n)
-{
+__global__ void dynamic_sum(float *out, int n) {
     extern __shared__ float buffer[];
-    for (int i = threadIdx.x; i < n; i += blockDim.x)
-        buffer[i] = 1.0f;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) buffer[i] = 1.0f;
     __syncthreads();
     if (threadIdx.x == 0) {
         float sum = 0.0f;
-        for (int i = 0; i < n; i++)
-            sum += buffer[i];
+        for (int i = 0; i < n; i++) sum += buffer[i];
         *out = sum;
     }
 }
 
-static int *ints(int n)
-{
+static int *ints(int n) {
     int *p = nullptr;
     cudaMalloc(&p, n * sizeof(int));
     cudaMemset(p, 0, n * sizeof(int));
     return p;
 }
 
-#define RUN(name, ...)                         \
-    extern "C" int run_##name()                \
-    {                                          \
-        __VA_ARGS__;                           \
-        cudaError_t error = cudaGetLastError(); \
+#define RUN(name, ...)                                  \
+    extern "C" int run_##name() {                       \
+        __VA_ARGS__;                                    \
+        cudaError_t error = cudaGetLastError();         \
         return error ? error : cudaDeviceSynchronize(); \
     }
 

@@ -16,8 +16,7 @@ TestSuite(collective, .init = quiet, .timeout = 120);
 
 static unsigned state = 12345;
 
-static unsigned draw(void)
-{
+static unsigned draw(void) {
     state ^= state << 13;
     state ^= state >> 17;
     state ^= state << 5;
@@ -25,30 +24,23 @@ static unsigned draw(void)
 }
 
 /* The lane that each mode reads, from the table of the programming guide. -1: its own. */
-static int source(int mode, int lane, int operand, int width)
-{
+static int source(int mode, int lane, int operand, int width) {
     int low = lane / width * width;
     switch (mode) {
-    case 0:
-        return low + (operand % width + width) % width;
-    case 1:
-        return lane - operand < low ? -1 : lane - operand;
-    case 2:
-        return lane + operand >= low + width ? -1 : lane + operand;
-    default:
-        return (lane ^ operand) >= low + width ? -1 : lane ^ operand;
+        case 0: return low + (operand % width + width) % width;
+        case 1: return lane - operand < low ? -1 : lane - operand;
+        case 2: return lane + operand >= low + width ? -1 : lane + operand;
+        default: return (lane ^ operand) >= low + width ? -1 : lane ^ operand;
     }
 }
 
 /* One operand for all lanes, or one for each; a mask in which every lane that is read takes part. */
-static void draw_case(int *mode, int *width, int operand[32], unsigned *mask)
-{
+static void draw_case(int *mode, int *width, int operand[32], unsigned *mask) {
     *mode = (int)(draw() % 4);
     *width = 1 << draw() % 6;
     int same = (int)(draw() % 32);
     bool each = *mode == 0 && draw() % 2;
-    for (int lane = 0; lane < 32; lane++)
-        operand[lane] = each ? (int)(draw() % 32) : same;
+    for (int lane = 0; lane < 32; lane++) operand[lane] = each ? (int)(draw() % 32) : same;
     *mask = draw() | draw();
     for (bool more = true; more;) {
         more = false;
@@ -62,40 +54,35 @@ static void draw_case(int *mode, int *width, int operand[32], unsigned *mask)
     }
 }
 
-#define SHUFFLE_TEST(type, element, value)                                                                     \
-    Test(collective, shuffle_##type)                                                                           \
-    {                                                                                                          \
-        for (int round = 0; round < 200; round++) {                                                            \
-            int mode, width, operand[32];                                                                      \
-            unsigned mask;                                                                                     \
-            element in[32], out[32];                                                                           \
-            draw_case(&mode, &width, operand, &mask);                                                          \
-            for (int lane = 0; lane < 32; lane++)                                                              \
-                in[lane] = (element)(value);                                                                   \
-            cr_assert_eq(run_shuffle_##type(mode, mask, width, operand, in, out), 0);                          \
-            for (int lane = 0; lane < 32; lane++) {                                                            \
-                int from = mask >> lane & 1 ? source(mode, lane, operand[lane], width) : -1;                   \
-                cr_assert_eq(out[lane], in[from < 0 ? lane : from],                                            \
-                             "mode %d mask %08x width %d operand %d lane %d", mode, mask, width, operand[lane], lane); \
-            }                                                                                                  \
-        }                                                                                                      \
-        expect_none();                                                                                         \
+#define SHUFFLE_TEST(type, element, value)                                                                           \
+    Test(collective, shuffle_##type) {                                                                               \
+        for (int round = 0; round < 200; round++) {                                                                  \
+            int mode, width, operand[32];                                                                            \
+            unsigned mask;                                                                                           \
+            element in[32], out[32];                                                                                 \
+            draw_case(&mode, &width, operand, &mask);                                                                \
+            for (int lane = 0; lane < 32; lane++) in[lane] = (element)(value);                                       \
+            cr_assert_eq(run_shuffle_##type(mode, mask, width, operand, in, out), 0);                                \
+            for (int lane = 0; lane < 32; lane++) {                                                                  \
+                int from = mask >> lane & 1 ? source(mode, lane, operand[lane], width) : -1;                         \
+                cr_assert_eq(out[lane], in[from < 0 ? lane : from], "mode %d mask %08x width %d operand %d lane %d", \
+                             mode, mask, width, operand[lane], lane);                                                \
+            }                                                                                                        \
+        }                                                                                                            \
+        expect_none();                                                                                               \
     }
 
 SHUFFLE_TEST(int, int, draw())
 SHUFFLE_TEST(long, int64_t, (int64_t)draw() << 32 | draw())
 SHUFFLE_TEST(double, double, (int)draw() * 0x1p-40)
 
-Test(collective, votes_and_matches)
-{
+Test(collective, votes_and_matches) {
     for (int round = 0; round < 200; round++) {
         unsigned mask = draw() | 1u << draw() % 32, out[192], any = 0, all = 1, ballot = 0, equal = 1;
         int in[32], first = -1;
-        for (int lane = 0; lane < 32; lane++)
-            in[lane] = (int)(draw() & (round % 2 ? 15 : 5));
+        for (int lane = 0; lane < 32; lane++) in[lane] = (int)(draw() & (round % 2 ? 15 : 5));
         for (int lane = 0; lane < 32; lane++) {
-            if (!(mask >> lane & 1))
-                continue;
+            if (!(mask >> lane & 1)) continue;
             first = first < 0 ? lane : first;
             any |= (in[lane] & 1) != 0;
             all &= (in[lane] & 2) != 0;
@@ -104,8 +91,7 @@ Test(collective, votes_and_matches)
         }
         cr_assert_eq(run_votes(mask, in, out), 0);
         for (int lane = 0; lane < 32; lane++) {
-            if (!(mask >> lane & 1))
-                continue;
+            if (!(mask >> lane & 1)) continue;
             unsigned match = 0;
             for (int other = 0; other < 32; other++)
                 match |= (unsigned)((mask >> other & 1) && in[other] == in[lane]) << other;
@@ -120,18 +106,14 @@ Test(collective, votes_and_matches)
     expect_none();
 }
 
-Test(collective, reductions)
-{
+Test(collective, reductions) {
     for (int round = 0; round < 100; round++) {
         unsigned mask = draw() | 1u << draw() % 32;
         int in[32], out[256], expected[8], first = __builtin_ctz(mask);
-        for (int lane = 0; lane < 32; lane++)
-            in[lane] = (int)draw();
-        for (int i = 0; i < 8; i++)
-            expected[i] = i == 0 || i == 7 ? 0 : in[first];
+        for (int lane = 0; lane < 32; lane++) in[lane] = (int)draw();
+        for (int i = 0; i < 8; i++) expected[i] = i == 0 || i == 7 ? 0 : in[first];
         for (int lane = 0; lane < 32; lane++) {
-            if (!(mask >> lane & 1))
-                continue;
+            if (!(mask >> lane & 1)) continue;
             int v = in[lane];
             expected[0] = (int)((unsigned)expected[0] + (unsigned)v);
             expected[1] = v < expected[1] ? v : expected[1];
@@ -150,33 +132,27 @@ Test(collective, reductions)
     expect_none();
 }
 
-Test(collective, groups_go_their_own_ways)
-{
+Test(collective, groups_go_their_own_ways) {
     int out[32];
     cr_assert_eq(run_groups(out), 0);
     for (int group = 0; group < 4; group++) {
         int value[8], next[8];
-        for (int i = 0; i < 8; i++)
-            value[i] = 8 * group + i;
+        for (int i = 0; i < 8; i++) value[i] = 8 * group + i;
         for (int round = 0; round <= group; round++) {
-            for (int i = 0; i < 8; i++)
-                next[i] = value[i] + value[i ^ 1];
+            for (int i = 0; i < 8; i++) next[i] = value[i] + value[i ^ 1];
             memcpy(value, next, sizeof value);
         }
-        for (int i = 0; i < 8; i++)
-            cr_assert_eq(out[8 * group + i], group % 2 ? value[0] : value[i]);
+        for (int i = 0; i < 8; i++) cr_assert_eq(out[8 * group + i], group % 2 ? value[0] : value[i]);
     }
     expect_none();
 }
 
-Test(collective, activemask_is_the_branch)
-{
+Test(collective, activemask_is_the_branch) {
     unsigned out[64];
     cr_assert_eq(run_active(out), 0);
     for (int lane = 0; lane < 32; lane++) {
         unsigned branch = 0;
-        for (int other = 0; other < 32; other++)
-            branch |= (unsigned)((other % 3 == 0) == (lane % 3 == 0)) << other;
+        for (int other = 0; other < 32; other++) branch |= (unsigned)((other % 3 == 0) == (lane % 3 == 0)) << other;
         cr_assert_eq(out[lane], lane % 3 ? ~branch : branch);
 #ifndef SIMT_FAST_TEST /* -O2 moves code about; CUDA promises nothing here */
         cr_assert_eq(out[32 + lane], 0xffffffffu);
@@ -184,8 +160,7 @@ Test(collective, activemask_is_the_branch)
     }
 }
 
-Test(collective, lanes_that_are_missing_are_not_waited_for)
-{
+Test(collective, lanes_that_are_missing_are_not_waited_for) {
     int out[48];
     unsigned ballot[48];
     cr_assert_eq(run_partial(out, ballot), 0);
@@ -196,8 +171,7 @@ Test(collective, lanes_that_are_missing_are_not_waited_for)
     }
 }
 
-Test(collective, barriers_that_count)
-{
+Test(collective, barriers_that_count) {
     int out[210];
     cr_assert_eq(run_barriers(out), 0);
     for (int t = 0; t < 70; t++) {
@@ -208,11 +182,9 @@ Test(collective, barriers_that_count)
     expect_none();
 }
 
-Test(collective, syncwarp_orders_shared_memory)
-{
+Test(collective, syncwarp_orders_shared_memory) {
     int out[64];
     cr_assert_eq(run_syncwarp(out), 0);
-    for (int t = 0; t < 64; t++)
-        cr_assert_eq(out[t], 31 * 32 / 2 + 32 * (t & ~31));
+    for (int t = 0; t < 64; t++) cr_assert_eq(out[t], 31 * 32 / 2 + 32 * (t & ~31));
     expect_none();
 }

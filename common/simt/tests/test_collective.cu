@@ -1,31 +1,23 @@
 // Every warp collective on one warp: lanes in `mask` take part, the others do nothing.
 #include <cstdint>
 
-template <class T> __global__ void shuffle(int mode, unsigned mask, int width, const int *operand, const T *in, T *out)
-{
+template <class T>
+__global__ void shuffle(int mode, unsigned mask, int width, const int *operand, const T *in, T *out) {
     int lane = threadIdx.x;
     T value = in[lane], result = value;
     if (mask >> lane & 1) {
         switch (mode) {
-        case 0:
-            result = __shfl_sync(mask, value, operand[lane], width);
-            break;
-        case 1:
-            result = __shfl_up_sync(mask, value, (unsigned)operand[lane], width);
-            break;
-        case 2:
-            result = __shfl_down_sync(mask, value, (unsigned)operand[lane], width);
-            break;
-        default:
-            result = __shfl_xor_sync(mask, value, operand[lane], width);
+            case 0: result = __shfl_sync(mask, value, operand[lane], width); break;
+            case 1: result = __shfl_up_sync(mask, value, (unsigned)operand[lane], width); break;
+            case 2: result = __shfl_down_sync(mask, value, (unsigned)operand[lane], width); break;
+            default: result = __shfl_xor_sync(mask, value, operand[lane], width);
         }
     }
     out[lane] = result;
 }
 
 __global__ void votes(unsigned mask, const int *in, unsigned *any, unsigned *all, unsigned *ballot, unsigned *match,
-                      unsigned *match_all, int *same)
-{
+                      unsigned *match_all, int *same) {
     int lane = threadIdx.x;
     if (mask >> lane & 1) {
         any[lane] = __any_sync(mask, in[lane] & 1);
@@ -36,8 +28,7 @@ __global__ void votes(unsigned mask, const int *in, unsigned *any, unsigned *all
     }
 }
 
-__global__ void reduces(unsigned mask, const int *in, int *out)
-{
+__global__ void reduces(unsigned mask, const int *in, int *out) {
     int lane = threadIdx.x, v = in[lane];
     unsigned u = (unsigned)v;
     int *to = out + 8 * lane;
@@ -54,21 +45,17 @@ __global__ void reduces(unsigned mask, const int *in, int *out)
 }
 
 // Four groups of eight lanes that go their own ways at the same time.
-__global__ void groups(int *out)
-{
+__global__ void groups(int *out) {
     int lane = threadIdx.x, group = lane / 8;
     unsigned mask = 0xffu << (8 * group);
     int value = lane;
-    for (int i = 0; i <= group; i++)
-        value += __shfl_xor_sync(mask, value, 1);
-    if (group % 2)
-        value = __shfl_sync(mask, value, 0, 8);
+    for (int i = 0; i <= group; i++) value += __shfl_xor_sync(mask, value, 1);
+    if (group % 2) value = __shfl_sync(mask, value, 0, 8);
     __syncwarp(mask);
     out[lane] = value;
 }
 
-__global__ void active(unsigned *out)
-{
+__global__ void active(unsigned *out) {
     int lane = threadIdx.x;
     if (lane % 3 == 0)
         out[lane] = __activemask();
@@ -78,20 +65,16 @@ __global__ void active(unsigned *out)
 }
 
 // A block whose second warp has 16 lanes, and lanes that have left.
-__global__ void partial(int *out, unsigned *ballot)
-{
+__global__ void partial(int *out, unsigned *ballot) {
     int v = 1;
-    if (threadIdx.x == 47)
-        return;
-    for (int offset = 8; offset > 0; offset /= 2)
-        v += __shfl_down_sync(0xffffffffu, v, offset, 8);
+    if (threadIdx.x == 47) return;
+    for (int offset = 8; offset > 0; offset /= 2) v += __shfl_down_sync(0xffffffffu, v, offset, 8);
     ballot[threadIdx.x] = __ballot_sync(0xffffffffu, 1);
     out[threadIdx.x] = v;
 }
 
 // Block barriers that count.
-__global__ void barriers(int *out)
-{
+__global__ void barriers(int *out) {
     int t = threadIdx.x;
     out[3 * t] = __syncthreads_count(t % 3 == 0);
     out[3 * t + 1] = __syncthreads_and(t < 70);
@@ -99,8 +82,7 @@ __global__ void barriers(int *out)
 }
 
 // Shared memory between lanes: ordered by __syncwarp alone.
-__global__ void syncwarp_orders(int *out)
-{
+__global__ void syncwarp_orders(int *out) {
     __shared__ int s[64];
     int base = threadIdx.x & ~31, lane = threadIdx.x & 31;
     s[threadIdx.x] = threadIdx.x;
@@ -117,8 +99,7 @@ __global__ void syncwarp_orders(int *out)
 template <class T> struct on_device {
     T *pointer;
     int n;
-    on_device(const T *from, int count) : n(count)
-    {
+    on_device(const T *from, int count) : n(count) {
         cudaMalloc(&pointer, n * sizeof(T));
         if (from)
             cudaMemcpy(pointer, from, n * sizeof(T), cudaMemcpyHostToDevice);
@@ -129,8 +110,7 @@ template <class T> struct on_device {
     void fetch(T *to) { cudaMemcpy(to, pointer, n * sizeof(T), cudaMemcpyDeviceToHost); }
 };
 
-template <class T> int run_shuffle(int mode, unsigned mask, int width, const int *operand, const T *in, T *out)
-{
+template <class T> int run_shuffle(int mode, unsigned mask, int width, const int *operand, const T *in, T *out) {
     on_device<int> operands(operand, 32);
     on_device<T> from(in, 32), to(nullptr, 32);
     shuffle<T><<<1, 32>>>(mode, mask, width, operands.pointer, from.pointer, to.pointer);
@@ -140,16 +120,13 @@ template <class T> int run_shuffle(int mode, unsigned mask, int width, const int
 
 extern "C" {
 
-int run_shuffle_int(int mode, unsigned mask, int width, const int *operand, const int *in, int *out)
-{
+int run_shuffle_int(int mode, unsigned mask, int width, const int *operand, const int *in, int *out) {
     return run_shuffle<int>(mode, mask, width, operand, in, out);
 }
-int run_shuffle_long(int mode, unsigned mask, int width, const int *operand, const int64_t *in, int64_t *out)
-{
+int run_shuffle_long(int mode, unsigned mask, int width, const int *operand, const int64_t *in, int64_t *out) {
     return run_shuffle<long long>(mode, mask, width, operand, (const long long *)in, (long long *)out);
 }
-int run_shuffle_double(int mode, unsigned mask, int width, const int *operand, const double *in, double *out)
-{
+int run_shuffle_double(int mode, unsigned mask, int width, const int *operand, const double *in, double *out) {
     return run_shuffle<double>(mode, mask, width, operand, in, out);
 }
 
@@ -164,32 +141,28 @@ int run_votes(unsigned mask, const int *in, unsigned *out) // any, all, ballot, 
     return cudaDeviceSynchronize();
 }
 
-int run_reduces(unsigned mask, const int *in, int *out)
-{
+int run_reduces(unsigned mask, const int *in, int *out) {
     on_device<int> from(in, 32), to(nullptr, 256);
     reduces<<<1, 32>>>(mask, from.pointer, to.pointer);
     to.fetch(out);
     return cudaDeviceSynchronize();
 }
 
-int run_groups(int *out)
-{
+int run_groups(int *out) {
     on_device<int> to(nullptr, 32);
     groups<<<1, 32>>>(to.pointer);
     to.fetch(out);
     return cudaDeviceSynchronize();
 }
 
-int run_active(unsigned *out)
-{
+int run_active(unsigned *out) {
     on_device<unsigned> to(nullptr, 64);
     active<<<1, 32>>>(to.pointer);
     to.fetch(out);
     return cudaDeviceSynchronize();
 }
 
-int run_partial(int *out, unsigned *ballot)
-{
+int run_partial(int *out, unsigned *ballot) {
     on_device<int> to(nullptr, 48);
     on_device<unsigned> seen(nullptr, 48);
     partial<<<1, 48>>>(to.pointer, seen.pointer);
@@ -198,16 +171,14 @@ int run_partial(int *out, unsigned *ballot)
     return cudaDeviceSynchronize();
 }
 
-int run_barriers(int *out)
-{
+int run_barriers(int *out) {
     on_device<int> to(nullptr, 210);
     barriers<<<1, 70>>>(to.pointer);
     to.fetch(out);
     return cudaDeviceSynchronize();
 }
 
-int run_syncwarp(int *out)
-{
+int run_syncwarp(int *out) {
     on_device<int> to(nullptr, 64);
     syncwarp_orders<<<1, 64>>>(to.pointer);
     to.fetch(out);

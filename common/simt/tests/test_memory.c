@@ -5,23 +5,24 @@ TestSuite(memory, .init = quiet, .timeout = 60);
 
 enum { SUCCESS = 0, ILLEGAL_ADDRESS = 700, MISALIGNED = 716 };
 
-#define FINDS(test, error, kind, mark, ...)                \
-    int run_##test(void);                                  \
-    Test(memory, test)                                     \
-    {                                                      \
-        cr_assert_eq(run_##test(), error);                 \
-        EXPECT_FINDING(kind, true, mark, __VA_ARGS__);     \
+#define FINDS(test, error, kind, mark, ...)            \
+    int run_##test(void);                              \
+    Test(memory, test) {                               \
+        cr_assert_eq(run_##test(), error);             \
+        EXPECT_FINDING(kind, true, mark, __VA_ARGS__); \
     }
 
 FINDS(past_end, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past the end", "Invalid __global__ write of size 4 bytes\n",
-      "    at fill(float *, int) in test_memory.cu:", "    by thread (232,0,0) in block (3,0,0)\n", "is out of bounds\n",
-      "and is 1 bytes after the nearest allocation at 0x", " of size 4,000 bytes\n")
-FINDS(before_start, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "before the start", "Invalid __global__ read of size 4 bytes\n",
-      "and is 4 bytes before the nearest allocation at 0x", " of size 32 bytes\n")
+      "    at fill(float *, int) in test_memory.cu:", "    by thread (232,0,0) in block (3,0,0)\n",
+      "is out of bounds\n", "and is 1 bytes after the nearest allocation at 0x", " of size 4,000 bytes\n")
+FINDS(before_start, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "before the start",
+      "Invalid __global__ read of size 4 bytes\n", "and is 4 bytes before the nearest allocation at 0x",
+      " of size 32 bytes\n")
 FINDS(freed, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "unwritten", "Invalid __global__ read", "has been freed")
 FINDS(one_byte_past, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "bytes", "Invalid __global__ read of size 1 bytes",
       "and is 1 bytes after the nearest allocation", "of size 1,001 bytes")
-FINDS(misaligned, MISALIGNED, SIMT_MISALIGNED, "misaligned", "Invalid __global__ read of size 16 bytes", "is misaligned")
+FINDS(misaligned, MISALIGNED, SIMT_MISALIGNED, "misaligned", "Invalid __global__ read of size 16 bytes",
+      "is misaligned")
 FINDS(host_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "host address")
 FINDS(null_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "null pointer")
 FINDS(shared_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past shared", "Invalid __shared__ write of size 4 bytes",
@@ -40,25 +41,22 @@ FINDS(shared_unwritten, SUCCESS, SIMT_UNINITIALISED, "stale shared", "Uninitiali
 FINDS(shared_index, SUCCESS, SIMT_OUT_OF_BOUNDS, "row index", "Index 8 of an array of type")
 
 float run_device_pointer(void);
-Test(memory, device_pointer)
-{
+Test(memory, device_pointer) {
     run_device_pointer();
     EXPECT_FINDING(SIMT_DEVICE_POINTER, true, "host follows", "Invalid host read of size 4 bytes", "device memory");
 }
 
 int run_leak(void);
-Test(memory, leak)
-{
+Test(memory, leak) {
     run_leak();
     EXPECT_FINDING(SIMT_LEAK, true, "leaked", "Leaked 400 bytes");
 }
 
-#define RIGHT(test)                        \
-    int run_##test(void);                  \
-    Test(memory, test)                     \
-    {                                      \
-        cr_assert_eq(run_##test(), 0);     \
-        expect_none();                     \
+#define RIGHT(test)                    \
+    int run_##test(void);              \
+    Test(memory, test) {               \
+        cr_assert_eq(run_##test(), 0); \
+        expect_none();                 \
     }
 
 RIGHT(right_bytes)

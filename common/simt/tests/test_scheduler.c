@@ -16,8 +16,7 @@ int run_wide_grid(int blocks);
 
 TestSuite(scheduler, .init = quiet, .timeout = 120);
 
-static void use(int os_threads, bool shuffled)
-{
+static void use(int os_threads, bool shuffled) {
     struct simt_settings settings;
     simt_settings_get(&settings);
     settings.os_threads = os_threads;
@@ -28,8 +27,7 @@ static void use(int os_threads, bool shuffled)
 
 enum { MOST_OS_THREADS = 4 };
 
-Test(scheduler, tickets_come_in_the_order_of_blocks)
-{
+Test(scheduler, tickets_come_in_the_order_of_blocks) {
     unsigned got[500];
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
@@ -40,8 +38,7 @@ Test(scheduler, tickets_come_in_the_order_of_blocks)
     expect_none();
 }
 
-Test(scheduler, shuffled_order_is_another_one_with_every_ticket_once)
-{
+Test(scheduler, shuffled_order_is_another_one_with_every_ticket_once) {
     unsigned got[500];
     bool seen[500] = {false};
     int moved = 0;
@@ -55,8 +52,7 @@ Test(scheduler, shuffled_order_is_another_one_with_every_ticket_once)
     cr_assert_gt(moved, 400);
 }
 
-static void fill(float *values, int n)
-{
+static void fill(float *values, int n) {
     unsigned state = 1;
     for (int i = 0; i < n; i++) {
         state = state * 1664525u + 1013904223u;
@@ -64,15 +60,13 @@ static void fill(float *values, int n)
     }
 }
 
-Test(scheduler, sums_of_floats_do_not_depend_on_os_threads)
-{
+Test(scheduler, sums_of_floats_do_not_depend_on_os_threads) {
     enum { N = 5000 };
     float values[N];
     fill(values, N);
     use(1, false);
     float first = run_sum(values, N), second = run_last_block(values, N), in_order = 0.0f;
-    for (int i = 0; i < N; i++)
-        in_order += values[i];
+    for (int i = 0; i < N; i++) in_order += values[i];
     cr_assert_eq(first, in_order);
     for (int os_threads = 2; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
@@ -84,8 +78,7 @@ Test(scheduler, sums_of_floats_do_not_depend_on_os_threads)
     expect_none();
 }
 
-Test(scheduler, a_block_may_wait_for_a_later_one)
-{
+Test(scheduler, a_block_may_wait_for_a_later_one) {
 #ifdef SIMT_FAST_TEST
     enum { BLOCKS = 6 }; /* each poll costs the fast build 20 ms (core/preempt.c) */
 #else
@@ -95,23 +88,19 @@ Test(scheduler, a_block_may_wait_for_a_later_one)
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
         cr_assert_eq(run_wait_for_next(BLOCKS, order), 0);
-        for (int i = 0; i < BLOCKS; i++)
-            cr_assert_eq(order[i], 1);
+        for (int i = 0; i < BLOCKS; i++) cr_assert_eq(order[i], 1);
     }
     expect_none();
 }
 
-static void expect_rotated(int blocks, int threads, int rounds, int cooperative)
-{
+static void expect_rotated(int blocks, int threads, int rounds, int cooperative) {
     int n = blocks * threads, *out = malloc((size_t)n * sizeof *out);
     cr_assert_eq(run_rotate(blocks, threads, rounds, cooperative, out), 0);
-    for (int i = 0; i < n; i++)
-        cr_assert_eq(out[(i + rounds) % n], i);
+    for (int i = 0; i < n; i++) cr_assert_eq(out[(i + rounds) % n], i);
     free(out);
 }
 
-Test(scheduler, a_grid_barrier_made_by_hand)
-{
+Test(scheduler, a_grid_barrier_made_by_hand) {
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
         expect_rotated(9, 64, 5, 0);
@@ -119,8 +108,7 @@ Test(scheduler, a_grid_barrier_made_by_hand)
     expect_none();
 }
 
-Test(scheduler, the_grid_barrier)
-{
+Test(scheduler, the_grid_barrier) {
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
         expect_rotated(1, 32, 3, 1);
@@ -129,39 +117,33 @@ Test(scheduler, the_grid_barrier)
     expect_none();
 }
 
-Test(scheduler, a_warp_may_wait_for_another)
-{
+Test(scheduler, a_warp_may_wait_for_another) {
     int out[96];
     use(1, false);
     cr_assert_eq(run_warp_chain(out), 0);
-    for (int i = 0; i < 96; i++)
-        cr_assert_eq(out[i], 1);
+    for (int i = 0; i < 96; i++) cr_assert_eq(out[i], 1);
 }
 
-Test(scheduler, lanes_and_blocks_share_a_lock)
-{
+Test(scheduler, lanes_and_blocks_share_a_lock) {
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, false);
         cr_assert_eq(run_locked(5, 40), 200);
     }
 }
 
-Test(scheduler, three_dimensions)
-{
+Test(scheduler, three_dimensions) {
     enum { N = 4 * 3 * 2 * 5 * 4 * 3 };
     int out[N];
     for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
         use(os_threads, os_threads % 2);
         cr_assert_eq(run_geometry(out), 0);
-        for (int i = 0; i < N; i++)
-            cr_assert_eq(out[i], i + 1);
+        for (int i = 0; i < N; i++) cr_assert_eq(out[i], i + 1);
     }
     expect_none();
 }
 
 /* The memory of a launch depends on the blocks that are live, not on the grid. */
-Test(scheduler, memory_does_not_grow_with_the_grid)
-{
+Test(scheduler, memory_does_not_grow_with_the_grid) {
     struct rusage before, after;
     use(2, false);
     run_wide_grid(1000);

@@ -3,29 +3,22 @@
 #include <cstdio>
 
 // Every block takes a ticket: in canonical order it is the block's own number.
-__global__ void tickets(unsigned *counter, unsigned *out)
-{
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = atomicAdd(counter, 1u);
+__global__ void tickets(unsigned *counter, unsigned *out) {
+    if (threadIdx.x == 0) out[blockIdx.x] = atomicAdd(counter, 1u);
 }
 
 // The sum of floats of very different sizes depends on the order of the additions.
-__global__ void sum_in_order(float *sum, const float *in, int n)
-{
+__global__ void sum_in_order(float *sum, const float *in, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        atomicAdd(sum, in[i]);
+    if (i < n) atomicAdd(sum, in[i]);
 }
 
 // The last block to finish adds up what all have left: the pattern of one-pass reductions.
-__global__ void last_block(float *out, volatile float *partial, unsigned *ticket, const float *in, int n)
-{
+__global__ void last_block(float *out, volatile float *partial, unsigned *ticket, const float *in, int n) {
     __shared__ bool last;
     float sum = 0.0f;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-        sum += in[i];
-    for (int offset = 16; offset > 0; offset /= 2)
-        sum += __shfl_down_sync(0xffffffffu, sum, offset);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) sum += in[i];
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = sum;
         __threadfence();
@@ -34,15 +27,13 @@ __global__ void last_block(float *out, volatile float *partial, unsigned *ticket
     __syncthreads();
     if (last && threadIdx.x == 0) {
         float total = 0.0f;
-        for (unsigned b = 0; b < gridDim.x; b++)
-            total += partial[b];
+        for (unsigned b = 0; b < gridDim.x; b++) total += partial[b];
         *out = total;
     }
 }
 
 // Each block waits for the one after it: the first blocks poll until the last has run.
-__global__ void wait_for_next(volatile int *done, int *order)
-{
+__global__ void wait_for_next(volatile int *done, int *order) {
     if (threadIdx.x == 0) {
         if (blockIdx.x + 1 < gridDim.x)
             while (done[blockIdx.x + 1] == 0)
@@ -54,21 +45,18 @@ __global__ void wait_for_next(volatile int *done, int *order)
 }
 
 // A barrier of all blocks made by hand, and a value that travels round the grid through it.
-__device__ void grid_barrier(unsigned *arrived, unsigned goal)
-{
+__device__ void grid_barrier(unsigned *arrived, unsigned goal) {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
         atomicAdd(arrived, 1u);
-        while (atomicAdd(arrived, 0u) < goal)
-            __nanosleep(100);
+        while (atomicAdd(arrived, 0u) < goal) __nanosleep(100);
         __threadfence();
     }
     __syncthreads();
 }
 
-__global__ void rotate(int *a, int *b, unsigned *arrived, int rounds)
-{
+__global__ void rotate(int *a, int *b, unsigned *arrived, int rounds) {
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int r = 0; r < rounds; r++) {
         b[(i + 1) % n] = a[i];
@@ -78,8 +66,7 @@ __global__ void rotate(int *a, int *b, unsigned *arrived, int rounds)
     }
 }
 
-__global__ void rotate_cooperative(int *a, int *b, int rounds)
-{
+__global__ void rotate_cooperative(int *a, int *b, int rounds) {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int r = 0; r < rounds; r++) {
@@ -91,12 +78,10 @@ __global__ void rotate_cooperative(int *a, int *b, int rounds)
 }
 
 // Warp 0 waits for warp 1, which waits for warp 2: through volatile shared memory, without a barrier.
-__global__ void warp_chain(int *out)
-{
+__global__ void warp_chain(int *out) {
     __shared__ volatile int flag[3];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (threadIdx.x < 3)
-        flag[threadIdx.x] = 0;
+    if (threadIdx.x < 3) flag[threadIdx.x] = 0;
     __syncthreads();
     if (lane == 0) {
         if (warp < 2)
@@ -110,8 +95,7 @@ __global__ void warp_chain(int *out)
 }
 
 // A lock that all lanes of all blocks want; taken and released in one branch, as it works on Volta and later.
-__global__ void locked_increment(int *lock, volatile int *value)
-{
+__global__ void locked_increment(int *lock, volatile int *value) {
     bool done = false;
     while (!done) {
         if (atomicCAS(lock, 0, 1) == 0) {
@@ -123,44 +107,38 @@ __global__ void locked_increment(int *lock, volatile int *value)
     }
 }
 
-__global__ void order_of_blocks(unsigned *counter, unsigned *rank)
-{
+__global__ void order_of_blocks(unsigned *counter, unsigned *rank) {
     rank[blockIdx.x] = atomicAdd(counter, 1u);
 }
 
-__global__ void geometry(int *count)
-{
+__global__ void geometry(int *count) {
     unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     unsigned i = block * blockDim.x * blockDim.y * blockDim.z + thread;
     count[i] += 1 + (int)i;
 }
 
-template <class T> static T *device(int n)
-{
+template <class T> static T *device(int n) {
     T *p = nullptr;
     cudaMalloc(&p, n * sizeof(T));
     cudaMemset(p, 0, n * sizeof(T));
     return p;
 }
 
-template <class T> static void fetch(T *to, const T *from, int n)
-{
+template <class T> static void fetch(T *to, const T *from, int n) {
     cudaMemcpy(to, from, n * sizeof(T), cudaMemcpyDeviceToHost);
 }
 
 extern "C" {
 
-int run_tickets(int blocks, unsigned *out)
-{
+int run_tickets(int blocks, unsigned *out) {
     unsigned *counter = device<unsigned>(1), *got = device<unsigned>(blocks);
     tickets<<<blocks, 64>>>(counter, got);
     fetch(out, got, blocks);
     return cudaDeviceSynchronize();
 }
 
-float run_sum(const float *in, int n)
-{
+float run_sum(const float *in, int n) {
     float *sum = device<float>(1), *data = device<float>(n), result;
     cudaMemcpy(data, in, n * sizeof(float), cudaMemcpyHostToDevice);
     sum_in_order<<<(n + 63) / 64, 64>>>(sum, data, n);
@@ -168,8 +146,7 @@ float run_sum(const float *in, int n)
     return result;
 }
 
-float run_last_block(const float *in, int n)
-{
+float run_last_block(const float *in, int n) {
     float *out = device<float>(1), *partial = device<float>(64), *data = device<float>(n), result;
     unsigned *ticket = device<unsigned>(1);
     cudaMemcpy(data, in, n * sizeof(float), cudaMemcpyHostToDevice);
@@ -178,21 +155,18 @@ float run_last_block(const float *in, int n)
     return result;
 }
 
-int run_wait_for_next(int blocks, int *order)
-{
+int run_wait_for_next(int blocks, int *order) {
     int *done = device<int>(blocks), *got = device<int>(blocks);
     wait_for_next<<<blocks, 32>>>(done, got);
     fetch(order, got, blocks);
     return cudaDeviceSynchronize();
 }
 
-int run_rotate(int blocks, int threads, int rounds, int cooperative, int *out)
-{
+int run_rotate(int blocks, int threads, int rounds, int cooperative, int *out) {
     int n = blocks * threads;
     int *a = device<int>(n), *b = device<int>(n), *start = new int[n];
     unsigned *arrived = device<unsigned>(1);
-    for (int i = 0; i < n; i++)
-        start[i] = i;
+    for (int i = 0; i < n; i++) start[i] = i;
     cudaMemcpy(a, start, n * sizeof(int), cudaMemcpyHostToDevice);
     if (cooperative) {
         void *arguments[] = {&a, &b, &rounds};
@@ -205,32 +179,28 @@ int run_rotate(int blocks, int threads, int rounds, int cooperative, int *out)
     return cudaDeviceSynchronize();
 }
 
-int run_warp_chain(int *out)
-{
+int run_warp_chain(int *out) {
     int *got = device<int>(96);
     warp_chain<<<1, 96>>>(got);
     fetch(out, got, 96);
     return cudaDeviceSynchronize();
 }
 
-int run_locked(int blocks, int threads)
-{
+int run_locked(int blocks, int threads) {
     int *lock = device<int>(1), *value = device<int>(1), result;
     locked_increment<<<blocks, threads>>>(lock, value);
     fetch(&result, value, 1);
     return cudaDeviceSynchronize() ? -1 : result;
 }
 
-int run_geometry(int *out)
-{
+int run_geometry(int *out) {
     int *count = device<int>(4 * 3 * 2 * 5 * 4 * 3);
     geometry<<<dim3(4, 3, 2), dim3(5, 4, 3)>>>(count);
     fetch(out, count, 4 * 3 * 2 * 5 * 4 * 3);
     return cudaDeviceSynchronize();
 }
 
-int run_wide_grid(int blocks)
-{
+int run_wide_grid(int blocks) {
     unsigned *counter = device<unsigned>(1), *rank = device<unsigned>(blocks), last;
     order_of_blocks<<<blocks, 1>>>(counter, rank);
     fetch(&last, counter, 1);
