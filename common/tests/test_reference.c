@@ -20,9 +20,9 @@ static void softmax(const float *x, int rows, int columns, double *out, double *
     cr_assert(reference_compute(op_find("softmax_forward"), &shape, tensor, expected, conditions));
 }
 
-static void random_row(float *x, int count, int seed) {
+static void random_row(float *x, int count, uint32_t seed) {
     for (int i = 0; i < count; i++) {
-        seed = seed * 1103515245 + 12345;
+        seed = seed * 1103515245u + 12345u;
         x[i] = (float)((seed >> 8) & 0xffff) / 16384.0f - 2.0f;
     }
 }

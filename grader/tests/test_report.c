@@ -10,12 +10,23 @@
 #include "../report.h"
 #include "../score.h"
 
-TestSuite(report, .timeout = 20);
 
 static struct report report;
 static struct prediction prediction;
 static char *screen;
 static size_t screen_size;
+
+static void forget_screen(void) {
+    free(screen);
+    screen = NULL;
+}
+
+TestSuite(report, .timeout = 20, .fini = forget_screen);
+
+static FILE *open_screen(void) {
+    forget_screen();
+    return open_memstream(&screen, &screen_size);
+}
 
 /* A report of step1 in which all checks of all exercises have that verdict. */
 static void all(enum verdict verdict) {
@@ -61,8 +72,7 @@ static struct outcome *fail_softmax(void) {
 }
 
 static const char *print(bool colour) {
-    free(screen);
-    FILE *out = open_memstream(&screen, &screen_size);
+    FILE *out = open_screen();
     score_total(&report);
     report_next(&report, &prediction, "step1_naive");
     report_print(out, colour, &report, &prediction);
@@ -145,7 +155,7 @@ Test(report, colour_is_for_terminals_alone) {
     fail_softmax();
     cr_assert(!strchr(print(false), '\033'));
     cr_assert(strchr(print(true), '\033'));
-    FILE *out = open_memstream(&screen, &screen_size);
+    FILE *out = open_screen();
     cr_assert(!report_wants_colour(out), "memory is no terminal");
     fclose(out);
 }
@@ -169,7 +179,7 @@ Test(report, columns_are_aligned) {
 }
 
 Test(report, the_list_has_all_steps) {
-    FILE *out = open_memstream(&screen, &screen_size);
+    FILE *out = open_screen();
     report_list(out);
     fclose(out);
     assert_says("step1  step1_naive/");
@@ -179,7 +189,7 @@ Test(report, the_list_has_all_steps) {
 }
 
 static cJSON *parse(void) {
-    FILE *out = open_memstream(&screen, &screen_size);
+    FILE *out = open_screen();
     score_total(&report);
     report_next(&report, &prediction, "step1_naive");
     report_json(out, &report, &prediction);

@@ -44,8 +44,10 @@ static float *sample(const char *name, int (*kernel)(const struct fake *, float 
     return data;
 }
 
-static bool check(const char *op, const float *data, uint64_t seed, int calls) {
-    return timed_check(NULL, op_find(op), &sizes, seed, SET, calls, rows, ROWS, data);
+static bool check(const char *op, float *data, uint64_t seed, int calls) {
+    bool right = timed_check(NULL, op_find(op), &sizes, seed, SET, calls, rows, ROWS, data);
+    free(data);
+    return right;
 }
 
 Test(timed, honest_rows_pass) {
