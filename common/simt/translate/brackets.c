@@ -3,16 +3,16 @@
 
 #include <stdlib.h>
 
-static char bracket(const struct translation *t, int token)
-{
+static char bracket(const struct translation *t, int token) {
     const struct token *k = &t->tokens[token];
     return k->kind == TOKEN_PUNCTUATOR && k->length == 1 ? *k->text : '\0';
 }
 
-static char partner(char close) { return close == ')' ? '(' : close == ']' ? '[' : '{'; }
+static char partner(char close) {
+    return close == ')' ? '(' : close == ']' ? '[' : '{';
+}
 
-bool match_brackets(struct translation *t)
-{
+bool match_brackets(struct translation *t) {
     int *open = NULL, depth = 0;
     bool ok = true;
     for (int i = 0; ok && i < t->count; i++) {
@@ -33,9 +33,7 @@ bool match_brackets(struct translation *t)
             }
         }
     }
-    if (ok && depth > 0) {
-        ok = fail(t, open[depth - 1], "'%c' is never closed", bracket(t, open[depth - 1]));
-    }
+    if (ok && depth > 0) { ok = fail(t, open[depth - 1], "'%c' is never closed", bracket(t, open[depth - 1])); }
     free(open);
     return ok;
 }

@@ -17,8 +17,7 @@ struct source {
     int lines;
 };
 
-static void load(struct source *s, const char *name)
-{
+static void load(struct source *s, const char *name) {
     *s = (struct source){0};
     char *path = NULL;
     int length = 0;
@@ -26,21 +25,15 @@ static void load(struct source *s, const char *name)
         p += *p == '\\' && p[1];
         path = grow(path, length, 1);
         path[length++] = *p;
-        if (!*p) {
-            break;
-        }
+        if (!*p) { break; }
     }
     FILE *file = fopen(path, "rb");
     free(path);
-    if (!file) {
-        return;
-    }
+    if (!file) { return; }
     size_t got;
     do {
         char *larger = realloc(s->text, s->length + 65536);
-        if (!larger) {
-            break;
-        }
+        if (!larger) { break; }
         s->text = larger;
         got = fread(s->text + s->length, 1, 65536, file);
         s->length += got;
@@ -55,21 +48,15 @@ static void load(struct source *s, const char *name)
     s->lines--;
 }
 
-static bool same(const struct token *a, const struct token *b)
-{
+static bool same(const struct token *a, const struct token *b) {
     return a->length == b->length && memcmp(a->text, b->text, (size_t)a->length) == 0;
 }
 
 /* Longest common subsequence of n tokens and the m of the original line. */
-static void align(struct token *token, int n, const struct token *original, int m, const char *line)
-{
-    if (n == 0 || m == 0 || n > MOST_CELLS / (m + 1) - 1) {
-        return;
-    }
+static void align(struct token *token, int n, const struct token *original, int m, const char *line) {
+    if (n == 0 || m == 0 || n > MOST_CELLS / (m + 1) - 1) { return; }
     unsigned short *longest = calloc((size_t)(n + 1) * (size_t)(m + 1), sizeof *longest);
-    if (!longest) {
-        return;
-    }
+    if (!longest) { return; }
 #define LONGEST(i, j) longest[(i) * (m + 1) + (j)]
     for (int i = n - 1; i >= 0; i--) {
         for (int j = m - 1; j >= 0; j--) {
@@ -91,12 +78,9 @@ static void align(struct token *token, int n, const struct token *original, int 
 }
 
 /* Tokens [first, first + count) stand on one line of one file. */
-static void find_line(struct translation *t, int first, int count, const struct source *s)
-{
+static void find_line(struct translation *t, int first, int count, const struct source *s) {
     int line = t->tokens[first].line;
-    if (line < 1 || line > s->lines) {
-        return;
-    }
+    if (line < 1 || line > s->lines) { return; }
     const char *text = s->text + s->line[line - 1];
     struct translation original = {.text = text, .length = s->line[line] - s->line[line - 1]};
     if (original.length > 0 && text[0] != '#') {
@@ -106,8 +90,7 @@ static void find_line(struct translation *t, int first, int count, const struct 
     translation_free(&original);
 }
 
-void find_columns(struct translation *t)
-{
+void find_columns(struct translation *t) {
     struct source *sources = calloc((size_t)t->file_count + 1, sizeof *sources);
     bool *loaded = calloc((size_t)t->file_count + 1, sizeof *loaded);
     for (int i = 0, end; sources && loaded && i < t->count; i = end) {
@@ -115,9 +98,7 @@ void find_columns(struct translation *t)
         for (end = i + 1; end < t->count && t->tokens[end].file == k->file && t->tokens[end].line == k->line;) {
             end++;
         }
-        if (k->owner != OWNER_USER || k->file < 0) {
-            continue;
-        }
+        if (k->owner != OWNER_USER || k->file < 0) { continue; }
         if (!loaded[k->file]) {
             loaded[k->file] = true;
             load(&sources[k->file], t->files[k->file]);

@@ -3,31 +3,26 @@
  */
 #include "translate.h"
 
-bool takes_parenthesis(const struct translation *t, int token)
-{
+bool takes_parenthesis(const struct translation *t, int token) {
     static const char *const words[] = {
-        "__attribute__", "__attribute", "alignas",  "__align__",       "__builtin_align__", "__launch_bounds__", "__maxnreg__",
-        "__declspec",    "decltype",    "noexcept", "__cluster_dims__", "__typeof__",       "typeof",            "throw",
+        "__attribute__",     "__attribute", "alignas",    "__align__", "__builtin_align__",
+        "__launch_bounds__", "__maxnreg__", "__declspec", "decltype",  "noexcept",
+        "__cluster_dims__",  "__typeof__",  "typeof",     "throw",
     };
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-        if (is(t, token, words[i])) {
-            return is(t, token + 1, "(");
-        }
+        if (is(t, token, words[i])) { return is(t, token + 1, "("); }
     }
     return false;
 }
 
 /* Past the > that closes the < at `open`, if what stands between can be template arguments; -1 if it is a comparison. */
-int skip_angles(const struct translation *t, int open, int end)
-{
+int skip_angles(const struct translation *t, int open, int end) {
     int depth = 0;
     for (int i = open; i < end && i < t->count; i++) {
         if (is(t, i, "<")) {
             depth++;
         } else if (is(t, i, ">")) {
-            if (--depth == 0) {
-                return i + 1;
-            }
+            if (--depth == 0) { return i + 1; }
         } else if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) {
             i = t->tokens[i].match;
         } else if (is(t, i, ";") || is(t, i, ")") || is(t, i, "]") || is(t, i, "}") || is(t, i, "?")) {
@@ -38,8 +33,7 @@ int skip_angles(const struct translation *t, int open, int end)
 }
 
 /* The first token of the declaration or statement that holds `token`. */
-int declaration_start(const struct translation *t, int token)
-{
+int declaration_start(const struct translation *t, int token) {
     int i = token;
     while (i > 0) {
         int previous = i - 1;
@@ -50,9 +44,7 @@ int declaration_start(const struct translation *t, int token)
         if (is(t, previous, "]") || is(t, previous, ")")) {
             int open = t->tokens[previous].match;
             bool attribute = is(t, previous, "]") || takes_parenthesis(t, open - 1);
-            if (!attribute) {
-                break;
-            }
+            if (!attribute) { break; }
             i = open;
             continue;
         }
@@ -69,9 +61,7 @@ int declaration_start(const struct translation *t, int token)
                     return i;
                 }
             }
-            if (j < 0) {
-                return i;
-            }
+            if (j < 0) { return i; }
             i = j;
             continue;
         }
@@ -81,31 +71,24 @@ int declaration_start(const struct translation *t, int token)
 }
 
 /* template <class T, int N> … : past the parameter list. */
-static int skip_template_heads(const struct translation *t, int i, int end)
-{
+static int skip_template_heads(const struct translation *t, int i, int end) {
     while (i < end && is(t, i, "template") && is(t, i + 1, "<")) {
         int past = skip_angles(t, i + 1, end);
-        if (past < 0) {
-            return i + 1;
-        }
+        if (past < 0) { return i + 1; }
         i = past;
     }
     return i;
 }
 
 /* Whether the group at `open` is the (*name) of a pointer to a function or an array. */
-static bool is_pointer_declarator(const struct translation *t, int open)
-{
+static bool is_pointer_declarator(const struct translation *t, int open) {
     int i = open + 1, close = t->tokens[open].match;
-    while (is_name(t, i) && is(t, i + 1, "::")) {
-        i += 2;
-    }
+    while (is_name(t, i) && is(t, i + 1, "::")) { i += 2; }
     return i < close && (is(t, i, "*") || is(t, i, "&"));
 }
 
 /* The ( of the parameter list of the function that [start, end) declares, with its name; -1 if it is no function. */
-int find_parameters(const struct translation *t, int start, int end, int *name)
-{
+int find_parameters(const struct translation *t, int start, int end, int *name) {
     int i = skip_template_heads(t, start, end);
     for (; i < end; i++) {
         if (takes_parenthesis(t, i)) {
@@ -113,23 +96,15 @@ int find_parameters(const struct translation *t, int start, int end, int *name)
         } else if (is(t, i, "operator")) {
             *name = i;
             i++;
-            if (is(t, i, "(")) {
-                i = t->tokens[i].match + 1;
-            }
-            while (i < end && !is(t, i, "(")) {
-                i++;
-            }
+            if (is(t, i, "(")) { i = t->tokens[i].match + 1; }
+            while (i < end && !is(t, i, "(")) { i++; }
             return i < end ? i : -1;
         } else if (is(t, i, "[") || is(t, i, "{")) {
-            if (is(t, i, "[") && is_name(t, i - 1) && !is(t, i + 1, "[")) {
-                return -1; /* an array */
-            }
+            if (is(t, i, "[") && is_name(t, i - 1) && !is(t, i + 1, "[")) { return -1; /* an array */ }
             i = t->tokens[i].match;
         } else if (is(t, i, "<") && is_name(t, i - 1)) {
             int past = skip_angles(t, i, end);
-            if (past < 0) {
-                return -1;
-            }
+            if (past < 0) { return -1; }
             i = past - 1;
         } else if (is(t, i, "=") || is(t, i, ";") || is(t, i, ",")) {
             return -1;
@@ -139,17 +114,13 @@ int find_parameters(const struct translation *t, int start, int end, int *name)
                 int depth = 0;
                 for (; before > start; before--) {
                     depth += is(t, before, ">") - is(t, before, "<");
-                    if (depth == 0) {
-                        break;
-                    }
+                    if (depth == 0) { break; }
                 }
                 before--;
             }
             const struct token *first = &t->tokens[i + 1];
             bool literal = first->kind == TOKEN_NUMBER || first->kind == TOKEN_STRING || first->kind == TOKEN_CHARACTER;
-            if (!is_name(t, before) || is_pointer_declarator(t, i) || literal) {
-                return -1;
-            }
+            if (!is_name(t, before) || is_pointer_declarator(t, i) || literal) { return -1; }
             *name = before;
             return i;
         }
@@ -157,22 +128,18 @@ int find_parameters(const struct translation *t, int start, int end, int *name)
     return -1;
 }
 
-static bool add_name(struct translation *t, struct declaration *d, int name, int initialiser)
-{
+static bool add_name(struct translation *t, struct declaration *d, int name, int initialiser) {
     if (d->name_count == MAX_DECLARATORS) {
         return fail(t, name, "more than %d variables in one declaration", MAX_DECLARATORS);
     }
-    if (!is_name(t, name)) {
-        return fail(t, d->start, "cannot find the variable's name in this declaration");
-    }
+    if (!is_name(t, name)) { return fail(t, d->start, "cannot find the variable's name in this declaration"); }
     d->initialiser[d->name_count] = initialiser;
     d->names[d->name_count++] = name;
     return true;
 }
 
 /* Past the initialiser that begins at `i`, to the , or ; that ends it. */
-static int skip_initialiser(const struct translation *t, int i, int end)
-{
+static int skip_initialiser(const struct translation *t, int i, int end) {
     while (i < end && !is(t, i, ",") && !is(t, i, ";")) {
         if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) {
             i = t->tokens[i].match;
@@ -186,8 +153,7 @@ static int skip_initialiser(const struct translation *t, int i, int end)
 }
 
 /* The name inside (*name)(…), (*name[4])(…). */
-static int pointer_name(const struct translation *t, int open)
-{
+static int pointer_name(const struct translation *t, int open) {
     int name = -1;
     for (int i = open + 1; i < t->tokens[open].match && !is(t, i, "[") && !is(t, i, "("); i++) {
         name = is_name(t, i) ? i : name;
@@ -195,17 +161,14 @@ static int pointer_name(const struct translation *t, int open)
     return name;
 }
 
-static bool read_variables(struct translation *t, struct declaration *d)
-{
+static bool read_variables(struct translation *t, struct declaration *d) {
     int name = -1, initialiser = -1, i = skip_template_heads(t, d->start, t->count);
     bool body_allowed = false, named = false;
     for (; i < t->count; i++) {
         if (takes_parenthesis(t, i)) {
             i = t->tokens[i + 1].match;
         } else if (is(t, i, ",") || is(t, i, ";")) {
-            if (!add_name(t, d, name, initialiser)) {
-                return false;
-            }
+            if (!add_name(t, d, name, initialiser)) { return false; }
             name = initialiser = -1;
             named = false;
             if (is(t, i, ";")) {
@@ -237,21 +200,19 @@ static bool read_variables(struct translation *t, struct declaration *d)
             break;
         } else if (is_name(t, i)) {
             body_allowed |= is(t, i, "struct") || is(t, i, "union") || is(t, i, "class") || is(t, i, "enum");
-            bool word = is(t, i, "__shared__") || is(t, i, "__device__") || is(t, i, "__constant__") || is(t, i, "__managed__");
+            bool word =
+                is(t, i, "__shared__") || is(t, i, "__device__") || is(t, i, "__constant__") || is(t, i, "__managed__");
             name = named || word ? name : i;
         }
     }
     return fail(t, d->start, "expected ';' at the end of this declaration");
 }
 
-bool read_declaration(struct translation *t, int token, struct declaration *d)
-{
+bool read_declaration(struct translation *t, int token, struct declaration *d) {
     *d = (struct declaration){.start = declaration_start(t, token), .parameters = -1};
     int name = -1;
     d->parameters = find_parameters(t, d->start, t->count, &name);
-    if (d->parameters < 0) {
-        return read_variables(t, d);
-    }
+    if (d->parameters < 0) { return read_variables(t, d); }
     d->is_function = true;
     d->names[0] = name;
     d->name_count = 1;

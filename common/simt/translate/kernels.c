@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 
-static bool check_parameters(struct translation *t, int open)
-{
+static bool check_parameters(struct translation *t, int open) {
     for (int i = open + 1; i < t->tokens[open].match; i++) {
         if (is(t, i, "[") || is(t, i, "{")) {
             i = t->tokens[i].match;
@@ -30,39 +29,26 @@ static bool check_parameters(struct translation *t, int open)
     return true;
 }
 
-static bool note_kernel(struct translation *t, int word)
-{
+static bool note_kernel(struct translation *t, int word) {
     struct declaration d;
-    if (!read_declaration(t, word, &d)) {
-        return false;
-    }
-    if (!d.is_function) {
-        return fail(t, word, "__global__ must stand before a function");
-    }
+    if (!read_declaration(t, word, &d)) { return false; }
+    if (!d.is_function) { return fail(t, word, "__global__ must stand before a function"); }
     bool is_void = false;
-    for (int i = d.start; i < d.names[0]; i++) {
-        is_void |= is(t, i, "void");
-    }
-    if (!is_void) {
-        return fail(t, d.names[0], "a __global__ function must have a void return type");
-    }
+    for (int i = d.start; i < d.names[0]; i++) { is_void |= is(t, i, "void"); }
+    if (!is_void) { return fail(t, d.names[0], "a __global__ function must have a void return type"); }
     learn(&t->kernels, t, d.names[0]);
     return check_parameters(t, d.parameters);
 }
 
-static bool mentions(const struct translation *t, int from, int to, const char *name)
-{
+static bool mentions(const struct translation *t, int from, int to, const char *name) {
     for (int i = from; i < to; i++) {
-        if (is(t, i, name) && !is(t, i - 1, ".") && !is(t, i - 1, "->") && !is(t, i - 1, "::")) {
-            return true;
-        }
+        if (is(t, i, name) && !is(t, i - 1, ".") && !is(t, i - 1, "->") && !is(t, i - 1, "::")) { return true; }
     }
     return false;
 }
 
 /* Whether two scopes are the same namespace, which may be opened several times. */
-static bool same_namespace(const struct translation *t, int a, int b)
-{
+static bool same_namespace(const struct translation *t, int a, int b) {
     while (a != b) {
         const struct scope *x = &t->scopes[a], *y = &t->scopes[b];
         if (x->kind != SCOPE_NAMESPACE || y->kind != SCOPE_NAMESPACE || x->open - x->head != y->open - y->head) {
@@ -72,9 +58,7 @@ static bool same_namespace(const struct translation *t, int a, int b)
             char *word = token_text(t, x->head + i, x->head + i);
             bool same = is(t, y->head + i, word) || t->tokens[x->head + i].kind == TOKEN_STRING;
             free(word);
-            if (!same) {
-                return false;
-            }
+            if (!same) { return false; }
         }
         a = x->parent;
         b = y->parent;
@@ -82,19 +66,15 @@ static bool same_namespace(const struct translation *t, int a, int b)
     return true;
 }
 
-static bool encloses(const struct translation *t, int outer, int inner)
-{
+static bool encloses(const struct translation *t, int outer, int inner) {
     for (; inner >= 0; inner = t->scopes[inner].parent) {
-        if (same_namespace(t, outer, inner)) {
-            return true;
-        }
+        if (same_namespace(t, outer, inner)) { return true; }
     }
     return false;
 }
 
 /* A __shared__ variable of a namespace becomes a local reference in every device function that names it. */
-static void bring_in_shared(struct translation *t, int scope)
-{
+static void bring_in_shared(struct translation *t, int scope) {
     const struct scope *s = &t->scopes[scope];
     for (const struct shared_at_namespace_scope *v = t->shared; v; v = v->next) {
         bool parameter = s->parameters >= 0 && mentions(t, s->parameters, t->tokens[s->parameters].match, v->name);
@@ -103,8 +83,8 @@ static void bring_in_shared(struct translation *t, int scope)
             continue;
         }
         if (v->dynamic) {
-            edit_after(t, s->open, " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_dynamic_shared()); {", v->name, v->name,
-                       v->name);
+            edit_after(t, s->open, " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_dynamic_shared()); {",
+                       v->name, v->name, v->name);
         } else {
             edit_after(t, s->open,
                        " simt_type_%s &%s = *static_cast<simt_type_%s *>(simt_shared_variable(&simt_site_%s, \"%s\", "
@@ -116,8 +96,7 @@ static void bring_in_shared(struct translation *t, int scope)
 }
 
 /* In the closure the compiler would call the function `operator()`. */
-static void name_function(struct translation *t, const struct scope *s)
-{
+static void name_function(struct translation *t, const struct scope *s) {
     char *name = token_text(t, s->name, s->name);
     for (int i = s->open; i < s->close; i++) {
         if (is(t, i, "__func__") || is(t, i, "__FUNCTION__")) {
@@ -129,19 +108,14 @@ static void name_function(struct translation *t, const struct scope *s)
     free(name);
 }
 
-bool translate_kernels(struct translation *t)
-{
+bool translate_kernels(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
-        if (is_user(t, i) && is(t, i, "__global__") && !note_kernel(t, i)) {
-            return false;
-        }
+        if (is_user(t, i) && is(t, i, "__global__") && !note_kernel(t, i)) { return false; }
     }
     for (int k = 1; k < t->scope_count; k++) {
         struct scope *s = &t->scopes[k];
         bool function = s->kind == SCOPE_FUNCTION || s->kind == SCOPE_LAMBDA;
-        if (!function || !is_user(t, s->open) || !(s->is_global || s->is_device)) {
-            continue;
-        }
+        if (!function || !is_user(t, s->open) || !(s->is_global || s->is_device)) { continue; }
         if (s->is_global) {
             edit_after(t, s->open,
                        " static constexpr const char *simt_function = __PRETTY_FUNCTION__;"

@@ -7,26 +7,22 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-static bool is_three(const struct translation *t, int i, const char *angle)
-{
+static bool is_three(const struct translation *t, int i, const char *angle) {
     return is(t, i, angle) && is(t, i + 1, angle) && is(t, i + 2, angle) &&
            t->tokens[i].text + 1 == t->tokens[i + 1].text;
 }
 
-static bool is_statement_word(const struct translation *t, int i)
-{
-    static const char *const words[] = {"return", "else", "do", "if", "while", "for", "switch", "case", "co_return", "throw"};
+static bool is_statement_word(const struct translation *t, int i) {
+    static const char *const words[] = {"return", "else",   "do",   "if",        "while",
+                                        "for",    "switch", "case", "co_return", "throw"};
     for (unsigned k = 0; k < sizeof words / sizeof *words; k++) {
-        if (is(t, i, words[k])) {
-            return true;
-        }
+        if (is(t, i, words[k])) { return true; }
     }
     return false;
 }
 
 /* The < that opens the template arguments which end with the > at `close`; -1 if none. */
-static int open_angle(const struct translation *t, int close)
-{
+static int open_angle(const struct translation *t, int close) {
     int depth = 0;
     for (int i = close; i >= 0; i--) {
         if (is(t, i, ")") || is(t, i, "]") || is(t, i, "}")) {
@@ -43,15 +39,16 @@ static int open_angle(const struct translation *t, int close)
 }
 
 /* The first token of the postfix expression that ends at `last`; -1 if there is none. */
-static int expression_start(const struct translation *t, int last)
-{
+static int expression_start(const struct translation *t, int last) {
     int i = last;
     for (;;) {
         while (is(t, i, "]") || is(t, i, ")")) {
             int open = t->tokens[i].match, before = open - 1;
-            bool callee = (is_name(t, before) && !is_statement_word(t, before)) || is(t, before, "]") || is(t, before, ">");
+            bool callee =
+                (is_name(t, before) && !is_statement_word(t, before)) || is(t, before, "]") || is(t, before, ">");
             if (is(t, before, ")")) {
-                callee = !is_statement_word(t, t->tokens[before].match - 1) && !is(t, t->tokens[before].match + 1, "void");
+                callee =
+                    !is_statement_word(t, t->tokens[before].match - 1) && !is(t, t->tokens[before].match + 1, "void");
             }
             if (is(t, i, ")") && !callee) {
                 i = open;
@@ -59,22 +56,14 @@ static int expression_start(const struct translation *t, int last)
             }
             i = before;
         }
-        if (is(t, i, ">")) {
-            i = open_angle(t, i) - 1;
-        }
-        if (!is_name(t, i) || is_statement_word(t, i)) {
-            return -1;
-        }
+        if (is(t, i, ">")) { i = open_angle(t, i) - 1; }
+        if (!is_name(t, i) || is_statement_word(t, i)) { return -1; }
     primary:
-        if (is(t, i - 1, "template")) {
-            i--;
-        }
+        if (is(t, i - 1, "template")) { i--; }
         if (is(t, i - 1, "::")) {
             i--;
             bool qualified = (is_name(t, i - 1) && !is_statement_word(t, i - 1)) || is(t, i - 1, ">");
-            if (!qualified) {
-                return i;
-            }
+            if (!qualified) { return i; }
         } else if (is(t, i - 1, ".") || is(t, i - 1, "->")) {
             i--;
         } else {
@@ -85,8 +74,7 @@ static int expression_start(const struct translation *t, int last)
 }
 
 /* The first > of the >>> that closes the configuration opened at `open`; -1 if there is none. */
-static int find_close(const struct translation *t, int open)
-{
+static int find_close(const struct translation *t, int open) {
     for (int i = open + 3; i < t->count; i++) {
         if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) {
             i = t->tokens[i].match;
@@ -94,7 +82,8 @@ static int find_close(const struct translation *t, int open)
             return -1;
         } else if (is(t, i, "<") && is_name(t, i - 1) && !is(t, i + 1, "<")) {
             int past = skip_angles(t, i, t->count);
-            bool arguments = past > 0 && (is(t, past, "(") || is(t, past, "{") || is(t, past, "::") || is(t, past, ",")) &&
+            bool arguments = past > 0 &&
+                             (is(t, past, "(") || is(t, past, "{") || is(t, past, "::") || is(t, past, ",")) &&
                              !is(t, past - 3, ">");
             bool nested = past > 0 && is(t, past, "(") && is(t, past - 3, ">");
             if (nested) { /* f<W<W<int>>>(n): only if a >>> follows later on this level */
@@ -113,8 +102,7 @@ static int find_close(const struct translation *t, int open)
     return -1;
 }
 
-static int count_arguments(const struct translation *t, int from, int to)
-{
+static int count_arguments(const struct translation *t, int from, int to) {
     int count = from < to;
     for (int i = from; i < to; i++) {
         if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) {
@@ -130,30 +118,24 @@ static int count_arguments(const struct translation *t, int from, int to)
 }
 
 /* "ns :: k < unsigned int >" as one writes it. */
-static void tighten(char *text)
-{
+static void tighten(char *text) {
     char *to = text;
     for (const char *from = text; *from; from++) {
         bool words = from > text && isalnum((unsigned char)from[-1]) && isalnum((unsigned char)from[1]);
-        if (*from != ' ' || words) {
-            *to++ = *from;
-        }
+        if (*from != ' ' || words) { *to++ = *from; }
     }
     *to = '\0';
 }
 
-static bool check(struct translation *t, int open, int close, const char *kernel)
-{
-    if (close < 0) {
-        return fail(t, open, "this launch of '%s' has no closing '>>>'", kernel);
-    }
-    if (!is(t, close + 3, "(")) {
-        return fail(t, close, "expected '(' and the arguments of '%s' after '>>>'", kernel);
-    }
+static bool check(struct translation *t, int open, int close, const char *kernel) {
+    if (close < 0) { return fail(t, open, "this launch of '%s' has no closing '>>>'", kernel); }
+    if (!is(t, close + 3, "(")) { return fail(t, close, "expected '(' and the arguments of '%s' after '>>>'", kernel); }
     int arguments = count_arguments(t, open + 3, close);
     if (arguments < 2 || arguments > 4) {
-        return fail(t, open, "the launch of '%s' needs <<<grid, block>>> and may add shared bytes and a stream; it has %d argument%s",
-                    kernel, arguments, arguments == 1 ? "" : "s");
+        return fail(
+            t, open,
+            "the launch of '%s' needs <<<grid, block>>> and may add shared bytes and a stream; it has %d argument%s",
+            kernel, arguments, arguments == 1 ? "" : "s");
     }
     if (in_device_code(t, open)) {
         return fail(t, open, "'%s' is launched from device code: the CPU backend has no dynamic parallelism", kernel);
@@ -161,12 +143,9 @@ static bool check(struct translation *t, int open, int close, const char *kernel
     return true;
 }
 
-static bool translate_one(struct translation *t, int open)
-{
+static bool translate_one(struct translation *t, int open) {
     int start = expression_start(t, open - 1);
-    if (start < 0) {
-        return fail(t, open, "expected the name of a kernel before '<<<'");
-    }
+    if (start < 0) { return fail(t, open, "expected the name of a kernel before '<<<'"); }
     char *kernel = token_text(t, start, open - 1);
     int close = find_close(t, open);
     for (int i = start; i < open; i++) {
@@ -182,19 +161,14 @@ static bool translate_one(struct translation *t, int open)
     }
     tighten(kernel);
     bool ok = check(t, open, close, kernel);
-    if (ok) {
-        edit_after(t, t->tokens[close + 3].match, ")");
-    }
+    if (ok) { edit_after(t, t->tokens[close + 3].match, ")"); }
     free(kernel);
     return ok;
 }
 
-bool translate_launches(struct translation *t)
-{
+bool translate_launches(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
-        if (is_user(t, i) && is_three(t, i, "<") && !is(t, i - 1, "operator") && !translate_one(t, i)) {
-            return false;
-        }
+        if (is_user(t, i) && is_three(t, i, "<") && !is(t, i - 1, "operator") && !translate_one(t, i)) { return false; }
     }
     return true;
 }

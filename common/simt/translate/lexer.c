@@ -19,15 +19,14 @@ struct lexer {
     int depth;
 };
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || (c & 0x80); }
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || (c & 0x80);
+}
 
-static int remember_file(struct lexer *l, const char *text, size_t length)
-{
+static int remember_file(struct lexer *l, const char *text, size_t length) {
     struct translation *t = l->t;
     for (int i = t->file_count - 1; i >= 0; i--) {
-        if (strlen(t->files[i]) == length && memcmp(t->files[i], text, length) == 0) {
-            return i;
-        }
+        if (strlen(t->files[i]) == length && memcmp(t->files[i], text, length) == 0) { return i; }
     }
     char *name = NULL;
     for (size_t i = 0; i <= length; i++) {
@@ -39,40 +38,28 @@ static int remember_file(struct lexer *l, const char *text, size_t length)
     return t->file_count++;
 }
 
-static enum owner owner_of(const struct lexer *l, const char *file, bool system)
-{
+static enum owner owner_of(const struct lexer *l, const char *file, bool system) {
     const char *folder = l->t->backend_folder;
     size_t length = folder ? strlen(folder) : 0;
-    if (length && strncmp(file, folder, length) == 0 && file[length] == '/') {
-        return OWNER_BACKEND;
-    }
+    if (length && strncmp(file, folder, length) == 0 && file[length] == '/') { return OWNER_BACKEND; }
     return system ? OWNER_SYSTEM : OWNER_USER;
 }
 
 /* `# 41 "file" flags` at the start of a line: 1 enters a file, 2 returns to one, 3 marks the system's. A 3 without a 1
  * is only a macro of a system header that was expanded here. */
-static bool read_linemarker(struct lexer *l)
-{
+static bool read_linemarker(struct lexer *l) {
     const char *p = l->at;
-    if (l->end - p < 5 || p[0] != '#' || p[1] != ' ' || !isdigit((unsigned char)p[2])) {
-        return false;
-    }
+    if (l->end - p < 5 || p[0] != '#' || p[1] != ' ' || !isdigit((unsigned char)p[2])) { return false; }
     const char *stop = memchr(p, '\n', (size_t)(l->end - p));
     stop = stop ? stop : l->end;
     long line = 0;
     for (p += 2; p < stop && isdigit((unsigned char)*p); p++) {
         line = line < 100000000 ? line * 10 + (*p - '0') : line;
     }
-    if (stop - p < 3 || p[0] != ' ' || p[1] != '"') {
-        return false;
-    }
+    if (stop - p < 3 || p[0] != ' ' || p[1] != '"') { return false; }
     const char *name = p + 2, *quote = name;
-    while (quote < stop && *quote != '"') {
-        quote += *quote == '\\' && quote + 1 < stop ? 2 : 1;
-    }
-    if (quote >= stop) {
-        return false;
-    }
+    while (quote < stop && *quote != '"') { quote += *quote == '\\' && quote + 1 < stop ? 2 : 1; }
+    if (quote >= stop) { return false; }
     bool enters = false, returns = false, system = false;
     for (p = quote + 1; p < stop; p++) {
         enters |= *p == '1';
@@ -93,25 +80,28 @@ static bool read_linemarker(struct lexer *l)
     return true;
 }
 
-static void skip_line(struct lexer *l)
-{
+static void skip_line(struct lexer *l) {
     const char *stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
     l->at = stop ? stop : l->end;
 }
 
-static void add_token(struct lexer *l, const char *start, int line, enum token_kind kind)
-{
+static void add_token(struct lexer *l, const char *start, int line, enum token_kind kind) {
     struct translation *t = l->t;
     t->tokens = grow(t->tokens, t->count, sizeof *t->tokens);
     t->tokens[t->count++] = (struct token){
-        .text = start, .length = (int)(l->at - start), .kind = kind, .owner = l->owner, .file = l->file, .line = line, .match = -1,
+        .text = start,
+        .length = (int)(l->at - start),
+        .kind = kind,
+        .owner = l->owner,
+        .file = l->file,
+        .line = line,
+        .match = -1,
         .in_system_macro = l->in_system_macro,
     };
 }
 
 /* A "string" or 'character', from its opening quote. */
-static bool skip_quoted(struct lexer *l, int line)
-{
+static bool skip_quoted(struct lexer *l, int line) {
     char quote = *l->at++;
     while (l->at < l->end && *l->at != quote && *l->at != '\n') {
         l->at += *l->at == '\\' && l->at + 1 < l->end ? 2 : 1;
@@ -124,12 +114,9 @@ static bool skip_quoted(struct lexer *l, int line)
 }
 
 /* R"delimiter( … )delimiter", from its opening quote. */
-static bool skip_raw_string(struct lexer *l, int line)
-{
+static bool skip_raw_string(struct lexer *l, int line) {
     const char *delimiter = ++l->at;
-    while (l->at < l->end && *l->at != '(' && *l->at != '\n' && l->at - delimiter <= 16) {
-        l->at++;
-    }
+    while (l->at < l->end && *l->at != '(' && *l->at != '\n' && l->at - delimiter <= 16) { l->at++; }
     size_t length = (size_t)(l->at - delimiter);
     if (l->at < l->end && *l->at == '(') {
         for (l->at++; l->at < l->end; l->at++) {
@@ -144,8 +131,7 @@ static bool skip_raw_string(struct lexer *l, int line)
     return fail_at(l->t, l->file, line, "unterminated raw string");
 }
 
-static bool skip_comment(struct lexer *l)
-{
+static bool skip_comment(struct lexer *l) {
     if (l->at[1] == '/') {
         skip_line(l);
         return true;
@@ -161,19 +147,15 @@ static bool skip_comment(struct lexer *l)
     return fail_at(l->t, l->file, line, "unterminated comment");
 }
 
-static void skip_number(struct lexer *l)
-{
+static void skip_number(struct lexer *l) {
     while (l->at < l->end && (is_word(*l->at) || *l->at == '.' || *l->at == '\'')) {
-        if (*l->at == '\'' && !(l->at + 1 < l->end && isalnum((unsigned char)l->at[1]))) {
-            break;
-        }
+        if (*l->at == '\'' && !(l->at + 1 < l->end && isalnum((unsigned char)l->at[1]))) { break; }
         bool exponent = strchr("eEpP", *l->at) && l->at + 1 < l->end && (l->at[1] == '+' || l->at[1] == '-');
         l->at += exponent ? 2 : 1;
     }
 }
 
-static bool is_prefix(const char *start, size_t length, bool *raw)
-{
+static bool is_prefix(const char *start, size_t length, bool *raw) {
     static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R", "L", "u", "U", "u8"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strlen(prefixes[i]) == length && memcmp(prefixes[i], start, length) == 0) {
@@ -184,8 +166,7 @@ static bool is_prefix(const char *start, size_t length, bool *raw)
     return false;
 }
 
-static void skip_punctuator(struct lexer *l)
-{
+static void skip_punctuator(struct lexer *l) {
     static const char *const longer[] = {"...", "::", "->", "==", "!=", "+=", "-=", "*=", "/=", "%=",
                                          "&=",  "|=", "^=", "<=", ">=", "&&", "||", "++", "--", "##"};
     for (size_t i = 0; i < sizeof longer / sizeof *longer; i++) {
@@ -198,30 +179,23 @@ static void skip_punctuator(struct lexer *l)
     l->at++;
 }
 
-static bool read_token(struct lexer *l)
-{
+static bool read_token(struct lexer *l) {
     const char *start = l->at;
     int line = l->line;
     bool raw = false;
     if (*start == '"' || *start == '\'') {
-        if (!skip_quoted(l, line)) {
-            return false;
-        }
+        if (!skip_quoted(l, line)) { return false; }
         add_token(l, start, line, *start == '"' ? TOKEN_STRING : TOKEN_CHARACTER);
     } else if (isdigit((unsigned char)*start) ||
                (*start == '.' && start + 1 < l->end && isdigit((unsigned char)start[1]))) {
         skip_number(l);
         add_token(l, start, line, TOKEN_NUMBER);
     } else if (is_word(*start)) {
-        while (l->at < l->end && is_word(*l->at)) {
-            l->at++;
-        }
+        while (l->at < l->end && is_word(*l->at)) { l->at++; }
         bool quote = l->at < l->end && (*l->at == '"' || *l->at == '\'');
         if (quote && is_prefix(start, (size_t)(l->at - start), &raw)) {
             char first = *l->at;
-            if (raw && first == '"' ? !skip_raw_string(l, line) : !skip_quoted(l, line)) {
-                return false;
-            }
+            if (raw && first == '"' ? !skip_raw_string(l, line) : !skip_quoted(l, line)) { return false; }
             add_token(l, start, line, first == '"' ? TOKEN_STRING : TOKEN_CHARACTER);
         } else {
             add_token(l, start, line, TOKEN_NAME);
@@ -233,21 +207,16 @@ static bool read_token(struct lexer *l)
     return true;
 }
 
-static bool lex_all(struct lexer *l)
-{
+static bool lex_all(struct lexer *l) {
     bool line_start = true;
     while (l->at < l->end) {
         char c = *l->at;
         if (line_start && c == '#') {
-            if (!read_linemarker(l)) {
-                skip_line(l); /* #pragma stays as it is */
-            }
+            if (!read_linemarker(l)) { skip_line(l); /* #pragma stays as it is */ }
         } else if (line_start && l->owner == OWNER_SYSTEM) {
             skip_line(l);
         }
-        if (l->at >= l->end) {
-            break;
-        }
+        if (l->at >= l->end) { break; }
         c = *l->at;
         if (c == '\n') {
             l->line++;
@@ -258,22 +227,17 @@ static bool lex_all(struct lexer *l)
         } else if (c == '\\' && l->at + 1 < l->end && l->at[1] == '\n') {
             l->at++;
         } else if (c == '/' && l->at + 1 < l->end && (l->at[1] == '/' || l->at[1] == '*')) {
-            if (!skip_comment(l)) {
-                return false;
-            }
+            if (!skip_comment(l)) { return false; }
             line_start = false;
         } else {
-            if (!read_token(l)) {
-                return false;
-            }
+            if (!read_token(l)) { return false; }
             line_start = false;
         }
     }
     return true;
 }
 
-bool lex(struct translation *t)
-{
+bool lex(struct translation *t) {
     struct lexer l = {.t = t, .at = t->text, .end = t->text + t->length, .file = -1, .line = 1};
     bool ok = lex_all(&l);
     free(l.outer);

@@ -7,41 +7,32 @@
  */
 #include "translate.h"
 
-static bool is_device_loop(const struct translation *t, int token)
-{
+static bool is_device_loop(const struct translation *t, int token) {
     int function = enclosing_function(t, t->tokens[token].scope);
-    if (function < 0)
-        return false;
+    if (function < 0) return false;
     for (int i = t->scopes[function].head; i < t->scopes[function].open; i++)
-        if (is(t, i, "constexpr") || is(t, i, "consteval"))
-            return false;
+        if (is(t, i, "constexpr") || is(t, i, "consteval")) return false;
     for (int s = function; s >= 0; s = t->scopes[s].parent)
-        if (t->scopes[s].is_device || t->scopes[s].is_global)
-            return true;
+        if (t->scopes[s].is_device || t->scopes[s].is_global) return true;
     return false;
 }
 
 /* for ( … ; ; ) */
-static void end_for(struct translation *t, int open)
-{
+static void end_for(struct translation *t, int open) {
     int close = t->tokens[open].match;
-    if (is(t, close - 1, ";") && is(t, close - 2, ";"))
-        edit_before(t, close, " ::simt::loop_end()");
+    if (is(t, close - 1, ";") && is(t, close - 2, ";")) edit_before(t, close, " ::simt::loop_end()");
 }
 
 /* while (true) { … }; with a semicolon behind it, it is the end of a do, or empty. */
-static void end_while(struct translation *t, int open)
-{
+static void end_while(struct translation *t, int open) {
     int close = t->tokens[open].match;
     bool always = close == open + 2 && (is(t, open + 1, "true") || is(t, open + 1, "1"));
-    if (!always || is(t, close + 1, ";"))
-        return;
+    if (!always || is(t, close + 1, ";")) return;
     edit_instead(t, open - 1, "for");
     edit_instead(t, open + 1, ";; ::simt::loop_end()");
 }
 
-bool translate_loops(struct translation *t)
-{
+bool translate_loops(struct translation *t) {
     for (int i = 0; i + 1 < t->count; i++) {
         if (!is_user(t, i) || !is(t, i + 1, "(") || !(is(t, i, "for") || is(t, i, "while")) || !is_device_loop(t, i))
             continue;

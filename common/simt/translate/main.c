@@ -8,32 +8,24 @@
 static const char usage[] = "usage: translate [--backend FOLDER] [-o OUT] IN\n"
                             "  IN is the output of g++ -E -C; simt-cc runs both\n";
 
-static char *read_file(const char *path, size_t *length)
-{
+static char *read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) {
-        return NULL;
-    }
+    if (!file) { return NULL; }
     char *text = NULL;
     size_t size = 0;
     *length = 0;
     do {
         size = size ? size * 2 : 1 << 20;
         char *larger = realloc(text, size);
-        if (!larger) {
-            break;
-        }
+        if (!larger) { break; }
         text = larger;
         *length += fread(text + *length, 1, size - *length, file);
     } while (*length == size);
-    if (file != stdin) {
-        fclose(file);
-    }
+    if (file != stdin) { fclose(file); }
     return text;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *in = NULL, *out = NULL, *backend = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
@@ -65,9 +57,7 @@ int main(int argc, char **argv)
     }
     struct translation t;
     bool ok = translate(&t, text, length, backend, file);
-    if (!ok) {
-        fprintf(stderr, "%s\n", t.error);
-    }
+    if (!ok) { fprintf(stderr, "%s\n", t.error); }
     if (ferror(file) | (file != stdout && fclose(file) != 0)) {
         fprintf(stderr, "translate: %s: cannot be written\n", out ? out : "output");
         ok = false;

@@ -15,34 +15,24 @@ struct writer {
     bool moved; /* the last mark named another place: the next token needs a linemarker */
 };
 
-static void write_text(struct writer *w, const char *text, size_t length)
-{
+static void write_text(struct writer *w, const char *text, size_t length) {
     fwrite(text, 1, length, w->out);
-    for (size_t i = 0; i < length; i++) {
-        w->column = text[i] == '\n' ? 1 : w->column + 1;
-    }
+    for (size_t i = 0; i < length; i++) { w->column = text[i] == '\n' ? 1 : w->column + 1; }
 }
 
-static void pad(struct writer *w, int column)
-{
-    for (; w->column < column; w->column++) {
-        putc(' ', w->out);
-    }
+static void pad(struct writer *w, int column) {
+    for (; w->column < column; w->column++) { putc(' ', w->out); }
 }
 
 /* The next character will stand where token `k` stood. */
-static void go_to(struct writer *w, const struct token *k)
-{
-    if (k->file < 0) {
-        return;
-    }
+static void go_to(struct writer *w, const struct token *k) {
+    if (k->file < 0) { return; }
     fprintf(w->out, "%s# %d \"%s\"\n", w->column > 1 ? "\n" : "", k->line, w->t->files[k->file]);
     w->column = 1;
     pad(w, k->column);
 }
 
-static void write_edit(struct writer *w, const char *edit)
-{
+static void write_edit(struct writer *w, const char *edit) {
     while (edit && *edit) {
         size_t plain = strcspn(edit, "\1");
         write_text(w, edit, plain);
@@ -59,13 +49,12 @@ static void write_edit(struct writer *w, const char *edit)
 }
 
 /* Tokens that touch each other, such as the two of >>, stay together. */
-static bool touches(const struct token *previous, const struct token *k)
-{
-    return previous && previous->text + previous->length == k->text && !previous->instead && !previous->after && !k->before;
+static bool touches(const struct token *previous, const struct token *k) {
+    return previous && previous->text + previous->length == k->text && !previous->instead && !previous->after &&
+           !k->before;
 }
 
-static void write_token(struct writer *w, const struct token *previous, const struct token *k)
-{
+static void write_token(struct writer *w, const struct token *previous, const struct token *k) {
     write_edit(w, k->before);
     bool empty = k->instead && !*k->instead;
     if (k->column > 0 && k->owner == OWNER_USER && !empty && !touches(previous, k)) {
@@ -86,8 +75,7 @@ static void write_token(struct writer *w, const struct token *previous, const st
     write_edit(w, k->after);
 }
 
-void write_output(struct translation *t, FILE *out)
-{
+void write_output(struct translation *t, FILE *out) {
     struct writer w = {.t = t, .out = out, .column = 1};
     const char *at = t->text;
     const struct token *previous = NULL;

@@ -6,23 +6,17 @@
 
 #include <stdlib.h>
 
-static bool head_has(const struct translation *t, const struct scope *s, const char *word)
-{
+static bool head_has(const struct translation *t, const struct scope *s, const char *word) {
     int end = s->parameters >= 0 ? s->parameters : s->open;
     for (int i = s->head; i < end; i++) {
-        if (is(t, i, word)) {
-            return true;
-        }
-        if (is(t, i, "(") || is(t, i, "[")) {
-            i = t->tokens[i].match;
-        }
+        if (is(t, i, word)) { return true; }
+        if (is(t, i, "(") || is(t, i, "[")) { i = t->tokens[i].match; }
     }
     return false;
 }
 
 /* [captures] (parameters) words { : gives the token of the [, or -1. */
-static int lambda_introducer(const struct translation *t, int open)
-{
+static int lambda_introducer(const struct translation *t, int open) {
     int i = open - 1;
     for (; i >= 0; i--) {
         if (is(t, i, "]")) {
@@ -33,9 +27,7 @@ static int lambda_introducer(const struct translation *t, int open)
         }
         if (is(t, i, ")")) {
             i = t->tokens[i].match;
-            if (takes_parenthesis(t, i - 1)) {
-                i--;
-            }
+            if (takes_parenthesis(t, i - 1)) { i--; }
         } else if (!is_name(t, i) && !is(t, i, "->") && !is(t, i, "::") && !is(t, i, "<") && !is(t, i, ">") &&
                    !is(t, i, "*") && !is(t, i, "&")) {
             return -1;
@@ -45,30 +37,24 @@ static int lambda_introducer(const struct translation *t, int open)
 }
 
 /* Whether this { is the x{1} of a constructor's initialiser list and not its body. */
-static bool is_member_initialiser(const struct translation *t, int parameters, int open)
-{
-    if (!is_name(t, open - 1) && !is(t, open - 1, ">")) {
-        return false;
-    }
+static bool is_member_initialiser(const struct translation *t, int parameters, int open) {
+    if (!is_name(t, open - 1) && !is(t, open - 1, ">")) { return false; }
     if (is(t, open - 1, "const") || is(t, open - 1, "noexcept") || is(t, open - 1, "override") ||
         is(t, open - 1, "final") || is(t, open - 1, "mutable") || is(t, open - 1, "try")) {
         return false;
     }
     for (int i = t->tokens[parameters].match + 1; i < open; i++) {
-        if (is(t, i, ":")) {
-            return true;
-        }
-        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) {
-            i = t->tokens[i].match;
-        }
+        if (is(t, i, ":")) { return true; }
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) { i = t->tokens[i].match; }
     }
     return false;
 }
 
-int enclosing_function(const struct translation *t, int scope) { return t->scopes[scope].function; }
+int enclosing_function(const struct translation *t, int scope) {
+    return t->scopes[scope].function;
+}
 
-static void note_words(const struct translation *t, struct scope *s, int from, int to)
-{
+static void note_words(const struct translation *t, struct scope *s, int from, int to) {
     for (int i = from; i < to; i++) {
         s->is_global |= is(t, i, "__global__");
         s->is_device |= is(t, i, "__device__");
@@ -76,8 +62,7 @@ static void note_words(const struct translation *t, struct scope *s, int from, i
     }
 }
 
-static void classify_lambda(const struct translation *t, struct scope *s, int bracket)
-{
+static void classify_lambda(const struct translation *t, struct scope *s, int bracket) {
     s->kind = SCOPE_LAMBDA;
     s->head = bracket;
     for (int i = t->tokens[bracket].match + 1; i < s->open; i++) {
@@ -89,8 +74,7 @@ static void classify_lambda(const struct translation *t, struct scope *s, int br
     note_words(t, s, bracket, s->open);
 }
 
-static void classify(const struct translation *t, struct scope *s)
-{
+static void classify(const struct translation *t, struct scope *s) {
     s->kind = SCOPE_BLOCK;
     int bracket = lambda_introducer(t, s->open);
     if (bracket >= 0 && bracket >= s->head) {
@@ -104,9 +88,7 @@ static void classify(const struct translation *t, struct scope *s)
         return;
     }
     if (parameters >= 0) {
-        if (is_member_initialiser(t, parameters, s->open)) {
-            return;
-        }
+        if (is_member_initialiser(t, parameters, s->open)) { return; }
         s->kind = SCOPE_FUNCTION;
         s->parameters = parameters;
         note_words(t, s, s->head, s->open);
@@ -122,8 +104,7 @@ static void classify(const struct translation *t, struct scope *s)
 enum { LONGEST_HEAD = 500 }; /* tokens that a constructor with its initialisers may have */
 
 /* The head starts after the last ; { } at the brace's own level; a constructor's `x{1},` does not end it. */
-static int head_of(const struct translation *t, int open)
-{
+static int head_of(const struct translation *t, int open) {
     int i = open;
     while (i > 0) {
         int previous = i - 1;
@@ -147,16 +128,14 @@ static int head_of(const struct translation *t, int open)
     return i;
 }
 
-bool find_scopes(struct translation *t)
-{
+bool find_scopes(struct translation *t) {
     t->scopes = grow(t->scopes, 0, sizeof *t->scopes);
-    t->scopes[0] = (struct scope){.kind = SCOPE_FILE, .parent = -1, .open = -1, .close = t->count, .parameters = -1, .name = -1, .function = -1};
+    t->scopes[0] = (struct scope){
+        .kind = SCOPE_FILE, .parent = -1, .open = -1, .close = t->count, .parameters = -1, .name = -1, .function = -1};
     t->scope_count = 1;
     int current = 0;
     for (int i = 0; i < t->count; i++) {
-        if (is(t, i, "}")) {
-            current = t->scopes[current].parent;
-        }
+        if (is(t, i, "}")) { current = t->scopes[current].parent; }
         t->tokens[i].scope = current;
         if (is(t, i, "{")) {
             struct scope s = {.parent = current, .open = i, .close = t->tokens[i].match, .parameters = -1, .name = -1};
@@ -174,16 +153,11 @@ bool find_scopes(struct translation *t)
     return true;
 }
 
-bool in_device_code(const struct translation *t, int token)
-{
+bool in_device_code(const struct translation *t, int token) {
     for (int s = t->tokens[token].scope; s >= 0; s = t->scopes[s].parent) {
         const struct scope *scope = &t->scopes[s];
-        if (scope->is_global || (scope->is_device && !scope->is_host)) {
-            return true;
-        }
-        if (scope->kind == SCOPE_FUNCTION) {
-            return false;
-        }
+        if (scope->is_global || (scope->is_device && !scope->is_host)) { return true; }
+        if (scope->kind == SCOPE_FUNCTION) { return false; }
     }
     return false;
 }

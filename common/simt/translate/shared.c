@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 /* The names of all default constructors that do nothing, `T() {}`. */
-static void learn_empty_constructors(struct translation *t)
-{
+static void learn_empty_constructors(struct translation *t) {
     for (int i = 0; i + 4 < t->count && !t->constructors_known; i++) {
         int body = i + 3 + is(t, i + 3, "noexcept");
         if (is_name(t, i) && is(t, i + 1, "(") && is(t, i + 2, ")") && is(t, body, "{") && is(t, body + 1, "}")) {
@@ -22,20 +21,16 @@ static void learn_empty_constructors(struct translation *t)
 }
 
 /* They are allowed in shared memory, as by nvcc. */
-static bool has_empty_constructor(struct translation *t, const struct declaration *d)
-{
+static bool has_empty_constructor(struct translation *t, const struct declaration *d) {
     learn_empty_constructors(t);
     for (int type = d->start; type < d->names[0]; type++) {
-        if (is_name(t, type) && knows(t->empty_constructors, t, type)) {
-            return true;
-        }
+        if (is_name(t, type) && knows(t->empty_constructors, t, type)) { return true; }
     }
     return false;
 }
 
 /* Takes the storage class and the alignment out of [start, name); gives the alignment's text or NULL. */
-static char *strip_specifiers(struct translation *t, const struct declaration *d, bool *dynamic)
-{
+static char *strip_specifiers(struct translation *t, const struct declaration *d, bool *dynamic) {
     char *alignment = NULL;
     for (int i = d->start; i < d->end; i++) {
         if (is(t, i, "{") || is(t, i, "[") || is(t, i, "(")) {
@@ -44,30 +39,24 @@ static char *strip_specifiers(struct translation *t, const struct declaration *d
                    is(t, i, "__device__")) {
             *dynamic |= is(t, i, "extern");
             edit_instead(t, i, "%s", "");
-            if (is(t, i, "extern") && t->tokens[i + 1].kind == TOKEN_STRING) {
-                edit_instead(t, i + 1, "%s", "");
-            }
+            if (is(t, i, "extern") && t->tokens[i + 1].kind == TOKEN_STRING) { edit_instead(t, i + 1, "%s", ""); }
         } else if (takes_parenthesis(t, i) && !is(t, i, "decltype") && !is(t, i, "__typeof__") && !is(t, i, "typeof")) {
             int close = t->tokens[i + 1].match;
             free(alignment);
             alignment = token_text(t, i, close);
-            for (; i <= close; i++) {
-                edit_instead(t, i, "%s", "");
-            }
+            for (; i <= close; i++) { edit_instead(t, i, "%s", ""); }
             i = close;
         }
     }
     return alignment;
 }
 
-static bool check(struct translation *t, const struct declaration *d)
-{
-    if (d->is_function) {
-        return fail(t, d->names[0], "a function cannot be __shared__");
-    }
+static bool check(struct translation *t, const struct declaration *d) {
+    if (d->is_function) { return fail(t, d->names[0], "a function cannot be __shared__"); }
     for (int n = 0; n < d->name_count; n++) {
         if (d->initialiser[n] >= 0) {
-            return fail(t, d->names[n], "initializer not allowed for __shared__ variable '%.*s': assign it in the kernel",
+            return fail(t, d->names[n],
+                        "initializer not allowed for __shared__ variable '%.*s': assign it in the kernel",
                         t->tokens[d->names[n]].length, t->tokens[d->names[n]].text);
         }
     }
@@ -78,40 +67,35 @@ static bool check(struct translation *t, const struct declaration *d)
 }
 
 /* The mark \1N\1 lets a message about the variable point at its name. */
-static void emit_local(struct translation *t, const struct declaration *d, int token, const char *name, const char *alignment)
-{
-    if (alignment) {
-        edit_after(t, d->end, " struct simt_align_%s { %s char byte; };", name, alignment);
-    }
+static void emit_local(struct translation *t, const struct declaration *d, int token, const char *name,
+                       const char *alignment) {
+    if (alignment) { edit_after(t, d->end, " struct simt_align_%s { %s char byte; };", name, alignment); }
     edit_after(t, d->end,
                " static char simt_site_%s; simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>("
                "simt_shared_variable(&simt_site_%s, \"%s\", sizeof(simt_type_%s), ",
                name, name, token, name, name, name, name, name);
     if (alignment) {
-        edit_after(t, d->end, "alignof(simt_align_%s) > alignof(simt_type_%s) ? alignof(simt_align_%s) : ", name, name, name);
+        edit_after(t, d->end, "alignof(simt_align_%s) > alignof(simt_type_%s) ? alignof(simt_align_%s) : ", name, name,
+                   name);
     }
     edit_after(t, d->end, "alignof(simt_type_%s)));", name);
 }
 
-static void emit_local_dynamic(struct translation *t, const struct declaration *d, int token, const char *name)
-{
-    edit_after(t, d->end, " simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, token, name,
-               name);
+static void emit_local_dynamic(struct translation *t, const struct declaration *d, int token, const char *name) {
+    edit_after(t, d->end, " simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, token,
+               name, name);
 }
 
-static void emit_at_namespace_scope(struct translation *t, const struct declaration *d, int token, char *name, bool dynamic)
-{
+static void emit_at_namespace_scope(struct translation *t, const struct declaration *d, int token, char *name,
+                                    bool dynamic) {
     struct shared_at_namespace_scope *v = grow(NULL, 0, sizeof *v);
     *v = (struct shared_at_namespace_scope){
         .name = name, .scope = t->tokens[token].scope, .token = token, .dynamic = dynamic, .next = t->shared};
     t->shared = v;
-    if (!dynamic) {
-        edit_after(t, d->end, " static char simt_site_%s;", name);
-    }
+    if (!dynamic) { edit_after(t, d->end, " static char simt_site_%s;", name); }
 }
 
-static bool translate_one(struct translation *t, const struct declaration *d)
-{
+static bool translate_one(struct translation *t, const struct declaration *d) {
     bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0, dynamic = false;
     char *alignment = strip_specifiers(t, d, &dynamic);
     edit_before(t, d->start, "typedef ");
@@ -120,7 +104,8 @@ static bool translate_one(struct translation *t, const struct declaration *d)
         edit_instead(t, d->names[n], "simt_type_%s", name);
         if (!dynamic && !has_empty_constructor(t, d)) {
             edit_after(t, d->end,
-                       " static_assert(\1%d\1__has_trivial_constructor(simt_type_%s), \"dynamic initialization is not supported for "
+                       " static_assert(\1%d\1__has_trivial_constructor(simt_type_%s), \"dynamic initialization is not "
+                       "supported for "
                        "the __shared__ variable '%s': its type has a constructor\");",
                        d->names[n], name, name);
         }
@@ -139,16 +124,11 @@ static bool translate_one(struct translation *t, const struct declaration *d)
     return true;
 }
 
-bool translate_shared(struct translation *t)
-{
+bool translate_shared(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
-        if (!is_user(t, i) || !is(t, i, "__shared__")) {
-            continue;
-        }
+        if (!is_user(t, i) || !is(t, i, "__shared__")) { continue; }
         struct declaration d;
-        if (!read_declaration(t, i, &d) || !check(t, &d) || !translate_one(t, &d)) {
-            return false;
-        }
+        if (!read_declaration(t, i, &d) || !check(t, &d) || !translate_one(t, &d)) { return false; }
         i = d.end;
     }
     return true;

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out)
-{
+bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out) {
     memset(t, 0, sizeof *t);
     t->text = text;
     t->length = length;
     t->backend_folder = backend_folder;
     bool ok = lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
-              translate_shared(t) && translate_kernels(t) && translate_launches(t) && translate_casts(t) &&
-              translate_loops(t) && translate_words(t);
+              translate_shared(t) && translate_kernels(t) && translate_launches(t) && check_calls(t) &&
+              translate_casts(t) && translate_loops(t) && translate_words(t);
     if (ok) {
         find_columns(t);
         write_output(t, out);
@@ -20,8 +19,7 @@ bool translate(struct translation *t, const char *text, size_t length, const cha
     return ok;
 }
 
-static void free_names(struct known_name *list)
-{
+static void free_names(struct known_name *list) {
     for (struct known_name *next; list; list = next) {
         next = list->next;
         free(list->text);
@@ -29,16 +27,13 @@ static void free_names(struct known_name *list)
     }
 }
 
-void translation_free(struct translation *t)
-{
+void translation_free(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
         free(t->tokens[i].before);
         free(t->tokens[i].instead);
         free(t->tokens[i].after);
     }
-    for (int i = 0; i < t->file_count; i++) {
-        free(t->files[i]);
-    }
+    for (int i = 0; i < t->file_count; i++) { free(t->files[i]); }
     for (struct shared_at_namespace_scope *v = t->shared, *next; v; v = next) {
         next = v->next;
         free(v->name);

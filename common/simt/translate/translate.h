@@ -29,9 +29,9 @@ struct token {
     int file, line; /* file: index into translation.files */
     int column;     /* in the learner's file, from 1; 0 when a macro made it */
     bool in_system_macro;
-    int match;      /* the bracket's partner, or -1 */
-    int scope;      /* innermost scope that holds the token; braces belong to the scope around them */
-    int opens;      /* of a {: the scope that it opens */
+    int match;                      /* the bracket's partner, or -1 */
+    int scope;                      /* innermost scope that holds the token; braces belong to the scope around them */
+    int opens;                      /* of a {: the scope that it opens */
     char *before, *instead, *after; /* edits, or NULL */
 };
 
@@ -40,15 +40,16 @@ enum scope_kind { SCOPE_FILE, SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOP
 struct scope {
     enum scope_kind kind;
     int parent;
-    int open, close; /* tokens of the braces; -1 and count for the file */
-    int head;        /* first token of the declaration that the brace belongs to */
-    int parameters;  /* the ( of a function's or lambda's parameter list, or -1 */
-    int name;        /* the token of a function's name, or -1 */
-    int function;    /* innermost function or lambda that this scope lies in or is, or -1 */
+    int open, close;                    /* tokens of the braces; -1 and count for the file */
+    int head;                           /* first token of the declaration that the brace belongs to */
+    int parameters;                     /* the ( of a function's or lambda's parameter list, or -1 */
+    int name;                           /* the token of a function's name, or -1 */
+    int function;                       /* innermost function or lambda that this scope lies in or is, or -1 */
     bool is_global, is_device, is_host; /* the words in a function's head */
 };
 
-struct shared_at_namespace_scope { /* shared.c leaves them, kernels.c puts a reference into each function that uses one */
+struct
+    shared_at_namespace_scope { /* shared.c leaves them, kernels.c puts a reference into each function that uses one */
     char *name;
     int scope, token;
     bool dynamic;
@@ -84,16 +85,16 @@ void translation_free(struct translation *t);
 bool lex(struct translation *t);
 bool match_brackets(struct translation *t);
 bool find_scopes(struct translation *t);
-bool in_device_code(const struct translation *t, int token); /* inside a body that is never run on the host */
+bool in_device_code(const struct translation *t, int token);    /* inside a body that is never run on the host */
 int enclosing_function(const struct translation *t, int scope); /* index of a function or lambda scope, or -1 */
 
 /* declaration.c: reading C++ declarations as far as CUDA's words need it. All take and give token indices. */
 enum { MAX_DECLARATORS = 64 };
 struct declaration {
-    int start, end;                 /* first token and the ; or { that ends it */
+    int start, end; /* first token and the ; or { that ends it */
     bool is_function;
-    int parameters;                 /* of a function: its ( */
-    int names[MAX_DECLARATORS];     /* of variables, or the function's name at [0] */
+    int parameters;                   /* of a function: its ( */
+    int names[MAX_DECLARATORS];       /* of variables, or the function's name at [0] */
     int initialiser[MAX_DECLARATORS]; /* the = { or ( that begins it, or -1 */
     int name_count;
 };
@@ -110,6 +111,7 @@ bool translate_shared(struct translation *t);
 bool translate_kernels(struct translation *t);
 bool translate_launches(struct translation *t);
 bool translate_casts(struct translation *t);
+bool check_calls(struct translation *t);
 bool translate_loops(struct translation *t);
 bool translate_words(struct translation *t);
 void find_columns(struct translation *t);
@@ -119,7 +121,8 @@ void write_output(struct translation *t, FILE *out);
 bool is(const struct translation *t, int token, const char *text); /* false outside the file as well */
 bool is_name(const struct translation *t, int token);
 bool is_user(const struct translation *t, int token);
-char *token_text(const struct translation *t, int first, int last); /* to be freed; a blank where there was white space */
+char *token_text(const struct translation *t, int first,
+                 int last); /* to be freed; a blank where there was white space */
 void edit_before(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void edit_first(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void edit_instead(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -24,67 +24,53 @@ static const struct {
 };
 
 /* The string of asm("…"): empty ones are barriers for the compiler and do no harm. */
-static bool is_empty_asm(const struct translation *t, int i)
-{
+static bool is_empty_asm(const struct translation *t, int i) {
     while (is_name(t, i + 1)) { /* volatile, goto */
         i++;
     }
     return is(t, i + 1, "(") && t->tokens[i + 2].kind == TOKEN_STRING && t->tokens[i + 2].length == 2;
 }
 
-static bool reject_asm(struct translation *t, int i)
-{
+static bool reject_asm(struct translation *t, int i) {
     bool in_function = enclosing_function(t, t->tokens[i].scope) >= 0;
     bool device = in_device_code(t, i);
-    for (int s = t->tokens[i].scope; s >= 0; s = t->scopes[s].parent) {
-        device |= t->scopes[s].is_device;
-    }
-    if (!in_function || !device || is_empty_asm(t, i)) {
-        return true;
-    }
+    for (int s = t->tokens[i].scope; s >= 0; s = t->scopes[s].parent) { device |= t->scopes[s].is_device; }
+    if (!in_function || !device || is_empty_asm(t, i)) { return true; }
     return fail(t, i, "inline PTX (asm) is not supported by the CPU backend; it runs on a GPU only");
 }
 
-static bool is_declared_here(const struct translation *t, int i)
-{
+static bool is_declared_here(const struct translation *t, int i) {
     for (int k = 1; k < t->count; k++) {
         bool same = t->tokens[k].length == t->tokens[i].length &&
                     memcmp(t->tokens[k].text, t->tokens[i].text, (size_t)t->tokens[i].length) == 0;
-        if (same && is_name(t, k - 1) && !is(t, k - 1, "return") && !is(t, k - 1, "else") && !is(t, k - 1, "namespace")) {
+        if (same && is_name(t, k - 1) && !is(t, k - 1, "return") && !is(t, k - 1, "else") &&
+            !is(t, k - 1, "namespace")) {
             return true; /* the program's own `float tex2D(…)` */
         }
     }
     return false;
 }
 
-static bool reject_feature(struct translation *t, int i)
-{
+static bool reject_feature(struct translation *t, int i) {
     for (unsigned f = 0; f < sizeof features / sizeof *features; f++) {
-        if (!is(t, i, features[f].name) || is(t, i - 1, ".") || is(t, i - 1, "->")) {
-            continue;
-        }
+        if (!is(t, i, features[f].name) || is(t, i - 1, ".") || is(t, i - 1, "->")) { continue; }
         bool plain = is(t, i, "texture") || is(t, i, "wmma"); /* ordinary words: only texture<…> and wmma:: are meant */
-        if (plain && !is(t, i + 1, "<") && !is(t, i + 1, "::")) {
+        if (plain && !is(t, i + 1, "<") && !is(t, i + 1, "::")) { continue; }
+        if (strncmp(features[f].name, "__", 2) != 0 && strncmp(features[f].name, "cuda", 4) != 0 &&
+            is_declared_here(t, i)) {
             continue;
         }
-        if (strncmp(features[f].name, "__", 2) != 0 && strncmp(features[f].name, "cuda", 4) != 0 && is_declared_here(t, i)) {
-            continue;
-        }
-        return fail(t, i, "the CPU backend has no %s ('%s'); they run on a GPU only", features[f].what, features[f].name);
+        return fail(t, i, "the CPU backend has no %s ('%s'); they run on a GPU only", features[f].what,
+                    features[f].name);
     }
     return true;
 }
 
-bool reject_unsupported(struct translation *t)
-{
+bool reject_unsupported(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
-        if (!is_user(t, i) || !is_name(t, i)) {
-            continue;
-        }
+        if (!is_user(t, i) || !is_name(t, i)) { continue; }
         bool is_asm = is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm");
-        if (is_asm ? !reject_asm(t, i) : !reject_feature(t, i)) {
-            return false;
-        }
+        if (is_asm ? !reject_asm(t, i) : !reject_feature(t, i)) { return false; }
     }
     return true;
 }

@@ -22,32 +22,25 @@ static const struct {
     {"__maxnreg__", "", true},
 };
 
-static bool translate_word(struct translation *t, int i)
-{
+static bool translate_word(struct translation *t, int i) {
     for (unsigned w = 0; w < sizeof words / sizeof *words; w++) {
-        if (!is(t, i, words[w].word) || t->tokens[i].instead) {
-            continue;
-        }
+        if (!is(t, i, words[w].word) || t->tokens[i].instead) { continue; }
         if (is(t, i, "__noinline__") && (is(t, i - 1, "(") || is(t, i - 1, ","))) {
             return true; /* __attribute__((__noinline__)) */
         }
         edit_instead(t, i, "%s", words[w].instead);
         if (words[w].with_group) {
-            if (!is(t, i + 1, "(")) {
-                return fail(t, i, "expected '(' after %s", words[w].word);
-            }
-            for (int k = i + 1; k <= t->tokens[i + 1].match; k++) {
-                edit_instead(t, k, "%s", "");
-            }
+            if (!is(t, i + 1, "(")) { return fail(t, i, "expected '(' after %s", words[w].word); }
+            for (int k = i + 1; k <= t->tokens[i + 1].match; k++) { edit_instead(t, k, "%s", ""); }
         }
     }
     return true;
 }
 
-bool translate_words(struct translation *t)
-{
+bool translate_words(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
-        if (t->tokens[i].kind == TOKEN_NAME && t->tokens[i].length > 6 && t->tokens[i].text[0] == '_' && !translate_word(t, i)) {
+        if (t->tokens[i].kind == TOKEN_NAME && t->tokens[i].length > 6 && t->tokens[i].text[0] == '_' &&
+            !translate_word(t, i)) {
             return false;
         }
     }

@@ -13,19 +13,15 @@ TestSuite(programs, .timeout = 300);
 /* These provoke launch errors on purpose; nothing else may be found in them. */
 static const char *const provoking[] = {"error_macros", "occupancy"};
 
-static int provokes(const char *name)
-{
+static int provokes(const char *name) {
     for (size_t i = 0; i < sizeof provoking / sizeof *provoking; i++) {
-        if (strcmp(name, provoking[i]) == 0) {
-            return 1;
-        }
+        if (strcmp(name, provoking[i]) == 0) { return 1; }
     }
     return 0;
 }
 
 /* The files of `folder` that end in .cu, without the ending. */
-static int list(const char *folder, char names[][64], int most)
-{
+static int list(const char *folder, char names[][64], int most) {
     int count = 0;
     DIR *directory = opendir(folder);
     cr_assert_not_null(directory, "%s is missing; run from the course's root", folder);
@@ -39,8 +35,7 @@ static int list(const char *folder, char names[][64], int most)
     return count;
 }
 
-Test(programs, teaching_programs)
-{
+Test(programs, teaching_programs) {
     static char names[128][64];
     static struct said said;
     int count = list("common/simt/tests/programs", names, 128);
@@ -57,8 +52,7 @@ Test(programs, teaching_programs)
     }
 }
 
-static void run_cases(const char *suffix)
-{
+static void run_cases(const char *suffix) {
     static char names[16][64];
     static struct said all, said;
     int count = list("common/simt/translate/tests/cases", names, 16), cases = 0;
@@ -69,13 +63,18 @@ static void run_cases(const char *suffix)
             run(&said, "timeout 60 %s/simt/cases/%s%s %s 2>&1", build_folder(), names[i], suffix, name);
             char ok[100];
             snprintf(ok, sizeof ok, "ok     %s\n", name);
-            cr_expect(said.status == 0 && strcmp(said.text, ok) == 0, "%s %s: %d\n%s", names[i], name, said.status, said.text);
+            cr_expect(said.status == 0 && strcmp(said.text, ok) == 0, "%s %s: %d\n%s", names[i], name, said.status,
+                      said.text);
             cases++;
         }
     }
     cr_expect_geq(cases, 60, "%d cases", cases);
 }
 
-Test(programs, cases_checked) { run_cases(""); }
+Test(programs, cases_checked) {
+    run_cases("");
+}
 
-Test(programs, cases_fast) { run_cases("_fast"); }
+Test(programs, cases_fast) {
+    run_cases("_fast");
+}

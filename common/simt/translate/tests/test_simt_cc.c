@@ -8,14 +8,17 @@
 static char folder[] = "/tmp/test_simt_cc_XXXXXX";
 static struct said said;
 
-static void set_up(void) { cr_assert_not_null(mkdtemp(folder)); }
+static void set_up(void) {
+    cr_assert_not_null(mkdtemp(folder));
+}
 
-static void tear_down(void) { run(&said, "rm -rf '%s'", folder); }
+static void tear_down(void) {
+    run(&said, "rm -rf '%s'", folder);
+}
 
 TestSuite(simt_cc, .init = set_up, .fini = tear_down, .timeout = 120);
 
-static void write_file(const char *name, const char *text)
-{
+static void write_file(const char *name, const char *text) {
     char path[200];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
@@ -25,16 +28,14 @@ static void write_file(const char *name, const char *text)
 }
 
 /* Runs simt-cc in the folder, so that messages name plain files. */
-static void compile(const char *arguments)
-{
+static void compile(const char *arguments) {
     char root[PATH_MAX], build[PATH_MAX];
     cr_assert_not_null(getcwd(root, sizeof root));
     cr_assert_not_null(realpath(build_folder(), build));
     run(&said, "cd '%s' && BUILD='%s' '%s/common/simt/simt-cc' %s 2>&1", folder, build, root, arguments);
 }
 
-static void expect_message(const char *text, const char *message)
-{
+static void expect_message(const char *text, const char *message) {
     write_file("a.cu", text);
     compile("-Wall -Wextra -o a.o a.cu");
     cr_expect_eq(said.status, 1, "%s\nended with %d", text, said.status);
@@ -42,8 +43,7 @@ static void expect_message(const char *text, const char *message)
 }
 
 /* Line and column are the learner's, in kernels, beside __shared__, in and after launches, after macros. */
-Test(simt_cc, messages_point_at_the_learners_text)
-{
+Test(simt_cc, messages_point_at_the_learners_text) {
     expect_message("__global__ void k(int *p) {\n    *p =   wrong;\n}\n", "a.cu:2:12: error:");
     expect_message("__global__ void k() { __shared__   int s[4];   wrong; }\n", "a.cu:1:48: error:");
     expect_message("__global__ void k(int) {}\nint main() {\n    k<<<1,   wrong>>>(2);\n}\n", "a.cu:3:14: error:");
@@ -54,8 +54,7 @@ Test(simt_cc, messages_point_at_the_learners_text)
     expect_message("\tint a;\n\tint b = wrong;\n", "a.cu:2:17: error:"); /* g++ counts a tab as 8 */
 }
 
-Test(simt_cc, what_is_not_there_is_named)
-{
+Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k() {\n    asm(\"bar.sync 0;\");\n}\n", "a.cu:2: error: inline PTX");
     expect_message("__global__ void k() {\n    k<<<1, 1>>>();\n}\n", "a.cu:2: error: 'k' is launched from device code");
     expect_message("void f() {\n    k<<<1, 1(;\n}\n", "a.cu:3: error:");
@@ -64,15 +63,13 @@ Test(simt_cc, what_is_not_there_is_named)
     expect_message("__global__ void k(int n) {\n    __shared__ float s[n];\n}\n", "a.cu:2:");
 }
 
-Test(simt_cc, headers_keep_their_names)
-{
+Test(simt_cc, headers_keep_their_names) {
     write_file("kernel.cuh", "#pragma once\n__global__ void k(int *p)\n{\n    __shared__ int s;\n    *p = wrong;\n}\n");
     expect_message("#include \"kernel.cuh\"\n", "kernel.cuh:5:10: error:");
     cr_expect_not_null(strstr(said.text, "In file included from a.cu:1"), "%s", said.text);
 }
 
-Test(simt_cc, dependencies_name_the_learners_headers)
-{
+Test(simt_cc, dependencies_name_the_learners_headers) {
     run(&said, "mkdir -p %s/deep", folder);
     write_file("near.cuh", "#include \"deep/far.cuh\"\n__global__ void k() { __shared__ int s; s = far(); }\n");
     write_file("deep/far.cuh", "__device__ inline int far() { return 1; }\n");
@@ -88,8 +85,7 @@ Test(simt_cc, dependencies_name_the_learners_headers)
     cr_expect_eq(said.status, 0, "%s", said.text);
 }
 
-Test(simt_cc, flags)
-{
+Test(simt_cc, flags) {
     write_file("with space.cu", "#ifndef A\n#error no A\n#endif\nint f(int unused) { return B[0]; }\n");
     compile("-DA '-DB=\"a b\"' -c 'with space.cu' -o 'an object.o' && test -s 'an object.o'");
     cr_expect_eq(said.status, 0, "%s", said.text);
@@ -102,8 +98,7 @@ Test(simt_cc, flags)
 }
 
 /* Checked objects make events and fast ones do not, and neither asks for a sanitizer's runtime. */
-Test(simt_cc, instruments_only_the_checked_build)
-{
+Test(simt_cc, instruments_only_the_checked_build) {
     write_file("a.cu", "__global__ void k(int *p) { if (p[1]) p[0] = 1; }\n");
     compile("-o a.o a.cu && nm a.o");
     cr_expect_eq(said.status, 0, "%s", said.text);
@@ -114,8 +109,7 @@ Test(simt_cc, instruments_only_the_checked_build)
     cr_expect(!strstr(said.text, "__tsan") && !strstr(said.text, "__sanitizer"), "%s", said.text);
 }
 
-Test(simt_cc, use)
-{
+Test(simt_cc, use) {
     compile("--help");
     cr_expect(said.status == 0 && strstr(said.text, "simt-cc [--fast]"), "%s", said.text);
     compile("");
@@ -131,7 +125,7 @@ Test(simt_cc, use)
     run(&said, "chmod +x %s/old", folder);
     compile("-o b.o a.cu"); /* where the next one stops early */
     cr_expect_eq(said.status, 0, "%s", said.text);
-    run(&said, "CXX=%s/old common/simt/simt-cc %s/a.cu 2>&1", folder, folder);
+    run(&said, "CXX=%s/old BUILD=%s common/simt/simt-cc %s/a.cu 2>&1", folder, build_folder(), folder);
     cr_expect(said.status == 2 && strstr(said.text, "needs g++ 12 or newer"), "%s", said.text);
     run(&said, "BUILD=%s common/simt/simt-cc %s/a.cu 2>&1", folder, folder);
     cr_expect(said.status == 2 && strstr(said.text, "simt/translate is missing"), "%s", said.text);

@@ -13,8 +13,7 @@ TestSuite(translate_fuzz, .timeout = 600);
 
 static uint64_t state;
 
-static uint32_t next(uint32_t below)
-{
+static uint32_t next(uint32_t below) {
     state += 0x9e3779b97f4a7c15u; /* splitmix64 */
     uint64_t z = state;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -22,24 +21,102 @@ static uint32_t next(uint32_t below)
     return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
 }
 
-static int rounds(int usual)
-{
+static int rounds(int usual) {
     const char *more = getenv("TRANSLATE_FUZZ");
     return usual * (more && atoi(more) > 0 ? atoi(more) : 1);
 }
 
 static const char *const pieces[] = {
-    "<<<", ">>>", "<<<1, 2>>>(x)", "(", ")", "{", "}", "[", "]", "<", ">", ";", ",", "::", ".", "->", "=", "*", "&", ":",
-    "__global__", "__device__", "__host__", "__shared__", "extern __shared__", "__constant__", "__managed__", "static", "void",
-    "template", "template <", "class", "struct", "namespace", "operator", "int", "float", "k", "s", "x", "return", "if", "extern",
-    "\"C\"", "__launch_bounds__", "__align__(8)", "alignas", "decltype", "__attribute__", "asm", "tex2D", "texture<", "cudaFunc(",
-    "cudaLaunchKernel((void *)", "reinterpret_cast<void *>", "#", "\n# 3 \"b.cu\" 1\n", "\n# 4 \"s.h\" 1 3\n", "\n# 1 \"a.cu\" 2\n",
-    "\n#pragma x\n", "/*", "*/", "//", "\n", "\"", "'", "R\"(", ")\"", "\\", "0x1p-3", "1'0", "=", "__func__", "typename", "friend",
-    "[=]", "mutable", "noexcept", "auto", "typedef", "union", "enum", "public:", "\1", "\1" "9\1", "\xff",
+    "<<<",
+    ">>>",
+    "<<<1, 2>>>(x)",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    ";",
+    ",",
+    "::",
+    ".",
+    "->",
+    "=",
+    "*",
+    "&",
+    ":",
+    "__global__",
+    "__device__",
+    "__host__",
+    "__shared__",
+    "extern __shared__",
+    "__constant__",
+    "__managed__",
+    "static",
+    "void",
+    "template",
+    "template <",
+    "class",
+    "struct",
+    "namespace",
+    "operator",
+    "int",
+    "float",
+    "k",
+    "s",
+    "x",
+    "return",
+    "if",
+    "extern",
+    "\"C\"",
+    "__launch_bounds__",
+    "__align__(8)",
+    "alignas",
+    "decltype",
+    "__attribute__",
+    "asm",
+    "tex2D",
+    "texture<",
+    "cudaFunc(",
+    "cudaLaunchKernel((void *)",
+    "reinterpret_cast<void *>",
+    "#",
+    "\n# 3 \"b.cu\" 1\n",
+    "\n# 4 \"s.h\" 1 3\n",
+    "\n# 1 \"a.cu\" 2\n",
+    "\n#pragma x\n",
+    "/*",
+    "*/",
+    "//",
+    "\n",
+    "\"",
+    "'",
+    "R\"(",
+    ")\"",
+    "\\",
+    "0x1p-3",
+    "1'0",
+    "=",
+    "__func__",
+    "typename",
+    "friend",
+    "[=]",
+    "mutable",
+    "noexcept",
+    "auto",
+    "typedef",
+    "union",
+    "enum",
+    "public:",
+    "\1",
+    "\1"
+    "9\1",
+    "\xff",
 };
 
-static void check(const char *text, size_t length)
-{
+static void check(const char *text, size_t length) {
     bool ok;
     char *out = translation_of(text, length, &ok);
     cr_assert_not_null(out);
@@ -50,8 +127,7 @@ static void check(const char *text, size_t length)
     free(out);
 }
 
-static char *read_case(const char *name, size_t *length)
-{
+static char *read_case(const char *name, size_t *length) {
     char path[200];
     snprintf(path, sizeof path, "common/simt/translate/tests/cases/%s", name);
     FILE *file = fopen(path, "rb");
@@ -62,8 +138,7 @@ static char *read_case(const char *name, size_t *length)
     return text;
 }
 
-static void mutate(char *text, size_t *length, size_t room)
-{
+static void mutate(char *text, size_t *length, size_t room) {
     uint32_t at = next((uint32_t)*length), size = 1 + next(40), kind = next(5);
     size = at + size > *length ? (uint32_t)*length - at : size;
     if (kind == 0) {
@@ -88,9 +163,9 @@ static void mutate(char *text, size_t *length, size_t room)
     }
 }
 
-Test(translate_fuzz, mutated_cases)
-{
-    static const char *const names[] = {"launches.cu", "kernels.cu", "shared.cu", "variables.cu", "headers.cu", "local.cuh"};
+Test(translate_fuzz, mutated_cases) {
+    static const char *const names[] = {"launches.cu",  "kernels.cu", "shared.cu",
+                                        "variables.cu", "headers.cu", "local.cuh"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         size_t length;
         char *original = read_case(names[n], &length), *text = malloc(1 << 17);
@@ -109,8 +184,7 @@ Test(translate_fuzz, mutated_cases)
 }
 
 /* Every beginning of a text: the end of file may come anywhere. */
-Test(translate_fuzz, cut_short)
-{
+Test(translate_fuzz, cut_short) {
     size_t length;
     char *original = read_case("kernels.cu", &length);
     for (size_t end = 0; end < length; end += 1 + (size_t)next(24)) {
@@ -122,31 +196,28 @@ Test(translate_fuzz, cut_short)
     free(original);
 }
 
-Test(translate_fuzz, random_tokens)
-{
+Test(translate_fuzz, random_tokens) {
     for (int round = 0; round < rounds(20000); round++) {
         char text[4000] = "";
         size_t length = 0;
         state = (uint64_t)round << 20;
         for (uint32_t count = next(60); count > 0; count--) {
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", pieces[next(sizeof pieces / sizeof *pieces)],
-                                       next(3) ? " " : "");
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       pieces[next(sizeof pieces / sizeof *pieces)], next(3) ? " " : "");
         }
         check(text, length);
     }
 }
 
 /* Deep nesting and long lines: time stays in proportion. */
-Test(translate_fuzz, large)
-{
+Test(translate_fuzz, large) {
     enum { MANY = 20000 };
-    static const char *const units[] = {"{", "(", "k<<<1,2>>>(x);", "__shared__ int x;", "a<", "x{1},", "__global__ void k(){}", "int x;\n"};
+    static const char *const units[] = {"{",  "(",     "k<<<1,2>>>(x);",        "__shared__ int x;",
+                                        "a<", "x{1},", "__global__ void k(){}", "int x;\n"};
     for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
         size_t size = strlen(units[u]);
         char *text = malloc(size * MANY);
-        for (size_t i = 0; i < MANY; i++) {
-            memcpy(text + i * size, units[u], size);
-        }
+        for (size_t i = 0; i < MANY; i++) { memcpy(text + i * size, units[u], size); }
         check(text, size * MANY);
         free(text);
     }
