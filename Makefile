@@ -79,7 +79,7 @@ endif
 .PHONY: test test-run test-asan test-gpu test-notebooks
 test: ## install what the tests need, build and run them all
 	@tools/install.sh test
-	@$(MAKE) --no-print-directory test-run
+	@$(MAKE) --no-print-directory -s $(PARALLEL) test-run
 
 test-build: programs $(TESTS)
 	@:
@@ -91,8 +91,8 @@ test-run: test-build
 # tests start (runners, hostile programs) is the ordinary build, which therefore has to be there.
 test-asan: ## the host C's tests again, under sanitizers
 	@tools/install.sh test
-	@$(MAKE) --no-print-directory test-build
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined test-host
+	@$(MAKE) --no-print-directory -s $(PARALLEL) test-build
+	@$(MAKE) --no-print-directory -s $(PARALLEL) BUILD=$(BUILD)/asan SANITIZE=address,undefined test-host
 
 .PHONY: test-build test-host
 HOST_TESTS = $(filter-out $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES)),$(TESTS))
