@@ -26,8 +26,7 @@ static struct tally *tallies;
 static struct simt_counters total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct tally *tally_new(void)
-{
+static struct tally *tally_new(void) {
     struct tally *tally = calloc(1, sizeof *tally);
     if (tally == NULL) {
         fputs("simt: out of memory for the counters\n", stderr);
@@ -40,27 +39,22 @@ static struct tally *tally_new(void)
     return tally;
 }
 
-static inline struct tally *tally_get(void)
-{
-    if (my_tally == NULL)
-        my_tally = tally_new();
+static inline struct tally *tally_get(void) {
+    if (my_tally == NULL) my_tally = tally_new();
     return my_tally;
 }
 
 /* ---- geometry of one request ---- */
 
 /* Distinct values among n, by a table of twice the size. */
-static unsigned count_distinct(const uint64_t *value, unsigned n)
-{
+static unsigned count_distinct(const uint64_t *value, unsigned n) {
     uint64_t seen[64];
     uint64_t used = 0;
     unsigned distinct = 0;
     for (unsigned i = 0; i < n; i++) {
         unsigned slot = (unsigned)(value[i] * 0x9e3779b97f4a7c15u >> 58);
-        while ((used >> slot & 1) && seen[slot] != value[i])
-            slot = (slot + 1) & 63;
-        if (used >> slot & 1)
-            continue;
+        while ((used >> slot & 1) && seen[slot] != value[i]) slot = (slot + 1) & 63;
+        if (used >> slot & 1) continue;
         used |= (uint64_t)1 << slot;
         seen[slot] = value[i];
         distinct++;
@@ -68,8 +62,7 @@ static unsigned count_distinct(const uint64_t *value, unsigned n)
     return distinct;
 }
 
-unsigned lanes_sectors(const uint64_t *address, uint32_t mask)
-{
+unsigned lanes_sectors(const uint64_t *address, uint32_t mask) {
     uint64_t sector[WARP_SIZE];
     unsigned n = 0, changes = 1;
     bool sorted = true;
@@ -84,10 +77,8 @@ unsigned lanes_sectors(const uint64_t *address, uint32_t mask)
     return sorted ? changes : count_distinct(sector, n);
 }
 
-unsigned request_sectors(const struct request *request)
-{
-    if (!request->strided)
-        return lanes_sectors(request->address, request->mask);
+unsigned request_sectors(const struct request *request) {
+    if (!request->strided) return lanes_sectors(request->address, request->mask);
     uint64_t low = request->address[request->first];
     uint64_t high = low + (uint64_t)request->stride * (request->lanes - 1);
     uint64_t step = (uint64_t)request->stride;
@@ -101,14 +92,11 @@ unsigned request_sectors(const struct request *request)
 
 /* Shared memory serves 32 words of 4 bytes at once, one of each bank: 32 lanes of 4 bytes, 16 of 8, or 8 of 16, by
  * lane number, whoever is active. Lanes that want the same word share it; each further word of a bank costs a turn. */
-unsigned request_conflicts(const struct request *request, uintptr_t shared)
-{
-    if (request->lanes == 1)
-        return 0;
+unsigned request_conflicts(const struct request *request, uintptr_t shared) {
+    if (request->lanes == 1) return 0;
     if (request->strided && request->size_log2 == 2 && request->stride % 4 == 0 && request->mask == UINT32_MAX) {
         uint64_t words = (uint64_t)request->stride / 4 & 31; /* of a negative stride too */
-        if (request->stride == 0)
-            return 0;
+        if (request->stride == 0) return 0;
         return words == 0 ? 31 : (1u << __builtin_ctzll(words)) - 1;
     }
     unsigned words_per_lane = request->size_log2 > 2 ? 1u << (request->size_log2 - 2) : 1;
@@ -119,15 +107,12 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared)
         unsigned char in_bank[WARP_SIZE] = {0};
         unsigned most = 1;
         for (unsigned l = phase * lanes_per_phase; l < (phase + 1) * lanes_per_phase; l++) {
-            if (!(request->mask >> l & 1))
-                continue;
+            if (!(request->mask >> l & 1)) continue;
             for (unsigned w = 0; w < words_per_lane; w++) {
                 uint64_t word = (request->address[l] - shared) / 4 + w;
                 unsigned bank = word & 31, i = 0;
-                while (i < in_bank[bank] && word_of[bank][i] != word)
-                    i++;
-                if (i < in_bank[bank])
-                    continue;
+                while (i < in_bank[bank] && word_of[bank][i] != word) i++;
+                if (i < in_bank[bank]) continue;
                 word_of[bank][in_bank[bank]++] = word;
                 most = in_bank[bank] > most ? in_bank[bank] : most;
             }
@@ -139,32 +124,30 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared)
 
 /* ---- counting ---- */
 
-static void traffic_add(struct simt_traffic *traffic, enum trace_kind kind, unsigned sectors, unsigned bytes)
-{
+static void traffic_add(struct simt_traffic *traffic, enum trace_kind kind, unsigned sectors, unsigned bytes) {
     switch (kind) {
-    case TRACE_READ:
-    case TRACE_VOLATILE_READ:
-        traffic->load_requests++;
-        traffic->load_sectors += sectors;
-        traffic->load_bytes += bytes;
-        break;
-    case TRACE_WRITE:
-    case TRACE_VOLATILE_WRITE:
-        traffic->store_requests++;
-        traffic->store_sectors += sectors;
-        traffic->store_bytes += bytes;
-        break;
-    default:
-        traffic->atomic_requests++;
-        traffic->atomic_sectors += sectors;
-        traffic->atomic_bytes += bytes;
-        break;
+        case TRACE_READ:
+        case TRACE_VOLATILE_READ:
+            traffic->load_requests++;
+            traffic->load_sectors += sectors;
+            traffic->load_bytes += bytes;
+            break;
+        case TRACE_WRITE:
+        case TRACE_VOLATILE_WRITE:
+            traffic->store_requests++;
+            traffic->store_sectors += sectors;
+            traffic->store_bytes += bytes;
+            break;
+        default:
+            traffic->atomic_requests++;
+            traffic->atomic_sectors += sectors;
+            traffic->atomic_bytes += bytes;
+            break;
     }
 }
 
 /* Lanes of one request may point into several allocations: each sees its own lanes. */
-static void allocations_add(struct tally *tally, const struct request *request, unsigned sectors)
-{
+static void allocations_add(struct tally *tally, const struct request *request, unsigned sectors) {
     struct traffic_entry *entry = traffic_find(&tally->traffic, request->pc, request->address[request->first]);
     uint32_t outside = 0;
     if (request->strided) {
@@ -186,15 +169,12 @@ static void allocations_add(struct tally *tally, const struct request *request, 
         traffic_add(&entry->traffic, request->kind,
                     inside == request->mask ? sectors : lanes_sectors(request->address, inside), bytes);
         rest = inside ? outside : 0;
-        if (rest)
-            entry = traffic_find(&tally->traffic, request->pc, request->address[__builtin_ctz(rest)]);
+        if (rest) entry = traffic_find(&tally->traffic, request->pc, request->address[__builtin_ctz(rest)]);
     }
 }
 
-void counters_request(const struct request *request, unsigned alive)
-{
-    if (request->space == TRACE_CONSTANT)
-        return;
+void counters_request(const struct request *request, unsigned alive) {
+    if (request->space == TRACE_CONSTANT) return;
     struct tally *tally = tally_get();
     struct simt_counters *counters = &tally->counters;
     unsigned bytes = request->lanes << request->size_log2;
@@ -209,61 +189,48 @@ void counters_request(const struct request *request, unsigned alive)
     }
 }
 
-void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode)
-{
+void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode) {
     (void)warp, (void)mask, (void)mode;
     struct simt_counters *counters = &tally_get()->counters;
     switch (kind) {
-    case COLLECTIVE_SHUFFLE:
-        counters->shuffles++;
-        break;
-    case COLLECTIVE_VOTE:
-    case COLLECTIVE_MATCH:
-        counters->votes++;
-        break;
-    case COLLECTIVE_REDUCE:
-        counters->reduces++;
-        break;
-    default:
-        break;
+        case COLLECTIVE_SHUFFLE: counters->shuffles++; break;
+        case COLLECTIVE_VOTE:
+        case COLLECTIVE_MATCH: counters->votes++; break;
+        case COLLECTIVE_REDUCE: counters->reduces++; break;
+        default: break;
     }
 }
 
-void counters_syncwarp(void)
-{
+void counters_syncwarp(void) {
     tally_get()->counters.warp_syncs++;
 }
 
-void counters_barrier(unsigned warps)
-{
+void counters_barrier(unsigned warps) {
     tally_get()->counters.barriers += warps;
 }
 
-void counters_block_end(struct simt_block *block)
-{
+void counters_block_end(struct simt_block *block) {
     struct simt_counters *counters = &tally_get()->counters;
     for (unsigned w = 0; w < block->warps; w++)
         if (block->warp[w].trace->global_requests > counters->longest_chain)
             counters->longest_chain = block->warp[w].trace->global_requests;
 }
 
-static void counters_add(struct simt_counters *to, const struct simt_counters *from)
-{
+static void counters_add(struct simt_counters *to, const struct simt_counters *from) {
     uint64_t chain = to->longest_chain > from->longest_chain ? to->longest_chain : from->longest_chain;
-    uint64_t grid = to->largest_grid_warps > from->largest_grid_warps ? to->largest_grid_warps : from->largest_grid_warps;
+    uint64_t grid =
+        to->largest_grid_warps > from->largest_grid_warps ? to->largest_grid_warps : from->largest_grid_warps;
     _Static_assert(sizeof *to % sizeof(uint64_t) == 0, "counters are numbers of 64 bits");
     uint64_t sum[sizeof *to / sizeof(uint64_t)], more[sizeof *to / sizeof(uint64_t)];
     memcpy(sum, to, sizeof sum);
     memcpy(more, from, sizeof more);
-    for (size_t i = 0; i < sizeof sum / sizeof sum[0]; i++)
-        sum[i] += more[i];
+    for (size_t i = 0; i < sizeof sum / sizeof sum[0]; i++) sum[i] += more[i];
     memcpy(to, sum, sizeof sum);
     to->longest_chain = chain;
     to->largest_grid_warps = grid;
 }
 
-void counters_launch_begin(const struct simt_launch *launch)
-{
+void counters_launch_begin(const struct simt_launch *launch) {
     struct simt_counters *counters = &tally_get()->counters;
     uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
     uint64_t warps = (threads + WARP_SIZE - 1) / WARP_SIZE * launch->blocks;
@@ -274,8 +241,7 @@ void counters_launch_begin(const struct simt_launch *launch)
     counters->largest_grid_warps = warps;
 }
 
-void counters_launch_end(struct simt_launch *launch)
-{
+void counters_launch_end(struct simt_launch *launch) {
     pthread_mutex_lock(&lock);
     for (struct tally *tally = tallies; tally; tally = tally->next) {
         counters_add(&launch->counters, &tally->counters);
@@ -286,15 +252,13 @@ void counters_launch_end(struct simt_launch *launch)
     pthread_mutex_unlock(&lock);
 }
 
-void simt_counters_get(struct simt_counters *out)
-{
+void simt_counters_get(struct simt_counters *out) {
     pthread_mutex_lock(&lock);
     *out = total;
     pthread_mutex_unlock(&lock);
 }
 
-void simt_counters_reset(void)
-{
+void simt_counters_reset(void) {
     pthread_mutex_lock(&lock);
     memset(&total, 0, sizeof total);
     traffic_reset();
@@ -303,17 +267,13 @@ void simt_counters_reset(void)
 
 #else
 
-void simt_counters_get(struct simt_counters *out)
-{
+void simt_counters_get(struct simt_counters *out) {
     memset(out, 0, sizeof *out);
 }
 
-void simt_counters_reset(void)
-{
-}
+void simt_counters_reset(void) {}
 
-bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out)
-{
+bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out) {
     (void)pointer;
     memset(out, 0, sizeof *out);
     return false;

@@ -16,16 +16,13 @@ struct entry {
 static __thread struct entry *table;
 static __thread size_t room, count;
 
-static struct entry *find(const struct race_cell *cell)
-{
+static struct entry *find(const struct race_cell *cell) {
     size_t i = (size_t)((uintptr_t)cell * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
-    while (table[i].cell && table[i].cell != cell)
-        i = (i + 1) & (room - 1);
+    while (table[i].cell && table[i].cell != cell) i = (i + 1) & (room - 1);
     return &table[i];
 }
 
-static void grow(void)
-{
+static void grow(void) {
     struct entry *old = table;
     size_t old_room = room;
     room = old_room ? old_room * 2 : 256;
@@ -35,15 +32,12 @@ static void grow(void)
         abort();
     }
     for (size_t i = 0; i < old_room; i++)
-        if (old[i].cell)
-            *find(old[i].cell) = old[i];
+        if (old[i].cell) *find(old[i].cell) = old[i];
     free(old);
 }
 
-uint32_t *group_clocks_make(const struct race_cell *cell)
-{
-    if ((count + 1) * 2 > room)
-        grow();
+uint32_t *group_clocks_make(const struct race_cell *cell) {
+    if ((count + 1) * 2 > room) grow();
     struct entry *entry = find(cell);
     if (entry->cell == NULL) {
         entry->cell = cell;
@@ -53,15 +47,12 @@ uint32_t *group_clocks_make(const struct race_cell *cell)
 }
 
 /* Another block's table does not matter: its groups are never asked lane by lane. */
-uint32_t *group_clocks(const struct race_cell *cell)
-{
+uint32_t *group_clocks(const struct race_cell *cell) {
     return group_clocks_make(cell);
 }
 
-void group_clocks_clear(void)
-{
-    if (count)
-        memset(table, 0, room * sizeof *table);
+void group_clocks_clear(void) {
+    if (count) memset(table, 0, room * sizeof *table);
     count = 0;
 }
 

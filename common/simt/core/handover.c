@@ -67,8 +67,7 @@ static struct {
     size_t count, room;
 } latests;
 
-static void *must(void *memory)
-{
+static void *must(void *memory) {
     if (memory == NULL) {
         fputs("simt: out of memory for the race detector\n", stderr);
         abort();
@@ -76,32 +75,28 @@ static void *must(void *memory)
     return memory;
 }
 
-static size_t hash(uint64_t a, uint64_t b)
-{
+static size_t hash(uint64_t a, uint64_t b) {
     uint64_t mixed = (a ^ b * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
     return (size_t)(mixed ^ mixed >> 32);
 }
 
 /* ---- tables: open addressing, doubled when half full ---- */
 
-static struct place **place_slot(uint64_t address, uint32_t block)
-{
+static struct place **place_slot(uint64_t address, uint32_t block) {
     size_t i = hash(address, block) & (places.room - 1);
     while (places.slot[i] && (places.slot[i]->address != address || places.slot[i]->block != block))
         i = (i + 1) & (places.room - 1);
     return &places.slot[i];
 }
 
-static struct place *place_make(uint64_t address, uint32_t block)
-{
+static struct place *place_make(uint64_t address, uint32_t block) {
     if ((places.count + 1) * 2 > places.room) {
         struct place **old = places.slot;
         size_t old_room = places.room;
         places.room = old_room ? old_room * 2 : 64;
         places.slot = must(calloc(places.room, sizeof(struct place *)));
         for (size_t i = 0; i < old_room; i++)
-            if (old[i])
-                *place_slot(old[i]->address, old[i]->block) = old[i];
+            if (old[i]) *place_slot(old[i]->address, old[i]->block) = old[i];
         free(old);
     }
     struct place **slot = place_slot(address, block);
@@ -114,24 +109,20 @@ static struct place *place_make(uint64_t address, uint32_t block)
     return *slot;
 }
 
-static struct block_notes *notes_find(uint32_t block)
-{
+static struct block_notes *notes_find(uint32_t block) {
     size_t i = hash(block, 1) & (notes.room - 1);
-    while (notes.slot[i].block && notes.slot[i].block != block)
-        i = (i + 1) & (notes.room - 1);
+    while (notes.slot[i].block && notes.slot[i].block != block) i = (i + 1) & (notes.room - 1);
     return &notes.slot[i];
 }
 
-static struct block_notes *notes_make(uint32_t block)
-{
+static struct block_notes *notes_make(uint32_t block) {
     if ((notes.count + 1) * 2 > notes.room) {
         struct block_notes *old = notes.slot;
         size_t old_room = notes.room;
         notes.room = old_room ? old_room * 2 : 64;
         notes.slot = must(calloc(notes.room, sizeof *notes.slot));
         for (size_t i = 0; i < old_room; i++)
-            if (old[i].block)
-                *notes_find(old[i].block) = old[i];
+            if (old[i].block) *notes_find(old[i].block) = old[i];
         free(old);
     }
     struct block_notes *found = notes_find(block);
@@ -142,24 +133,21 @@ static struct block_notes *notes_make(uint32_t block)
     return found;
 }
 
-static struct latest *latest_find(const struct place *place, uint32_t block)
-{
+static struct latest *latest_find(const struct place *place, uint32_t block) {
     size_t i = hash((uintptr_t)place, block) & (latests.room - 1);
     while (latests.slot[i].place && (latests.slot[i].place != place || latests.slot[i].block != block))
         i = (i + 1) & (latests.room - 1);
     return &latests.slot[i];
 }
 
-static struct latest *latest_make(const struct place *place, uint32_t block)
-{
+static struct latest *latest_make(const struct place *place, uint32_t block) {
     if ((latests.count + 1) * 2 > latests.room) {
         struct latest *old = latests.slot;
         size_t old_room = latests.room;
         latests.room = old_room ? old_room * 2 : 64;
         latests.slot = must(calloc(latests.room, sizeof *latests.slot));
         for (size_t i = 0; i < old_room; i++)
-            if (old[i].place)
-                *latest_find(old[i].place, old[i].block) = old[i];
+            if (old[i].place) *latest_find(old[i].place, old[i].block) = old[i];
         free(old);
     }
     struct latest *found = latest_find(place, block);
@@ -172,32 +160,28 @@ static struct latest *latest_make(const struct place *place, uint32_t block)
 
 /* ---- noting ---- */
 
-static struct fence_reach widest(struct fence_reach own, uint32_t warp, uint32_t block)
-{
+static struct fence_reach widest(struct fence_reach own, uint32_t warp, uint32_t block) {
     own.warp = warp > own.warp ? warp : own.warp;
     own.block = block > own.block ? block : own.block;
     return own;
 }
 
-static bool reaches_nothing(const struct fence_reach *reach)
-{
+static bool reaches_nothing(const struct fence_reach *reach) {
     return (reach->lane | reach->warp | reach->block) == 0;
 }
 
-static void release(struct place *place, const struct simt_thread *thread, struct point by)
-{
+static void release(struct place *place, const struct simt_thread *thread, struct point by) {
     const struct block_races *races = thread->block->races;
     const struct warp_clock *clock = &races->warp[thread->warp->index];
     struct release new = {.by = by};
     for (int scope = 0; scope < 2; scope++)
-        new.reach[scope] =
-            widest(thread->trace->fence[scope], clock->fenced_base[scope], races->fenced_barrier[scope]);
-    if (reaches_nothing(&new.reach[0]))
-        return;
+        new.reach[scope] = widest(thread->trace->fence[scope], clock->fenced_base[scope], races->fenced_barrier[scope]);
+    if (reaches_nothing(&new.reach[0])) return;
     struct latest *latest = latest_make(place, by.block);
     if (latest->release) { /* a lock that is taken again and again, or one more ticket after the same fence */
         const struct release *last = &place->release[latest->release - 1];
-        if (memcmp(last->reach, new.reach, sizeof new.reach) == 0 && last->by.warp == by.warp && last->by.lane == by.lane)
+        if (memcmp(last->reach, new.reach, sizeof new.reach) == 0 && last->by.warp == by.warp &&
+            last->by.lane == by.lane)
             return;
     }
     if (place->count == place->room) {
@@ -209,10 +193,8 @@ static void release(struct place *place, const struct simt_thread *thread, struc
     latest->release = place->count;
 }
 
-static bool acquire(struct place *place, struct point by)
-{
-    if (place->count == 0)
-        return false;
+static bool acquire(struct place *place, struct point by) {
+    if (place->count == 0) return false;
     struct block_notes *block = notes_make(by.block);
     for (uint32_t i = block->count; i-- > 0 && i + 4 > block->count;) {
         const struct acquire *last = &block->acquire[i];
@@ -228,34 +210,29 @@ static bool acquire(struct place *place, struct point by)
     return true;
 }
 
-void trace_note_sync(struct simt_thread *thread, uint64_t *entry)
-{
+void trace_note_sync(struct simt_thread *thread, uint64_t *entry) {
     unsigned meta = (unsigned)entry[0] & 0xff;
     struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
     pthread_mutex_lock(&lock);
-    struct place *place = place_make(entry[WARP_SIZE] & ~UINT64_C(3),
-                                     (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0);
+    struct place *place = place_make(entry[WARP_SIZE] & ~UINT64_C(3), (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0);
     if (acquire(place, by)) {
         *trace_value(entry, thread->lane) = 1;
         thread->trace->clock = by.clock + 1;
     }
-    if (meta >> 5 != TRACE_VOLATILE_READ)
-        release(place, thread, by);
+    if (meta >> 5 != TRACE_VOLATILE_READ) release(place, thread, by);
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- asking ---- */
 
 /* What a fence covers, or what a thread knows of its own block: its own past, its warp's, its block's. */
-static bool within(const struct fence_reach *reach, const struct point *at, const struct point *what)
-{
-    if (what->clock <= reach->block)
-        return true;
-    return what->warp == at->warp && (what->clock <= reach->warp || (what->lane == at->lane && what->clock <= reach->lane));
+static bool within(const struct fence_reach *reach, const struct point *at, const struct point *what) {
+    if (what->clock <= reach->block) return true;
+    return what->warp == at->warp &&
+           (what->clock <= reach->warp || (what->lane == at->lane && what->clock <= reach->lane));
 }
 
-static bool covers(const struct release *release, const struct point *what, uint32_t taker)
-{
+static bool covers(const struct release *release, const struct point *what, uint32_t taker) {
     return within(&release->reach[release->by.block != taker], &release->by, what);
 }
 
@@ -264,14 +241,12 @@ struct search {
     struct {
         struct place *place;
         uint32_t version;
-    } *open;
+    } * open;
     size_t count, room;
 };
 
-static void search_push(struct search *search, struct place *place, uint32_t version)
-{
-    if (version <= place->visited)
-        return;
+static void search_push(struct search *search, struct place *place, uint32_t version) {
+    if (version <= place->visited) return;
     if (search->count == search->room) {
         search->room = search->room ? search->room * 2 : 16;
         search->open = must(realloc(search->open, search->room * sizeof *search->open));
@@ -281,10 +256,8 @@ static void search_push(struct search *search, struct place *place, uint32_t ver
 }
 
 /* Pushes what the thread at `at` had taken over, with all that `reach` says it knows of its block. */
-static void search_push_known(struct search *search, const struct point *at, const struct fence_reach *reach)
-{
-    if (notes.room == 0)
-        return;
+static void search_push_known(struct search *search, const struct point *at, const struct fence_reach *reach) {
+    if (notes.room == 0) return;
     const struct block_notes *block = notes_find(at->block);
     for (uint32_t i = 0; i < block->count; i++)
         if (within(reach, at, &block->acquire[i].by))
@@ -292,16 +265,13 @@ static void search_push_known(struct search *search, const struct point *at, con
 }
 
 /* Was the access `from` released at a place before its `version`, to a thread of block `taker`? */
-static bool released(const struct place *place, uint32_t version, const struct point *from, uint32_t taker)
-{
+static bool released(const struct place *place, uint32_t version, const struct point *from, uint32_t taker) {
     for (uint32_t i = latest_find(place, from->block)->release; i; i = place->release[i - 1].earlier)
-        if (i <= version && covers(&place->release[i - 1], from, taker))
-            return true;
+        if (i <= version && covers(&place->release[i - 1], from, taker)) return true;
     return false;
 }
 
-static bool search_run(struct search *search, uint32_t taker)
-{
+static bool search_run(struct search *search, uint32_t taker) {
     bool found = false;
     /* First the releases of the access's own block, which is what it mostly is; then through third threads. */
     for (size_t i = 0; i < search->count && !found; i++)
@@ -309,31 +279,26 @@ static bool search_run(struct search *search, uint32_t taker)
     while (!found && search->count) {
         struct place *place = search->open[--search->count].place;
         uint32_t version = search->open[search->count].version, old = place->visited;
-        if (version <= old)
-            continue;
+        if (version <= old) continue;
         found = released(place, version, &search->from, taker);
         place->visited = version;
         for (uint32_t i = old; i < version; i++)
             search_push_known(search, &place->release[i].by, &place->release[i].reach[0]);
     }
     for (size_t i = 0; i < places.room; i++)
-        if (places.slot[i])
-            places.slot[i]->visited = 0;
+        if (places.slot[i]) places.slot[i]->visited = 0;
     free(search->open);
     return found;
 }
 
-static bool chain(const struct point *from, const struct point *to, const struct fence_reach *known)
-{
+static bool chain(const struct point *from, const struct point *to, const struct fence_reach *known) {
     struct search search = {.from = *from};
     search_push_known(&search, to, known);
     return search_run(&search, to->block);
 }
 
-bool handed_over(const struct race_access *access, const struct simt_warp *warp, unsigned lane)
-{
-    if (!trace_handovers)
-        return false;
+bool handed_over(const struct race_access *access, const struct simt_warp *warp, unsigned lane) {
+    if (!trace_handovers) return false;
     const struct block_races *races = warp->block->races;
     const struct warp_clock *clock = &races->warp[warp->index];
     struct point there = {access->block, who_clock(access->who), who_warp(access->who), who_lane(access->who)};
@@ -344,35 +309,28 @@ bool handed_over(const struct race_access *access, const struct simt_warp *warp,
             known.warp = clock->known[lane][from] > known.warp ? clock->known[lane][from] : known.warp;
     /* Of the other thread's past, as of its access, only its own steps are known, and the last barrier. */
     struct fence_reach past = {there.clock - 1, 0, 0};
-    if (there.block == here.block && there.clock > races->barrier)
-        past.block = races->barrier;
+    if (there.block == here.block && there.clock > races->barrier) past.block = races->barrier;
     pthread_mutex_lock(&lock);
     bool found = latests.room && (chain(&there, &here, &known) || chain(&here, &there, &past));
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-bool handover_known(const struct simt_warp *warp)
-{
-    if (!trace_handovers)
-        return false;
+bool handover_known(const struct simt_warp *warp) {
+    if (!trace_handovers) return false;
     pthread_mutex_lock(&lock);
     bool known = notes.room && notes_find(race_block_number(warp->block))->count;
     pthread_mutex_unlock(&lock);
     return known;
 }
 
-void handover_launch_end(void)
-{
-    if (!trace_handovers)
-        return;
+void handover_launch_end(void) {
+    if (!trace_handovers) return;
     for (size_t i = 0; i < places.room; i++) {
-        if (places.slot[i])
-            free(places.slot[i]->release);
+        if (places.slot[i]) free(places.slot[i]->release);
         free(places.slot[i]);
     }
-    for (size_t i = 0; i < notes.room; i++)
-        free(notes.slot[i].acquire);
+    for (size_t i = 0; i < notes.room; i++) free(notes.slot[i].acquire);
     free(places.slot);
     free(notes.slot);
     free(latests.slot);

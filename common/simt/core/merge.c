@@ -17,54 +17,58 @@
 enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t) };
 #define NO_ENTRY UINT64_MAX
 
-static inline uint32_t key_pc(uint64_t key) { return (uint32_t)(key >> 32); }
-static inline uint32_t key_path(uint64_t key) { return (uint32_t)key >> 8; }
-static inline enum trace_kind key_kind(uint64_t key) { return (enum trace_kind)((unsigned)key >> 5 & 7); }
+static inline uint32_t key_pc(uint64_t key) {
+    return (uint32_t)(key >> 32);
+}
+static inline uint32_t key_path(uint64_t key) {
+    return (uint32_t)key >> 8;
+}
+static inline enum trace_kind key_kind(uint64_t key) {
+    return (enum trace_kind)((unsigned)key >> 5 & 7);
+}
 
 struct merge {
     struct simt_warp *warp;
     uint64_t key[WARP_SIZE] __attribute__((aligned(32))); /* next entry of each lane, or where it waits, or NO_ENTRY */
-    uint32_t present;        /* lanes that have an entry */
-    uint32_t waiting;        /* lanes at a collective, all entries merged */
-    uint32_t alive;          /* lanes that have not exited, or have entries left */
-    bool open;               /* a lane that filled its buffer has run empty */
+    uint32_t present;                                     /* lanes that have an entry */
+    uint32_t waiting;                                     /* lanes at a collective, all entries merged */
+    uint32_t alive;                                       /* lanes that have not exited, or have entries left */
+    bool open;                                            /* a lane that filled its buffer has run empty */
 };
 
 /* Four lanes at once, on any x86-64. */
 typedef uint64_t lanes4 __attribute__((vector_size(32), aligned(32)));
 typedef uint64_t lanes4_unaligned __attribute__((vector_size(32), aligned(8)));
 
-static inline bool any_bit(const lanes4 *v) { return ((*v)[0] | (*v)[1] | (*v)[2] | (*v)[3]) != 0; }
+static inline bool any_bit(const lanes4 *v) {
+    return ((*v)[0] | (*v)[1] | (*v)[2] | (*v)[3]) != 0;
+}
 
 /* Are the 32 words all the same? */
-static inline bool all_equal(const uint64_t *word)
-{
+static inline bool all_equal(const uint64_t *word) {
     const lanes4 *v = (const lanes4 *)word;
     lanes4 first = {word[0], word[0], word[0], word[0]}, differs = v[0] ^ first;
-    for (unsigned i = 1; i < WARP_SIZE / 4; i++)
-        differs |= v[i] ^ first;
+    for (unsigned i = 1; i < WARP_SIZE / 4; i++) differs |= v[i] ^ first;
     return !any_bit(&differs);
 }
 
 /* Do the 32 words lie `stride` apart? */
-static inline bool all_strided(const uint64_t *word, uint64_t stride)
-{
+static inline bool all_strided(const uint64_t *word, uint64_t stride) {
     lanes4 step = {stride, stride, stride, stride}, differs = {0};
     for (unsigned i = 0; i < WARP_SIZE - 4; i += 4)
         differs |= (*(const lanes4_unaligned *)(word + i + 1) - *(const lanes4_unaligned *)(word + i)) ^ step;
-    uint64_t rest = ((word[29] - word[28]) ^ stride) | ((word[30] - word[29]) ^ stride) | ((word[31] - word[30]) ^ stride);
+    uint64_t rest =
+        ((word[29] - word[28]) ^ stride) | ((word[30] - word[29]) ^ stride) | ((word[31] - word[30]) ^ stride);
     return !any_bit(&differs) && rest == 0;
 }
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
-static inline bool is_contiguous(uint32_t mask)
-{
+static inline bool is_contiguous(uint32_t mask) {
     uint32_t carried = mask + (mask & -mask);
     return (carried & mask) == 0 && (carried & (carried - 1)) == 0;
 }
 
-static void find_stride(struct request *request)
-{
+static void find_stride(struct request *request) {
     const uint64_t *address = request->address;
     unsigned first = request->first;
     request->strided = false;
@@ -78,23 +82,20 @@ static void find_stride(struct request *request)
         request->strided = all_strided(address, stride);
     } else if (is_contiguous(request->mask)) {
         uint64_t differs = 0;
-        for (unsigned l = first; l < first + request->lanes - 1; l++)
-            differs |= (address[l + 1] - address[l]) ^ stride;
+        for (unsigned l = first; l < first + request->lanes - 1; l++) differs |= (address[l + 1] - address[l]) ^ stride;
         request->strided = differs == 0;
     }
     request->stride = (int64_t)stride;
 }
 
-static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_t *address, const uint16_t *value)
-{
+static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_t *address, const uint16_t *value) {
     struct simt_warp *warp = merge->warp;
     switch ((int)key_kind(key)) {
-    case TRACE_JUMP:
-        return;
-    case TRACE_FENCE:
-        races_close_runs();
-        races_fence(warp, mask);
-        return;
+        case TRACE_JUMP: return;
+        case TRACE_FENCE:
+            races_close_runs();
+            races_fence(warp, mask);
+            return;
     }
     struct request request = {
         .warp = warp,
@@ -109,14 +110,12 @@ static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_
         .value = value,
     };
     find_stride(&request);
-    if (request.space == TRACE_GLOBAL)
-        warp->trace->global_requests++;
+    if (request.space == TRACE_GLOBAL) warp->trace->global_requests++;
     counters_request(&request, merge->alive);
     races_request(&request);
 }
 
-static inline void load(struct merge *merge, unsigned lane)
-{
+static inline void load(struct merge *merge, unsigned lane) {
     const struct lane_trace *trace = &merge->warp->trace->lane[lane];
     const struct simt_thread *thread = &merge->warp->thread[lane];
     uint32_t bit = 1u << lane;
@@ -136,19 +135,15 @@ static inline void load(struct merge *merge, unsigned lane)
     }
 }
 
-static uint32_t lanes_at(const struct merge *merge, uint64_t key)
-{
-    if (all_equal(merge->key))
-        return UINT32_MAX;
+static uint32_t lanes_at(const struct merge *merge, uint64_t key) {
+    if (all_equal(merge->key)) return UINT32_MAX;
     uint32_t lanes = 0;
-    for (unsigned l = 0; l < WARP_SIZE; l++)
-        lanes |= (uint32_t)(merge->key[l] == key) << l;
+    for (unsigned l = 0; l < WARP_SIZE; l++) lanes |= (uint32_t)(merge->key[l] == key) << l;
     return lanes;
 }
 
 /* The lowest key, by place. With one path everywhere, which is the usual case, keys compare as numbers. */
-static uint64_t lowest_key(const struct merge *merge, uint32_t candidates)
-{
+static uint64_t lowest_key(const struct merge *merge, uint32_t candidates) {
     uint64_t lowest = NO_ENTRY, differs = 0;
     uint64_t path = merge->key[__builtin_ctz(candidates)] & 0xffffff00u;
     for (unsigned l = 0; l < WARP_SIZE; l++) {
@@ -157,48 +152,41 @@ static uint64_t lowest_key(const struct merge *merge, uint32_t candidates)
         differs |= ((key & 0xffffff00u) ^ path) & has;
         lowest = key < lowest ? key : lowest;
     }
-    if (differs == 0)
-        return lowest;
+    if (differs == 0) return lowest;
     lowest = merge->key[__builtin_ctz(candidates)];
     for (uint32_t rest = candidates & (candidates - 1); rest; rest &= rest - 1) {
         uint64_t key = merge->key[__builtin_ctz(rest)];
-        if (key_path(key) == key_path(lowest) ? key < lowest
-                                              : path_before(key_path(key), key_pc(key), key_path(lowest), key_pc(lowest)))
+        if (key_path(key) == key_path(lowest)
+                ? key < lowest
+                : path_before(key_path(key), key_pc(key), key_path(lowest), key_pc(lowest)))
             lowest = key;
     }
     return lowest;
 }
 
 /* Lanes in lockstep, entry i of each in row i: no gathering. Returns at the first row where they part. */
-static void merge_lockstep(struct merge *merge)
-{
+static void merge_lockstep(struct merge *merge) {
     struct warp_trace *trace = merge->warp->trace;
     uint64_t *first = trace->lane[0].first, *end = trace->lane[0].next;
     for (unsigned l = 1; l < WARP_SIZE; l++) {
-        if (trace->lane[l].first != first + l)
-            return;
-        if (trace->lane[l].next - l < end)
-            end = trace->lane[l].next - l;
+        if (trace->lane[l].first != first + l) return;
+        if (trace->lane[l].next - l < end) end = trace->lane[l].next - l;
     }
     uint64_t *row = first;
     for (; row != end; row += KEY_STEP) {
-        if (!all_equal(row))
-            break;
+        if (!all_equal(row)) break;
         if (key_kind(row[0]) == TRACE_JUMP) {
-            if (!all_equal(row + WARP_SIZE))
-                break;
+            if (!all_equal(row + WARP_SIZE)) break;
             continue;
         }
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }
-    for (unsigned l = 0; l < WARP_SIZE; l++)
-        trace->lane[l].first = row + l;
+    for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].first = row + l;
 }
 
 /* Of jumps from one place, the one of the innermost loop, which goes back least, comes first: lanes that begin the outer
  * loop anew wait for those that are still in the inner one. */
-static uint32_t innermost(const struct merge *merge, uint32_t group)
-{
+static uint32_t innermost(const struct merge *merge, uint32_t group) {
     const struct lane_trace *lanes = merge->warp->trace->lane;
     uint64_t most = 0;
     uint32_t inner = 0;
@@ -208,14 +196,12 @@ static uint32_t innermost(const struct merge *merge, uint32_t group)
             most = target;
             inner = 0;
         }
-        if (target == most)
-            inner |= rest & -rest;
+        if (target == most) inner |= rest & -rest;
     }
     return inner;
 }
 
-static inline void take(struct merge *merge, uint64_t key, uint32_t group)
-{
+static inline void take(struct merge *merge, uint64_t key, uint32_t group) {
     struct lane_trace *lanes = merge->warp->trace->lane;
     uint64_t address[WARP_SIZE] __attribute__((aligned(32)));
     uint16_t value[WARP_SIZE];
@@ -227,19 +213,16 @@ static inline void take(struct merge *merge, uint64_t key, uint32_t group)
         lanes[l].first = entry + KEY_STEP;
     }
     emit(merge, key, group, address, value);
-    for (uint32_t rest = group; rest; rest &= rest - 1)
-        load(merge, (unsigned)__builtin_ctz(rest));
+    for (uint32_t rest = group; rest; rest &= rest - 1) load(merge, (unsigned)__builtin_ctz(rest));
 }
 
 /* Entries move to the front of the buffer, so that a lane that filled it can run on. */
-static void make_room(struct simt_warp *warp)
-{
+static void make_room(struct simt_warp *warp) {
     struct lane_trace *lanes = warp->trace->lane;
     for (unsigned l = 0; l < warp->lanes; l++) {
         uint64_t *front = &warp->trace->row[0].key[l];
         uint64_t *entry = lanes[l].first;
-        if (entry == front)
-            continue;
+        if (entry == front) continue;
         uint64_t *to = front;
         for (; entry != lanes[l].next; entry += KEY_STEP, to += KEY_STEP) {
             to[0] = entry[0];
@@ -251,39 +234,31 @@ static void make_room(struct simt_warp *warp)
     }
 }
 
-static void merge_all(struct simt_warp *warp, bool stop_at_waiting)
-{
+static void merge_all(struct simt_warp *warp, bool stop_at_waiting) {
     struct merge merge = {.warp = warp};
     merge.alive = merge.present = warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;
-    for (unsigned l = warp->lanes; l < WARP_SIZE; l++)
-        merge.key[l] = NO_ENTRY;
+    for (unsigned l = warp->lanes; l < WARP_SIZE; l++) merge.key[l] = NO_ENTRY;
     for (unsigned l = 0; l < warp->lanes; l++)
         if (warp->thread[l].state == THREAD_EXITED && warp->trace->lane[l].first == warp->trace->lane[l].next)
             merge.alive &= ~(1u << l);
-    if (merge.alive == UINT32_MAX)
-        merge_lockstep(&merge);
-    for (unsigned l = 0; l < warp->lanes; l++)
-        load(&merge, l);
+    if (merge.alive == UINT32_MAX) merge_lockstep(&merge);
+    for (unsigned l = 0; l < warp->lanes; l++) load(&merge, l);
     while (merge.present && (!merge.open || !stop_at_waiting)) {
         uint64_t key = lowest_key(&merge, merge.present | (stop_at_waiting ? merge.waiting : 0));
         uint32_t group = lanes_at(&merge, key) & merge.present;
-        if (group == 0)
-            break; /* a lane that waits at a collective comes first */
-        if (key_kind(key) == TRACE_JUMP)
-            group = innermost(&merge, group);
+        if (group == 0) break; /* a lane that waits at a collective comes first */
+        if (key_kind(key) == TRACE_JUMP) group = innermost(&merge, group);
         take(&merge, key, group);
     }
     races_close_runs();
     make_room(warp);
 }
 
-void trace_merge(struct simt_warp *warp)
-{
+void trace_merge(struct simt_warp *warp) {
     merge_all(warp, true);
 }
 
-void trace_flush(struct simt_warp *warp)
-{
+void trace_flush(struct simt_warp *warp) {
     merge_all(warp, false);
 }
 

@@ -25,14 +25,21 @@ enum owner_form {
 };
 
 /* form | log2 of the unit | warp | lane */
-static inline uint32_t owner_make(enum owner_form form, unsigned unit, unsigned warp, unsigned lane)
-{
+static inline uint32_t owner_make(enum owner_form form, unsigned unit, unsigned warp, unsigned lane) {
     return (uint32_t)form << 13 | unit << 10 | warp << 5 | lane;
 }
-static inline enum owner_form owner_form(uint32_t owner) { return (enum owner_form)(owner >> 13); }
-static inline unsigned owner_unit(uint32_t owner) { return owner >> 10 & 7; }
-static inline unsigned owner_warp(uint32_t owner) { return owner >> 5 & 31; }
-static inline unsigned owner_lane(uint32_t owner) { return owner & 31; }
+static inline enum owner_form owner_form(uint32_t owner) {
+    return (enum owner_form)(owner >> 13);
+}
+static inline unsigned owner_unit(uint32_t owner) {
+    return owner >> 10 & 7;
+}
+static inline unsigned owner_warp(uint32_t owner) {
+    return owner >> 5 & 31;
+}
+static inline unsigned owner_lane(uint32_t owner) {
+    return owner & 31;
+}
 
 struct race_line {
     byte_mask read, written; /* by the owner; read: since it was written */
@@ -55,8 +62,7 @@ struct watcher {
     bool uneven;
 };
 
-static inline bool is_past(const struct watcher *self, uint32_t block)
-{
+static inline bool is_past(const struct watcher *self, uint32_t block) {
     return block - self->first_block >= self->blocks;
 }
 

@@ -11,20 +11,16 @@
 
 #define ALL_BYTES (~(byte_mask)0)
 
-static inline byte_mask bytes_from(unsigned start, unsigned count)
-{
+static inline byte_mask bytes_from(unsigned start, unsigned count) {
     return (count == LINE_BYTES ? ALL_BYTES : ((byte_mask)1 << count) - 1) << start;
 }
 
-static inline uint32_t words_from(unsigned start, unsigned count)
-{
-    if ((start | count) & 3)
-        return 0;
+static inline uint32_t words_from(unsigned start, unsigned count) {
+    if ((start | count) & 3) return 0;
     return (count == LINE_BYTES ? UINT32_MAX : (1u << count / 4) - 1) << start / 4;
 }
 
-static void note_values(const struct request *request, unsigned lane, unsigned lanes)
-{
+static void note_values(const struct request *request, unsigned lane, unsigned lanes) {
     uint64_t address = request->address[lane];
     uint16_t *value = race_values_of(address);
     if (request->size_log2 == 2) {
@@ -33,14 +29,12 @@ static void note_values(const struct request *request, unsigned lane, unsigned l
     }
     for (unsigned l = lane; l < lane + lanes; l++) {
         unsigned words = request->size_log2 > 2 ? 1u << (request->size_log2 - 2) : 1;
-        for (unsigned w = 0; w < words; w++)
-            race_values_of(request->address[l])[w] = request->value[l];
+        for (unsigned w = 0; w < words; w++) race_values_of(request->address[l])[w] = request->value[l];
     }
 }
 
 /* Lanes in order along memory. */
-static void request_in_order(const struct watcher *self, bool store)
-{
+static void request_in_order(const struct watcher *self, bool store) {
     const struct request *request = self->request;
     unsigned unit = request->size_log2;
     unsigned lane = request->first, end = request->first + request->lanes;
@@ -48,8 +42,7 @@ static void request_in_order(const struct watcher *self, bool store)
         uint64_t address = request->address[lane];
         unsigned start = address & (LINE_BYTES - 1);
         unsigned lanes = (LINE_BYTES - start) >> unit;
-        if (lanes > end - lane)
-            lanes = end - lane;
+        if (lanes > end - lane) lanes = end - lane;
         struct piece piece = {
             .bytes = bytes_from(start, lanes << unit),
             .words = words_from(start, lanes << unit),
@@ -58,16 +51,14 @@ static void request_in_order(const struct watcher *self, bool store)
             .pc = request->pc,
         };
         if (!line_access(self, race_line_of(address), address, &piece, store))
-            for (unsigned l = lane; l < lane + lanes; l++)
-                cells_access(self, l);
+            for (unsigned l = lane; l < lane + lanes; l++) cells_access(self, l);
         else if (store)
             note_values(request, lane, lanes);
         lane += lanes;
     }
 }
 
-static void request_broadcast(const struct watcher *self)
-{
+static void request_broadcast(const struct watcher *self) {
     uint64_t address = self->request->address[0];
     unsigned start = address & (LINE_BYTES - 1), count = 1u << self->request->size_log2;
     struct piece piece = {
@@ -77,12 +68,10 @@ static void request_broadcast(const struct watcher *self)
         .clock = who_clock(self->who),
         .pc = self->request->pc,
     };
-    if (!line_access(self, race_line_of(address), address, &piece, false))
-        cells_broadcast(self);
+    if (!line_access(self, race_line_of(address), address, &piece, false)) cells_broadcast(self);
 }
 
-static inline void request_scattered(const struct watcher *self, bool store)
-{
+static inline void request_scattered(const struct watcher *self, bool store) {
     const struct request *request = self->request;
     unsigned count = 1u << request->size_log2;
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
@@ -110,14 +99,13 @@ static __thread struct run {
     struct watcher self;
     struct request request; /* the first of the run; its arrays are not used */
     uint64_t start[WARP_SIZE];
-    uint32_t length;        /* requests so far, each one unit further on; 0: none */
+    uint32_t length; /* requests so far, each one unit further on; 0: none */
     uint16_t value[RUN_LENGTH][WARP_SIZE];
 } runs[RUNS];
 static __thread uint32_t open_runs; /* mask */
 
 /* One lane's way through one line, access by access: for the cells. */
-static void run_replay(const struct run *run, unsigned lane, uint64_t address, unsigned count)
-{
+static void run_replay(const struct run *run, unsigned lane, uint64_t address, unsigned count) {
     struct request request = run->request;
     struct watcher self = run->self;
     uint64_t addresses[WARP_SIZE];
@@ -132,8 +120,7 @@ static void run_replay(const struct run *run, unsigned lane, uint64_t address, u
     }
 }
 
-static void run_note_values(const struct run *run, unsigned lane, uint64_t address, unsigned count)
-{
+static void run_note_values(const struct run *run, unsigned lane, uint64_t address, unsigned count) {
     unsigned unit = run->request.size_log2, words = unit > 2 ? 1u << (unit - 2) : 1;
     unsigned i = (unsigned)((address - run->start[lane]) >> unit);
     uint16_t *value = race_values_of(address);
@@ -143,8 +130,7 @@ static void run_note_values(const struct run *run, unsigned lane, uint64_t addre
             value[unit < 2 ? (in_word + (n << unit)) >> 2 : n * words + w] = run->value[i + n][lane];
 }
 
-static void run_close(struct run *run)
-{
+static void run_close(struct run *run) {
     const struct request *request = &run->request;
     bool store = request->kind == TRACE_WRITE;
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
@@ -171,14 +157,11 @@ static void run_close(struct run *run)
     run->length = 0;
 }
 
-void races_close_runs(void)
-{
-    for (; open_runs; open_runs &= open_runs - 1)
-        run_close(&runs[__builtin_ctz(open_runs)]);
+void races_close_runs(void) {
+    for (; open_runs; open_runs &= open_runs - 1) run_close(&runs[__builtin_ctz(open_runs)]);
 }
 
-static inline bool run_continues(const struct run *run, const struct request *request)
-{
+static inline bool run_continues(const struct run *run, const struct request *request) {
     const struct request *first = &run->request;
     return run->length && first->pc == request->pc && first->mask == request->mask &&
            first->stride == request->stride && first->kind == request->kind && first->space == request->space &&
@@ -187,28 +170,24 @@ static inline bool run_continues(const struct run *run, const struct request *re
                run->start[request->first] + ((uint64_t)run->length << request->size_log2);
 }
 
-static inline void request_along_rows(const struct watcher *self)
-{
+static inline void request_along_rows(const struct watcher *self) {
     const struct request *request = self->request;
     unsigned slot = (request->pc ^ request->pc >> 4) % RUNS;
     struct run *run = &runs[slot];
     if (!run_continues(run, request)) {
-        if (run->length)
-            run_close(run);
+        if (run->length) run_close(run);
         run->self = *self;
         run->request = *request;
         run->self.request = &run->request;
         memcpy(run->start, request->address, sizeof run->start);
         open_runs |= 1u << slot;
     }
-    if (request->kind == TRACE_WRITE)
-        memcpy(run->value[run->length], request->value, sizeof run->value[0]);
+    if (request->kind == TRACE_WRITE) memcpy(run->value[run->length], request->value, sizeof run->value[0]);
     run->length++;
 }
 
 /* Atomics and volatile accesses are for the cells. */
-static void request_by_cells(const struct watcher *self)
-{
+static void request_by_cells(const struct watcher *self) {
     const struct request *request = self->request;
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
@@ -225,12 +204,10 @@ static void request_by_cells(const struct watcher *self)
     }
 }
 
-void races_request(const struct request *request)
-{
+void races_request(const struct request *request) {
     const struct simt_block *block = request->warp->block;
     struct block_races *races = block->races;
-    if (request->space == TRACE_CONSTANT || races->off)
-        return;
+    if (request->space == TRACE_CONSTANT || races->off) return;
     bool shared = request->space == TRACE_SHARED;
     struct warp_clock *clock = &races->warp[request->warp->index];
     struct watcher self = {
@@ -250,10 +227,8 @@ void races_request(const struct request *request)
         request_by_cells(&self);
         uint32_t noted = 0;
         for (uint32_t rest = request->mask; rest; rest &= rest - 1)
-            if (request->value[__builtin_ctz(rest)])
-                noted |= rest & -rest;
-        if (noted)
-            clock_advance(clock, noted, ~request->warp->exited);
+            if (request->value[__builtin_ctz(rest)]) noted |= rest & -rest;
+        if (noted) clock_advance(clock, noted, ~request->warp->exited);
     } else if (request->strided && !self.uneven && request->lanes > 1 &&
                request->stride == (int64_t)1 << request->size_log2) {
         request_in_order(&self, store);

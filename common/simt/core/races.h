@@ -28,10 +28,18 @@ struct race_access {
     uint32_t who;
     uint32_t pc;
 };
-static inline uint32_t who_make(uint32_t clock, unsigned warp, unsigned lane) { return clock << 10 | warp << 5 | lane; }
-static inline uint32_t who_clock(uint32_t who) { return who >> 10; }
-static inline unsigned who_warp(uint32_t who) { return who >> 5 & 31; }
-static inline unsigned who_lane(uint32_t who) { return who & 31; }
+static inline uint32_t who_make(uint32_t clock, unsigned warp, unsigned lane) {
+    return clock << 10 | warp << 5 | lane;
+}
+static inline uint32_t who_clock(uint32_t who) {
+    return who >> 10;
+}
+static inline unsigned who_warp(uint32_t who) {
+    return who >> 5 & 31;
+}
+static inline unsigned who_lane(uint32_t who) {
+    return who & 31;
+}
 
 /* `group` stands for accesses that do not exclude each other: by `lanes` of its warp at its clock, and by others, of
  * whom only the flags tell: whoever writes next, one of them is in another warp or block than he. */
@@ -46,27 +54,27 @@ enum {
     GROUP_ATOMICS = 1,
     GROUP_VOLATILE_READS = 2,
     GROUP_KIND = 3,
-    GROUP_WARPS = 4,     /* other warps of the same block are in it, too */
-    GROUP_BLOCKS = 8,    /* other blocks are in it, too */
-    GROUP_CLOCKS = 16,   /* its lanes have different clocks: see group_clocks */
+    GROUP_WARPS = 4,   /* other warps of the same block are in it, too */
+    GROUP_BLOCKS = 8,  /* other blocks are in it, too */
+    GROUP_CLOCKS = 16, /* its lanes have different clocks: see group_clocks */
     WRITER_VOLATILE = 32,
-    CELL_SPLIT = 64,     /* the cells of the single bytes hold instead */
+    CELL_SPLIT = 64, /* the cells of the single bytes hold instead */
 };
 
 struct warp_clock {
-    uint32_t tick;   /* clock of all lanes, unless uneven */
-    uint32_t base;   /* all lanes come after everything in their warp up to here */
-    bool uneven;     /* lane[] holds the clocks */
-    bool partial;    /* known[to][from] holds besides base */
-    bool fenced[2];  /* since the last sync: some lane, at block or device scope */
+    uint32_t tick;           /* clock of all lanes, unless uneven */
+    uint32_t base;           /* all lanes come after everything in their warp up to here */
+    bool uneven;             /* lane[] holds the clocks */
+    bool partial;            /* known[to][from] holds besides base */
+    bool fenced[2];          /* since the last sync: some lane, at block or device scope */
     uint32_t fenced_base[2]; /* accesses of the warp up to here were fenced, then synced: any lane may release them */
     uint32_t lane[WARP_SIZE];
     uint32_t (*known)[WARP_SIZE];
 };
 
 struct block_races {
-    bool off;                   /* too many syncs for the clock: this block is no longer watched */
-    uint32_t barrier;           /* all threads come after everything in the block up to here */
+    bool off;         /* too many syncs for the clock: this block is no longer watched */
+    uint32_t barrier; /* all threads come after everything in the block up to here */
     bool fenced[2];
     uint32_t fenced_barrier[2];
     struct warp_clock warp[MAX_WARPS_PER_BLOCK];
@@ -86,25 +94,21 @@ void races_close_runs(void); /* before a merge ends or a clock moves on: some ac
 void races_fence(struct simt_warp *warp, uint32_t mask);
 void races_fence_called(struct simt_thread *thread, int scope);
 
-static inline uint32_t race_block_number(const struct simt_block *block)
-{
+static inline uint32_t race_block_number(const struct simt_block *block) {
     return races_first_block + (uint32_t)block->linear;
 }
 
-static inline uint32_t lane_clock(const struct warp_clock *clock, unsigned lane)
-{
+static inline uint32_t lane_clock(const struct warp_clock *clock, unsigned lane) {
     return clock->uneven ? clock->lane[lane] : clock->tick;
 }
 
 /* Does `lane`, now, come after what lane `from` of its warp did at `when`? */
-static inline bool warp_ordered(const struct warp_clock *clock, unsigned from, uint32_t when, unsigned lane)
-{
+static inline bool warp_ordered(const struct warp_clock *clock, unsigned from, uint32_t when, unsigned lane) {
     return from == lane || when <= clock->base || (clock->partial && when <= clock->known[lane][from]);
 }
 
 /* The clock of a lane that runs: the merge may not have come so far. */
-static inline uint32_t running_clock(const struct simt_thread *thread)
-{
+static inline uint32_t running_clock(const struct simt_thread *thread) {
     uint32_t tick = thread->block->races->warp[thread->warp->index].tick;
     return thread->trace->clock > tick ? thread->trace->clock : tick;
 }

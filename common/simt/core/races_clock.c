@@ -13,8 +13,7 @@ static uint32_t next_block = 1;
 static __thread struct block_races *free_races;
 
 /* Numbers for all blocks of the grid, none of which was used before. */
-static void number_blocks(const struct simt_launch *launch)
-{
+static void number_blocks(const struct simt_launch *launch) {
     if (launch->blocks >= UINT32_MAX - next_block) {
         race_cells_clear();
         next_block = 1;
@@ -23,20 +22,17 @@ static void number_blocks(const struct simt_launch *launch)
     next_block += (uint32_t)launch->blocks;
 }
 
-void races_launch_begin(struct simt_launch *launch)
-{
+void races_launch_begin(struct simt_launch *launch) {
     number_blocks(launch);
 }
 
-void races_launch_end(struct simt_launch *launch)
-{
+void races_launch_end(struct simt_launch *launch) {
     (void)launch;
     handover_launch_end();
     race_reports_clear();
 }
 
-static struct block_races *take_races(void)
-{
+static struct block_races *take_races(void) {
     struct block_races *races = free_races;
     if (races) {
         free_races = races->next_free;
@@ -50,15 +46,13 @@ static struct block_races *take_races(void)
     return races;
 }
 
-static void clock_set(struct warp_clock *clock, uint32_t base)
-{
+static void clock_set(struct warp_clock *clock, uint32_t base) {
     clock->base = base;
     clock->tick = base + 1;
     clock->uneven = clock->partial = false;
 }
 
-void races_block_begin(struct simt_block *block)
-{
+void races_block_begin(struct simt_block *block) {
     struct block_races *races = take_races();
     races->off = block->launch->blocks >= UINT32_MAX - 1;
     races->barrier = 0;
@@ -77,25 +71,21 @@ void races_block_begin(struct simt_block *block)
     block->races = races;
 }
 
-void races_block_end(struct simt_block *block)
-{
+void races_block_end(struct simt_block *block) {
     group_clocks_clear();
     block->races->next_free = free_races;
     free_races = block->races;
     block->races = NULL;
 }
 
-static uint32_t latest(const struct warp_clock *clock)
-{
+static uint32_t latest(const struct warp_clock *clock) {
     uint32_t most = clock->tick;
     if (clock->uneven)
-        for (unsigned l = 0; l < WARP_SIZE; l++)
-            most = clock->lane[l] > most ? clock->lane[l] : most;
+        for (unsigned l = 0; l < WARP_SIZE; l++) most = clock->lane[l] > most ? clock->lane[l] : most;
     return most;
 }
 
-void trace_barrier(struct simt_block *block)
-{
+void trace_barrier(struct simt_block *block) {
     struct block_races *races = block->races;
     uint32_t most = 0;
     unsigned arrived = 0;
@@ -107,34 +97,26 @@ void trace_barrier(struct simt_block *block)
     counters_barrier(arrived);
     races->barrier = most;
     races->off |= most >= CLOCK_LIMIT;
-    for (unsigned w = 0; w < block->warps; w++)
-        clock_set(&races->warp[w], most);
+    for (unsigned w = 0; w < block->warps; w++) clock_set(&races->warp[w], most);
     for (int scope = 0; scope < 2; scope++) {
-        if (races->fenced[scope])
-            races->fenced_barrier[scope] = most;
+        if (races->fenced[scope]) races->fenced_barrier[scope] = most;
         races->fenced[scope] = false;
     }
 }
 
 /* From here on everything before is as old as an earlier launch. */
-void trace_grid_barrier(struct simt_launch *launch)
-{
+void trace_grid_barrier(struct simt_launch *launch) {
     number_blocks(launch);
 }
 
-static void uneven(struct warp_clock *clock)
-{
-    if (clock->uneven)
-        return;
+static void uneven(struct warp_clock *clock) {
+    if (clock->uneven) return;
     clock->uneven = true;
-    for (unsigned l = 0; l < WARP_SIZE; l++)
-        clock->lane[l] = clock->tick;
+    for (unsigned l = 0; l < WARP_SIZE; l++) clock->lane[l] = clock->tick;
 }
 
-static void partial(struct warp_clock *clock)
-{
-    if (clock->partial)
-        return;
+static void partial(struct warp_clock *clock) {
+    if (clock->partial) return;
     clock->partial = true;
     if (clock->known == NULL) {
         clock->known = malloc(WARP_SIZE * sizeof *clock->known);
@@ -144,13 +126,11 @@ static void partial(struct warp_clock *clock)
         }
     }
     for (unsigned to = 0; to < WARP_SIZE; to++)
-        for (unsigned from = 0; from < WARP_SIZE; from++)
-            clock->known[to][from] = clock->base;
+        for (unsigned from = 0; from < WARP_SIZE; from++) clock->known[to][from] = clock->base;
 }
 
 /* What any lane of the mask knew, all of them know; and what each did itself. */
-static void join(struct simt_warp *warp, struct warp_clock *clock, uint32_t mask)
-{
+static void join(struct simt_warp *warp, struct warp_clock *clock, uint32_t mask) {
     uint32_t joined[WARP_SIZE] = {0};
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         unsigned l = (unsigned)__builtin_ctz(rest);
@@ -165,8 +145,7 @@ static void join(struct simt_warp *warp, struct warp_clock *clock, uint32_t mask
     }
 }
 
-void trace_syncwarp(struct simt_warp *warp, unsigned mask)
-{
+void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
     counters_syncwarp();
     struct block_races *races = warp->block->races;
     struct warp_clock *clock = &races->warp[warp->index];
@@ -181,38 +160,32 @@ void trace_syncwarp(struct simt_warp *warp, unsigned mask)
         join(warp, clock, mask & living);
     }
     for (int scope = 0; scope < 2; scope++) {
-        if (clock->fenced[scope])
-            clock->fenced_base[scope] = most;
+        if (clock->fenced[scope]) clock->fenced_base[scope] = most;
         clock->fenced[scope] = false;
     }
 }
 
-void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living)
-{
+void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living) {
     if (!clock->uneven && (mask & living) == living) {
         clock->tick++;
         return;
     }
     uneven(clock);
-    for (uint32_t rest = mask; rest; rest &= rest - 1)
-        clock->lane[__builtin_ctz(rest)]++;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) clock->lane[__builtin_ctz(rest)]++;
 }
 
-void races_fence(struct simt_warp *warp, uint32_t mask)
-{
+void races_fence(struct simt_warp *warp, uint32_t mask) {
     clock_advance(&warp->block->races->warp[warp->index], mask, ~warp->exited);
 }
 
-void races_fence_called(struct simt_thread *thread, int scope)
-{
+void races_fence_called(struct simt_thread *thread, int scope) {
     struct lane_trace *trace = thread->trace;
     struct block_races *races = thread->block->races;
     struct warp_clock *clock = &races->warp[thread->warp->index];
     struct fence_reach reach = {running_clock(thread), clock->base, races->barrier};
     if (clock->partial)
         for (unsigned from = 0; from < WARP_SIZE; from++)
-            if (clock->known[thread->lane][from] > reach.warp)
-                reach.warp = clock->known[thread->lane][from];
+            if (clock->known[thread->lane][from] > reach.warp) reach.warp = clock->known[thread->lane][from];
     trace->clock = reach.lane + 1;
     for (int s = 0; s <= (scope > 0); s++) {
         trace->fence[s] = reach;

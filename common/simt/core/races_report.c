@@ -16,51 +16,41 @@ static struct {
 static unsigned reports;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool known_locked(const struct race *race)
-{
+static bool known_locked(const struct race *race) {
     uint32_t a = race->request->pc, b = race->other->pc;
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
     for (unsigned i = 0; i < reports; i++)
-        if (reported[i].low == low && reported[i].high == high && reported[i].note == race->same_value)
-            return true;
+        if (reported[i].low == low && reported[i].high == high && reported[i].note == race->same_value) return true;
     return reports == REPORTS;
 }
 
-bool race_known(const struct race *race)
-{
+bool race_known(const struct race *race) {
     pthread_mutex_lock(&lock);
     bool known = known_locked(race);
     pthread_mutex_unlock(&lock);
     return known;
 }
 
-void race_reports_clear(void)
-{
+void race_reports_clear(void) {
     reports = 0;
 }
 
-static const char *kind_name(enum trace_kind kind)
-{
+static const char *kind_name(enum trace_kind kind) {
     switch (kind) {
-    case TRACE_READ:
-    case TRACE_VOLATILE_READ:
-        return "Read";
-    case TRACE_ATOMIC:
-        return "Atomic";
-    default:
-        return "Write";
+        case TRACE_READ:
+        case TRACE_VOLATILE_READ: return "Read";
+        case TRACE_ATOMIC: return "Atomic";
+        default: return "Write";
     }
 }
 
-static struct dim unfold(uint64_t linear, struct dim size)
-{
+static struct dim unfold(uint64_t linear, struct dim size) {
     return (struct dim){(unsigned)(linear % size.x), (unsigned)(linear / size.x % size.y),
                         (unsigned)(linear / size.x / size.y)};
 }
 
 /* " by thread (1,0,0) in block (2,0,0)", or what is known of it. */
-static void describe_other(const struct race *race, const struct simt_launch *launch, char *out, size_t size)
-{
+static void describe_other(const struct race *race, const struct simt_launch *launch, char *out, size_t size) {
     if (race->other_block) {
         snprintf(out, size, " by a thread of another block");
     } else if (race->other_warp) {
@@ -73,20 +63,16 @@ static void describe_other(const struct race *race, const struct simt_launch *la
     }
 }
 
-static const char *advice(const struct race *race)
-{
+static const char *advice(const struct race *race) {
     const struct simt_warp *warp = race->request->warp;
-    if (race->same_value)
-        return "Both store the same value, so the result does not depend on the order";
+    if (race->same_value) return "Both store the same value, so the result does not depend on the order";
     if (race->other_block || race->other->block != race_block_number(warp->block))
         return "Blocks run in any order: nothing orders the two but the end of the kernel";
-    if (race->other_warp || who_warp(race->other->who) != warp->index)
-        return "No __syncthreads() lies between the two";
+    if (race->other_warp || who_warp(race->other->who) != warp->index) return "No __syncthreads() lies between the two";
     return "The lanes of a warp do not run in lockstep: no __syncwarp() lies between the two";
 }
 
-void race_report(const struct race *race)
-{
+void race_report(const struct race *race) {
     pthread_mutex_lock(&lock);
     bool known = known_locked(race);
     if (!known) {
@@ -96,15 +82,13 @@ void race_report(const struct race *race)
         reported[reports++].note = race->same_value;
     }
     pthread_mutex_unlock(&lock);
-    if (known)
-        return;
+    if (known) return;
     const struct request *request = race->request;
     struct source_place other = simt_source_place(race->other->pc);
     const char *slash = strrchr(other.file, '/');
     char by[128], where[320] = "";
     describe_other(race, request->warp->block->launch, by, sizeof by);
-    if (other.line)
-        snprintf(where, sizeof where, " in %s:%d", slash ? slash + 1 : other.file, other.line);
+    if (other.line) snprintf(where, sizeof where, " in %s:%d", slash ? slash + 1 : other.file, other.line);
     simt_report(race->same_value ? SIMT_RACE_SAME_VALUE : SIMT_RACE, !race->same_value, request->pc,
                 &request->warp->thread[race->lane],
                 "%s: race between this %s access of %u bytes to %s memory at 0x%llx\n"

@@ -35,7 +35,7 @@ enum trace_kind {
     TRACE_VOLATILE_READ,  /* and atomic loads */
     TRACE_VOLATILE_WRITE, /* and atomic stores */
     TRACE_FENCE,          /* below: not an access */
-    TRACE_JUMP,  /* the same; its address is where it goes */
+    TRACE_JUMP,           /* the same; its address is where it goes */
 };
 
 enum trace_space {
@@ -68,12 +68,12 @@ struct fence_reach {
 };
 
 struct lane_trace {
-    uint64_t *next, *end; /* where the next key goes; its address lies WARP_SIZE words on */
-    uint64_t path_key;    /* path << 8 */
-    uint32_t last_pc;     /* of the running frame: block start, access, return from a call, whatever was last */
-    uint32_t clock;       /* counts fences and hand-overs as the lane runs; the warp's clock if that is later */
-    uint64_t *pending;    /* the key of a store that has not happened yet, so its value is not known; or NULL */
-    uint64_t *first;      /* oldest entry that is not merged */
+    uint64_t *next, *end;      /* where the next key goes; its address lies WARP_SIZE words on */
+    uint64_t path_key;         /* path << 8 */
+    uint32_t last_pc;          /* of the running frame: block start, access, return from a call, whatever was last */
+    uint32_t clock;            /* counts fences and hand-overs as the lane runs; the warp's clock if that is later */
+    uint64_t *pending;         /* the key of a store that has not happened yet, so its value is not known; or NULL */
+    uint64_t *first;           /* oldest entry that is not merged */
     struct trace_frame *frame; /* callers' frames */
     uint32_t depth, frame_room;
     struct fence_reach fence[2]; /* block scope, device scope */
@@ -100,31 +100,26 @@ void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
 void trace_log_jump(struct simt_thread *thread, uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
 
-static inline bool trace_has_room(const struct simt_thread *thread)
-{
+static inline bool trace_has_room(const struct simt_thread *thread) {
     return thread->trace->next < thread->trace->end;
 }
 
 /* Do two blocked lanes wait at the same place of the program? */
-static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b)
-{
+static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b) {
     return a->blocked_pc == b->blocked_pc && a->trace->path_key == b->trace->path_key;
 }
 
 /* Values that differ have mostly different hashes: small numbers always, others but for one in 65,536. */
-static inline uint16_t trace_hash(uint64_t value)
-{
+static inline uint16_t trace_hash(uint64_t value) {
     return (uint16_t)(value ^ value >> 16 ^ value >> 32 ^ value >> 47);
 }
 
 /* Where the value of the entry is whose key is at `entry`. */
-static inline uint16_t *trace_value(uint64_t *entry, unsigned lane)
-{
+static inline uint16_t *trace_value(uint64_t *entry, unsigned lane) {
     return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
 
-static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address)
-{
+static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address) {
     uint64_t *entry = trace->next;
     entry[0] = (uint64_t)pc << 32 | trace->path_key | meta;
     entry[WARP_SIZE] = address;
@@ -132,88 +127,69 @@ static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsign
     return entry;
 }
 
-static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, unsigned meta, uintptr_t address)
-{
-    if (__builtin_expect(thread->trace->next == thread->trace->end, 0))
-        trace_make_room(thread);
+static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, unsigned meta, uintptr_t address) {
+    if (__builtin_expect(thread->trace->next == thread->trace->end, 0)) trace_make_room(thread);
     return trace_put(thread->trace, pc, meta, address);
 }
 
 /* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. The _fast form does nothing and returns
  * false when that would take a call: hooks that end in a call need not save registers. */
 static inline bool trace_access_fast(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
-                                     enum trace_space space, uintptr_t address)
-{
+                                     enum trace_space space, uintptr_t address) {
     struct lane_trace *trace = thread->trace;
-    if (__builtin_expect(trace->next == trace->end, 0))
-        return false;
+    if (__builtin_expect(trace->next == trace->end, 0)) return false;
     if (kind == TRACE_WRITE && trace->pending) {
         /* The store before this one has happened by now. */
         uint64_t *entry = trace->pending;
-        if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0))
-            return false;
+        if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0)) return false;
         *trace_value(entry, thread->lane) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
     }
     uint64_t *entry = trace_put(trace, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
-    if (kind == TRACE_WRITE)
-        trace->pending = entry;
+    if (kind == TRACE_WRITE) trace->pending = entry;
     return true;
 }
 
 static inline void trace_access(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
-                                enum trace_space space, uintptr_t address)
-{
+                                enum trace_space space, uintptr_t address) {
     struct lane_trace *trace = thread->trace;
-    if (kind == TRACE_WRITE && trace->pending)
-        trace_settle(thread);
+    if (kind == TRACE_WRITE && trace->pending) trace_settle(thread);
     uint64_t *entry = trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
-    if (kind == TRACE_WRITE)
-        trace->pending = entry;
+    if (kind == TRACE_WRITE) trace->pending = entry;
 }
 
 /* TRACE_ATOMIC, TRACE_VOLATILE_READ and TRACE_VOLATILE_WRITE. */
-static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind,
-                                     unsigned size_log2, enum trace_space space, uintptr_t address)
-{
+static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
+                                     enum trace_space space, uintptr_t address) {
     struct lane_trace *trace = thread->trace;
-    if (trace->pending)
-        trace_settle(thread);
+    if (trace->pending) trace_settle(thread);
     uint64_t *entry = trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
     *trace_value(entry, thread->lane) = 0;
-    if (trace_handovers)
-        trace_note_sync(thread, entry);
+    if (trace_handovers) trace_note_sync(thread, entry);
 }
 
-static inline void trace_enter(struct simt_thread *thread, uintptr_t call_pc)
-{
+static inline void trace_enter(struct simt_thread *thread, uintptr_t call_pc) {
     trace_push(thread->trace, call_pc);
 }
 
-static inline void trace_leave(struct simt_thread *thread)
-{
+static inline void trace_leave(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;
-    if (trace->depth == 0)
-        return;
+    if (trace->depth == 0) return;
     struct trace_frame *frame = &trace->frame[--trace->depth];
     trace->path_key = frame->path_key;
     trace->last_pc = frame->last_pc;
 }
 
-static inline void trace_pause(struct simt_thread *thread)
-{
+static inline void trace_pause(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;
-    if (trace->pending)
-        trace_settle(thread);
-    if (thread->state != THREAD_READY)
-        trace->last_pc = (uint32_t)thread->blocked_pc;
+    if (trace->pending) trace_settle(thread);
+    if (thread->state != THREAD_READY) trace->last_pc = (uint32_t)thread->blocked_pc;
 }
 
 /* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
-static inline void trace_block(struct simt_thread *thread, uintptr_t pc)
-{
+static inline void trace_block(struct simt_thread *thread, uintptr_t pc) {
     struct lane_trace *trace = thread->trace;
     uint32_t last = trace->last_pc;
     if ((uint32_t)pc < last) {
@@ -228,27 +204,47 @@ static inline void trace_block(struct simt_thread *thread, uintptr_t pc)
 
 #else /* the fast build: nothing is traced */
 
-static inline void trace_launch_begin(struct simt_launch *launch, int os_threads) { (void)launch, (void)os_threads; }
-static inline void trace_launch_end(struct simt_launch *launch) { (void)launch; }
-static inline void trace_block_begin(struct simt_block *block) { (void)block; }
-static inline void trace_block_end(struct simt_block *block) { (void)block; }
-static inline void trace_merge(struct simt_warp *warp) { (void)warp; }
-static inline void trace_flush(struct simt_warp *warp) { (void)warp; }
-static inline void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode)
-{
+static inline void trace_launch_begin(struct simt_launch *launch, int os_threads) {
+    (void)launch, (void)os_threads;
+}
+static inline void trace_launch_end(struct simt_launch *launch) {
+    (void)launch;
+}
+static inline void trace_block_begin(struct simt_block *block) {
+    (void)block;
+}
+static inline void trace_block_end(struct simt_block *block) {
+    (void)block;
+}
+static inline void trace_merge(struct simt_warp *warp) {
+    (void)warp;
+}
+static inline void trace_flush(struct simt_warp *warp) {
+    (void)warp;
+}
+static inline void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode) {
     (void)warp, (void)mask, (void)kind, (void)mode;
 }
-static inline void trace_syncwarp(struct simt_warp *warp, unsigned mask) { (void)warp, (void)mask; }
-static inline void trace_barrier(struct simt_block *block) { (void)block; }
-static inline void trace_grid_barrier(struct simt_launch *launch) { (void)launch; }
-static inline void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope)
-{
+static inline void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
+    (void)warp, (void)mask;
+}
+static inline void trace_barrier(struct simt_block *block) {
+    (void)block;
+}
+static inline void trace_grid_barrier(struct simt_launch *launch) {
+    (void)launch;
+}
+static inline void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope) {
     (void)thread, (void)pc, (void)scope;
 }
-static inline void trace_pause(struct simt_thread *thread) { (void)thread; }
-static inline bool trace_has_room(const struct simt_thread *thread) { (void)thread; return true; }
-static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b)
-{
+static inline void trace_pause(struct simt_thread *thread) {
+    (void)thread;
+}
+static inline bool trace_has_room(const struct simt_thread *thread) {
+    (void)thread;
+    return true;
+}
+static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b) {
     return a->blocked_pc == b->blocked_pc;
 }
 

@@ -5,8 +5,7 @@
 
 TestSuite(counters, .init = quiet, .timeout = 60);
 
-static struct simt_counters run(void (*launch)(void))
-{
+static struct simt_counters run(void (*launch)(void)) {
     struct simt_counters c;
     launch(); /* makes the memory */
     simt_counters_reset();
@@ -19,8 +18,7 @@ struct want {
     uint64_t load_requests, load_sectors, load_bytes, store_requests, store_sectors, store_bytes;
 };
 
-static void expect_traffic(const struct simt_counters *c, struct want w)
-{
+static void expect_traffic(const struct simt_counters *c, struct want w) {
     const struct simt_traffic *g = &c->global;
     cr_expect_eq(g->load_requests, w.load_requests, "load requests %lu", (unsigned long)g->load_requests);
     cr_expect_eq(g->load_sectors, w.load_sectors, "load sectors %lu", (unsigned long)g->load_sectors);
@@ -30,19 +28,19 @@ static void expect_traffic(const struct simt_counters *c, struct want w)
     cr_expect_eq(g->store_bytes, w.store_bytes, "store bytes %lu", (unsigned long)g->store_bytes);
 }
 
-#define EXPECT(field, value) cr_expect_eq(c.field, value, #field " %lu, not %lu", (unsigned long)c.field, (unsigned long)(value))
+#define EXPECT(field, value) \
+    cr_expect_eq(c.field, value, #field " %lu, not %lu", (unsigned long)c.field, (unsigned long)(value))
 
 /* Global traffic {loads: requests, sectors, bytes; stores: the same}, then more expectations. */
-#define COUNTS(name, traffic, ...)                     \
-    void run_##name(void);                             \
-    Test(counters, name)                               \
-    {                                                  \
-        struct simt_counters c = run(run_##name);      \
-        expect_traffic(&c, traffic);      \
-        __VA_ARGS__;                                   \
+#define COUNTS(name, traffic, ...)                \
+    void run_##name(void);                        \
+    Test(counters, name) {                        \
+        struct simt_counters c = run(run_##name); \
+        expect_traffic(&c, traffic);              \
+        __VA_ARGS__;                              \
     }
 #define TRAFFIC(name, traffic) COUNTS(name, traffic, (void)0)
-#define T(...) ((struct want){__VA_ARGS__})
+#define T(...)                 ((struct want){__VA_ARGS__})
 
 /* 4 blocks of 8 warps; 32 lanes of 4 bytes are 4 sectors */
 COUNTS(copy, T(32, 128, 4096, 32, 128, 4096), EXPECT(launches, 1); EXPECT(blocks, 4); EXPECT(warps, 32);
@@ -83,15 +81,14 @@ COUNTS(calls, T(4, 6, 32 + 96 + 64 + 128, 1, 4, 128), EXPECT(divergent_requests,
 COUNTS(chain, T(26, 104, 3328, 8, 32, 1024), EXPECT(longest_chain, 11))
 
 /* 33 stores without conflicts, and one with */
-#define BANKS(name, conflicts)                       \
-    void run_##name(void);                           \
-    Test(counters, name)                             \
-    {                                                \
-        struct simt_counters c = run(run_##name);    \
-        EXPECT(shared.store_requests, 34);           \
-        EXPECT(bank_conflicts, conflicts);           \
-        EXPECT(global.load_requests, 0);             \
-        EXPECT(warp_syncs, 1);                       \
+#define BANKS(name, conflicts)                    \
+    void run_##name(void);                        \
+    Test(counters, name) {                        \
+        struct simt_counters c = run(run_##name); \
+        EXPECT(shared.store_requests, 34);        \
+        EXPECT(bank_conflicts, conflicts);        \
+        EXPECT(global.load_requests, 0);          \
+        EXPECT(warp_syncs, 1);                    \
     }
 BANKS(bank_1, 0)
 BANKS(bank_2, 1)
@@ -125,7 +122,8 @@ COUNTS(atomics_shared, T(1, 1, 128, 1, 4, 128), EXPECT(shared.atomic_requests, 2
 COUNTS(softmax_thread_per_row, T(6144, 196608, 786432, 2048, 65536, 262144), EXPECT(longest_chain, 4096))
 /* each row read once: 32 requests of 4 sectors; 10 shuffles in each of 8 warps of 64 blocks */
 COUNTS(softmax_block_per_row, T(2048, 8192, 262144, 2048, 8192, 262144), EXPECT(shuffles, 64 * 8 * 10);
-       EXPECT(barriers, 64 * 8 * 3); EXPECT(shared.store_requests, 64 * 8 * 2); EXPECT(shared.load_requests, 64 * 8 * 16))
+       EXPECT(barriers, 64 * 8 * 3); EXPECT(shared.store_requests, 64 * 8 * 2);
+       EXPECT(shared.load_requests, 64 * 8 * 16))
 COUNTS(softmax_warp_per_row, T(2048, 8192, 262144, 2048, 8192, 262144), EXPECT(shuffles, 640); EXPECT(barriers, 0);
        EXPECT(longest_chain, 64))
 
@@ -137,8 +135,7 @@ void run_pick(float *out, const float *a, const float *b);
 void free_three(float *a, float *b, float *out);
 
 /* One request into two allocations is one request of each; its sectors are those of its own lanes. */
-Test(counters, each_allocation_by_itself)
-{
+Test(counters, each_allocation_by_itself) {
     float *a, *b, *out;
     struct simt_traffic traffic;
     struct simt_counters c;
@@ -170,14 +167,12 @@ Test(counters, each_allocation_by_itself)
 }
 
 /* The same on any number of OS threads. */
-ParameterizedTestParameters(counters, whoever_counts)
-{
+ParameterizedTestParameters(counters, whoever_counts) {
     static int os_threads[] = {1, 2, 3, 4};
     return cr_make_param_array(int, os_threads, sizeof os_threads / sizeof *os_threads);
 }
 
-ParameterizedTest(int *os_threads, counters, whoever_counts)
-{
+ParameterizedTest(int *os_threads, counters, whoever_counts) {
     struct simt_settings settings;
     simt_settings_get(&settings);
     settings.quiet = true;

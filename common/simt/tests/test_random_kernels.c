@@ -8,14 +8,12 @@
 
 TestSuite(random_kernels, .timeout = 120);
 
-ParameterizedTestParameters(random_kernels, count_as_the_interpreter)
-{
+ParameterizedTestParameters(random_kernels, count_as_the_interpreter) {
     static int os_threads[] = {1, 2, 4};
     return cr_make_param_array(int, os_threads, sizeof os_threads / sizeof *os_threads);
 }
 
-ParameterizedTest(int *os_threads, random_kernels, count_as_the_interpreter)
-{
+ParameterizedTest(int *os_threads, random_kernels, count_as_the_interpreter) {
     struct simt_settings settings;
     simt_settings_get(&settings);
     settings.quiet = true;
@@ -24,7 +22,8 @@ ParameterizedTest(int *os_threads, random_kernels, count_as_the_interpreter)
     struct comparison got = compare_all(5);
     cr_expect_eq(got.kernels, 300, "%u kernels", got.kernels);
     cr_expect_gt(got.requests, 50000);
-    cr_expect_eq(got.wrong, 0, "%u of %u kernels are counted wrong (requests %u, sectors %u, shared memory %u, syncs %u)",
-                 got.wrong, got.kernels, got.wrong_requests, got.wrong_sectors, got.wrong_shared, got.wrong_syncs);
+    cr_expect_eq(got.wrong, 0,
+                 "%u of %u kernels are counted wrong (requests %u, sectors %u, shared memory %u, syncs %u)", got.wrong,
+                 got.kernels, got.wrong_requests, got.wrong_sectors, got.wrong_shared, got.wrong_syncs);
     cr_expect_eq(got.wrong_results, 0);
 }
