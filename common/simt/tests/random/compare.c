@@ -18,16 +18,14 @@ static struct {
 static unsigned table_count;
 
 int random_register(unsigned long long first, unsigned count, const kernel *run);
-int random_register(unsigned long long first, unsigned count, const kernel *run)
-{
+int random_register(unsigned long long first, unsigned count, const kernel *run) {
     tables[table_count].first = first;
     tables[table_count].count = count;
     tables[table_count].run = run;
     return (int)++table_count;
 }
 
-static struct counts measured(kernel run, unsigned *out, const unsigned *in, unsigned *result)
-{
+static struct counts measured(kernel run, unsigned *out, const unsigned *in, unsigned *result) {
     unsigned host[RESULTS] = {0};
     struct simt_counters c;
     cudaMemcpy(result, host, sizeof host, cudaMemcpyHostToDevice);
@@ -38,17 +36,24 @@ static struct counts measured(kernel run, unsigned *out, const unsigned *in, uns
     simt_counters_get(&c);
     cudaMemcpy(host, result, sizeof host, cudaMemcpyDeviceToHost);
     struct counts got = {
-        c.global.load_requests, c.global.store_requests, c.global.load_sectors,  c.global.store_sectors,
-        c.global.load_bytes,    c.global.store_bytes,    c.shared.load_requests, c.shared.store_requests,
-        c.bank_conflicts,       c.warp_syncs,            c.shuffles,             0,
+        c.global.load_requests,
+        c.global.store_requests,
+        c.global.load_sectors,
+        c.global.store_sectors,
+        c.global.load_bytes,
+        c.global.store_bytes,
+        c.shared.load_requests,
+        c.shared.store_requests,
+        c.bank_conflicts,
+        c.warp_syncs,
+        c.shuffles,
+        0,
     };
-    for (unsigned i = 0; i < RESULTS; i++)
-        got.result += host[i];
+    for (unsigned i = 0; i < RESULTS; i++) got.result += host[i];
     return got;
 }
 
-static void describe(unsigned long long seed, const struct counts *want, const struct counts *got)
-{
+static void describe(unsigned long long seed, const struct counts *want, const struct counts *got) {
     const struct {
         const char *name;
         uint64_t want, got;
@@ -74,8 +79,7 @@ static void describe(unsigned long long seed, const struct counts *want, const s
     fputc('\n', stderr);
 }
 
-struct comparison compare_all(unsigned show)
-{
+struct comparison compare_all(unsigned show) {
     struct comparison sum = {0};
     static struct program program;
     static unsigned words[MEMORY_WORDS];
@@ -83,8 +87,7 @@ struct comparison compare_all(unsigned show)
     if (cudaMalloc((void **)&out, sizeof words) || cudaMalloc((void **)&in, sizeof words) ||
         cudaMalloc((void **)&result, RESULTS * sizeof *result))
         abort();
-    for (unsigned i = 0; i < MEMORY_WORDS; i++)
-        words[i] = memory_word(i);
+    for (unsigned i = 0; i < MEMORY_WORDS; i++) words[i] = memory_word(i);
     cudaMemcpy(in, words, sizeof words, cudaMemcpyHostToDevice);
     for (unsigned t = 0; t < table_count; t++) {
         for (unsigned i = 0; i < tables[t].count; i++) {
@@ -106,10 +109,10 @@ struct comparison compare_all(unsigned show)
             sum.wrong_shared += shared;
             sum.wrong_syncs += syncs;
             sum.wrong_results += results;
-            sum.requests += want.load_requests + want.store_requests + want.shared_load_requests + want.shared_store_requests;
+            sum.requests +=
+                want.load_requests + want.store_requests + want.shared_load_requests + want.shared_store_requests;
             if (requests || sectors || shared || syncs || results) {
-                if (sum.wrong++ < show)
-                    describe(program.seed, &want, &got);
+                if (sum.wrong++ < show) describe(program.seed, &want, &got);
             }
         }
     }

@@ -6,8 +6,8 @@
 
 struct comparison {
     unsigned kernels, wrong_requests, wrong_sectors, wrong_shared, wrong_syncs, wrong_results;
-    unsigned wrong;       /* kernels with any difference */
-    uint64_t requests;    /* compared in all */
+    unsigned wrong;    /* kernels with any difference */
+    uint64_t requests; /* compared in all */
 };
 
 /* `show`: how many of the wrong ones to describe on stderr. */

@@ -3,12 +3,13 @@
 
 #include "program.h"
 
-static uint32_t roll(struct program *p, uint32_t sides)
-{
+static uint32_t roll(struct program *p, uint32_t sides) {
     p->state = p->state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((p->state >> 33) % sides);
 }
-static bool chance(struct program *p, uint32_t percent) { return roll(p, 100) < percent; }
+static bool chance(struct program *p, uint32_t percent) {
+    return roll(p, 100) < percent;
+}
 
 /* Where a statement stands. */
 struct place {
@@ -18,41 +19,39 @@ struct place {
     bool calm;                     /* all lanes of `mask` arrive together */
     bool may_go_round, may_return; /* break and continue; return: not where others wait at a collective */
     uint32_t mask;
-    unsigned functions;            /* may call those below */
+    unsigned functions; /* may call those below */
     bool in_function, is_template;
 };
 
-static struct statement *statement(struct program *p, enum kind kind)
-{
+static struct statement *statement(struct program *p, enum kind kind) {
     struct statement *s = &p->pool[p->used++];
     memset(s, 0, sizeof *s);
     s->kind = kind;
     return s;
 }
 
-static unsigned source(struct program *p, const struct place *at)
-{
+static unsigned source(struct program *p, const struct place *at) {
     uint32_t r = roll(p, 10);
-    if (r < 4)
-        return LANE;
-    if (r < 6 && at->loop_count)
-        return FIRST_COUNTER + at->loops[roll(p, at->loop_count)];
-    if (r < 7 && at->in_function)
-        return at->is_template && chance(p, 40) ? CONSTANT_N : ARGUMENT;
+    if (r < 4) return LANE;
+    if (r < 6 && at->loop_count) return FIRST_COUNTER + at->loops[roll(p, at->loop_count)];
+    if (r < 7 && at->in_function) return at->is_template && chance(p, 40) ? CONSTANT_N : ARGUMENT;
     return FIRST_VARIABLE + roll(p, VARIABLES);
 }
 
-static struct term term(struct program *p, const struct place *at, uint32_t modulus)
-{
+static struct term term(struct program *p, const struct place *at, uint32_t modulus) {
     static const uint32_t factor[] = {1, 1, 2, 3, 4, 5, 8, 17, 31, 32, 33};
-    return (struct term){source(p, at), source(p, at), factor[roll(p, 11)], factor[roll(p, 11)], roll(p, 4000), modulus,
+    return (struct term){source(p, at),
+                         source(p, at),
+                         factor[roll(p, 11)],
+                         factor[roll(p, 11)],
+                         roll(p, 4000),
+                         modulus,
                          chance(p, 30) ? 1 + roll(p, 3) : 0};
 }
 
 static struct statement *list(struct program *p, struct place at, unsigned length);
 
-static struct statement *memory_access(struct program *p, const struct place *at)
-{
+static struct statement *memory_access(struct program *p, const struct place *at) {
     bool load = chance(p, 60), shared = chance(p, 35);
     struct statement *s = statement(p, load ? LOAD : STORE);
     static const unsigned size[] = {2, 2, 2, 2, 2, 0, 1, 3, 4};
@@ -60,6 +59,11 @@ static struct statement *memory_access(struct program *p, const struct place *at
     s->space = load ? (shared ? SHARED_IN : GLOBAL_IN) : (shared ? SHARED_OUT : GLOBAL_OUT);
     uint32_t bytes = 4 * (shared ? SHARED_WORDS : MEMORY_WORDS);
     s->term = term(p, at, bytes >> s->size_log2);
+    if (at->in_function) {
+        /* Else two calls that are inlined may read the same place, and the compiler loads it once. */
+        s->term.b = ARGUMENT;
+        s->term.cb |= 1;
+    }
     if (chance(p, 25)) { /* 40 x lane x iteration, say: rows far apart */
         s->term.a = LANE;
         s->term.ca = 40;
@@ -67,8 +71,7 @@ static struct statement *memory_access(struct program *p, const struct place *at
     return s;
 }
 
-static struct statement *loop(struct program *p, struct place at, unsigned length)
-{
+static struct statement *loop(struct program *p, struct place at, unsigned length) {
     static const enum kind kinds[] = {FOR, FOR, FOR, WHILE, DO, ENDLESS};
     struct statement *s = statement(p, kinds[roll(p, 6)]);
     bool calm = at.calm && chance(p, 50);
@@ -78,8 +81,7 @@ static struct statement *loop(struct program *p, struct place at, unsigned lengt
         s->term = (struct term){LANE, LANE, 0, 0, 0, 1, 0};
     else
         s->term = term(p, &at, 1 + roll(p, 4));
-    if (at.loop_count < 8)
-        at.loops[at.loop_count++] = s->target;
+    if (at.loop_count < 8) at.loops[at.loop_count++] = s->target;
     at.calm = calm;
     at.may_go_round = !calm;
     at.in_loop = true;
@@ -88,20 +90,17 @@ static struct statement *loop(struct program *p, struct place at, unsigned lengt
     return s;
 }
 
-static struct statement *branch(struct program *p, struct place at, unsigned length)
-{
+static struct statement *branch(struct program *p, struct place at, unsigned length) {
     struct statement *s = statement(p, IF);
     s->term = term(p, &at, 2 + roll(p, 6));
     s->limit = 1 + roll(p, s->term.modulus - 1);
     at.calm = false;
     s->body[0] = list(p, at, length);
-    if (chance(p, 50))
-        s->body[1] = list(p, at, 1 + roll(p, length));
+    if (chance(p, 50)) s->body[1] = list(p, at, 1 + roll(p, length));
     return s;
 }
 
-static struct statement *choice(struct program *p, struct place at, unsigned length)
-{
+static struct statement *choice(struct program *p, struct place at, unsigned length) {
     struct statement *s = statement(p, SWITCH);
     s->cases = 2 + roll(p, 3);
     s->term = term(p, &at, s->cases + roll(p, 2));
@@ -115,8 +114,7 @@ static struct statement *choice(struct program *p, struct place at, unsigned len
 }
 
 /* break, continue or return, on a condition */
-static struct statement *leave(struct program *p, struct place at, enum kind kind)
-{
+static struct statement *leave(struct program *p, struct place at, enum kind kind) {
     struct statement *s = statement(p, IF);
     s->term = term(p, &at, 3 + roll(p, 6));
     s->limit = 1;
@@ -128,8 +126,7 @@ static struct statement *leave(struct program *p, struct place at, enum kind kin
     return s;
 }
 
-static struct statement *part(struct program *p, struct place at, unsigned length)
-{
+static struct statement *part(struct program *p, struct place at, unsigned length) {
     static const uint32_t masks[] = {0x0000ffff, 0x000000ff, 0x55555555, 0x33333333, 0xffff0000};
     struct statement *s = statement(p, PARTIAL);
     s->mask = at.mask = masks[roll(p, 5)];
@@ -137,8 +134,7 @@ static struct statement *part(struct program *p, struct place at, unsigned lengt
     return s;
 }
 
-static struct statement *collective(struct program *p, const struct place *at)
-{
+static struct statement *collective(struct program *p, const struct place *at) {
     static const unsigned distance[] = {4, 4, 2, 8, 4};
     bool shuffle = p->block % 32 == 0 && chance(p, 50);
     struct statement *s = statement(p, shuffle ? SHUFFLE : SYNCWARP);
@@ -148,8 +144,7 @@ static struct statement *collective(struct program *p, const struct place *at)
     return s;
 }
 
-static struct statement *call(struct program *p, const struct place *at)
-{
+static struct statement *call(struct program *p, const struct place *at) {
     struct statement *s = statement(p, CALL);
     s->target = roll(p, at->functions);
     s->term = term(p, at, 64);
@@ -157,42 +152,31 @@ static struct statement *call(struct program *p, const struct place *at)
     return s;
 }
 
-static struct statement *any(struct program *p, struct place at)
-{
-    if (p->used > STATEMENTS - 60)
-        return memory_access(p, &at);
+static struct statement *any(struct program *p, struct place at) {
+    if (p->used > STATEMENTS - 60) return memory_access(p, &at);
     uint32_t r = roll(p, 100);
     at.depth++;
     unsigned length = 1 + roll(p, 3);
-    if (r < 36 || at.depth > 5)
-        return memory_access(p, &at);
+    if (r < 36 || at.depth > 5) return memory_access(p, &at);
     if (r < 44) {
         struct statement *s = statement(p, ASSIGN);
         s->target = roll(p, VARIABLES);
         s->term = term(p, &at, 1 + roll(p, 1000));
         return s;
     }
-    if (r < 60)
-        return branch(p, at, length);
-    if (r < 72 && p->loops < MAX_LOOPS)
-        return loop(p, at, length);
-    if (r < 78)
-        return choice(p, at, length);
-    if (r < 84 && at.functions)
-        return call(p, &at);
+    if (r < 60) return branch(p, at, length);
+    if (r < 72 && p->loops < MAX_LOOPS) return loop(p, at, length);
+    if (r < 78) return choice(p, at, length);
+    if (r < 84 && at.functions) return call(p, &at);
     if (r < 90 && at.calm)
         return chance(p, 40) && at.mask == UINT32_MAX && p->block % 32 == 0 ? part(p, at, length) : collective(p, &at);
-    if (r < 93 && at.in_loop && at.may_go_round && !at.in_switch)
-        return leave(p, at, BREAK);
-    if (r < 96 && at.in_loop && at.may_go_round)
-        return leave(p, at, CONTINUE);
-    if (r < 98 && at.may_return)
-        return leave(p, at, RETURN);
+    if (r < 93 && at.in_loop && at.may_go_round && !at.in_switch) return leave(p, at, BREAK);
+    if (r < 96 && at.in_loop && at.may_go_round) return leave(p, at, CONTINUE);
+    if (r < 98 && at.may_return) return leave(p, at, RETURN);
     return memory_access(p, &at);
 }
 
-static struct statement *list(struct program *p, struct place at, unsigned length)
-{
+static struct statement *list(struct program *p, struct place at, unsigned length) {
     struct statement *first = NULL, **next = &first;
     for (unsigned i = 0; i < length; i++) {
         *next = any(p, at);
@@ -201,8 +185,7 @@ static struct statement *list(struct program *p, struct place at, unsigned lengt
     return first;
 }
 
-void program_make(struct program *p, uint64_t seed)
-{
+void program_make(struct program *p, uint64_t seed) {
     static const unsigned block[] = {32, 32, 32, 64, 48, 17};
     memset(p, 0, sizeof *p);
     p->seed = seed;
@@ -223,8 +206,7 @@ void program_make(struct program *p, uint64_t seed)
     struct place top = {.mask = UINT32_MAX, .functions = FUNCTIONS, .calm = true};
     p->kernel = list(p, top, 3 + roll(p, 5));
     struct statement *last = p->kernel;
-    while (last->next)
-        last = last->next;
+    while (last->next) last = last->next;
     top.calm = false;
     top.may_return = true;
     last->next = list(p, top, 1 + roll(p, 4));

@@ -21,23 +21,36 @@ struct term {
 };
 
 enum kind {
-    LOAD, STORE, ASSIGN, IF, FOR, WHILE, DO, ENDLESS, SWITCH, BREAK, CONTINUE, RETURN, CALL,
-    PARTIAL,  /* if (lanes of a constant mask) */
-    SYNCWARP, SHUFFLE,
+    LOAD,
+    STORE,
+    ASSIGN,
+    IF,
+    FOR,
+    WHILE,
+    DO,
+    ENDLESS,
+    SWITCH,
+    BREAK,
+    CONTINUE,
+    RETURN,
+    CALL,
+    PARTIAL, /* if (lanes of a constant mask) */
+    SYNCWARP,
+    SHUFFLE,
 };
 enum space { GLOBAL_IN, GLOBAL_OUT, SHARED_IN, SHARED_OUT };
 
 struct statement {
     enum kind kind;
-    struct term term;         /* index, value, condition, bound, argument */
-    uint32_t limit;           /* condition: term < limit; bound: its constant part */
+    struct term term; /* index, value, condition, bound, argument */
+    uint32_t limit;   /* condition: term < limit; bound: its constant part */
     enum space space;
     unsigned size_log2;
-    unsigned target;          /* variable, loop, function */
-    uint32_t mask;            /* PARTIAL, SYNCWARP, SHUFFLE */
-    unsigned lane_distance;   /* SHUFFLE */
-    uint32_t n;               /* CALL: template argument */
-    unsigned cases;           /* SWITCH */
+    unsigned target;        /* variable, loop, function */
+    uint32_t mask;          /* PARTIAL, SYNCWARP, SHUFFLE */
+    unsigned lane_distance; /* SHUFFLE */
+    uint32_t n;             /* CALL: template argument */
+    unsigned cases;         /* SWITCH */
     bool falls_through[4];
     struct statement *body[4]; /* then/else, loop body, cases */
     struct statement *next;
@@ -68,7 +81,11 @@ void program_make(struct program *program, uint64_t seed);
 void program_print(const struct program *program, FILE *out); /* defines run_SEED(), kernel and functions */
 void program_run(const struct program *program, struct counts *out);
 
-static inline uint32_t memory_word(uint32_t i) { return i * 2654435761u >> 7; }
-static inline uint32_t shared_word(uint32_t i) { return i * 40503u + 11; }
+static inline uint32_t memory_word(uint32_t i) {
+    return i * 2654435761u >> 7;
+}
+static inline uint32_t shared_word(uint32_t i) {
+    return i * 40503u + 11;
+}
 
 #endif
