@@ -10,9 +10,6 @@
 #include "../core/arena.h"
 #include "api.h"
 
-extern const int warpSize;
-const int warpSize = WARP_SIZE;
-
 /* "void k(int *)::<lambda()>" → "void k(int *)": the translator makes a lambda of a kernel's body. */
 static int visible_length(const char *function) {
     const char *lambda = strstr(function, "::<lambda");

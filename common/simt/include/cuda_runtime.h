@@ -2,6 +2,8 @@
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
 
+#include "simt/heap.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +33,8 @@
 #include "simt/math.h"
 #include "simt/sync.h"
 #include "simt/warp.h"
+
+#include "simt/memory.h"
 #endif
 
 #endif
