@@ -36,6 +36,11 @@ static inline __attribute__((always_inline)) void loop_end() {
     __asm__ volatile("");
 }
 
+/* observed.c: a read that may meet another thread's atomic. */
+template <class T> inline __attribute__((always_inline)) const volatile T *observed(const volatile T *pointer) {
+    return pointer;
+}
+
 } // namespace simt
 
 #endif

@@ -13,6 +13,7 @@ bool translate(struct translation *t, const char *text, size_t length, const cha
               translate_shared(t) && translate_kernels(t) && translate_launches(t) && check_calls(t) &&
               translate_casts(t) && translate_loops(t) && translate_words(t);
     if (ok) {
+        translate_observed(t);
         find_columns(t);
         write_output(t, out);
     }

@@ -72,6 +72,9 @@ static const struct {
      {"cudaFuncSetAttribute(k, a, 3)", "void *p = (void *)k;"}},
     {"void f() { cudaLaunchKernel(reinterpret_cast<void const *>(k<T>), g, b, (void **)a); }",
      {"cudaLaunchKernel((k<T>), g, b, (void **)a)"}},
+    {"__device__ void f(int *a) { int *p = a, old = *a; do { x = *a * *b; *a = 3; } while (atomicCAS((int *)a, x, 2)); "
+     "}",
+     {"int *p = a, old = *simt::observed(a);", "x = *simt::observed(a) * *b;", "*a = 3;"}},
     {"# 1 \"s.h\" 1 3\nstruct ' k<<<1, 2>>>( \" __global__\n# 2 \"a.cu\" 2\nint x;\n",
      {"struct ' k<<<1, 2>>>( \" __global__", "int x;"}},
     {"# 1 \"/backend/include/h.h\" 1\n__device__ int f(); __global__ { k<<<1, 2>>> }\n# 2 \"a.cu\" 2\n",
