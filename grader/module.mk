@@ -12,6 +12,11 @@ GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(COMMON_SO
 GRADER_TESTS   := $(notdir $(wildcard $(COURSE)/grader/tests/test_*.c) $(wildcard $(COURSE)/common/tests/test_*.c))
 GRADER_TESTS   := $(patsubst %.c,$(BUILD)/tests/%,$(GRADER_TESTS))
 
+# Under sanitizers these two would run the very same programs again.
+ifneq ($(SANITIZE),)
+GRADER_TESTS := $(filter-out %/test_corpus %/test_ladders,$(GRADER_TESTS))
+endif
+
 GRADER   := $(BUILD)/grader/grader
 TESTS    += $(GRADER_TESTS)
 TEST_LIBS ?=
@@ -28,7 +33,6 @@ $(BUILD)/grader/libgrader.a: $(GRADER_OBJECTS)
 $(GRADER): $(BUILD)/host/grader/main.o $(BUILD)/grader/libgrader.a
 	$(CC) -o $@ $^ -lm -lpthread
 
-# Criterion's TestSuite macros trip -Wpedantic nowhere else, so the same warnings hold for tests.
 $(BUILD)/tests/test_%: $(BUILD)/host/grader/tests/test_%.o $(BUILD)/grader/libgrader.a
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lcjson -lm -lpthread $(TEST_LIBS)
@@ -37,15 +41,20 @@ $(BUILD)/tests/test_%: $(BUILD)/host/common/tests/test_%.o $(BUILD)/grader/libgr
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lcjson -lm -lpthread $(TEST_LIBS)
 
-# The corpus test runs many graders at once: what they share is built before, once.
-$(BUILD)/tests/test_corpus: $(BUILD)/corpus/ready
+# What the corpus and the ladders run is the ordinary build, made before them, once: many graders run at a time.
+PLAIN_BUILD ?= $(patsubst %/asan,%,$(BUILD))
+SOLUTIONS   := $(wildcard $(COURSE)/step*/solution)
+PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(PLAIN_BUILD) SANITIZE= \
+                   BACKEND=cpu
 
-$(BUILD)/corpus/ready: $(GRADER) $(wildcard step1_naive/solution/residual.cu)
-	@mkdir -p $(@D)/shared
-	@cp step1_naive/solution/residual.cu $(@D)/shared/
-	$(GRADER) step1 --backend cpu --kernel residual_forward --files $(@D)/shared --out $(@D)/shared/build >/dev/null; \
-	    test $$? -le 1
-	@touch $@
+.PHONY: ladder-programs
+ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
+	@set -e; for solution in $(SOLUTIONS); do \
+	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
+
+$(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
+$(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader
+$(patsubst %,$(BUILD)/host/grader/tests/test_%.o,corpus ladders): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
 .SECONDARY: $(patsubst %.c,$(BUILD)/host/%.o,$(wildcard grader/tests/test_*.c common/tests/test_*.c))
 

@@ -85,9 +85,8 @@ static cJSON *mark(const char *folder, const char *name, const struct header *he
     cr_assert(step, "%s: unknown step '%s'", name, header->step);
     const struct exercise *exercise = exercise_find(step, header->op);
     cr_assert(exercise, "%s: unknown op '%s'", name, header->op);
-    const char *build = getenv("BUILD") ? getenv("BUILD") : "build";
     char place[PATH_BYTES], json[PATH_BYTES + 16];
-    snprintf(place, sizeof place, "%s/corpus/%s", build, name);
+    snprintf(place, sizeof place, "%s/corpus/%s", TEST_BUILD, name);
     snprintf(json, sizeof json, "%s/report.json", place);
     shell("mkdir -p %s && rm -f %s && cp -u %s/%s %s/%s", place, json, folder, name, place, exercise->file);
     shell("cp -u %s/solution/*.cuh %s/solution/predictions.txt %s/ 2>/dev/null || "
@@ -95,7 +94,7 @@ static cJSON *mark(const char *folder, const char *name, const struct header *he
           step->folder, step->folder, place, step->folder, place);
     shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s --out %s/build --seed 7 --json %s "
           "> %s/report.txt 2>&1",
-          build, header->step, header->op, place, place, json, place);
+          TEST_BUILD, header->step, header->op, place, place, json, place);
     char *text = read_all(json);
     cr_assert(text, "%s: the grader wrote no report; see %s/report.txt", name, place);
     cJSON *report = cJSON_Parse(text);
