@@ -22,10 +22,15 @@ const struct build_file *grading_file(const struct build_report *build, const st
 
 static enum child_status call_runner(void *context, const struct job *job, float *const buffers[],
                                      struct result *result, struct finding_record **findings) {
-    return runner_call(context, job, buffers, result, findings);
+    struct grading *grading = context;
+    enum child_status status = runner_call(grading->running, job, buffers, result, findings);
+    if (status == CHILD_OK && !grading->report->device[0]) { /* not the CPU build that counts for a GPU */
+        snprintf(grading->report->device, sizeof grading->report->device, "%.127s", result->device);
+    }
+    return status;
 }
 
-static const char *runner_message(void *context) { return ((struct runner *)context)->child.message; }
+static const char *runner_message(void *context) { return ((struct grading *)context)->running->child.message; }
 
 bool grading_open(struct grading *grading, const struct build_file *file, bool gpu, struct runner *runner,
                         struct device *device) {
@@ -36,7 +41,8 @@ bool grading_open(struct grading *grading, const struct build_file *file, bool g
     if (runner_start(runner, file->runner, &limits) == CHILD_CANNOT_START) {
         return grading_fault(grading, runner->child.message);
     }
-    *device = (struct device){call_runner, runner_message, runner, gpu ? GPU_GUARD : 0};
+    grading->running = runner;
+    *device = (struct device){call_runner, runner_message, grading, gpu ? GPU_GUARD : 0};
     return true;
 }
 

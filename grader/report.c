@@ -184,7 +184,7 @@ static void print_outcomes(const struct page *page, const struct prediction *pre
 void report_print(FILE *out, bool colour, const struct report *report, const struct prediction *prediction) {
     struct page page = {out, colour, report};
     fprintf(out, "%s: %s", report->step->name, report->step->title);
-    fprintf(out, "   [%s]\n", report->is_gpu ? "GPU" : "CPU backend: checks and counts, no times");
+    fprintf(out, "   [%s]\n", report->is_gpu ? report->device : "CPU backend: checks and counts, no times");
     if (report->note[0]) { print_lines(&page, report->note, "  "); }
     fprintf(out, "\n");
     print_outcomes(&page, prediction);

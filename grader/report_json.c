@@ -67,6 +67,7 @@ void report_json(FILE *out, const struct report *report, const struct prediction
     json_integer(&json, "version", FORMAT_VERSION);
     json_string(&json, "step", report->step->name);
     json_string(&json, "backend", report->is_gpu ? "cuda" : "cpu");
+    json_string(&json, "device", report->device);
     json_string(&json, "sandbox", report->sandbox);
     /* as text: a double, which is what most JSON readers make of a number, does not hold 64 bits */
     char seed[32];
