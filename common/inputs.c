@@ -22,7 +22,9 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_DENORMAL] = "denormal (about 1e-40)",
 };
 
-const char *inputs_name(enum input_values values) { return names[values]; }
+const char *inputs_name(enum input_values values) {
+    return names[values];
+}
 
 enum {
     FINITE = 1 << VALUES_LARGE | 1 << VALUES_SMALL | 1 << VALUES_NEGATIVE | 1 << VALUES_SHIFTED |
@@ -48,12 +50,18 @@ static int rule_of(const struct op *op) {
     return i;
 }
 
-unsigned inputs_kinds(const struct op *op) { return rules[rule_of(op)].kinds; }
+unsigned inputs_kinds(const struct op *op) {
+    return rules[rule_of(op)].kinds;
+}
 
-int inputs_special_row(const struct op_sizes *sizes) { return sizes->N / 2; }
+int inputs_special_row(const struct op_sizes *sizes) {
+    return sizes->N / 2;
+}
 
 /* Bell-shaped on (-2.5, 2.5), deviation 1, with a full mantissa. */
-static float bell(uint64_t key, uint64_t i) { return generate_float(key, SHAPE_NC, i) * 1.2345678f; }
+static float bell(uint64_t key, uint64_t i) {
+    return generate_float(key, SHAPE_NC, i) * 1.2345678f;
+}
 
 static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
     bool is_weight = tensor->role == ROLE_IN && strcmp(tensor->name, "weight") == 0;

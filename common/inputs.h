@@ -7,19 +7,19 @@
 #include "ops.h"
 
 enum input_values {
-    VALUES_NORMAL,         /* bell-shaped around 0, deviation 1 */
-    VALUES_LARGE,          /* up to ±1e4: exp overflows, squares are large */
-    VALUES_SMALL,          /* about 1e-3: LayerNorm's eps is larger than the variance */
-    VALUES_NEGATIVE,       /* around -5000: a maximum that starts at 0 is wrong */
-    VALUES_SHIFTED,        /* deviation 1 on a mean of 1000 */
-    VALUES_TINY_VARIANCE,  /* deviation 0.1 on a mean of 1000: E[x^2] - E[x]^2 cancels */
-    VALUES_CONSTANT_ROWS,  /* every row one value of its own */
-    VALUES_EQUAL,          /* every element 1 */
-    VALUES_MINUS_INF,      /* a third of the entries -inf, as masks leave them, and whole beginnings of rows */
-    VALUES_ROW_MINUS_INF,  /* one row all -inf */
-    VALUES_PLUS_INF,       /* one +inf in one row */
-    VALUES_NAN,            /* one NaN in one row */
-    VALUES_DENORMAL,       /* about 1e-40 */
+    VALUES_NORMAL,        /* bell-shaped around 0, deviation 1 */
+    VALUES_LARGE,         /* up to ±1e4: exp overflows, squares are large */
+    VALUES_SMALL,         /* about 1e-3: LayerNorm's eps is larger than the variance */
+    VALUES_NEGATIVE,      /* around -5000: a maximum that starts at 0 is wrong */
+    VALUES_SHIFTED,       /* deviation 1 on a mean of 1000 */
+    VALUES_TINY_VARIANCE, /* deviation 0.1 on a mean of 1000: E[x^2] - E[x]^2 cancels */
+    VALUES_CONSTANT_ROWS, /* every row one value of its own */
+    VALUES_EQUAL,         /* every element 1 */
+    VALUES_MINUS_INF,     /* a third of the entries -inf, as masks leave them, and whole beginnings of rows */
+    VALUES_ROW_MINUS_INF, /* one row all -inf */
+    VALUES_PLUS_INF,      /* one +inf in one row */
+    VALUES_NAN,           /* one NaN in one row */
+    VALUES_DENORMAL,      /* about 1e-40 */
     VALUES_KINDS
 };
 

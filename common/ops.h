@@ -36,12 +36,12 @@ struct op_sizes {
 };
 
 struct op {
-    const char *name;                         /* "softmax_forward" */
-    const char *launcher;                     /* "softmax_forward_f32" */
+    const char *name;     /* "softmax_forward" */
+    const char *launcher; /* "softmax_forward_f32" */
     int tensor_count;
     struct op_tensor tensor[OP_MAX_TENSORS];
-    int alias[OP_MAX_TENSORS];                /* bit j of alias[i]: output i may be the same pointer as tensor j */
-    bool deterministic;                       /* two calls must agree bit for bit */
+    int alias[OP_MAX_TENSORS]; /* bit j of alias[i]: output i may be the same pointer as tensor j */
+    bool deterministic;        /* two calls must agree bit for bit */
 };
 
 /* The table, ended by an entry without a name. */

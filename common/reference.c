@@ -5,7 +5,9 @@
 #include <string.h>
 
 /* Roundings of a sum of so many terms, in any order: they add up like a random walk. */
-static double growth(long terms) { return 4.0 + sqrt((double)terms); }
+static double growth(long terms) {
+    return 4.0 + sqrt((double)terms);
+}
 
 static void exact(double *expected, double *condition, size_t i, double value) {
     expected[i] = value;
@@ -166,19 +168,21 @@ static void row_dot(const struct op_sizes *sizes, const float *const tensor[], d
 static void bias_add(const struct op_sizes *sizes, const float *const tensor[], double *const expected[],
                      double *const condition[]) {
     size_t C = (size_t)sizes->C, count = (size_t)sizes->N * C;
-    for (size_t i = 0; i < count; i++) {
-        exact(expected[0], condition[0], i, (double)tensor[1][i] + tensor[2][i % C]);
-    }
+    for (size_t i = 0; i < count; i++) { exact(expected[0], condition[0], i, (double)tensor[1][i] + tensor[2][i % C]); }
 }
 
 static const struct {
     const char *op;
     void (*compute)(const struct op_sizes *, const float *const[], double *const[], double *const[]);
 } references[] = {
-    {"residual_forward", residual_forward},     {"softmax_forward", softmax_forward},
-    {"layernorm_forward", layernorm_forward},   {"layernorm_backward", layernorm_backward},
-    {"row_sum", row_sum},                       {"row_sum_squares", row_sum_squares},
-    {"row_dot", row_dot},                       {"bias_add", bias_add},
+    {"residual_forward", residual_forward},
+    {"softmax_forward", softmax_forward},
+    {"layernorm_forward", layernorm_forward},
+    {"layernorm_backward", layernorm_backward},
+    {"row_sum", row_sum},
+    {"row_sum_squares", row_sum_squares},
+    {"row_dot", row_dot},
+    {"bias_add", bias_add},
 };
 
 bool reference_compute(const struct op *op, const struct op_sizes *sizes, const float *const tensor[],

@@ -19,7 +19,9 @@ static void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-void evidence_init(struct evidence *evidence, const struct op *op) { *evidence = (struct evidence){.op = op}; }
+void evidence_init(struct evidence *evidence, const struct op *op) {
+    *evidence = (struct evidence){.op = op};
+}
 
 static void free_case(struct evidence_case *shown) {
     for (int t = 0; t < OP_MAX_TENSORS; t++) {

@@ -23,26 +23,26 @@ struct device {
 struct test_case {
     struct op_sizes sizes;
     enum input_values values;
-    int offset;            /* elements by which every pointer is moved */
-    int in_place;          /* 0, or 1 + the tensor that output 0 shares its pointer with */
-    bool again;            /* the very call before it once more: the outputs must agree bit for bit */
-    bool shuffled;         /* CPU backend: blocks in another order */
-    bool rehearsed;        /* called before on the same pointers with other inputs */
+    int offset;     /* elements by which every pointer is moved */
+    int in_place;   /* 0, or 1 + the tensor that output 0 shares its pointer with */
+    bool again;     /* the very call before it once more: the outputs must agree bit for bit */
+    bool shuffled;  /* CPU backend: blocks in another order */
+    bool rehearsed; /* called before on the same pointers with other inputs */
     uint64_t seed;
 };
 
 /* One call: what it showed. The arrays hold op_elements() each; those that do not apply are NULL. */
 struct evidence_case {
     struct test_case test;
-    struct failure failure;            /* the first thing that was wrong */
-    int status;                        /* the launcher's, or the error after it */
-    uint64_t launches;                 /* CPU backend */
+    struct failure failure; /* the first thing that was wrong */
+    int status;             /* the launcher's, or the error after it */
+    uint64_t launches;      /* CPU backend */
     int finding_count;
-    struct finding_record *findings;   /* errors and notes of the backend */
-    long wrong[OP_MAX_TENSORS];        /* elements outside their tolerance */
-    bool returned;                     /* got is there */
-    float *given[OP_MAX_TENSORS];      /* what every tensor held before the call */
-    float *got[OP_MAX_TENSORS];        /* outputs after the call */
+    struct finding_record *findings; /* errors and notes of the backend */
+    long wrong[OP_MAX_TENSORS];      /* elements outside their tolerance */
+    bool returned;                   /* got is there */
+    float *given[OP_MAX_TENSORS];    /* what every tensor held before the call */
+    float *got[OP_MAX_TENSORS];      /* outputs after the call */
     double *expected[OP_MAX_TENSORS], *condition[OP_MAX_TENSORS];
 };
 

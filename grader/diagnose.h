@@ -16,7 +16,7 @@ struct signature {
     const char *cause; /* one sentence: what the code probably does, and what it should do */
     int hint;          /* level of the hint to read */
     bool (*match)(const struct signature *signature, const struct evidence *evidence);
-    int argument;      /* for families of signatures that share `match` */
+    int argument; /* for families of signatures that share `match` */
 };
 
 /* The table, ended by one without id. */

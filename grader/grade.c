@@ -124,8 +124,7 @@ void grade_out(const struct grade_request *request, char *out, size_t size) {
     }
 }
 
-static enum exit_code build(struct grading *grading, const struct build_options *options,
-                            struct build_report *report) {
+static enum exit_code build(struct grading *grading, const struct build_options *options, struct build_report *report) {
     switch (build_step(options, report)) {
         case BUILD_OK:
         case BUILD_PARTIAL: return EXIT_FULL;
@@ -173,9 +172,7 @@ enum exit_code grade_step(const struct grade_request *request, struct report *re
         if (request->kernel && strcmp(request->kernel, exercise->op) != 0) { continue; }
         if (!grade_exercise(&grading, exercise)) { return EXIT_FAULT; }
     }
-    if (!request->kernel) {
-        predict_score(request->step, &prediction, &report->outcomes[report->outcome_count++]);
-    }
+    if (!request->kernel) { predict_score(request->step, &prediction, &report->outcomes[report->outcome_count++]); }
     score_total(report);
     report->seconds = child_now() - start;
     return score_is_full(report) ? EXIT_FULL : EXIT_FEWER;

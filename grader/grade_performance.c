@@ -30,10 +30,12 @@ static enum child_status call_runner(void *context, const struct job *job, float
     return status;
 }
 
-static const char *runner_message(void *context) { return ((struct grading *)context)->running->child.message; }
+static const char *runner_message(void *context) {
+    return ((struct grading *)context)->running->child.message;
+}
 
 bool grading_open(struct grading *grading, const struct build_file *file, bool gpu, struct runner *runner,
-                        struct device *device) {
+                  struct device *device) {
     static const char *const environment[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
     struct limits limits = limits_default;
     limits.gpu = gpu;

@@ -58,11 +58,11 @@ struct band_target {
 };
 
 struct exercise {
-    const char *op;    /* ops.h; also the name of its hints: hints/<op>.<level>.md */
-    const char *title; /* "softmax, forward" */
-    const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
+    const char *op;       /* ops.h; also the name of its hints: hints/<op>.<level>.md */
+    const char *title;    /* "softmax, forward" */
+    const char *file;     /* "softmax.cu": the learner's file and, without .cu, the runner program */
     const char *includes; /* a header of the lab that the file includes ("reduce.cuh"), or NULL */
-    bool optional;     /* track B: marked, without points */
+    bool optional;        /* track B: marked, without points */
     struct check checks[EXERCISE_MAX_CHECKS];
     struct traffic_target traffic;
     struct parallel_target parallel;
@@ -91,9 +91,9 @@ struct step {
 /* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */
 
 enum verdict {
-    VERDICT_NOT_RUN,     /* a check before it failed, or this machine cannot */
+    VERDICT_NOT_RUN, /* a check before it failed, or this machine cannot */
     VERDICT_PASS,
-    VERDICT_PARTIAL,     /* traffic: some of the points */
+    VERDICT_PARTIAL, /* traffic: some of the points */
     VERDICT_FAIL,
     VERDICT_NOT_STARTED, /* the skeleton as it was handed out */
     VERDICT_WAITING,     /* figures wait for the learner's prediction */
@@ -101,9 +101,9 @@ enum verdict {
 
 enum failure_kind {
     FAILURE_NONE,
-    FAILURE_BUILD,    /* does not compile: text is the compiler's */
-    FAILURE_MISSING,  /* the file does not define the launcher */
-    FAILURE_CRASH,    /* signal, early exit, broken protocol: text says which */
+    FAILURE_BUILD,   /* does not compile: text is the compiler's */
+    FAILURE_MISSING, /* the file does not define the launcher */
+    FAILURE_CRASH,   /* signal, early exit, broken protocol: text says which */
     FAILURE_TIMEOUT,
     FAILURE_STATUS,   /* the launcher or the launch returned an error */
     FAILURE_FINDING,  /* a check of the CPU backend: text, file and line are the backend's */
@@ -112,7 +112,7 @@ enum failure_kind {
     FAILURE_OVERRUN,  /* a canary beside a buffer was written */
     FAILURE_REPEAT,   /* two calls differ */
     FAILURE_INVARIANT,
-    FAILURE_SLOW,     /* traffic or parallelism past its target */
+    FAILURE_SLOW, /* traffic or parallelism past its target */
 };
 
 /* The first thing that was wrong, enough to see it without running anything again. */
@@ -122,11 +122,11 @@ struct failure {
     const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
     int offset;         /* elements by which the pointers were moved */
     bool in_place;
-    int tensor;         /* index into the op's tensors */
-    long row, column;   /* of the first wrong element; column -1 for (N), row -1 for (C) */
+    int tensor;       /* index into the op's tensors */
+    long row, column; /* of the first wrong element; column -1 for (N), row -1 for (C) */
     double expected, got, tolerance;
-    long wrong, total;  /* elements of this tensor */
-    int finding;        /* enum simt_finding_kind, for FAILURE_FINDING */
+    long wrong, total; /* elements of this tensor */
+    int finding;       /* enum simt_finding_kind, for FAILURE_FINDING */
     int line;
     char file[256];
     char text[2048];
@@ -140,9 +140,9 @@ struct outcome {
     const struct check *check;
     enum verdict verdict;
     double points;
-    double figure;      /* traffic: multiples of the floor; parallelism: warps */
-    char measured[96];  /* "2.00x the floor" */
-    char target[96];    /* "<= 2.1x" */
+    double figure;     /* traffic: multiples of the floor; parallelism: warps */
+    char measured[96]; /* "2.00x the floor" */
+    char target[96];   /* "<= 2.1x" */
     struct failure failure;
 };
 
@@ -152,15 +152,15 @@ struct report {
     const struct step *step;
     bool is_gpu;
     char device[128];
-    char sandbox[128];    /* the layers that were active */
-    uint64_t seed;        /* --seed repeats this run */
+    char sandbox[128]; /* the layers that were active */
+    uint64_t seed;     /* --seed repeats this run */
     double seconds;
     int outcome_count;
     struct outcome outcomes[REPORT_MAX_OUTCOMES];
     double points, points_max;
-    char note[1024];      /* what was rebuilt, what could not be run here and why */
-    char printed[2048];   /* what the learner's kernels and launchers printed */
-    char next[512];       /* what to do next */
+    char note[1024];    /* what was rebuilt, what could not be run here and why */
+    char printed[2048]; /* what the learner's kernels and launchers printed */
+    char next[512];     /* what to do next */
 };
 
 /* ---- exit codes -------------------------------------------------------------------------------------------------- */

@@ -11,13 +11,13 @@ enum { PUBLISHED_SEED = 2024, GPU_GUARD = 64, PATH_LENGTH = 1024 };
 struct grading {
     const struct grade_request *request;
     struct report *report;
-    struct build_report build;   /* of the backend that is marked */
+    struct build_report build; /* of the backend that is marked */
     struct build_options options;
     char out[PATH_LENGTH];
     struct build_report counted; /* CPU build whose counters give the traffic; the same when that is marked */
     bool can_count;
-    bool may_measure;            /* predictions are there */
-    struct runner *running;      /* the one that is open */
+    bool may_measure;       /* predictions are there */
+    struct runner *running; /* the one that is open */
     char *error;
     size_t error_size;
 };

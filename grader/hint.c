@@ -66,8 +66,8 @@ bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t
     if (request->level > 0) { level = request->level; }
     FILE *file = exercise ? open_hint(request, exercise->op, level) : NULL;
     if (!file) {
-        snprintf(error, error_size, "there is no hint %d for %s (looked for hints/%s.%d.md in %s and in the course)", level,
-                 exercise ? exercise->op : request->kernel, exercise ? exercise->op : request->kernel, level,
+        snprintf(error, error_size, "there is no hint %d for %s (looked for hints/%s.%d.md in %s and in the course)",
+                 level, exercise ? exercise->op : request->kernel, exercise ? exercise->op : request->kernel, level,
                  request->files);
         return false;
     }

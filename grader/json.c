@@ -63,10 +63,18 @@ static void end(struct json *json, char bracket) {
     if (json->depth == 0) { fputc('\n', json->file); }
 }
 
-void json_begin_object(struct json *json, const char *key) { begin(json, key, '{'); }
-void json_end_object(struct json *json) { end(json, '}'); }
-void json_begin_array(struct json *json, const char *key) { begin(json, key, '['); }
-void json_end_array(struct json *json) { end(json, ']'); }
+void json_begin_object(struct json *json, const char *key) {
+    begin(json, key, '{');
+}
+void json_end_object(struct json *json) {
+    end(json, '}');
+}
+void json_begin_array(struct json *json, const char *key) {
+    begin(json, key, '[');
+}
+void json_end_array(struct json *json) {
+    end(json, ']');
+}
 
 void json_string(struct json *json, const char *key, const char *value) {
     start(json, key);

@@ -6,9 +6,13 @@
 
 #include "common/reference.h"
 
-float judge_canary(uint64_t seed, int tensor, size_t i) { return inputs_poison(seed ^ 0xca9a51e5u, tensor, i); }
+float judge_canary(uint64_t seed, int tensor, size_t i) {
+    return inputs_poison(seed ^ 0xca9a51e5u, tensor, i);
+}
 
-size_t judge_lead(const struct job *job) { return (size_t)(job->guard + job->offset); }
+size_t judge_lead(const struct job *job) {
+    return (size_t)(job->guard + job->offset);
+}
 
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test) {
     failure->kind = kind;

@@ -30,7 +30,8 @@ static uint64_t fresh_seed(void) {
     return seed % 1000000000; /* short enough to be typed again */
 }
 
-static bool write_json(const struct session *session, const struct report *report, const struct prediction *prediction) {
+static bool write_json(const struct session *session, const struct report *report,
+                       const struct prediction *prediction) {
     const char *path = session->options.json;
     if (!path) { return true; }
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
@@ -114,7 +115,8 @@ static enum exit_code resolve(struct session *session) {
     grade_out(request, session->out, sizeof session->out);
     if (!options->submission && access(request->files, R_OK | X_OK) != 0) {
         snprintf(session->error, sizeof session->error,
-                 "there is no folder %s here: run this in lab/ (make lab makes it), or say --files DIR", request->files);
+                 "there is no folder %s here: run this in lab/ (make lab makes it), or say --files DIR",
+                 request->files);
         return complain(EXIT_USAGE, session->error);
     }
     return EXIT_FULL;

@@ -1,8 +1,11 @@
 #include "mistakes.h"
 
-#define SOFTMAX(id, variant)   {id, "softmax_forward", mistake_softmax, variant}
-#define LAYERNORM(id, variant) {id, "layernorm_forward", mistake_layernorm, variant}
-#define BACKWARD(id, variant)  {id, "layernorm_backward", mistake_backward, variant}
+#define SOFTMAX(id, variant) \
+    { id, "softmax_forward", mistake_softmax, variant }
+#define LAYERNORM(id, variant) \
+    { id, "layernorm_forward", mistake_layernorm, variant }
+#define BACKWARD(id, variant) \
+    { id, "layernorm_backward", mistake_backward, variant }
 
 const struct mistake mistakes[] = {
     SOFTMAX("softmax-no-max", SOFTMAX_NO_MAX),

@@ -31,11 +31,11 @@ enum softmax_mistake {
     SOFTMAX_SUM_NOT_RESET,
     SOFTMAX_WRONG_AXIS,
     SOFTMAX_WHOLE_TENSOR,
-    SOFTMAX_PADDING_WARP,       /* lanes past C count as exp(0 - max) */
-    SOFTMAX_NO_RESCALE,         /* variant base: + log2 of the lanes that share a row */
+    SOFTMAX_PADDING_WARP,            /* lanes past C count as exp(0 - max) */
+    SOFTMAX_NO_RESCALE,              /* variant base: + log2 of the lanes that share a row */
     SOFTMAX_NO_RESCALE_IN_LANE = 20, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
-    SOFTMAX_FIRST_WARP = 32,    /* + log2 of the block: sums of the other warps are lost */
-    SOFTMAX_OWN_WARP = 48,      /* + log2 of the block: every warp uses its own sum */
+    SOFTMAX_FIRST_WARP = 32,         /* + log2 of the block: sums of the other warps are lost */
+    SOFTMAX_OWN_WARP = 48,           /* + log2 of the block: every warp uses its own sum */
 };
 
 enum layernorm_mistake {
@@ -59,9 +59,9 @@ enum layernorm_mistake {
     LAYERNORM_SQUARES_NOT_DIVIDED,
     LAYERNORM_SUM_NOT_RESET,
     LAYERNORM_SQUARES_NOT_RESET,
-    LAYERNORM_PADDING,          /* lanes past C count as (0 - mean)^2 */
-    LAYERNORM_TIMES_DEVIATION,  /* multiplied by the deviation in place of its inverse */
-    LAYERNORM_FIRST_WARP = 32,  /* + log2 of the block */
+    LAYERNORM_PADDING,         /* lanes past C count as (0 - mean)^2 */
+    LAYERNORM_TIMES_DEVIATION, /* multiplied by the deviation in place of its inverse */
+    LAYERNORM_FIRST_WARP = 32, /* + log2 of the block */
     LAYERNORM_OWN_WARP = 48,
 };
 
@@ -77,7 +77,7 @@ enum backward_mistake {
     BACKWARD_SWAPPED,
     BACKWARD_FIRST_ROW,
     BACKWARD_LAST_ROW,
-    BACKWARD_WEIGHTED_DWEIGHT,  /* dweight sums dout * weight * xhat */
+    BACKWARD_WEIGHTED_DWEIGHT, /* dweight sums dout * weight * xhat */
 };
 
 enum small_mistake {

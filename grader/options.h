@@ -9,10 +9,10 @@
 enum { HINT_NONE = -1, HINT_SUGGESTED = 0, HINT_LEVELS = 3 };
 
 struct options {
-    const char *step;       /* NULL: find out */
-    const char *backend;    /* "auto", "cpu", "cuda" */
-    const char *kernel;     /* op, or NULL: all */
-    int hint;               /* HINT_NONE, HINT_SUGGESTED, or a level from 1 */
+    const char *step;    /* NULL: find out */
+    const char *backend; /* "auto", "cpu", "cuda" */
+    const char *kernel;  /* op, or NULL: all */
+    int hint;            /* HINT_NONE, HINT_SUGGESTED, or a level from 1 */
     bool predict, list, watch, help;
     bool has_seed;
     uint64_t seed;

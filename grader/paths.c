@@ -140,4 +140,6 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return remove(path);
 }
 
-void paths_remove(const char *folder) { nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
+void paths_remove(const char *folder) {
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

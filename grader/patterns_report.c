@@ -111,7 +111,9 @@ bool pattern_zero_grid(const struct signature *signature, const struct evidence 
 bool pattern_block_too_large(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
     bool found = false;
-    if (finding_says(evidence, SIMT_LAUNCH, "blockDim") || finding_says(evidence, SIMT_LAUNCH, "threads")) { return true; }
+    if (finding_says(evidence, SIMT_LAUNCH, "blockDim") || finding_says(evidence, SIMT_LAUNCH, "threads")) {
+        return true;
+    }
     for (int i = 0; i < evidence->count; i++) {
         bool refused = is_configuration_error(evidence->cases[i]);
         if (refused && evidence->cases[i]->test.sizes.C <= BLOCK_LIMIT) { return false; }

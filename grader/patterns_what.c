@@ -72,7 +72,9 @@ static size_t element_count(const struct evidence *evidence, const struct eviden
     return op_elements(evidence->op, 0, &shown->test.sizes);
 }
 
-static bool is_close(double a, double b) { return difference(a, b) < 1e-4; }
+static bool is_close(double a, double b) {
+    return difference(a, b) < 1e-4;
+}
 
 static bool shifted_by(const struct evidence *evidence, const struct evidence_case *shown, long by) {
     long count = (long)element_count(evidence, shown), alike = 0, compared = 0;

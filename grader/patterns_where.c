@@ -6,7 +6,9 @@
 
 enum { WARP = 32, VECTOR = 4, LARGEST_BLOCK = 1024 };
 
-bool pattern_is_op(const struct evidence *evidence, const char *op) { return strcmp(evidence->op->name, op) == 0; }
+bool pattern_is_op(const struct evidence *evidence, const char *op) {
+    return strcmp(evidence->op->name, op) == 0;
+}
 
 bool pattern_is_wrong(const struct evidence_case *shown, int tensor, size_t i) {
     return !reference_accepts(shown->expected[tensor][i], shown->condition[tensor][i], shown->got[tensor][i]);

@@ -17,7 +17,9 @@ int predict_question_count(const struct step *step) {
     return count;
 }
 
-static void file_path(char *path, const char *folder) { snprintf(path, PATH_BYTES, "%s/%s", folder, PREDICTIONS_FILE); }
+static void file_path(char *path, const char *folder) {
+    snprintf(path, PATH_BYTES, "%s/%s", folder, PREDICTIONS_FILE);
+}
 
 bool predict_parse(const struct question *question, const char *line, double *answer) {
     char *end;
@@ -58,7 +60,8 @@ void predict_load(const struct step *step, const char *folder, struct prediction
         return;
     }
     if (prediction->time[0] == '\0') {
-        snprintf(prediction->problem, sizeof prediction->problem, PREDICTIONS_FILE ": the line `predicted TIME` is missing");
+        snprintf(prediction->problem, sizeof prediction->problem,
+                 PREDICTIONS_FILE ": the line `predicted TIME` is missing");
         return;
     }
     prediction->made = true;

@@ -14,10 +14,10 @@
 #include "grader.h"
 
 struct prediction {
-    bool made;           /* every question has a plausible answer */
+    bool made; /* every question has a plausible answer */
     char time[32];
     double answer[STEP_MAX_QUESTIONS]; /* NaN: none */
-    char problem[160];   /* why it is not made, though the file is there */
+    char problem[160];                 /* why it is not made, though the file is there */
 };
 
 int predict_question_count(const struct step *step);

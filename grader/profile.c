@@ -12,12 +12,12 @@ static const double bandwidth = 320e9, flops_per_second = 0.70 * 8.1e12;
 #define FLOAT  4.0
 
 const struct profile_row profile[PROFILE_ROWS] = {
-    {"matrix products", NULL, 12 * 4 + 1, 0.0, 1.0, 2.0 * T * (LAYERS * 12.0 * C * C + C * WORDS)},
-    {"attention products", NULL, 12 * 2, 0.0, 1.0, LAYERS * 2.0 * 2.0 * T * T * C},
-    {"softmax", "softmax_forward", 12, LAYERS * HEADS * 2.0 * T * T * FLOAT, 16.0, 0.0},
-    {"LayerNorm", "layernorm_forward", 25, 25.0 * 2.0 * T * C * FLOAT, 16.0, 0.0},
-    {"residual add", "residual_forward", 24, 24.0 * 3.0 * T * C * FLOAT, 1.0, 0.0},
-    {"GELU", NULL, 12, LAYERS * 2.0 * T * 4.0 * C * FLOAT, 1.0, 0.0},
+    {"matrix products", NULL, 12 * 4 + 1, 0.0, 1.0, 2.0 * T *(LAYERS * 12.0 * C * C + C * WORDS)},
+    {"attention products", NULL, 12 * 2, 0.0, 1.0, LAYERS * 2.0 * 2.0 * T *T *C},
+    {"softmax", "softmax_forward", 12, LAYERS *HEADS * 2.0 * T *T *FLOAT, 16.0, 0.0},
+    {"LayerNorm", "layernorm_forward", 25, 25.0 * 2.0 * T *C *FLOAT, 16.0, 0.0},
+    {"residual add", "residual_forward", 24, 24.0 * 3.0 * T *C *FLOAT, 1.0, 0.0},
+    {"GELU", NULL, 12, LAYERS * 2.0 * T * 4.0 * C *FLOAT, 1.0, 0.0},
 };
 
 double profile_ms(const struct profile_row *row, double factor) {
@@ -49,7 +49,9 @@ double profile_speedup(double softmax_factor, double layernorm_factor, double re
 void profile_print(FILE *out) {
     double whole = profile_naive_ms();
     fprintf(out, "GPT-2 small, forward, 1 x 1024 tokens, fp32, built from naive kernels (one thread per row).\n");
-    fprintf(out, "Computed from shapes, not measured: a nominal GPU of 320 GB/s and 8.1 TFLOP/s (matrix products at 70 %%),\n");
+    fprintf(
+        out,
+        "Computed from shapes, not measured: a nominal GPU of 320 GB/s and 8.1 TFLOP/s (matrix products at 70 %%),\n");
     fprintf(out, "memory traffic in sectors of 32 bytes, no cache helping.\n\n");
     fprintf(out, "  %-20s %9s %12s %12s %10s %8s\n", "", "launches", "floor MB", "naive MB", "naive ms", "share");
     for (int i = 0; i < PROFILE_ROWS; i++) {

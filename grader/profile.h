@@ -13,7 +13,7 @@ enum { PROFILE_ROWS = 6 };
 
 struct profile_row {
     const char *name;
-    const char *op;      /* ops.h, or NULL */
+    const char *op; /* ops.h, or NULL */
     int launches;
     double floor_bytes;  /* 0 for matrix products */
     double naive_factor; /* sectors of the naive kernel / floor */

@@ -71,8 +71,8 @@ static void print_element(const struct page *page, const struct op *op, const st
     char name[96];
     element_name(op, failure, name, sizeof name);
     if (failure->kind == FAILURE_WRONG) {
-        fprintf(page->out, "    %s: expected %.9g, got %.9g (off by more than %.2g); %ld of %ld elements are wrong\n", name,
-                failure->expected, failure->got, failure->tolerance, failure->wrong, failure->total);
+        fprintf(page->out, "    %s: expected %.9g, got %.9g (off by more than %.2g); %ld of %ld elements are wrong\n",
+                name, failure->expected, failure->got, failure->tolerance, failure->wrong, failure->total);
     } else if (failure->kind == FAILURE_REPEAT) {
         fprintf(page->out, "    %s: first %.9g, then %.9g\n", name, failure->expected, failure->got);
     } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
@@ -113,8 +113,9 @@ static void print_row(const struct page *page, const char *title, const char *ch
 static bool same_row(const struct outcome *a, const struct outcome *b) {
     bool paid_alike = check_is_correctness(a->check->kind) == check_is_correctness(b->check->kind) ||
                       a->verdict == VERDICT_NOT_STARTED || a->verdict == VERDICT_NOT_RUN;
-    return a->exercise == b->exercise && a->verdict == b->verdict && paid_alike && strcmp(a->measured, b->measured) == 0 &&
-           a->target[0] == '\0' && b->target[0] == '\0' && b->failure.kind == FAILURE_NONE;
+    return a->exercise == b->exercise && a->verdict == b->verdict && paid_alike &&
+           strcmp(a->measured, b->measured) == 0 && a->target[0] == '\0' && b->target[0] == '\0' &&
+           b->failure.kind == FAILURE_NONE;
 }
 
 /* Neighbouring checks of one exercise with the same verdict and nothing else to say share a row. */
@@ -169,8 +170,8 @@ static void print_counted(const struct page *page, const struct prediction *pred
 static void print_outcomes(const struct page *page, const struct prediction *prediction) {
     const struct report *report = page->report;
     const struct exercise *before = NULL;
-    fprintf(page->out, "  %-*s  %-*s  %-*s %8s\n", TITLE_WIDTH, "exercise", CHECK_WIDTH, "check", VERDICT_WIDTH, "verdict",
-            "points");
+    fprintf(page->out, "  %-*s  %-*s  %-*s %8s\n", TITLE_WIDTH, "exercise", CHECK_WIDTH, "check", VERDICT_WIDTH,
+            "verdict", "points");
     for (int i = 0; i < report->outcome_count;) {
         const struct exercise *exercise = report->outcomes[i].exercise;
         const char *title = exercise ? exercise == before ? "" : exercise->title : "predictions";
@@ -215,26 +216,29 @@ void report_next(struct report *report, const struct prediction *prediction, con
     const struct outcome *open = first_unsolved(report, false), *extra = first_unsolved(report, true);
     size_t size = sizeof report->next;
     if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {
-        snprintf(report->next, size, "./grader %s --predict   (%d points; counted figures are shown once you have "
-                                     "predicted them)%s%s%s%s",
+        snprintf(report->next, size,
+                 "./grader %s --predict   (%d points; counted figures are shown once you have "
+                 "predicted them)%s%s%s%s",
                  step->name, step->predictions.points, open ? ", then edit " : "", open ? files : "", open ? "/" : "",
                  open ? open->exercise->file : "");
     } else if (open && open->verdict == VERDICT_NOT_STARTED) {
-        snprintf(report->next, size, "edit %s/%s (%s), then make %s && ./grader %s; ./grader %s --kernel %s --hint helps",
-                 files, open->exercise->file, open->exercise->title, step->name, step->name, step->name,
-                 open->exercise->op);
+        snprintf(report->next, size,
+                 "edit %s/%s (%s), then make %s && ./grader %s; ./grader %s --kernel %s --hint helps", files,
+                 open->exercise->file, open->exercise->title, step->name, step->name, step->name, open->exercise->op);
     } else if (open && open->failure.kind == FAILURE_SLOW) {
         snprintf(report->next, size, "%s is right; now its %s: %s/%s; ./grader %s --kernel %s --hint helps",
                  open->exercise->title, check_name(open->check->kind), files, open->exercise->file, step->name,
                  open->exercise->op);
     } else if (open) {
-        snprintf(report->next, size, "repair %s in %s/%s, then ./grader %s --kernel %s (or --watch to mark on every save)",
+        snprintf(report->next, size,
+                 "repair %s in %s/%s, then ./grader %s --kernel %s (or --watch to mark on every save)",
                  open->exercise->title, files, open->exercise->file, step->name, open->exercise->op);
     } else if (extra) {
         snprintf(report->next, size, "full marks. Optional: %s in %s/%s%s%s", extra->exercise->title, files,
                  extra->exercise->file, after ? "; or go on with ./grader " : "", after ? after->name : "");
     } else if (after) {
-        snprintf(report->next, size, "full marks. Commit your work; then make %s && ./grader %s", after->name, after->name);
+        snprintf(report->next, size, "full marks. Commit your work; then make %s && ./grader %s", after->name,
+                 after->name);
     } else {
         snprintf(report->next, size, "full marks. Commit your work; this was the last step so far");
     }

@@ -6,10 +6,10 @@
 enum { FORMAT_VERSION = 1 };
 
 static const char *const kinds[] = {
-    [FAILURE_NONE] = "none",         [FAILURE_BUILD] = "build",       [FAILURE_MISSING] = "missing",
-    [FAILURE_CRASH] = "crash",       [FAILURE_TIMEOUT] = "timeout",   [FAILURE_STATUS] = "status",
-    [FAILURE_FINDING] = "finding",   [FAILURE_WRONG] = "wrong",       [FAILURE_MODIFIED] = "modified",
-    [FAILURE_OVERRUN] = "overrun",   [FAILURE_REPEAT] = "repeat",     [FAILURE_INVARIANT] = "invariant",
+    [FAILURE_NONE] = "none",       [FAILURE_BUILD] = "build",     [FAILURE_MISSING] = "missing",
+    [FAILURE_CRASH] = "crash",     [FAILURE_TIMEOUT] = "timeout", [FAILURE_STATUS] = "status",
+    [FAILURE_FINDING] = "finding", [FAILURE_WRONG] = "wrong",     [FAILURE_MODIFIED] = "modified",
+    [FAILURE_OVERRUN] = "overrun", [FAILURE_REPEAT] = "repeat",   [FAILURE_INVARIANT] = "invariant",
     [FAILURE_SLOW] = "slow",
 };
 
@@ -57,7 +57,9 @@ static void write_outcome(struct json *json, const struct outcome *outcome) {
     if (outcome->figure > 0.0) { json_number(json, "figure", outcome->figure); }
     if (outcome->measured[0]) { json_string(json, "measured", outcome->measured); }
     if (outcome->target[0]) { json_string(json, "target", outcome->target); }
-    if (outcome->failure.kind != FAILURE_NONE) { write_failure(json, exercise ? op_find(exercise->op) : NULL, &outcome->failure); }
+    if (outcome->failure.kind != FAILURE_NONE) {
+        write_failure(json, exercise ? op_find(exercise->op) : NULL, &outcome->failure);
+    }
     json_end_object(json);
 }
 

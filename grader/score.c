@@ -7,9 +7,7 @@
 enum { SECTOR_BYTES = 32, FLOAT_BYTES = 4 };
 
 static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
-    if (unit == TRAFFIC_BYTES) {
-        return (double)(traffic->load_bytes + traffic->store_bytes + traffic->atomic_bytes);
-    }
+    if (unit == TRAFFIC_BYTES) { return (double)(traffic->load_bytes + traffic->store_bytes + traffic->atomic_bytes); }
     return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
 }
 
@@ -66,7 +64,8 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     double small = score_parameter_multiple(op, target, result);
     int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
     if (small >= 0.005) {
-        snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length, " (+%.2fx small tensors)", small);
+        snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length, " (+%.2fx small tensors)",
+                 small);
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
@@ -80,8 +79,8 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
     outcome->figure = (double)warps;
     outcome->verdict = enough ? VERDICT_PASS : VERDICT_FAIL;
     outcome->points = enough ? outcome->check->points : 0.0;
-    snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, %llu requests in a row", (unsigned long long)warps,
-             (unsigned long long)chain);
+    snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, %llu requests in a row",
+             (unsigned long long)warps, (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu, at most %llu", (unsigned long long)target->warps,
              (unsigned long long)(2 * target->reference_chain));
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }

@@ -27,7 +27,8 @@ static void *allocate(size_t count, size_t size) {
 /* Row r of the part is row rows[r] of the op, or r; column c is columns[c], or c. Accumulated outputs start at 0. */
 static void part_make(struct part *part, const struct op *op, const struct op_sizes *whole, uint64_t seed, int set,
                       const int *rows, int row_count, const int *columns, int column_count) {
-    *part = (struct part){.op = op, .sizes = {rows ? row_count : whole->N, columns ? column_count : whole->C, whole->eps}};
+    *part =
+        (struct part){.op = op, .sizes = {rows ? row_count : whole->N, columns ? column_count : whole->C, whole->eps}};
     for (int t = 0; t < op->tensor_count; t++) {
         enum op_shape shape = op->tensor[t].shape;
         size_t count = op_elements(op, t, &part->sizes), C = (size_t)part->sizes.C;

@@ -52,7 +52,7 @@ Test(inputs, kinds_have_the_moments_that_they_promise) {
         enum input_values values;
         double mean, deviation;
     } promised[] = {
-        {VALUES_NORMAL, 0.0, 1.0},    {VALUES_LARGE, 0.0, 4000.0},    {VALUES_SMALL, 0.0, 1e-3},
+        {VALUES_NORMAL, 0.0, 1.0},     {VALUES_LARGE, 0.0, 4000.0},     {VALUES_SMALL, 0.0, 1e-3},
         {VALUES_SHIFTED, 1000.0, 1.0}, {VALUES_NEGATIVE, -5000.0, 1.0}, {VALUES_TINY_VARIANCE, 1000.0, 0.1},
         {VALUES_EQUAL, 1.0, 0.0},      {VALUES_DENORMAL, 0.0, 1e-40},
     };

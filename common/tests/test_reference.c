@@ -63,7 +63,9 @@ Test(reference, softmax_specials_stay_in_their_row) {
             if (k == 2 || c == 7) { x[C + c] = special[k]; }
         }
         softmax(x, 3, C, out, condition);
-        for (int i = 0; i < 3 * C; i++) { cr_assert_eq(isnan(out[i]) != 0, i / C == 1, "special %d, element %d", k, i); }
+        for (int i = 0; i < 3 * C; i++) {
+            cr_assert_eq(isnan(out[i]) != 0, i / C == 1, "special %d, element %d", k, i);
+        }
     }
 }
 
@@ -129,7 +131,8 @@ static double loss(const double *x, const double *weight, const double *bias, co
     return sum;
 }
 
-static double derivative(double *variable, const double *x, const double *weight, const double *bias, const float *dout) {
+static double derivative(double *variable, const double *x, const double *weight, const double *bias,
+                         const float *dout) {
     const double step = 1e-5;
     double at = *variable;
     *variable = at + step;
@@ -159,8 +162,10 @@ Test(reference, layernorm_gradients_agree_with_finite_differences) {
         cr_assert(fabs(dinp[i] - numeric) < 2e-6, "dinp[%d]: %.9g, numerically %.9g", i, dinp[i], numeric);
     }
     for (int c = 0; c < C; c++) {
-        double by_weight = derivative(&weight[c], x, weight, bias, dout), by_bias = derivative(&bias[c], x, weight, bias, dout);
-        cr_assert(fabs(dweight[c] - 0.5 - by_weight) < 2e-6, "dweight[%d]: %.9g, numerically %.9g", c, dweight[c], by_weight);
+        double by_weight = derivative(&weight[c], x, weight, bias, dout),
+               by_bias = derivative(&bias[c], x, weight, bias, dout);
+        cr_assert(fabs(dweight[c] - 0.5 - by_weight) < 2e-6, "dweight[%d]: %.9g, numerically %.9g", c, dweight[c],
+                  by_weight);
         cr_assert(fabs(dbias[c] - 0.5 - by_bias) < 2e-6, "dbias[%d]: %.9g, numerically %.9g", c, dbias[c], by_bias);
     }
 }
@@ -208,7 +213,8 @@ Test(reference, every_op_has_one) {
             condition[t] = calloc(COUNT, sizeof(double));
         }
         inputs_fill(op, &sizes, VALUES_NORMAL, 1, tensor);
-        cr_assert(reference_compute(op, &sizes, (const float *const *)tensor, expected, condition), "%s has none", op->name);
+        cr_assert(reference_compute(op, &sizes, (const float *const *)tensor, expected, condition), "%s has none",
+                  op->name);
         for (int t = 0; t < op->tensor_count; t++) {
             for (size_t i = 0; op->tensor[t].role != ROLE_IN && i < op_elements(op, t, &sizes); i++) {
                 cr_assert(isfinite(expected[t][i]) && condition[t][i] >= 0.0, "%s: tensor %d", op->name, t);

@@ -14,7 +14,9 @@
 
 typedef float rounding(float value);
 
-static inline float round_none(float value) { return value; }
+static inline float round_none(float value) {
+    return value;
+}
 
 /* Keeps the given number of explicit mantissa bits, to nearest: 7 is bf16, 10 is TF32 and (in range) fp16. */
 static inline float round_bits(float value, int bits) {
@@ -27,21 +29,25 @@ static inline float round_bits(float value, int bits) {
     return value;
 }
 
-static inline float round_bf16(float value) { return round_bits(value, 7); }
-static inline float round_tf32(float value) { return round_bits(value, 10); }
+static inline float round_bf16(float value) {
+    return round_bits(value, 7);
+}
+static inline float round_tf32(float value) {
+    return round_bits(value, 10);
+}
 
 struct fake {
-    int lanes;            /* partial sums; 1: one after the other */
-    rounding *input;      /* of what is read */
-    rounding *sum;        /* of every partial sum */
-    rounding *stored;     /* of what is written */
-    bool online;          /* softmax: running maximum; LayerNorm: Welford */
-    bool approximate;     /* exp as __expf has it: exp2(x * log2 e) in float */
-    bool fused;           /* multiply-adds are fused */
+    int lanes;        /* partial sums; 1: one after the other */
+    rounding *input;  /* of what is read */
+    rounding *sum;    /* of every partial sum */
+    rounding *stored; /* of what is written */
+    bool online;      /* softmax: running maximum; LayerNorm: Welford */
+    bool approximate; /* exp as __expf has it: exp2(x * log2 e) in float */
+    bool fused;       /* multiply-adds are fused */
     int (*kernel)(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes);
-    int calls;            /* counted by the device */
-    bool rehearsed;       /* this call was to be rehearsed */
-    enum child_status status; /* CHILD_OK: the call works */
+    int calls;                      /* counted by the device */
+    bool rehearsed;                 /* this call was to be rehearsed */
+    enum child_status status;       /* CHILD_OK: the call works */
     struct finding_record *finding; /* one finding, or NULL */
     bool writes_input, overruns;
 };
@@ -99,9 +105,7 @@ static inline float fake_sum(const struct fake *fake, int C, float (*value)(cons
         partial[lane] = fake->sum(partial[lane] + value(context, c));
     }
     for (int stride = fake->lanes / 2; stride > 0; stride /= 2) {
-        for (int lane = 0; lane < stride; lane++) {
-            partial[lane] = fake->sum(partial[lane] + partial[lane + stride]);
-        }
+        for (int lane = 0; lane < stride; lane++) { partial[lane] = fake->sum(partial[lane] + partial[lane + stride]); }
     }
     return partial[0];
 }

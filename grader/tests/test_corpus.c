@@ -22,7 +22,9 @@ enum { MAX_FILES = 128, NAME_BYTES = 96, PATH_BYTES = 512 };
 
 static char names[MAX_FILES][NAME_BYTES];
 
-static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+static int by_name(const void *a, const void *b) {
+    return strcmp(a, b);
+}
 
 static int list_files(const char *folder) {
     int count = 0;
@@ -92,7 +94,8 @@ static cJSON *mark(const char *folder, const char *name, const struct header *he
     shell("cp -u %s/solution/*.cuh %s/solution/predictions.txt %s/ 2>/dev/null || "
           "cp -u %s/solution/predictions.txt %s/",
           step->folder, step->folder, place, step->folder, place);
-    shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s --out %s/build --seed 7 --json %s "
+    shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s --out %s/build --seed 7 --json "
+          "%s "
           "> %s/report.txt 2>&1",
           TEST_BUILD, header->step, header->op, place, place, json, place);
     char *text = read_all(json);
@@ -130,7 +133,9 @@ Test(corpus, is_there) {
     cr_assert(list_files(right) >= 8);
 }
 
-ParameterizedTestParameters(corpus, wrong_kernels_fail_with_their_diagnosis) { return indices(list_files(wrong)); }
+ParameterizedTestParameters(corpus, wrong_kernels_fail_with_their_diagnosis) {
+    return indices(list_files(wrong));
+}
 
 ParameterizedTest(int *index, corpus, wrong_kernels_fail_with_their_diagnosis) {
     list_files(wrong);
@@ -151,7 +156,9 @@ ParameterizedTest(int *index, corpus, wrong_kernels_fail_with_their_diagnosis) {
     cJSON_Delete(report);
 }
 
-ParameterizedTestParameters(corpus, right_kernels_pass) { return indices(list_files(right)); }
+ParameterizedTestParameters(corpus, right_kernels_pass) {
+    return indices(list_files(right));
+}
 
 ParameterizedTest(int *index, corpus, right_kernels_pass) {
     list_files(right);

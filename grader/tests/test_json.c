@@ -12,7 +12,9 @@ TestSuite(json, .timeout = 20);
 static char *text;
 static size_t size;
 
-static struct json start(void) { return (struct json){.file = open_memstream(&text, &size)}; }
+static struct json start(void) {
+    return (struct json){.file = open_memstream(&text, &size)};
+}
 
 static cJSON *finish(struct json *json) {
     fclose(json->file);
@@ -66,7 +68,8 @@ Test(json, nesting_and_empty_containers) {
 }
 
 Test(json, strings_survive_whatever_they_hold) {
-    const char *const strings[] = {"a \"quoted\" \\ path", "two\nlines\ttab\r", "\001\x1f\x7f", "caf\xc3\xa9 \xe2\x82\xac", ""};
+    const char *const strings[] = {"a \"quoted\" \\ path", "two\nlines\ttab\r", "\001\x1f\x7f",
+                                   "caf\xc3\xa9 \xe2\x82\xac", ""};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
         struct json json = start();
         json_begin_object(&json, NULL);

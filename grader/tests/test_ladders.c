@@ -31,7 +31,9 @@ static enum child_status call(void *context, const struct job *job, float *const
     return runner_call(&ladder->runner, &with_rung, buffers, result, findings);
 }
 
-static const char *message(void *context) { return ((struct ladder *)context)->runner.child.message; }
+static const char *message(void *context) {
+    return ((struct ladder *)context)->runner.child.message;
+}
 
 /* The largest error in units of the tolerance. */
 static double worst(const struct evidence *evidence) {
@@ -63,13 +65,15 @@ static bool climb(struct ladder *ladder, const struct step *step, const struct e
             evidence_free(&evidence);
             return false;
         }
-        cr_assert(verdict == VERDICT_PASS, "%s, %s, kernel %d: check %s fails at N = %d, C = %d, %s: %.9g, not %.9g; %s",
-                  step->name, exercise->op, ladder->rung, check_name(correctness[i]), failure.sizes.N, failure.sizes.C,
+        cr_assert(verdict == VERDICT_PASS,
+                  "%s, %s, kernel %d: check %s fails at N = %d, C = %d, %s: %.9g, not %.9g; %s", step->name,
+                  exercise->op, ladder->rung, check_name(correctness[i]), failure.sizes.N, failure.sizes.C,
                   failure.values, failure.got, failure.expected, failure.text);
     }
     double used = worst(&evidence);
     printf("%s %s kernel %d: uses %.3f of the tolerance\n", step->name, exercise->op, ladder->rung, used);
-    cr_assert(used <= headroom, "%s, %s, kernel %d uses %.2f of the tolerance", step->name, exercise->op, ladder->rung, used);
+    cr_assert(used <= headroom, "%s, %s, kernel %d uses %.2f of the tolerance", step->name, exercise->op, ladder->rung,
+              used);
     evidence_free(&evidence);
     return true;
 }
@@ -101,7 +105,8 @@ ParameterizedTest(int *index, ladders, every_kernel_is_right) {
     struct limits limits = limits_default;
     struct ladder ladder = {.rung = 0};
     limits.environment = environment;
-    snprintf(path, sizeof path, "%s/ladders/%s/%.*s", TEST_BUILD, step->folder, (int)strcspn(exercise->file, "."), exercise->file);
+    snprintf(path, sizeof path, "%s/ladders/%s/%.*s", TEST_BUILD, step->folder, (int)strcspn(exercise->file, "."),
+             exercise->file);
     cr_assert(runner_start(&ladder.runner, path, &limits) == CHILD_OK, "%s", ladder.runner.child.message);
     cr_assert(climb(&ladder, step, exercise), "%s has no %s", path, exercise->op);
     for (ladder.rung = 1; ladder.rung <= MAX_RUNGS && climb(&ladder, step, exercise); ladder.rung++) {}

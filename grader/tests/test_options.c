@@ -31,7 +31,8 @@ Test(options, defaults) {
 
 Test(options, everything_at_once_in_any_order) {
     struct options options;
-    cr_assert(parse("--backend cpu step2 --kernel row_sum --seed 42 --json out.json --watch --files f --out o", &options));
+    cr_assert(
+        parse("--backend cpu step2 --kernel row_sum --seed 42 --json out.json --watch --files f --out o", &options));
     cr_assert_str_eq(options.step, "step2");
     cr_assert_str_eq(options.backend, "cpu");
     cr_assert_str_eq(options.kernel, "row_sum");
@@ -67,8 +68,12 @@ Test(options, refusals_say_why) {
     static const struct {
         const char *line, *says;
     } refused[] = {
-        {"--nonsense", "--nonsense"}, {"step1 step2", "step2"},       {"--backend gpu", "gpu"},
-        {"--seed -3", "-3"},          {"--seed twelve", "twelve"},    {"--kernel", "--kernel needs a value"},
+        {"--nonsense", "--nonsense"},
+        {"step1 step2", "step2"},
+        {"--backend gpu", "gpu"},
+        {"--seed -3", "-3"},
+        {"--seed twelve", "twelve"},
+        {"--kernel", "--kernel needs a value"},
         {"--seed 99999999999999999999999", "takes a number"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -79,8 +84,9 @@ Test(options, refusals_say_why) {
 }
 
 Test(options, help_names_every_option) {
-    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]", "--predict", "--list", "--seed", "--json",
-                                        "--watch", "--submission", "--files", "--out", "--help", "Exit code"};
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]", "--predict",    "--list",
+                                        "--seed",    "--json",   "--watch",    "--submission", "--files",
+                                        "--out",     "--help",   "Exit code"};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);

@@ -20,7 +20,9 @@ static void make_root(void) {
     cr_assert(mkdtemp(root));
 }
 
-static void remove_root(void) { paths_remove(root); }
+static void remove_root(void) {
+    paths_remove(root);
+}
 
 static char *at(const char *name) {
     static char path[PATHS_BYTES];

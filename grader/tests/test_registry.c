@@ -91,7 +91,9 @@ Test(registry, questions_can_be_answered) {
             cr_assert(question->low < question->high);
             cr_assert(question->counted != NULL || question->truth > 0.0, "%s has no answer", question->key);
             if (question->counted) { cr_assert(exercise_find(step, question->counted), "%s", question->counted); }
-            if (question->truth > 0.0) { cr_assert(question->truth >= question->low && question->truth <= question->high); }
+            if (question->truth > 0.0) {
+                cr_assert(question->truth >= question->low && question->truth <= question->high);
+            }
         }
     }
 }

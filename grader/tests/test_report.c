@@ -10,7 +10,6 @@
 #include "../report.h"
 #include "../score.h"
 
-
 static struct report report;
 static struct prediction prediction;
 static char *screen;
@@ -64,10 +63,20 @@ static struct outcome *fail_softmax(void) {
         if (!failed) { failed = outcome; }
     }
     const struct signature *signature = signature_find("softmax-no-max");
-    failed->failure = (struct failure){.kind = FAILURE_WRONG, .sizes = {3, 33, 1e-5f}, .values = "large (up to 1e4)",
-                                       .tensor = 0, .row = 2, .column = 32, .expected = 0.25, .got = NAN,
-                                       .tolerance = 1e-6, .wrong = 33, .total = 99, .diagnosis = signature->id,
-                                       .cause = signature->cause, .hint = signature->hint};
+    failed->failure = (struct failure){.kind = FAILURE_WRONG,
+                                       .sizes = {3, 33, 1e-5f},
+                                       .values = "large (up to 1e4)",
+                                       .tensor = 0,
+                                       .row = 2,
+                                       .column = 32,
+                                       .expected = 0.25,
+                                       .got = NAN,
+                                       .tolerance = 1e-6,
+                                       .wrong = 33,
+                                       .total = 99,
+                                       .diagnosis = signature->id,
+                                       .cause = signature->cause,
+                                       .hint = signature->hint};
     return failed;
 }
 
@@ -80,7 +89,9 @@ static const char *print(bool colour) {
     return screen;
 }
 
-static void assert_says(const char *words) { cr_assert(strstr(screen, words), "'%s' is not in:\n%s", words, screen); }
+static void assert_says(const char *words) {
+    cr_assert(strstr(screen, words), "'%s' is not in:\n%s", words, screen);
+}
 
 Test(report, full_marks) {
     all(VERDICT_PASS);
@@ -216,6 +227,7 @@ Test(report, json_has_every_outcome) {
     cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(failure, "diagnosis")), "softmax-no-max");
     cr_assert_str_eq(cJSON_GetStringValue(cJSON_GetObjectItem(failure, "got")), "NaN");
     cr_assert_eq(cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "column")), 32.0);
-    cr_assert_eq(cJSON_GetNumberValue(cJSON_GetObjectItem(cJSON_GetObjectItem(value, "predictions"), "softmax_share")), 3.5);
+    cr_assert_eq(cJSON_GetNumberValue(cJSON_GetObjectItem(cJSON_GetObjectItem(value, "predictions"), "softmax_share")),
+                 3.5);
     cJSON_Delete(value);
 }

@@ -40,8 +40,8 @@ Test(score, tiers_of_traffic) {
     static const struct {
         double multiple, points;
         enum verdict verdict;
-    } tiers[] = {{1.0, 10, VERDICT_PASS}, {1.5, 6, VERDICT_PARTIAL}, {2.05, 6, VERDICT_PARTIAL},
-                 {3.0, 2, VERDICT_PARTIAL}, {4.5, 0, VERDICT_FAIL}, {16.0, 0, VERDICT_FAIL}};
+    } tiers[] = {{1.0, 10, VERDICT_PASS},   {1.5, 6, VERDICT_PARTIAL}, {2.05, 6, VERDICT_PARTIAL},
+                 {3.0, 2, VERDICT_PARTIAL}, {4.5, 0, VERDICT_FAIL},    {16.0, 0, VERDICT_FAIL}};
     for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
         struct result result = moved(tiers[i].multiple);
         struct outcome outcome = score(&traffic_check, &result);

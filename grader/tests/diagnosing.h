@@ -1,0 +1,34 @@
+/* diagnosing.h — what a learner would read of a fake kernel: for the tests of diagnose.c and of the patterns. */
+#ifndef DIAGNOSING_H
+#define DIAGNOSING_H
+
+#include <criterion/parameterized.h>
+
+#include "../diagnose.h"
+#include "fakes.h"
+
+/* The id that a learner would read, "" when no check fails, "none" when nothing matches. */
+static inline const char *diagnosis(struct fake *fake, const char *op, int guard) {
+    static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
+    struct evidence evidence;
+    struct failure failure;
+    struct device device = fake_device(fake, guard);
+    const struct signature *signature = NULL;
+    bool failed = false;
+    evidence_init(&evidence, op_find(op));
+    for (int i = 0; i < 4 && !failed; i++) {
+        failed = check_run(&device, correctness[i], 2024, 77, &evidence, &failure) != VERDICT_PASS;
+    }
+    if (failed) { signature = diagnose(&evidence); }
+    evidence_free(&evidence);
+    return !failed ? "" : signature ? signature->id : "none";
+}
+
+/* Criterion hands parameters over by their bytes, so they are indices. */
+static inline struct criterion_test_params indices(int count) {
+    static int index[128];
+    for (int i = 0; i < count; i++) { index[i] = i; }
+    return cr_make_param_array(int, index, (size_t)count);
+}
+
+#endif
