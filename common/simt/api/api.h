@@ -81,6 +81,9 @@ cudaError_t launch_now(const struct launch_configuration *configuration, struct 
                        const void *closure);
 struct simt_kernel *kernel_of_function(const void *function); /* NULL: not a kernel that this program has */
 
+/* function.c: how many blocks of that kernel one multiprocessor holds. */
+int resident_blocks(const struct simt_kernel *kernel, int block_size, size_t dynamic_shared);
+
 /* device_output.c: what the kernels printed reaches stdout. */
 void device_output_flush(void);
 

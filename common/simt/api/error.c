@@ -51,19 +51,26 @@ cudaError_t cudaGetLastError(void) {
     return error;
 }
 
-/* clang-format off: it takes a # in a macro's body for a directive's */
-#define NAME_CASE(name, code, text) \
-    case name: return #name;
-#define TEXT_CASE(name, code, text) \
-    case name: return text;
-/* clang-format on */
+static const struct {
+    cudaError_t code;
+    const char *name, *text;
+} errors[] = {
+#define ROW(name, code, text) {name, #name, text},
+    SIMT_ERRORS(ROW)
+#undef ROW
+};
+enum { ERRORS = sizeof errors / sizeof *errors };
 
 const char *cudaGetErrorName(cudaError_t error) {
-    switch (error) { SIMT_ERRORS(NAME_CASE) }
+    for (int i = 0; i < ERRORS; i++) {
+        if (errors[i].code == error) { return errors[i].name; }
+    }
     return "unrecognized error code";
 }
 
 const char *cudaGetErrorString(cudaError_t error) {
-    switch (error) { SIMT_ERRORS(TEXT_CASE) }
+    for (int i = 0; i < ERRORS; i++) {
+        if (errors[i].code == error) { return errors[i].text; }
+    }
     return "unrecognized error code";
 }

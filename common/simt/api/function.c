@@ -65,6 +65,20 @@ static size_t shared_of_block(const struct device_limits *limits, size_t bytes) 
     return (bytes + (size_t)limits->shared_reserved + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
 }
 
+int resident_blocks(const struct simt_kernel *kernel, int block_size, size_t dynamic_shared) {
+    struct device_limits limits = device_limits();
+    if (block_size > MAX_THREADS_PER_BLOCK || dynamic_shared > simt_shared_allowed(kernel->entry)) { return 0; }
+    int threads = (block_size + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
+    int most = limits.blocks_per_multiprocessor;
+    int by_threads = limits.threads_per_multiprocessor / threads;
+    int by_registers = REGISTERS_PER_MULTIPROCESSOR / (threads * REGISTERS);
+    size_t each = shared_of_block(&limits, simt_shared_static(kernel->entry) + dynamic_shared);
+    int by_shared = each == 0 ? most : (int)((size_t)limits.shared_per_multiprocessor / each);
+    most = by_threads < most ? by_threads : most;
+    most = by_registers < most ? by_registers : most;
+    return by_shared < most ? by_shared : most;
+}
+
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block_size,
                                                                    size_t dynamic_shared, unsigned int flags) {
     API_ENTER();
@@ -73,21 +87,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
     if (blocks == NULL || block_size <= 0 || flags > cudaOccupancyDisableCachingOverride) {
         return api_fail(cudaErrorInvalidValue);
     }
-    struct device_limits limits = device_limits();
-    size_t wanted = simt_shared_static(kernel->entry) + dynamic_shared;
-    *blocks = 0;
-    if (block_size > MAX_THREADS_PER_BLOCK || dynamic_shared > simt_shared_allowed(kernel->entry)) {
-        return cudaSuccess;
-    }
-    int threads = (block_size + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE;
-    int most = limits.blocks_per_multiprocessor;
-    int by_threads = limits.threads_per_multiprocessor / threads;
-    int by_registers = REGISTERS_PER_MULTIPROCESSOR / (threads * REGISTERS);
-    size_t each = shared_of_block(&limits, wanted);
-    int by_shared = each == 0 ? most : (int)((size_t)limits.shared_per_multiprocessor / each);
-    most = by_threads < most ? by_threads : most;
-    most = by_registers < most ? by_registers : most;
-    *blocks = by_shared < most ? by_shared : most;
+    *blocks = resident_blocks(kernel, block_size, dynamic_shared);
     return cudaSuccess;
 }
 

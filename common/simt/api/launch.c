@@ -69,8 +69,26 @@ cudaError_t simt_launch_outcome(void) {
     return outcome;
 }
 
+/* A grid that meets at a barrier must be resident as a whole. */
+static bool fits_the_device(const struct launch_configuration *configuration, const struct simt_kernel *kernel) {
+    struct dim3 grid = configuration->grid, block = configuration->block;
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z, threads = (uint64_t)block.x * block.y * block.z;
+    if (blocks == 0 || threads == 0 || threads > MAX_THREADS_PER_BLOCK) { return true; } /* refused for that */
+    uint64_t room = (uint64_t)resident_blocks(kernel, (int)threads, configuration->shared) *
+                    (uint64_t)device_limits().multiprocessors;
+    if (blocks <= room) { return true; }
+    simt_report(
+        SIMT_LAUNCH, true, 0, NULL,
+        "Invalid cooperative launch of %s\nThe grid has %llu blocks, but the device holds %llu of this size at once",
+        kernel->name, (unsigned long long)blocks, (unsigned long long)room);
+    return false;
+}
+
 cudaError_t launch_now(const struct launch_configuration *configuration, struct simt_kernel *kernel,
                        const void *closure) {
+    if (configuration->cooperative && !fits_the_device(configuration, kernel)) {
+        return api_fail(cudaErrorCooperativeLaunchTooLarge);
+    }
     cudaError_t before = api_swap_last_error(cudaSuccess);
     struct dim grid = {configuration->grid.x, configuration->grid.y, configuration->grid.z};
     struct dim block = {configuration->block.x, configuration->block.y, configuration->block.z};

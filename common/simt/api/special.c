@@ -104,6 +104,10 @@ double simt_bessel_i1(double x) {
     return bessel_series(x, 1);
 }
 
-double simt_rsqrt(double x) { return (double)(1 / sqrtl(x)); }
+double simt_rsqrt(double x) {
+    return (double)(1 / sqrtl(x));
+}
 
-double simt_rcbrt(double x) { return (double)(1 / cbrtl(x)); }
+double simt_rcbrt(double x) {
+    return (double)(1 / cbrtl(x));
+}

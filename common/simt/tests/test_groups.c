@@ -104,3 +104,9 @@ Test(groups, the_barrier_of_the_grid_needs_a_cooperative_launch) {
     cr_assert_eq(simt_finding_count(), 1);
     cr_assert(strstr(simt_finding_at(0)->text, "cudaLaunchCooperativeKernel"));
 }
+
+int run_grid_too_large(void);
+Test(groups, a_grid_that_meets_must_be_resident_as_a_whole) {
+    cr_assert_eq(run_grid_too_large(), 720);
+    cr_assert(strstr(simt_finding_at(0)->text, "at once"));
+}

@@ -155,6 +155,20 @@ extern "C" int run_grid(int blocks, int *partial, int *total)
     return error;
 }
 
+// One block more than the device holds at once.
+extern "C" int run_grid_too_large(void)
+{
+    int *device, blocks;
+    cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, 0);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, grid_sum, 1024, 0);
+    cudaMalloc(&device, 8);
+    int *sum = device + 1;
+    void *arguments[] = {&device, &sum};
+    blocks = blocks * properties.multiProcessorCount + 1;
+    return cudaLaunchCooperativeKernel(grid_sum, dim3(blocks), dim3(1024), arguments, 0, 0);
+}
+
 // Not launched as a cooperative kernel: its groups cannot meet.
 extern "C" int run_grid_without_leave(void)
 {
