@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "preempt.h"
+
 enum { CACHE_SLOTS = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -21,8 +23,11 @@ static struct {
     struct source_place place;
 } cache[CACHE_SLOTS];
 
+static bool no_lines; /* a program without debug information: each try would read the whole file again */
+
 static void ignore_error(void *data, const char *message, int number) {
-    (void)data, (void)message, (void)number;
+    (void)data, (void)message;
+    if (number == -1) no_lines = true;
 }
 
 static bool is_backend_header(const char *file) {
@@ -85,10 +90,12 @@ static void visit_symbol(void *data, uintptr_t pc, const char *name, uintptr_t s
 
 const char *source_variable(uintptr_t address, size_t *bytes) {
     struct symbol symbol = {address, "", 0};
+    preempt_off++;
     pthread_mutex_lock(&lock);
     open_locked();
     if (state) backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
     pthread_mutex_unlock(&lock);
+    preempt_off--;
     *bytes = symbol.bytes;
     return symbol.name;
 }
@@ -104,18 +111,20 @@ struct source_place simt_source_place(uintptr_t pc) {
     struct source_place place = {"", "", 0, UINT64_C(0xcbf29ce484222325)};
     if (pc == 0) return place;
     size_t slot = pc * UINT64_C(0x9e3779b97f4a7c15) >> 54;
+    preempt_off++;
     pthread_mutex_lock(&lock);
     if (cache[slot].pc == pc) {
         place = cache[slot].place;
     } else {
         open_locked();
-        if (state) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+        if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
         place.file = keep(place.file);
         place.function = demangle(place.function);
         cache[slot].pc = pc;
         cache[slot].place = place;
     }
     pthread_mutex_unlock(&lock);
+    preempt_off--;
     return place;
 }
 

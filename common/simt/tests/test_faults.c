@@ -1,0 +1,52 @@
+/* Faults of the processor inside a kernel fail the launch and are reported with their line; the program goes on. */
+#include "findings.h"
+
+int run_null(void);
+int run_nowhere(void);
+int run_divide(int by);
+int run_endless_recursion(void);
+int run_after_reset(int *out);
+
+TestSuite(faults, .init = quiet, .timeout = 60);
+
+enum { ILLEGAL_ADDRESS = 700, STACK = 714, LAUNCH_FAILURE = 719 };
+
+#ifdef SIMT_FAST_TEST
+#define SOURCE(mark) NULL /* the fast build has no line numbers */
+#define ADDRESS_KIND SIMT_OUT_OF_BOUNDS
+#else
+#define SOURCE(mark) mark
+#define ADDRESS_KIND SIMT_HOST_POINTER
+#endif
+
+static void expect_works_after_reset(void) {
+    int out[32];
+    cr_assert_eq(run_after_reset(out), 0);
+    for (int i = 0; i < 32; i++) cr_assert_eq(out[i], i);
+}
+
+Test(faults, null_pointer) {
+    cr_assert_eq(run_null(), ILLEGAL_ADDRESS);
+    EXPECT_FINDING(ADDRESS_KIND, true, SOURCE("write"), "write_to(int *)", "thread (0,0,0) in block (0,0,0)");
+    expect_works_after_reset();
+}
+
+Test(faults, no_memory_there) {
+    cr_assert_eq(run_nowhere(), ILLEGAL_ADDRESS);
+    EXPECT_FINDING(ADDRESS_KIND, true, SOURCE("write"), "Access to 0x123456789000");
+    expect_works_after_reset();
+}
+
+Test(faults, division_by_zero) {
+    cr_assert_eq(run_divide(7), 0);
+    expect_none();
+    cr_assert_eq(run_divide(0), LAUNCH_FAILURE);
+    EXPECT_FINDING(SIMT_ARITHMETIC, true, SOURCE("divide"), "Integer division by zero");
+    expect_works_after_reset();
+}
+
+Test(faults, endless_recursion) {
+    cr_assert_eq(run_endless_recursion(), STACK);
+    EXPECT_FINDING(SIMT_STACK_OVERFLOW, true, SOURCE("depth"), "Stack overflow");
+    expect_works_after_reset();
+}
