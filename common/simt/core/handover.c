@@ -324,6 +324,27 @@ bool handover_known(const struct simt_warp *warp) {
     return known;
 }
 
+/* The atomics that made the tickets stand behind their fences, so no release covers them; but who drew the last ticket
+ * comes after all of them at that place. (Who has drawn another ticket does not; its store is found when the next
+ * ticket is drawn.) */
+bool handover_place(const struct request *request, unsigned lane) {
+    if (!trace_handovers) return false;
+    uint32_t block = race_block_number(request->warp->block);
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    if (places.room && notes.room) {
+        const struct place *place =
+            *place_slot(request->address[lane] & ~UINT64_C(3), request->space == TRACE_SHARED ? block : 0);
+        const struct block_notes *known = notes_find(block);
+        for (uint32_t i = 0; place && i < known->count && !found; i++) {
+            const struct point *by = &known->acquire[i].by;
+            found = known->acquire[i].place == place && by->warp == request->warp->index && by->lane == lane;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 void handover_launch_end(void) {
     if (!trace_handovers) return;
     for (size_t i = 0; i < places.room; i++) {

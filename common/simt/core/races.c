@@ -138,6 +138,7 @@ static __attribute__((noinline)) void against_group(const struct watcher *self, 
         (kind == TRACE_ATOMIC || volatile_pair_is_fine(self, &other)))
         return;
     if (old_kind == TRACE_ATOMIC && kind != TRACE_WRITE && kind != TRACE_READ) return;
+    if (old_kind == TRACE_ATOMIC && handover_place(self->request, lane)) return;
     if (other.block == self->block) {
         bool old = who_clock(other.who) <= self->barrier;
         bool same_warp = who_warp(other.who) == self->warp;

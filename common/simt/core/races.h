@@ -121,6 +121,8 @@ void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living);
 bool handed_over(const struct race_access *access, const struct simt_warp *warp, unsigned lane);
 /* Has the warp's block taken over anything from others? */
 bool handover_known(const struct simt_warp *warp);
+/* Has this lane taken over something at the very place that it now touches: may the last block reset the ticket? */
+bool handover_place(const struct request *request, unsigned lane);
 void handover_launch_end(void);
 
 /* races_report.c: a pair of accesses that nothing orders. */
