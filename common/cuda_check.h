@@ -2,12 +2,10 @@
 #ifndef CUDA_CHECK_H
 #define CUDA_CHECK_H
 
-#define CUDA_CHECK(call)                       \
-    do {                                       \
-        cudaError_t error_ = (call);           \
-        if (error_ != cudaSuccess) {           \
-            return (int)error_;                \
-        }                                      \
+#define CUDA_CHECK(call)                                   \
+    do {                                                   \
+        cudaError_t error_ = (call);                       \
+        if (error_ != cudaSuccess) { return (int)error_; } \
     } while (0)
 
 #endif

@@ -15,8 +15,13 @@
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+
 int bias_add_f32(float *out, const float *x, const float *bias, int N, int C, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

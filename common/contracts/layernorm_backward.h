@@ -18,10 +18,15 @@
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+
 int layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
                            const float *weight, const float *mean, const float *rstd, int N, int C,
                            cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

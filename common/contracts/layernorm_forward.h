@@ -17,9 +17,14 @@
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+
 int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
                           int N, int C, float eps, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,8 +15,13 @@
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

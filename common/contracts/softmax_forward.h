@@ -16,8 +16,13 @@
 #include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+
 int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

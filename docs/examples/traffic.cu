@@ -36,8 +36,7 @@ __global__ void copy_thread_per_row(float *out, const float *x) { // (N, C)
 }
 
 // Transposed through shared memory. Rows of 32 floats put a column of the tile into one bank; rows of 33 do not.
-template <int width>
-__global__ void transpose(float *out, const float *x) { // out: (C, N), x: (N, C)
+template <int width> __global__ void transpose(float *out, const float *x) { // out: (C, N), x: (N, C)
     __shared__ float s[tile][width];
     int c = blockIdx.x * tile + threadIdx.x, n = blockIdx.y * tile + threadIdx.y;
     s[threadIdx.y][threadIdx.x] = x[n * C + c];
