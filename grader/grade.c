@@ -153,8 +153,9 @@ static enum exit_code build_all(struct grading *grading) {
     struct build_options options = {request->course, request->files, counted, "cpu"};
     if (build(grading, &options, &grading->counted) != EXIT_FULL) {
         grading->can_count = false;
-        add_text(report->note, sizeof report->note, "%straffic was not counted: %s", report->note[0] ? "\n" : "",
-                 grading->error);
+        add_text(report->note, sizeof report->note,
+                 "%sthe CPU build, whose counters give traffic and parallelism, is missing: %s",
+                 report->note[0] ? "\n" : "", grading->error);
     }
     return EXIT_FULL;
 }

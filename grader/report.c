@@ -215,6 +215,8 @@ void report_next(struct report *report, const struct prediction *prediction, con
     const struct step *step = report->step, *after = step_after(step);
     const struct outcome *open = first_unsolved(report, false), *extra = first_unsolved(report, true);
     size_t size = sizeof report->next;
+    bool whole = report->outcome_count > 0 && !report->outcomes[report->outcome_count - 1].exercise;
+    if (report->points_max == 0.0) { open = extra; } /* --kernel with an op of track B */
     if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {
         snprintf(report->next, size,
                  "./grader %s --predict   (%d points; counted figures are shown once you have "
@@ -233,6 +235,11 @@ void report_next(struct report *report, const struct prediction *prediction, con
         snprintf(report->next, size,
                  "repair %s in %s/%s, then ./grader %s --kernel %s (or --watch to mark on every save)",
                  open->exercise->title, files, open->exercise->file, step->name, open->exercise->op);
+    } else if (report->points < report->points_max) {
+        snprintf(report->next, size,
+                 "all that this machine can mark is right; the note above says what the rest needs");
+    } else if (!whole) {
+        snprintf(report->next, size, "this op is complete; ./grader %s marks the others too", step->name);
     } else if (extra) {
         snprintf(report->next, size, "full marks. Optional: %s in %s/%s%s%s", extra->exercise->title, files,
                  extra->exercise->file, after ? "; or go on with ./grader " : "", after ? after->name : "");

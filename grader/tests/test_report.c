@@ -162,6 +162,26 @@ Test(report, figures_wait_for_the_prediction) {
     cr_assert(!strstr(screen, "then edit"), "%s", screen);
 }
 
+Test(report, one_op_alone_points_to_the_others) {
+    all(VERDICT_PASS);
+    predicted();
+    report.outcome_count = 7; /* the first exercise, without the predictions */
+    print(false);
+    assert_says("next: this op is complete; ./grader step1 marks the others too");
+}
+
+Test(report, what_cannot_be_marked_here_is_no_full_mark) {
+    all(VERDICT_PASS);
+    predicted();
+    for (int i = 0; i < report.outcome_count; i++) {
+        if (report.outcomes[i].check->kind != CHECK_TRAFFIC) { continue; }
+        report.outcomes[i].points = 0;
+        report.outcomes[i].verdict = VERDICT_NOT_RUN;
+    }
+    print(false);
+    assert_says("next: all that this machine can mark is right");
+}
+
 Test(report, colour_is_for_terminals_alone) {
     fail_softmax();
     cr_assert(!strchr(print(false), '\033'));
