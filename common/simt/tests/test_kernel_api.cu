@@ -1,7 +1,4 @@
-// Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, printf, assert.
-#include <assert.h>
-#include <stdio.h>
-
+// Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, memory of the host.
 #define OK(call)                         \
     do {                                 \
         cudaError_t error_ = (call);     \
@@ -249,78 +246,5 @@ extern "C" int run_host_memory(void)
     }
     OK(cudaHostUnregister(registered));
     OK(cudaFreeHost(pinned));
-    return 0;
-}
-
-__global__ void print(void)
-{
-    printf("block %d thread %d: %.2f %s\n", blockIdx.x, threadIdx.x, threadIdx.x / 4.0, "text");
-    if (threadIdx.x == 0) {
-        printf("line\n");
-        printf("%c", 'c');
-        printf("\n");
-    }
-}
-
-extern "C" int run_printf(void)
-{
-    printf("before\n");
-    print<<<3, 2>>>();
-    OK(cudaDeviceSynchronize());
-    printf("after\n");
-    return 0;
-}
-
-__global__ void check(int n)
-{
-    assert(threadIdx.x < n); // here: assert
-}
-
-extern "C" int run_assert(void)
-{
-    check<<<2, 4>>>(4);
-    OK(cudaDeviceSynchronize());
-    check<<<2, 4>>>(3);
-    cudaError_t error = cudaDeviceSynchronize();
-    int *p;
-    EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert); // nothing works any more
-    EXPECT(cudaGetLastError() == cudaErrorAssert && cudaGetLastError() == cudaErrorAssert);
-    return error;
-}
-
-__global__ void trap(void) { __trap(); }
-
-extern "C" int run_trap(void)
-{
-    trap<<<1, 1>>>();
-    return cudaDeviceSynchronize();
-}
-
-// One thread alone: where it is and what time does.
-__global__ void look_around(int *facts, int *global)
-{
-    __shared__ int shared;
-    int local = 0;
-    long long start = clock64();
-    __nanosleep(100);
-    facts[0] = __isShared(&shared) && !__isGlobal(&shared);
-    facts[1] = __isGlobal(global) && !__isShared(global);
-    facts[2] = __isLocal(&local) && !__isGlobal(&local);
-    facts[3] = clock64() > start;
-    facts[4] = warpSize == 32 && gridDim.z == 1 && blockDim.y == 1;
-    __threadfence_block();
-    __threadfence();
-    __threadfence_system();
-}
-
-extern "C" int run_look_around(void)
-{
-    int *facts = managed<int>(5), *global;
-    OK(cudaMalloc(&global, 4));
-    look_around<<<1, 1>>>(facts, global);
-    OK(cudaDeviceSynchronize());
-    for (int i = 0; i < 5; i++) {
-        EXPECT(facts[i]);
-    }
     return 0;
 }

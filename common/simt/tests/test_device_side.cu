@@ -1,0 +1,143 @@
+// What kernels call besides barriers and atomics: printf, assert, traps, clocks, and questions about pointers.
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OK(call)                         \
+    do {                                 \
+        cudaError_t error_ = (call);     \
+        if (error_ != cudaSuccess) {     \
+            return 1000 * __LINE__ + error_; \
+        }                                \
+    } while (0)
+#define EXPECT(condition)   \
+    do {                    \
+        if (!(condition)) { \
+            return __LINE__; \
+        }                   \
+    } while (0)
+
+// Managed: the tests read on the host what kernels write.
+template <class T> T *managed(int count)
+{
+    T *pointer = nullptr;
+    cudaMallocManaged(&pointer, count * sizeof *pointer);
+    cudaMemset(pointer, 0, count * sizeof *pointer);
+    return pointer;
+}
+
+__global__ void print(void)
+{
+    printf("block %d thread %d: %.2f %s\n", blockIdx.x, threadIdx.x, threadIdx.x / 4.0, "text");
+    if (threadIdx.x == 0) {
+        printf("line\n");
+        printf("%c", 'c');
+        printf("\n");
+    }
+}
+
+extern "C" int run_printf(void)
+{
+    printf("before\n");
+    print<<<3, 2>>>();
+    OK(cudaDeviceSynchronize());
+    printf("after\n");
+    return 0;
+}
+
+__global__ void check(int n)
+{
+    assert(threadIdx.x < n); // here: assert
+}
+
+extern "C" int run_assert(void)
+{
+    check<<<2, 4>>>(4);
+    OK(cudaDeviceSynchronize());
+    check<<<2, 4>>>(3);
+    cudaError_t error = cudaDeviceSynchronize();
+    int *p;
+    EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert); // nothing works any more
+    EXPECT(cudaGetLastError() == cudaErrorAssert && cudaGetLastError() == cudaErrorAssert);
+    return error;
+}
+
+__global__ void trap(void) { __trap(); }
+
+extern "C" int run_trap(void)
+{
+    trap<<<1, 1>>>();
+    return cudaDeviceSynchronize();
+}
+
+// One thread alone: where it is and what time does.
+__global__ void look_around(int *facts, int *global)
+{
+    __shared__ int shared;
+    int local = 0;
+    long long start = clock64();
+    __nanosleep(100);
+    facts[0] = __isShared(&shared) && !__isGlobal(&shared);
+    facts[1] = __isGlobal(global) && !__isShared(global);
+    facts[2] = __isLocal(&local) && !__isGlobal(&local);
+    facts[3] = clock64() > start;
+    facts[4] = warpSize == 32 && gridDim.z == 1 && blockDim.y == 1;
+    __threadfence_block();
+    __threadfence();
+    __threadfence_system();
+}
+
+// memcpy, memset and malloc: checked accesses and the device's heap.
+__global__ void move_bytes(float *out, const float *in, float **heap)
+{
+    int i = threadIdx.x;
+    memcpy(&out[4 * i], &in[4 * i], 16);
+    if (i == 0) {
+        memset(out + 128, 0, 12);
+        memcpy(out + 131, out + 128, 12);
+        heap[0] = (float *)malloc(8 * sizeof(float));
+        heap[0][7] = out[133] + 3.0f;
+    }
+    __syncwarp();
+    if (i == 1) {
+        out[134] = heap[0][7];
+        free(heap[0]);
+    }
+}
+
+extern "C" int run_move_bytes(void)
+{
+    float *out = managed<float>(135), *in = managed<float>(128), **heap;
+    OK(cudaMalloc(&heap, sizeof *heap));
+    in[127] = 5.0f;
+    move_bytes<<<1, 32>>>(out, in, heap);
+    OK(cudaDeviceSynchronize());
+    EXPECT(out[127] == 5.0f && out[134] == 3.0f);
+    OK(cudaFree(heap));
+    return 0;
+}
+
+__global__ void move_past_the_end(float *out, const float *in)
+{
+    memcpy(out, in, 20); // here: copy
+}
+
+extern "C" int run_move_past_the_end(void)
+{
+    float *out, *in = managed<float>(8);
+    OK(cudaMalloc(&out, 4 * sizeof *out));
+    move_past_the_end<<<1, 1>>>(out, in);
+    return cudaDeviceSynchronize();
+}
+
+extern "C" int run_look_around(void)
+{
+    int *facts = managed<int>(5), *global;
+    OK(cudaMalloc(&global, 4));
+    look_around<<<1, 1>>>(facts, global);
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < 5; i++) {
+        EXPECT(facts[i]);
+    }
+    return 0;
+}
