@@ -48,6 +48,7 @@ static inline void volatile_read(uintptr_t pc, uintptr_t address, unsigned size_
     uint64_t value = 0;
     memcpy(&value, (const void *)address, size_log2 < 3 ? (size_t)1 << size_log2 : 8);
     access_poll(self, pc, address, value);
+    trace_read_late(self, pc, address);
 }
 
 ACCESSES(1, 0)

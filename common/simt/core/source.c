@@ -128,14 +128,20 @@ struct source_place simt_source_place(uintptr_t pc) {
     return place;
 }
 
-/* "void k(float*, int)" becomes "k(float *, int)"; "void k(T*) [with T = float]" keeps its types. */
+/* "void k(float*, int)" becomes "k(float *, int)", "k(float const*)" becomes "k(const float *)". */
 const char *source_pretty(const char *function, char *out, size_t room) {
-    size_t used = 0;
+    size_t used = 0, parameter = 0; /* where the running parameter starts in `out` */
     if (strncmp(function, "void ", 5) == 0) function += 5;
-    for (const char *c = function; *c && used + 2 < room; c++) {
-        if (*c == '*' && used && out[used - 1] != ' ' && out[used - 1] != '*' && out[used - 1] != '(')
-            out[used++] = ' ';
+    for (const char *c = function; *c && used + 8 < room; c++) {
+        if ((strncmp(c, " const*", 7) == 0 || strncmp(c, " const&", 7) == 0) && parameter) {
+            memmove(out + parameter + 6, out + parameter, used - parameter);
+            memcpy(out + parameter, "const ", 6);
+            used += 6;
+            c += 6;
+        }
+        if ((*c == '*' || *c == '&') && used && !strchr(" *&(", out[used - 1])) out[used++] = ' ';
         out[used++] = *c;
+        if (*c == '(' || *c == '<' || (*c == ' ' && used > 1 && out[used - 2] == ',')) parameter = used;
     }
     out[used] = '\0';
     return out;

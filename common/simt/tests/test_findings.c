@@ -1,0 +1,92 @@
+/* What is reported, how often, in which order and form: alike on every run and with any number of OS threads. */
+#include "findings.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+int run_several(void);
+int run_late_first_block(void);
+
+TestSuite(findings, .init = quiet, .timeout = 60);
+
+enum { MOST_OS_THREADS = 4, ILLEGAL_ADDRESS = 700 };
+
+static void use(int os_threads, bool is_quiet) {
+    struct simt_settings settings;
+    simt_settings_get(&settings);
+    settings.os_threads = os_threads;
+    settings.quiet = is_quiet;
+    simt_settings_set(&settings);
+}
+
+/* All texts in one string; addresses are equal since every allocation before was the same. */
+static void collect(char *text, size_t room) {
+    *text = '\0';
+    for (size_t i = 0; i < simt_finding_count(); i++) strncat(text, simt_finding_at(i)->text, room - strlen(text) - 1);
+}
+
+Test(findings, one_for_each_line_and_kind_of_the_first_thread) {
+    cr_assert_eq(run_several(), 0);
+    cr_assert_eq(simt_finding_count(), 3);
+    const char *marks[] = {"unwritten", "also unwritten", "absent"};
+    const enum simt_finding_kind kinds[] = {SIMT_UNINITIALISED, SIMT_UNINITIALISED, SIMT_ABSENT_LANE};
+    for (size_t i = 0; i < 3; i++) {
+        const struct simt_finding *finding = simt_finding_at(i);
+        cr_assert_eq(finding->line, line_of(__FILE__, marks[i]));
+        cr_assert_eq(finding->kind, kinds[i]);
+        cr_assert_str_eq(finding->kernel, "several(float *, const float *, int)");
+        cr_assert(strstr(finding->file, "tests/test_findings.cu"));
+        cr_assert(strstr(finding->text, "by thread (0,0,0) in block (0,0,0)\n"), "%s", finding->text);
+    }
+}
+
+Test(findings, known_ones_are_not_said_again_until_they_are_cleared) {
+    run_several();
+    run_several();
+    cr_assert_eq(simt_finding_count(), 3);
+    simt_findings_clear();
+    expect_none();
+    run_several();
+    cr_assert_eq(simt_finding_count(), 3);
+}
+
+Test(findings, alike_with_any_number_of_os_threads) {
+    char first[4096], again[4096];
+    use(1, true);
+    cr_assert_eq(run_late_first_block(), ILLEGAL_ADDRESS);
+    collect(first, sizeof first);
+    const struct simt_finding *finding = simt_finding_at(0);
+    cr_assert(strstr(first, "by thread (0,0,0) in block (0,0,0)"), "%s", first);
+    cr_assert_eq(finding->line, line_of(__FILE__, "out of bounds"));
+    for (int os_threads = 2; os_threads <= MOST_OS_THREADS; os_threads++)
+        for (int repeat = 0; repeat < 5; repeat++) {
+            simt_findings_clear();
+            use(os_threads, true);
+            cr_assert_eq(run_late_first_block(), ILLEGAL_ADDRESS);
+            collect(again, sizeof again);
+            char *where = strstr(again, "Access to"), *was = strstr(first, "Access to");
+            cr_assert(where && was);
+            cr_assert(strncmp(first, again, (size_t)(was - first)) == 0, "%s\n%s", first, again);
+            for (size_t i = 1; i < simt_finding_count(); i++) /* what the reset finds still allocated */
+                cr_assert_eq(simt_finding_at(i)->kind, SIMT_LEAK, "%s", again);
+        }
+}
+
+Test(findings, printed_with_bars_as_compute_sanitizer_does) {
+    char text[4096] = "", path[] = "/tmp/findings.XXXXXX";
+    int file = mkstemp(path), saved = dup(STDERR_FILENO);
+    use(1, false);
+    dup2(file, STDERR_FILENO);
+    run_several();
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    unlink(path);
+    cr_assert_gt(pread(file, text, sizeof text - 1, 0), 0);
+    char expected[256];
+    snprintf(expected, sizeof expected,
+             "========= Uninitialized __global__ memory read of size 4 bytes\n"
+             "=========     at g(const float *, int) in test_findings.cu:%d\n"
+             "=========     by thread (0,0,0) in block (0,0,0)\n",
+             line_of(__FILE__, "unwritten"));
+    cr_assert(strncmp(text, expected, strlen(expected)) == 0, "%s\n%s", text, expected);
+}

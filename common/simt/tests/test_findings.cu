@@ -1,0 +1,49 @@
+// Kernels with several mistakes in many blocks.
+
+__device__ float g(const float *in, int i) {
+    return in[i]; // here: unwritten
+}
+
+__global__ void several(float *out, const float *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = g(in, i);
+    v += in[n + i];                                         // here: also unwritten
+    if (threadIdx.x < 16) v += __shfl_sync(0xffffu, v, 20); // here: absent
+    out[i] = v;
+}
+
+// Block 0 takes long to get to its mistake, the others are there at once.
+__global__ void late_first_block(float *out, const float *in, int n) {
+    float sum = 0.0f;
+    if (blockIdx.x == 0)
+        for (int i = 0; i < n; i++) sum += in[i % 64];
+    out[64 + threadIdx.x + blockIdx.x] = sum; // here: out of bounds
+}
+
+template <class T> static T *device(int n, bool written) {
+    T *p = nullptr;
+    cudaMalloc(&p, n * sizeof(T));
+    if (written) cudaMemset(p, 0, n * sizeof(T));
+    return p;
+}
+
+extern "C" {
+
+int run_several(void) {
+    enum { N = 64 * 40 };
+    float *in = device<float>(2 * N, false), *out = device<float>(N, false);
+    several<<<40, 64>>>(out, in, N);
+    int error = cudaDeviceSynchronize();
+    cudaFree(in);
+    cudaFree(out);
+    return error;
+}
+
+int run_late_first_block(void) {
+    float *in = device<float>(64, true), *out = device<float>(64, false);
+    late_first_block<<<20, 32>>>(out, in, 20000);
+    int error = cudaDeviceSynchronize();
+    cudaDeviceReset();
+    return error;
+}
+}
