@@ -5,55 +5,23 @@
  * unordered. Nothing is noted before the first fence of a launch. A place remembers its releases in order of time: a
  * thread that comes later takes over what all before it released there, and what those had taken over themselves.
  */
-#include "races.h"
+#include "handover.h"
 
 #if SIMT_CHECKED
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 bool trace_handovers;
 
-struct point { /* a thread, and a clock of its own */
-    uint32_t block, clock;
-    unsigned warp, lane;
-};
-
-struct release {
-    struct point by;
-    struct fence_reach reach[2]; /* block scope, device scope */
-    uint32_t earlier;            /* the block's release before this one at this place, index + 1 */
-};
-
-struct place {
-    uint64_t address;
-    uint32_t block; /* of shared memory: whose; else 0 */
-    struct release *release;
-    uint32_t count, room;
-    uint32_t visited; /* by the search that runs */
-    struct place *next;
-};
-
-struct acquire {
-    struct point by;
-    struct place *place;
-    uint32_t version; /* releases that came before */
-};
-
-/* By block: what its threads took over. By place and block: its latest release there. */
-struct block_notes {
-    uint32_t block;
-    struct acquire *acquire;
-    uint32_t count, room;
-};
+/* The latest release of a block at a place. */
 struct latest {
     const struct place *place;
     uint32_t block, release; /* index + 1 */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t handover_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct place **slot;
     size_t count, room;
@@ -67,7 +35,7 @@ static struct {
     size_t count, room;
 } latests;
 
-static void *must(void *memory) {
+void *handover_must(void *memory) {
     if (memory == NULL) {
         fputs("simt: out of memory for the race detector\n", stderr);
         abort();
@@ -94,14 +62,14 @@ static struct place *place_make(uint64_t address, uint32_t block) {
         struct place **old = places.slot;
         size_t old_room = places.room;
         places.room = old_room ? old_room * 2 : 64;
-        places.slot = must(calloc(places.room, sizeof(struct place *)));
+        places.slot = handover_must(calloc(places.room, sizeof(struct place *)));
         for (size_t i = 0; i < old_room; i++)
             if (old[i]) *place_slot(old[i]->address, old[i]->block) = old[i];
         free(old);
     }
     struct place **slot = place_slot(address, block);
     if (*slot == NULL) {
-        *slot = must(calloc(1, sizeof **slot));
+        *slot = handover_must(calloc(1, sizeof **slot));
         (*slot)->address = address;
         (*slot)->block = block;
         places.count++;
@@ -120,7 +88,7 @@ static struct block_notes *notes_make(uint32_t block) {
         struct block_notes *old = notes.slot;
         size_t old_room = notes.room;
         notes.room = old_room ? old_room * 2 : 64;
-        notes.slot = must(calloc(notes.room, sizeof *notes.slot));
+        notes.slot = handover_must(calloc(notes.room, sizeof *notes.slot));
         for (size_t i = 0; i < old_room; i++)
             if (old[i].block) *notes_find(old[i].block) = old[i];
         free(old);
@@ -145,7 +113,7 @@ static struct latest *latest_make(const struct place *place, uint32_t block) {
         struct latest *old = latests.slot;
         size_t old_room = latests.room;
         latests.room = old_room ? old_room * 2 : 64;
-        latests.slot = must(calloc(latests.room, sizeof *latests.slot));
+        latests.slot = handover_must(calloc(latests.room, sizeof *latests.slot));
         for (size_t i = 0; i < old_room; i++)
             if (old[i].place) *latest_find(old[i].place, old[i].block) = old[i];
         free(old);
@@ -186,7 +154,7 @@ static void release(struct place *place, const struct simt_thread *thread, struc
     }
     if (place->count == place->room) {
         place->room = place->room ? place->room * 2 : 4;
-        place->release = must(realloc(place->release, place->room * sizeof *place->release));
+        place->release = handover_must(realloc(place->release, place->room * sizeof *place->release));
     }
     new.earlier = latest->release;
     place->release[place->count++] = new;
@@ -204,7 +172,7 @@ static bool acquire(struct place *place, struct point by) {
     }
     if (block->count == block->room) {
         block->room = block->room ? block->room * 2 : 4;
-        block->acquire = must(realloc(block->acquire, block->room * sizeof *block->acquire));
+        block->acquire = handover_must(realloc(block->acquire, block->room * sizeof *block->acquire));
     }
     block->acquire[block->count++] = (struct acquire){by, place, place->count};
     return true;
@@ -213,114 +181,51 @@ static bool acquire(struct place *place, struct point by) {
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry) {
     unsigned meta = (unsigned)entry[0] & 0xff;
     struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&handover_lock);
     struct place *place = place_make(entry[WARP_SIZE] & ~UINT64_C(3), (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0);
     if (acquire(place, by)) {
         *trace_value(entry, thread->lane) = 1;
         thread->trace->clock = by.clock + 1;
     }
     if (meta >> 5 != TRACE_VOLATILE_READ) release(place, thread, by);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handover_lock);
 }
 
-/* ---- asking ---- */
-
-/* What a fence covers, or what a thread knows of its own block: its own past, its warp's, its block's. */
-static bool within(const struct fence_reach *reach, const struct point *at, const struct point *what) {
-    if (what->clock <= reach->block) return true;
-    return what->warp == at->warp &&
-           (what->clock <= reach->warp || (what->lane == at->lane && what->clock <= reach->lane));
+void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t address) {
+    struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
+    bool shared = address - (uintptr_t)thread->block->shared < thread->block->shared_size;
+    pthread_mutex_lock(&handover_lock);
+    bool taken = acquire(place_make(address & ~UINT64_C(3), shared ? by.block : 0), by);
+    pthread_mutex_unlock(&handover_lock);
+    if (!taken) return;
+    trace_append(thread, pc, TRACE_META(TRACE_FENCE, 0, 0), 0); /* moves the lane's clock on in the merge as well */
+    thread->trace->clock = by.clock + 1;
 }
 
-static bool covers(const struct release *release, const struct point *what, uint32_t taker) {
-    return within(&release->reach[release->by.block != taker], &release->by, what);
+/* ---- what the search asks ---- */
+
+const struct block_notes *handover_notes(uint32_t block) {
+    return notes.room ? notes_find(block) : NULL;
 }
 
-struct search {
-    struct point from;
-    struct {
-        struct place *place;
-        uint32_t version;
-    } * open;
-    size_t count, room;
-};
-
-static void search_push(struct search *search, struct place *place, uint32_t version) {
-    if (version <= place->visited) return;
-    if (search->count == search->room) {
-        search->room = search->room ? search->room * 2 : 16;
-        search->open = must(realloc(search->open, search->room * sizeof *search->open));
-    }
-    search->open[search->count].place = place;
-    search->open[search->count++].version = version;
+uint32_t handover_latest(const struct place *place, uint32_t block) {
+    return latests.room ? latest_find(place, block)->release : 0;
 }
 
-/* Pushes what the thread at `at` had taken over, with all that `reach` says it knows of its block. */
-static void search_push_known(struct search *search, const struct point *at, const struct fence_reach *reach) {
-    if (notes.room == 0) return;
-    const struct block_notes *block = notes_find(at->block);
-    for (uint32_t i = 0; i < block->count; i++)
-        if (within(reach, at, &block->acquire[i].by))
-            search_push(search, block->acquire[i].place, block->acquire[i].version);
+bool handover_any(void) {
+    return latests.count > 0;
 }
 
-/* Was the access `from` released at a place before its `version`, to a thread of block `taker`? */
-static bool released(const struct place *place, uint32_t version, const struct point *from, uint32_t taker) {
-    for (uint32_t i = latest_find(place, from->block)->release; i; i = place->release[i - 1].earlier)
-        if (i <= version && covers(&place->release[i - 1], from, taker)) return true;
-    return false;
-}
-
-static bool search_run(struct search *search, uint32_t taker) {
-    bool found = false;
-    /* First the releases of the access's own block, which is what it mostly is; then through third threads. */
-    for (size_t i = 0; i < search->count && !found; i++)
-        found = released(search->open[i].place, search->open[i].version, &search->from, taker);
-    while (!found && search->count) {
-        struct place *place = search->open[--search->count].place;
-        uint32_t version = search->open[search->count].version, old = place->visited;
-        if (version <= old) continue;
-        found = released(place, version, &search->from, taker);
-        place->visited = version;
-        for (uint32_t i = old; i < version; i++)
-            search_push_known(search, &place->release[i].by, &place->release[i].reach[0]);
-    }
+void handover_forget_visits(void) {
     for (size_t i = 0; i < places.room; i++)
         if (places.slot[i]) places.slot[i]->visited = 0;
-    free(search->open);
-    return found;
-}
-
-static bool chain(const struct point *from, const struct point *to, const struct fence_reach *known) {
-    struct search search = {.from = *from};
-    search_push_known(&search, to, known);
-    return search_run(&search, to->block);
-}
-
-bool handed_over(const struct race_access *access, const struct simt_warp *warp, unsigned lane) {
-    if (!trace_handovers) return false;
-    const struct block_races *races = warp->block->races;
-    const struct warp_clock *clock = &races->warp[warp->index];
-    struct point there = {access->block, who_clock(access->who), who_warp(access->who), who_lane(access->who)};
-    struct point here = {race_block_number(warp->block), lane_clock(clock, lane), warp->index, lane};
-    struct fence_reach known = {here.clock - 1, clock->base, races->barrier};
-    if (clock->partial)
-        for (unsigned from = 0; from < WARP_SIZE; from++)
-            known.warp = clock->known[lane][from] > known.warp ? clock->known[lane][from] : known.warp;
-    /* Of the other thread's past, as of its access, only its own steps are known, and the last barrier. */
-    struct fence_reach past = {there.clock - 1, 0, 0};
-    if (there.block == here.block && there.clock > races->barrier) past.block = races->barrier;
-    pthread_mutex_lock(&lock);
-    bool found = latests.room && (chain(&there, &here, &known) || chain(&here, &there, &past));
-    pthread_mutex_unlock(&lock);
-    return found;
 }
 
 bool handover_known(const struct simt_warp *warp) {
     if (!trace_handovers) return false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&handover_lock);
     bool known = notes.room && notes_find(race_block_number(warp->block))->count;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handover_lock);
     return known;
 }
 
@@ -331,7 +236,7 @@ bool handover_place(const struct request *request, unsigned lane) {
     if (!trace_handovers) return false;
     uint32_t block = race_block_number(request->warp->block);
     bool found = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&handover_lock);
     if (places.room && notes.room) {
         const struct place *place =
             *place_slot(request->address[lane] & ~UINT64_C(3), request->space == TRACE_SHARED ? block : 0);
@@ -341,7 +246,7 @@ bool handover_place(const struct request *request, unsigned lane) {
             found = known->acquire[i].place == place && by->warp == request->warp->index && by->lane == lane;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handover_lock);
     return found;
 }
 

@@ -228,7 +228,7 @@ void races_request(const struct request *request) {
         uint32_t noted = 0;
         for (uint32_t rest = request->mask; rest; rest &= rest - 1)
             if (request->value[__builtin_ctz(rest)]) noted |= rest & -rest;
-        if (noted) clock_advance(clock, noted, ~request->warp->exited);
+        if (noted) clock_advance(request->warp, noted);
     } else if (request->strided && !self.uneven && request->lanes > 1 &&
                request->stride == (int64_t)1 << request->size_log2) {
         request_in_order(&self, store);

@@ -144,7 +144,9 @@ static __attribute__((noinline)) void against_group(const struct watcher *self, 
         bool same_warp = who_warp(other.who) == self->warp;
         uint32_t lanes = old || !same_warp ? 0 : group_unordered_lanes(self, cell, lane);
         if (lanes) {
-            other.who = (other.who & ~31u) | (unsigned)__builtin_ctz(lanes);
+            unsigned from = (unsigned)__builtin_ctz(lanes);
+            uint32_t when = group_is_ordered_alike(cell) ? who_clock(other.who) : group_clocks(cell)[from];
+            other.who = who_make(when, self->warp, from);
         } else if (cell->flags & GROUP_BLOCKS) {
             race.other_block = true;
         } else if (old) {

@@ -114,7 +114,7 @@ static inline uint32_t running_clock(const struct simt_thread *thread) {
 }
 
 /* races_clock.c: a lane's clock moves on by itself, after a fence or a hand-over. */
-void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living);
+void clock_advance(const struct simt_warp *warp, uint32_t mask);
 
 /* handover.c. Is there a chain of hand-overs from the access to what `lane` of the warp does now, or the reverse, from
  * what the lane does now to the access (which then was merged before its time)? */

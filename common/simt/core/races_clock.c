@@ -78,6 +78,10 @@ void races_block_end(struct simt_block *block) {
     block->races = NULL;
 }
 
+static uint32_t all_lanes(const struct simt_warp *warp) {
+    return warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;
+}
+
 static uint32_t latest(const struct warp_clock *clock) {
     uint32_t most = clock->tick;
     if (clock->uneven)
@@ -149,15 +153,16 @@ void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
     counters_syncwarp();
     struct block_races *races = warp->block->races;
     struct warp_clock *clock = &races->warp[warp->index];
-    uint32_t living = (warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1) & ~warp->exited;
+    /* A lane that has exited takes part if it is in the mask, as with a block barrier; if not, it is a stranger. */
+    uint32_t all = all_lanes(warp);
     uint32_t most = latest(clock);
     races->off |= most >= CLOCK_LIMIT;
-    if ((mask & living) == living) {
+    if ((mask & all) == all) {
         clock_set(clock, most);
     } else {
         uneven(clock);
         partial(clock);
-        join(warp, clock, mask & living);
+        join(warp, clock, mask & all);
     }
     for (int scope = 0; scope < 2; scope++) {
         if (clock->fenced[scope]) clock->fenced_base[scope] = most;
@@ -165,8 +170,9 @@ void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
     }
 }
 
-void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living) {
-    if (!clock->uneven && (mask & living) == living) {
+void clock_advance(const struct simt_warp *warp, uint32_t mask) {
+    struct warp_clock *clock = &warp->block->races->warp[warp->index];
+    if (!clock->uneven && mask == all_lanes(warp)) {
         clock->tick++;
         return;
     }
@@ -175,7 +181,7 @@ void clock_advance(struct warp_clock *clock, uint32_t mask, uint32_t living) {
 }
 
 void races_fence(struct simt_warp *warp, uint32_t mask) {
-    clock_advance(&warp->block->races->warp[warp->index], mask, ~warp->exited);
+    clock_advance(warp, mask);
 }
 
 void races_fence_called(struct simt_thread *thread, int scope) {

@@ -10,6 +10,7 @@
  *                               after the last merge. They set thread->trace, warp->trace and block->races.
  *   trace_access                a checked access of a running lane, BEFORE a store is made (AFTER the checks)
  *   trace_sync_access           the same for atomics and volatile accesses, which can hand data over
+ *   trace_read_late             a volatile load is made only now: after its trace_sync_access others have run
  *   trace_enter / trace_leave   __tsan_func_entry(call_pc) / __tsan_func_exit
  *   trace_block                 __sanitizer_cov_trace_pc
  *   trace_fence                 simt_fence
@@ -97,6 +98,7 @@ extern bool trace_handovers; /* a fence was met in this launch: atomics may hand
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
+void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t address);
 void trace_log_jump(struct simt_thread *thread, uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
 
@@ -168,6 +170,10 @@ static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, e
     trace->last_pc = (uint32_t)pc;
     *trace_value(entry, thread->lane) = 0;
     if (trace_handovers) trace_note_sync(thread, entry);
+}
+
+static inline void trace_read_late(struct simt_thread *thread, uintptr_t pc, uintptr_t address) {
+    if (trace_handovers) trace_note_late_read(thread, pc, address);
 }
 
 static inline void trace_enter(struct simt_thread *thread, uintptr_t call_pc) {

@@ -1,0 +1,116 @@
+/* The race detector: planted races are found on their lines, in either order of blocks and lanes; right programs are
+ * left in peace, on any number of OS threads. */
+#include "findings.h"
+
+static void set(bool shuffled, int os_threads) {
+    struct simt_settings settings;
+    simt_settings_get(&settings);
+    settings.quiet = true;
+    settings.shuffled_order = shuffled;
+    settings.os_threads = os_threads;
+    simt_settings_set(&settings);
+    simt_findings_clear();
+}
+
+TestSuite(races, .timeout = 60);
+
+/* Nothing but findings of this kind, one of them on either line: which access comes second depends on the order. */
+static void expect_race(enum simt_finding_kind kind, const char *mark, const char *other, const char *word) {
+    int line = line_of(__FILE__, mark), other_line = other ? line_of(__FILE__, other) : line;
+    cr_assert(line > 0 && other_line > 0, "no mark '%s'", mark);
+    cr_assert_gt(simt_finding_count(), 0, "not found");
+    bool found = false;
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        const struct simt_finding *f = simt_finding_at(i);
+        if (f->kind == SIMT_UNINITIALISED) continue; /* what comes too early has not been written */
+        cr_expect(f->line == line || f->line == other_line, "line %d: %s", f->line, f->text);
+        cr_expect(f->kind == kind || f->kind == SIMT_RACE_SAME_VALUE, "%s", f->text);
+        found |= f->kind == kind && f->is_error == (kind == SIMT_RACE) && strstr(f->text, word);
+    }
+    cr_expect(found, "no '%s' in: %s", word, simt_finding_at(0)->text);
+}
+
+#define PLANTED_AS(kind, name, mark, other, word)          \
+    int run_##name(void);                                  \
+    Test(races, name) {                                    \
+        for (int shuffled = 0; shuffled < 2; shuffled++) { \
+            set(shuffled, 1);                              \
+            run_##name();                                  \
+            expect_race(kind, mark, other, word);          \
+        }                                                  \
+    }
+#define PLANTED(name, mark, other, word) PLANTED_AS(SIMT_RACE, name, mark, other, word)
+
+PLANTED(missing_barrier, "stores its own", "loads another warp's", "No __syncthreads()")
+PLANTED(missing_syncwarp, "stores in the warp", "loads the neighbour", "no __syncwarp()")
+PLANTED(shuffle_is_no_sync, "stores before the shuffle", "loads behind the shuffle", "no __syncwarp()")
+PLANTED(store_after_load, "loads all parts", "stores for the next phase", "No __syncthreads()")
+PLANTED(missing_barrier_in_loop, "stores the next tile", "loads this tile", "No __syncthreads()")
+PLANTED(blocks_store_alike, "every block stores", NULL, "Blocks run in any order")
+PLANTED(reads_other_block, "stores of a block", "loads the next block's", "Blocks run in any order")
+PLANTED(stencil_in_place, "loads the neighbours", "stores in place", "race between")
+PLANTED(same_byte, "two lanes, one byte", NULL, "of 1 byte")
+PLANTED(same_short, "two warps, one short", NULL, "of 2 bytes")
+PLANTED(init_then_atomic, "zeroes the sum", "adds to the sum", "Atomic")
+PLANTED(atomic_then_read, "adds its part", "loads too early", "Atomic")
+PLANTED(ticket_without_fence, "stores the part", "the last block loads", "Blocks run in any order")
+PLANTED(flag_without_fence, "stores the message", "loads the message", "Blocks run in any order")
+PLANTED(sync_of_half, "all lanes store", "loads the other half", "no __syncwarp()")
+PLANTED(across_tiles, "stores in its tile", "loads from another tile", "no __syncwarp()")
+PLANTED(rows_overlap, "one too many", NULL, "race between")
+PLANTED(all_readers_count, "all lanes load", "the first reader stores", "no __syncwarp()")
+PLANTED(not_every_reader_is_ordered, "seventeen lanes load", "ordered after sixteen", "by thread (20,0,0)")
+PLANTED(lockstep_belief, "believes in lockstep", NULL, "no __syncwarp()")
+PLANTED(vector_over_scalar, "stores four", "stores one of another's", "race between")
+PLANTED(histogram_without_atomics, "loads, adds, stores", NULL, "race between")
+PLANTED(device_counter, "every block counts", NULL, "Blocks run in any order")
+PLANTED(dynamic_shared, "stores to dynamic memory", "loads from dynamic memory", "No __syncthreads()")
+PLANTED(tail_is_not_alone, "the tail stores once more", NULL, "race between")
+PLANTED_AS(SIMT_RACE_SAME_VALUE, same_value, "all store one", NULL, "the same value")
+PLANTED_AS(SIMT_RACE_SAME_VALUE, same_values_by_each_warp, "each warp stores the table", NULL, "the same value")
+
+static void expect_no_race(void) {
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        const struct simt_finding *f = simt_finding_at(i);
+        cr_expect(f->kind != SIMT_RACE && f->kind != SIMT_RACE_SAME_VALUE && !f->is_error, "%s", f->text);
+    }
+}
+
+#define RIGHT(name)                                                      \
+    int run_##name(void);                                                \
+    Test(races, name) {                                                  \
+        for (int shuffled = 0; shuffled < 2; shuffled++) {               \
+            for (int os_threads = 1; os_threads <= 4; os_threads *= 2) { \
+                set(shuffled, os_threads);                               \
+                cr_assert_eq(run_##name(), 0);                           \
+                expect_no_race();                                        \
+            }                                                            \
+        }                                                                \
+    }
+
+RIGHT(tree)
+RIGHT(warp_tree)
+RIGHT(double_buffer)
+RIGHT(in_place)
+RIGHT(transpose)
+RIGHT(bytes_and_shorts)
+RIGHT(histogram)
+RIGHT(last_block_reduces)
+RIGHT(all_threads_fence)
+RIGHT(flag_between_blocks)
+RIGHT(flag_by_atomics)
+RIGHT(chain_of_blocks)
+RIGHT(lock_between_blocks)
+RIGHT(lock_between_lanes)
+RIGHT(barrier_by_hand)
+RIGHT(grid_sync)
+RIGHT(warps_hand_over)
+RIGHT(weights_of_all)
+RIGHT(early_exit)
+RIGHT(half_exchanges)
+RIGHT(tiles)
+RIGHT(parts_then_all)
+RIGHT(vectors)
+RIGHT(reused_by_other_lanes)
+RIGHT(read_then_written_behind_barrier)
+RIGHT(launches_are_ordered)
