@@ -34,8 +34,10 @@ cudaError_t download(const buffer &b) {
     return cudaSuccess;
 }
 #else
+/* From pageable memory cudaMemcpy may return before the last bytes have landed, and the launcher's stream does not wait. */
 cudaError_t upload(const buffer &b, enum op_role) {
-    return cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice);
+    cudaError_t error = cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice);
+    return error != cudaSuccess ? error : cudaDeviceSynchronize();
 }
 
 cudaError_t download(const buffer &b) {
