@@ -88,7 +88,8 @@ static void skip(struct grading *grading, const struct exercise *exercise, bool 
 }
 
 /* What the CPU backend's checks say of an exercise that a GPU has marked: a race that the GPU did not show fails it all
- * the same, so that the mark does not depend on the machine; and a failure gets the line that the checks name. `outcomes`: those of the correctness checks. */
+ * the same, so that the mark does not depend on the machine; and a failure gets the line that the checks name.
+ * `outcomes`: those of the correctness checks. */
 static void confirm(const struct device *checker, uint64_t secret, struct outcome *outcomes, int count) {
     struct evidence evidence;
     bool failed = false;

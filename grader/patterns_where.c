@@ -209,7 +209,8 @@ static bool row_0_right(const struct evidence *evidence, const struct evidence_c
 
 bool pattern_only_row_0(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
-    return pattern_all_wrong(evidence, row_0_right);
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->wrong[0] > 0 && pattern_all_wrong(evidence, row_0_right);
 }
 
 static bool other_lane(long row, long column, long block) {

@@ -185,7 +185,10 @@ static void print_outcomes(const struct page *page, const struct prediction *pre
 void report_print(FILE *out, bool colour, const struct report *report, const struct prediction *prediction) {
     struct page page = {out, colour, report};
     fprintf(out, "%s: %s", report->step->name, report->step->title);
-    fprintf(out, "   [%s]\n", report->is_gpu ? report->device : "CPU backend: checks and counts, no times");
+    fprintf(out, "   [%s]\n",
+            !report->is_gpu     ? "CPU backend: checks and counts, no times"
+            : report->device[0] ? report->device
+                                : "GPU");
     if (report->note[0]) { print_lines(&page, report->note, "  "); }
     fprintf(out, "\n");
     print_outcomes(&page, prediction);
