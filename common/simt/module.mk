@@ -31,7 +31,7 @@ $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 
 -include $(SIMT_CHECKED_OBJECTS:.o=.d) $(SIMT_FAST_OBJECTS:.o=.d)
 
-include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk)
+include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk $(SIMT)/bench/module.mk)
 
 # Tests: tests/test_X.c is a Criterion program. Its kernels, exported as extern "C", stand in tests/test_X.cu; it is
 # linked with the checked library. tests/test_X_fast.c is linked with the fast one and with the same kernels as
