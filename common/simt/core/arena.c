@@ -22,6 +22,7 @@ struct record {
 };
 
 uintptr_t arena_span;
+static bool context_lost;
 
 static struct {
     pthread_mutex_t lock;
@@ -204,7 +205,12 @@ size_t arena_total(void) {
     return total;
 }
 
+void arena_context_lost(void) { context_lost = true; }
+
 void arena_report_leaks(void) {
+    bool lost = context_lost;
+    context_lost = false;
+    if (lost) return; /* cudaFree has failed since the kernel's fault, so it is not the program's fault */
     for (size_t i = 0; i < arena.count; i++) {
         struct record *record = &arena.live[i];
         char bytes[GROUPED];

@@ -49,6 +49,9 @@ bool arena_was_freed(uintptr_t address, struct arena_allocation *out);
 /* The variable that holds the address, NULL-terminated name and all; fast for the one asked last. */
 bool arena_find_variable(uintptr_t address, struct arena_allocation *out);
 
+/* A kernel has failed so that the device must be reset: what is allocated is no leak. */
+void arena_context_lost(void);
+
 /* The variable that ends at most `distance` bytes before the address. */
 bool arena_variable_before(uintptr_t address, size_t distance, struct arena_allocation *out);
 

@@ -123,6 +123,7 @@ static void run(struct simt_launch *launch) {
     trace_launch_end(launch);
     shared_finish_launch(launch);
     report_launch_end(launch);
+    if (launch->error_sticky) arena_context_lost();
     if (launch->error) simt_set_error(launch->error, launch->error_sticky);
 }
 
