@@ -36,30 +36,28 @@ struct merge {
     bool open;                                            /* a lane that filled its buffer has run empty */
 };
 
-/* Four lanes at once, on any x86-64. */
-typedef uint64_t lanes4 __attribute__((vector_size(32), aligned(32)));
-typedef uint64_t lanes4_unaligned __attribute__((vector_size(32), aligned(8)));
-
-static inline bool any_bit(const lanes4 *v) {
-    return ((*v)[0] | (*v)[1] | (*v)[2] | (*v)[3]) != 0;
-}
+/* Two lanes at once, on any x86-64. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+typedef uint64_t pair_anywhere __attribute__((vector_size(16), aligned(8)));
 
 /* Are the 32 words all the same? */
 static inline bool all_equal(const uint64_t *word) {
-    const lanes4 *v = (const lanes4 *)word;
-    lanes4 first = {word[0], word[0], word[0], word[0]}, differs = v[0] ^ first;
-    for (unsigned i = 1; i < WARP_SIZE / 4; i++) differs |= v[i] ^ first;
-    return !any_bit(&differs);
+    const pair *v = (const pair *)word;
+    pair first = {word[0], word[0]}, even = v[0] ^ first, odd = v[1] ^ first;
+    for (unsigned i = 2; i < WARP_SIZE / 2; i += 2) {
+        even |= v[i] ^ first;
+        odd |= v[i + 1] ^ first;
+    }
+    even |= odd;
+    return (even[0] | even[1]) == 0;
 }
 
 /* Do the 32 words lie `stride` apart? */
 static inline bool all_strided(const uint64_t *word, uint64_t stride) {
-    lanes4 step = {stride, stride, stride, stride}, differs = {0};
-    for (unsigned i = 0; i < WARP_SIZE - 4; i += 4)
-        differs |= (*(const lanes4_unaligned *)(word + i + 1) - *(const lanes4_unaligned *)(word + i)) ^ step;
-    uint64_t rest =
-        ((word[29] - word[28]) ^ stride) | ((word[30] - word[29]) ^ stride) | ((word[31] - word[30]) ^ stride);
-    return !any_bit(&differs) && rest == 0;
+    pair step = {stride, stride}, differs = {0, 0};
+    for (unsigned i = 0; i < WARP_SIZE - 2; i += 2)
+        differs |= (*(const pair_anywhere *)(word + i + 1) - *(const pair_anywhere *)(word + i)) ^ step;
+    return (differs[0] | differs[1] | ((word[31] - word[30]) ^ stride)) == 0;
 }
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
