@@ -209,7 +209,7 @@ enum exit_code grade_step(const struct grade_request *request, struct report *re
     double start = child_now();
     *report = (struct report){.step = request->step, .seed = request->seed};
     predict_load(request->step, request->files, &prediction);
-    grading.may_measure = prediction.made || request->official;
+    grading.may_show = prediction.made || request->official;
     enum exit_code code = build_all(&grading);
     if (code != EXIT_FULL) { return code; }
     for (const struct exercise *exercise = request->step->exercises; exercise->op; exercise++) {

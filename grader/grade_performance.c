@@ -103,9 +103,9 @@ bool grading_performance(struct grading *grading, const struct exercise *exercis
     for (const struct check *check = exercise->checks; check->kind; check++) {
         if (check_is_correctness(check->kind) || (check->kind == CHECK_BAND && !grading->build.cuda)) { continue; }
         struct outcome *outcome = grading_add(grading, exercise, check);
-        if (!grading->may_measure) {
+        if (check->kind == CHECK_BAND && !grading->may_show) {
             outcome->verdict = VERDICT_WAITING;
-            snprintf(outcome->measured, sizeof outcome->measured, "shown once you have predicted it");
+            snprintf(outcome->measured, sizeof outcome->measured, "measured once you have predicted");
         } else if (check->kind == CHECK_BAND) {
             struct runner runner;
             struct device device;
@@ -118,6 +118,7 @@ bool grading_performance(struct grading *grading, const struct exercise *exercis
             if (!counted && !count(grading, exercise, &result, &failure)) { return false; }
             counted = true;
             score_counted(outcome, &result, &failure);
+            if (!grading->may_show && failure.kind == FAILURE_NONE) { score_hide(outcome); }
         }
     }
     return true;

@@ -16,7 +16,7 @@ struct grading {
     char out[PATH_LENGTH];
     struct build_report counted; /* CPU build whose counters give the traffic; the same when that is marked */
     bool can_count;
-    bool may_measure;       /* predictions are there */
+    bool may_show;          /* figures: the predictions are there */
     struct runner *running; /* the one that is open */
     char *error;
     size_t error_size;

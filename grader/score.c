@@ -86,6 +86,13 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 
+void score_hide(struct outcome *outcome) {
+    if (outcome->check->kind != CHECK_TRAFFIC) { return; }
+    outcome->figure = 0.0;
+    outcome->target[0] = '\0';
+    snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
+}
+
 void score_total(struct report *report) {
     report->points = report->points_max = 0.0;
     for (int i = 0; i < report->outcome_count; i++) {

@@ -15,6 +15,9 @@ double score_parameter_multiple(const struct op *op, const struct traffic_target
 void score_traffic(struct outcome *outcome, const struct result *result);
 void score_parallel(struct outcome *outcome, const struct result *result);
 
+/* Traffic before the learner's prediction: verdict and points stay, the figure and its target would give the answer. */
+void score_hide(struct outcome *outcome);
+
 /* Sums points and points_max of a report. Optional exercises have checks of 0 points. */
 void score_total(struct report *report);
 

@@ -125,3 +125,17 @@ Test(score, nothing_marked_is_not_full) {
     score_total(&report);
     cr_assert(!score_is_full(&report));
 }
+
+Test(score, before_the_prediction_points_stay_and_the_figure_is_hidden) {
+    struct result result = moved(1.0);
+    struct outcome traffic = score(&traffic_check, &result), parallel = score(&parallel_check, &result);
+    struct outcome hidden = traffic, parallel_before = parallel;
+    score_hide(&hidden);
+    cr_assert_eq(hidden.points, traffic.points);
+    cr_assert_eq(hidden.verdict, VERDICT_PASS);
+    cr_assert_eq(hidden.figure, 0.0);
+    cr_assert_null(strstr(hidden.measured, "1.00"), "%s", hidden.measured);
+    cr_assert_str_eq(hidden.target, "");
+    score_hide(&parallel);
+    cr_assert_str_eq(parallel.measured, parallel_before.measured);
+}
