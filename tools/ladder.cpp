@@ -19,9 +19,9 @@ struct column {
 };
 
 static column columns[] = {
-    {"requests a row", 0, {}},        {"sectors a row", 0, {}},  {"asked for, x floor", 2, {}},
-    {"in sectors, x floor", 2, {}},   {"warps", 0, {}},          {"longest chain", 0, {}},
-    {"barriers a row", 0, {}},        {"shuffles a row", 0, {}}, {"atomics a row", 0, {}},
+    {"requests a row", 0, {}},      {"sectors a row", 0, {}},  {"asked for, x floor", 2, {}},
+    {"in sectors, x floor", 2, {}}, {"warps", 0, {}},          {"longest chain", 0, {}},
+    {"barriers a row", 0, {}},      {"shuffles a row", 0, {}}, {"atomics a row", 0, {}},
 };
 
 // Fills one row of the table; false past the last rung.
