@@ -162,15 +162,10 @@ static uint64_t lowest_key(const struct merge *merge, uint32_t candidates) {
     return lowest;
 }
 
-/* Lanes in lockstep, entry i of each in row i: no gathering. Returns at the first row where they part. */
-static void merge_lockstep(struct merge *merge) {
+/* Lanes in lockstep, entry i of each in row i: no gathering. False at the first row where they part. */
+static bool merge_lockstep(struct merge *merge) {
     struct warp_trace *trace = merge->warp->trace;
-    uint64_t *first = trace->lane[0].first, *end = trace->lane[0].next;
-    for (unsigned l = 1; l < WARP_SIZE; l++) {
-        if (trace->lane[l].first != first + l) return;
-        if (trace->lane[l].next - l < end) end = trace->lane[l].next - l;
-    }
-    uint64_t *row = first;
+    uint64_t *front = trace->row[0].key, *row = front, *end = trace->summary.end;
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row)) break;
         if (key_kind(row[0]) == TRACE_JUMP) {
@@ -179,7 +174,11 @@ static void merge_lockstep(struct merge *merge) {
         }
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }
-    for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].first = row + l;
+    if (row == end)
+        for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].next = front + l;
+    else
+        for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].first = row + l;
+    return row == end;
 }
 
 /* Of jumps from one place, the one of the innermost loop, which goes back least, comes first: lanes that begin the outer
@@ -220,7 +219,10 @@ static void make_room(struct simt_warp *warp) {
     for (unsigned l = 0; l < warp->lanes; l++) {
         uint64_t *front = &warp->trace->row[0].key[l];
         uint64_t *entry = lanes[l].first;
-        if (entry == front) continue;
+        if (entry == front) {
+            warp->trace->summary.mixed |= lanes[l].next != front;
+            continue;
+        }
         uint64_t *to = front;
         for (; entry != lanes[l].next; entry += KEY_STEP, to += KEY_STEP) {
             to[0] = entry[0];
@@ -229,27 +231,43 @@ static void make_room(struct simt_warp *warp) {
         }
         lanes[l].first = front;
         lanes[l].next = to;
+        warp->trace->summary.mixed |= to != front;
     }
 }
 
-static void merge_all(struct simt_warp *warp, bool stop_at_waiting) {
-    struct merge merge = {.warp = warp};
-    merge.alive = merge.present = warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;
-    for (unsigned l = warp->lanes; l < WARP_SIZE; l++) merge.key[l] = NO_ENTRY;
-    for (unsigned l = 0; l < warp->lanes; l++)
-        if (warp->thread[l].state == THREAD_EXITED && warp->trace->lane[l].first == warp->trace->lane[l].next)
-            merge.alive &= ~(1u << l);
-    if (merge.alive == UINT32_MAX) merge_lockstep(&merge);
-    for (unsigned l = 0; l < warp->lanes; l++) load(&merge, l);
-    while (merge.present && (!merge.open || !stop_at_waiting)) {
-        uint64_t key = lowest_key(&merge, merge.present | (stop_at_waiting ? merge.waiting : 0));
-        uint32_t group = lanes_at(&merge, key) & merge.present;
+/* Entry by entry, for lanes that went different ways. */
+static void merge_apart(struct merge *merge, bool keep_order) {
+    struct simt_warp *warp = merge->warp;
+    merge->alive = merge->present = warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;
+    merge->waiting = 0;
+    merge->open = false;
+    for (unsigned l = warp->lanes; l < WARP_SIZE; l++) merge->key[l] = NO_ENTRY;
+    for (unsigned l = 0; l < warp->lanes; l++) load(merge, l);
+    while (merge->present && (!merge->open || !keep_order)) {
+        uint64_t key = lowest_key(merge, merge->present | (keep_order ? merge->waiting : 0));
+        uint32_t group = lanes_at(merge, key) & merge->present;
         if (group == 0) break; /* a lane that waits at a collective comes first */
-        if (key_kind(key) == TRACE_JUMP) group = innermost(&merge, group);
-        take(&merge, key, group);
+        if (key_kind(key) == TRACE_JUMP) group = innermost(merge, group);
+        take(merge, key, group);
     }
-    races_close_runs();
     make_room(warp);
+}
+
+static void merge_all(struct simt_warp *warp, bool keep_order) {
+    struct trace_summary *summary = &warp->trace->summary;
+    bool nothing = summary->lanes == 0 || summary->end == warp->trace->row[0].key;
+    if (!summary->mixed && nothing) {
+        summary->lanes = 0;
+        return;
+    }
+    struct merge merge;
+    merge.warp = warp;
+    merge.alive = UINT32_MAX;
+    bool done = !summary->mixed && summary->lanes == UINT32_MAX && merge_lockstep(&merge);
+    summary->lanes = 0;
+    summary->mixed = false;
+    if (!done) merge_apart(&merge, keep_order);
+    races_close_runs();
 }
 
 void trace_merge(struct simt_warp *warp) {

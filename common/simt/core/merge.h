@@ -23,6 +23,7 @@ struct request {
 
 /* The buffers of one warp, from a pool of its OS thread. */
 struct warp_trace {
+    struct trace_summary summary;
     struct trace_row row[TRACE_ROWS];
     struct lane_trace lane[WARP_SIZE];
     uint64_t global_requests; /* of this warp, for the longest chain */

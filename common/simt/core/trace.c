@@ -51,6 +51,7 @@ void trace_block_begin(struct simt_block *block) {
         struct simt_warp *warp = &block->warp[w];
         struct warp_trace *trace = take_trace();
         trace->global_requests = 0;
+        trace->summary = (struct trace_summary){0};
         for (unsigned l = 0; l < warp->lanes; l++) {
             struct lane_trace *lane = &trace->lane[l];
             struct trace_frame *frame = lane->frame;

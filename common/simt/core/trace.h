@@ -80,6 +80,13 @@ struct lane_trace {
     struct fence_reach fence[2]; /* block scope, device scope */
 };
 
+/* What the lanes of a warp have logged since the last merge, told as they stop. The warp's trace begins with it. */
+struct trace_summary {
+    uint64_t *end; /* the row behind their last entries */
+    uint32_t lanes;
+    bool mixed; /* they have not all logged the same number, or some is left from before */
+};
+
 void trace_launch_begin(struct simt_launch *launch, int os_threads);
 void trace_launch_end(struct simt_launch *launch);
 void trace_block_begin(struct simt_block *block);
@@ -190,8 +197,13 @@ static inline void trace_leave(struct simt_thread *thread) {
 
 static inline void trace_pause(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;
+    struct trace_summary *summary = (struct trace_summary *)thread->warp->trace;
     if (trace->pending) trace_settle(thread);
     if (thread->state != THREAD_READY) trace->last_pc = (uint32_t)thread->blocked_pc;
+    uint64_t *end = trace->next - thread->lane;
+    summary->mixed |= summary->lanes && end != summary->end;
+    summary->end = end;
+    summary->lanes |= 1u << thread->lane;
 }
 
 /* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
