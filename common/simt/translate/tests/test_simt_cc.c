@@ -87,7 +87,8 @@ Test(simt_cc, dependencies_name_the_learners_headers) {
 
 Test(simt_cc, flags) {
     write_file("with space.cu", "#ifndef A\n#error no A\n#endif\nint f(int unused) { return B[0]; }\n");
-    compile("-DA '-DB=\"a b\"' -c 'with space.cu' -o 'an object.o' && test -s 'an object.o'");
+    compile(
+        "-DA '-DB=\"a b\"' -MMD -c 'with space.cu' -o 'an object.o' && test -s 'an object.o' && test -s 'an object.d'");
     cr_expect_eq(said.status, 0, "%s", said.text);
     cr_expect_str_empty(said.text, "%s", said.text);
     compile("-D A '-DB=\"a b\"' -Wall -Wextra 'with space.cu'");
