@@ -168,10 +168,7 @@ static bool merge_lockstep(struct merge *merge) {
     uint64_t *front = trace->row[0].key, *row = front, *end = trace->summary.end;
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row)) break;
-        if (key_kind(row[0]) == TRACE_JUMP) {
-            if (!all_equal(row + WARP_SIZE)) break;
-            continue;
-        }
+        if (key_kind(row[0]) == TRACE_JUMP) continue;
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }
     if (row == end)
@@ -179,23 +176,6 @@ static bool merge_lockstep(struct merge *merge) {
     else
         for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].first = row + l;
     return row == end;
-}
-
-/* Of jumps from one place, the one of the innermost loop, which goes back least, comes first: lanes that begin the outer
- * loop anew wait for those that are still in the inner one. */
-static uint32_t innermost(const struct merge *merge, uint32_t group) {
-    const struct lane_trace *lanes = merge->warp->trace->lane;
-    uint64_t most = 0;
-    uint32_t inner = 0;
-    for (uint32_t rest = group; rest; rest &= rest - 1) {
-        uint64_t target = lanes[__builtin_ctz(rest)].first[WARP_SIZE];
-        if (target > most) {
-            most = target;
-            inner = 0;
-        }
-        if (target == most) inner |= rest & -rest;
-    }
-    return inner;
 }
 
 static inline void take(struct merge *merge, uint64_t key, uint32_t group) {
@@ -247,7 +227,6 @@ static void merge_apart(struct merge *merge, bool keep_order) {
         uint64_t key = lowest_key(merge, merge->present | (keep_order ? merge->waiting : 0));
         uint32_t group = lanes_at(merge, key) & merge->present;
         if (group == 0) break; /* a lane that waits at a collective comes first */
-        if (key_kind(key) == TRACE_JUMP) group = innermost(merge, group);
         take(merge, key, group);
     }
     make_room(warp);

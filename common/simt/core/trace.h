@@ -36,7 +36,7 @@ enum trace_kind {
     TRACE_VOLATILE_READ,  /* and atomic loads */
     TRACE_VOLATILE_WRITE, /* and atomic stores */
     TRACE_FENCE,          /* below: not an access */
-    TRACE_JUMP,           /* the same; its address is where it goes */
+    TRACE_JUMP,           /* the same: backwards, as at the end of a loop */
 };
 
 enum trace_space {
@@ -215,7 +215,7 @@ static inline void trace_block(struct simt_thread *thread, uintptr_t pc) {
             trace_log_jump(thread, pc);
             return;
         }
-        trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), pc);
+        trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
     }
     trace->last_pc = (uint32_t)pc;
 }

@@ -23,11 +23,15 @@ static void end_for(struct translation *t, int open) {
     if (is(t, close - 1, ";") && is(t, close - 2, ";")) edit_before(t, close, " ::simt::loop_end()");
 }
 
-/* while (true) { … }; with a semicolon behind it, it is the end of a do, or empty. */
+/* while (true) { … }; with a semicolon behind it, it is the end of a do, or an empty loop. */
 static void end_while(struct translation *t, int open) {
     int close = t->tokens[open].match;
     bool always = close == open + 2 && (is(t, open + 1, "true") || is(t, open + 1, "1"));
-    if (!always || is(t, close + 1, ";")) return;
+    if (!always) return;
+    if (is(t, close + 1, ";")) {
+        edit_instead(t, open + 1, "(::simt::loop_end(), true)");
+        return;
+    }
     edit_instead(t, open - 1, "for");
     edit_instead(t, open + 1, ";; ::simt::loop_end()");
 }
