@@ -205,7 +205,9 @@ size_t arena_total(void) {
     return total;
 }
 
-void arena_context_lost(void) { context_lost = true; }
+void arena_context_lost(void) {
+    context_lost = true;
+}
 
 void arena_report_leaks(void) {
     bool lost = context_lost;

@@ -31,7 +31,9 @@ static void add(void *pointer, size_t bytes, const char *name, uint64_t id) {
     if (start + bytes > highest) highest = start + bytes;
 }
 
-void arena_register_variable(void *pointer, size_t bytes, const char *name) { add(pointer, bytes, name, FIRST_ID); }
+void arena_register_variable(void *pointer, size_t bytes, const char *name) {
+    add(pointer, bytes, name, FIRST_ID);
+}
 
 void arena_register_constant(void *pointer, size_t bytes, const char *name) {
     add(pointer, bytes, name, FIRST_ID | ARENA_CONSTANT);

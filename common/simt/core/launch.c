@@ -108,15 +108,10 @@ void simt_fail_launch(int error) {
 }
 
 static void run(struct simt_launch *launch) {
-    struct launch_order order = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .error_lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .changed = PTHREAD_COND_INITIALIZER,
-                                 .fail_rank = UINT64_MAX};
-    launch->order = &order;
     launch->serial = ++launches;
     launch->first_block_serial = blocks;
     blocks += launch->blocks;
-    if (launch->shuffled) order.permutation = shuffling_step(launch->blocks);
+    if (launch->shuffled) launch->order->permutation = shuffling_step(launch->blocks);
     shared_prepare_launch(launch);
     trace_launch_begin(launch, simt_settings.os_threads);
     workers_run(launch);
@@ -136,6 +131,10 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
     }
     next.pending = false;
     if (!configuration_valid(kernel, entry)) return;
+    struct launch_order order = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .error_lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .changed = PTHREAD_COND_INITIALIZER,
+                                 .fail_rank = UINT64_MAX};
     struct simt_launch launch = {
         .kernel = kernel,
         .grid = next.grid,
@@ -146,6 +145,7 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
         .shuffled = simt_settings.shuffled_order,
         .entry = entry,
         .closure = closure,
+        .order = &order,
     };
     fault_catch();
     pthread_mutex_lock(&one_launch);
