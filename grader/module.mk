@@ -49,7 +49,7 @@ PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURS
 
 .PHONY: ladder-programs
 ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
-	@set -e; for solution in $(SOLUTIONS); do \
+	@+set -e; for solution in $(SOLUTIONS); do \
 	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
 
 $(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
