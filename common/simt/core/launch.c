@@ -8,7 +8,7 @@
 #include "trace.h"
 #include "watchdog.h"
 
-enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64, THREADS_PER_MULTIPROCESSOR = 2048 };
+enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64 };
 
 static __thread struct {
     struct dim grid, block;
