@@ -14,7 +14,7 @@
 
 #include "races.h"
 
-enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t) };
+enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t), AHEAD = 6 };
 #define NO_ENTRY UINT64_MAX
 
 static inline uint32_t key_pc(uint64_t key) {
@@ -168,6 +168,8 @@ static bool merge_lockstep(struct merge *merge) {
     uint64_t *front = trace->row[0].key, *row = front, *end = trace->summary.end;
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row)) break;
+        uint64_t *ahead = row + AHEAD * KEY_STEP;
+        if (ahead < end && key_kind(*ahead) <= TRACE_ATOMIC) races_prefetch(ahead[WARP_SIZE]);
         if (key_kind(row[0]) == TRACE_JUMP) continue;
         emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
     }

@@ -65,6 +65,10 @@ struct race_line *race_line_of(uint64_t address) {
     return line + (inside ^ ((high ^ high >> 5) & 31));
 }
 
+void races_prefetch(uint64_t address) {
+    __builtin_prefetch(race_line_of(address), 1);
+}
+
 uint16_t *race_values_of(uint64_t address) {
     uint16_t *value = chunk_of(address, VALUES);
     return value + (address >> 2 & (CHUNK_BYTES / 4 - 1));
