@@ -133,3 +133,20 @@ Test(simt_cc, use) {
     compile("--keep -o a.o a.cu && grep -c 'int x;' a.ii");
     cr_expect_eq(said.status, 0, "%s", said.text);
 }
+
+Test(simt_cc, a_name_without_o_is_a_program) {
+    write_file("a.cu", "#include <cstdio>\n__global__ void k(int *p) { *p = 41; }\n"
+                       "int main() {\n    int *d, h;\n    cudaMalloc(&d, sizeof h);\n    k<<<1, 1>>>(d);\n"
+                       "    cudaMemcpy(&h, d, sizeof h, cudaMemcpyDeviceToHost);\n    printf(\"%d\\n\", h + 1);\n}\n");
+    for (int fast = 0; fast < 2; fast++) {
+        compile(fast ? "--fast -o program a.cu" : "-o program a.cu");
+        cr_assert_eq(said.status, 0, "%s", said.text);
+        run(&said, "'%s/program'", folder);
+        cr_expect_str_eq(said.text, "42\n");
+    }
+    run(&said, "ls '%s'", folder);
+    cr_expect_str_eq(said.text, "a.cu\nprogram\n", "leaves %s", said.text);
+    compile("-c -o object a.cu");
+    run(&said, "'%s/object'", folder);
+    cr_expect_neq(said.status, 0, "-c compiles only");
+}
