@@ -3,13 +3,18 @@
 
 #if SIMT_CHECKED
 
+#include <sched.h>
 #include <string.h>
+
+void line_wait(struct race_line *line) {
+    while (__atomic_exchange_n(&line->lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
 
 static inline void line_set(const struct watcher *self, struct race_line *line, const struct piece *piece, bool store) {
     line->read = store ? 0 : piece->bytes;
     line->written = store ? piece->bytes : 0;
     line->block = self->block;
-    line->owner = piece->owner;
+    line->owner = (uint16_t)piece->owner;
     line->read_clock = line->write_clock = piece->clock;
     line->read_pc = line->write_pc = piece->pc;
     line->warps = line->blocks = 0;
@@ -134,7 +139,7 @@ void line_expand(struct race_line *line, uint64_t address, uint32_t clock) {
         for (unsigned b = 0; b < 4; b++) cell_fill(&bytes[b], line, byte + b, value[byte / 4]);
         word->flags |= CELL_SPLIT;
     }
-    line->owner = owner_make(OWNER_EXPANDED, 0, 0, 0);
+    line->owner = (uint16_t)owner_make(OWNER_EXPANDED, 0, 0, 0);
     line->read_clock = clock > line->read_clock ? clock : line->read_clock;
     line->read_clock = line->write_clock > line->read_clock ? line->write_clock : line->read_clock;
 }

@@ -43,7 +43,9 @@ static inline unsigned owner_lane(uint32_t owner) {
 
 struct race_line {
     byte_mask read, written; /* by the owner; read: since it was written */
-    uint32_t block, owner;
+    uint32_t block;
+    uint16_t owner;
+    uint8_t lock; /* of the line and its cells */
     uint32_t read_clock, read_pc, write_clock, write_pc;
     uint32_t warps, blocks; /* words that other warps of the block, other blocks have read; then nothing is written */
 };
@@ -60,6 +62,7 @@ struct watcher {
     uint32_t who;                 /* of lane 0; the clock is that of all lanes unless uneven */
     unsigned warp;
     bool uneven;
+    bool locks; /* blocks on other OS threads may touch the same lines: global memory */
 };
 
 static inline bool is_past(const struct watcher *self, uint32_t block) {
@@ -72,6 +75,16 @@ struct piece {
     uint32_t words; /* the same by words; 0 when words are accessed by parts */
     uint32_t owner, clock, pc;
 };
+
+void line_wait(struct race_line *line); /* until the lock is ours */
+
+/* Around all that a request does to one line and its cells. */
+static inline void line_lock(const struct watcher *self, struct race_line *line) {
+    if (self->locks && __atomic_exchange_n(&line->lock, 1, __ATOMIC_ACQUIRE)) line_wait(line);
+}
+static inline void line_unlock(const struct watcher *self, struct race_line *line) {
+    if (self->locks) __atomic_store_n(&line->lock, 0, __ATOMIC_RELEASE);
+}
 
 /* race_lines.c. False: the cells must be told, lane by lane. */
 bool line_access(const struct watcher *self, struct race_line *line, uint64_t address, const struct piece *piece,

@@ -50,10 +50,13 @@ static void request_in_order(const struct watcher *self, bool store) {
             .clock = who_clock(self->who),
             .pc = request->pc,
         };
-        if (!line_access(self, race_line_of(address), address, &piece, store))
+        struct race_line *line = race_line_of(address);
+        line_lock(self, line);
+        if (!line_access(self, line, address, &piece, store))
             for (unsigned l = lane; l < lane + lanes; l++) cells_access(self, l);
         else if (store)
             note_values(request, lane, lanes);
+        line_unlock(self, line);
         lane += lanes;
     }
 }
@@ -68,7 +71,10 @@ static void request_broadcast(const struct watcher *self) {
         .clock = who_clock(self->who),
         .pc = self->request->pc,
     };
-    if (!line_access(self, race_line_of(address), address, &piece, false)) cells_broadcast(self);
+    struct race_line *line = race_line_of(address);
+    line_lock(self, line);
+    if (!line_access(self, line, address, &piece, false)) cells_broadcast(self);
+    line_unlock(self, line);
 }
 
 static inline void request_scattered(const struct watcher *self, bool store) {
@@ -85,10 +91,13 @@ static inline void request_scattered(const struct watcher *self, bool store) {
             .clock = self->uneven ? self->clock->lane[lane] : who_clock(self->who),
             .pc = request->pc,
         };
-        if (!line_access(self, race_line_of(address), address, &piece, store))
+        struct race_line *line = race_line_of(address);
+        line_lock(self, line);
+        if (!line_access(self, line, address, &piece, store))
             cells_access(self, lane);
         else if (store)
             note_values(request, lane, 1);
+        line_unlock(self, line);
     }
 }
 
@@ -149,10 +158,13 @@ static void run_close(struct run *run) {
                 .clock = who_clock(run->self.who),
                 .pc = request->pc,
             };
-            if (!line_access(&run->self, race_line_of(address), address, &piece, store))
+            struct race_line *line = race_line_of(address);
+            line_lock(&run->self, line);
+            if (!line_access(&run->self, line, address, &piece, store))
                 run_replay(run, lane, address, here);
             else if (store)
                 run_note_values(run, lane, address, here);
+            line_unlock(&run->self, line);
             address += here << request->size_log2;
             count -= here;
         }
@@ -196,6 +208,7 @@ static void request_by_cells(const struct watcher *self) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         struct race_line *line = race_line_of(request->address[lane]);
         uint32_t clock = self->uneven ? self->clock->lane[lane] : who_clock(self->who);
+        line_lock(self, line);
         if (is_past(self, line->block)) {
             line->block = self->block;
             line->read = line->written = 0;
@@ -204,6 +217,7 @@ static void request_by_cells(const struct watcher *self) {
         if (owner_form(line->owner) != OWNER_EXPANDED || line->read_clock < clock)
             line_expand(line, request->address[lane], clock);
         cells_access(self, lane);
+        line_unlock(self, line);
     }
 }
 
@@ -223,6 +237,7 @@ void races_request(const struct request *request) {
         .who = who_make(clock->tick, request->warp->index, 0),
         .warp = request->warp->index,
         .uneven = clock->uneven,
+        .locks = !shared && races_concurrent,
     };
     bool store = request->kind == TRACE_WRITE;
     if (request->kind > TRACE_WRITE) {

@@ -1,9 +1,7 @@
 /* races.c — what an access does to the cells that it touches, and which pairs of accesses are races. See races.h; what
  * race_lines.c can tell of a whole line does not come here.
  *
- * Blocks run on several OS threads and touch each other's cells without locks: where two of them meet in the same cell
- * within some nanoseconds, one of the two may be lost. A race that shows in one pair only, in that moment, is left to
- * the next run; nothing else depends on it.
+ * Blocks run on several OS threads and touch each other's lines and cells: whoever comes here holds the line's lock.
  */
 #include "races.h"
 

@@ -83,7 +83,9 @@ struct block_races {
 
 extern uint32_t races_first_block; /* number of block 0 since the launch began or the grid last met */
 
-void races_launch_begin(struct simt_launch *launch);
+extern bool races_concurrent; /* the launch's blocks run on several OS threads */
+
+void races_launch_begin(struct simt_launch *launch, int os_threads);
 void races_launch_end(struct simt_launch *launch);
 void races_block_begin(struct simt_block *block);
 void races_block_end(struct simt_block *block);

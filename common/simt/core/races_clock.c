@@ -9,6 +9,7 @@
 #include <string.h>
 
 uint32_t races_first_block = 1;
+bool races_concurrent;
 static uint32_t next_block = 1;
 static __thread struct block_races *free_races;
 
@@ -22,7 +23,8 @@ static void number_blocks(const struct simt_launch *launch) {
     next_block += (uint32_t)launch->blocks;
 }
 
-void races_launch_begin(struct simt_launch *launch) {
+void races_launch_begin(struct simt_launch *launch, int os_threads) {
+    races_concurrent = os_threads > 1 && launch->blocks > 1;
     number_blocks(launch);
 }
 

@@ -17,20 +17,21 @@ extern "C" {
 /* Warp-level traffic of one memory space. A request is one instruction of one warp; a sector is 32 bytes. */
 struct simt_traffic {
     uint64_t load_requests, store_requests, atomic_requests;
-    uint64_t load_sectors, store_sectors, atomic_sectors; /* global only: distinct 32-byte sectors, summed over requests */
-    uint64_t load_bytes, store_bytes, atomic_bytes;       /* bytes that the active lanes asked for */
+    uint64_t load_sectors, store_sectors,
+        atomic_sectors;                             /* global only: distinct 32-byte sectors, summed over requests */
+    uint64_t load_bytes, store_bytes, atomic_bytes; /* bytes that the active lanes asked for */
 };
 
 struct simt_counters {
     uint64_t launches, blocks, warps, threads;
     struct simt_traffic global, shared;
-    uint64_t bank_conflicts;     /* extra shared-memory wavefronts, over all requests */
-    uint64_t barriers;           /* __syncthreads and its forms, per warp that arrives */
-    uint64_t warp_syncs;         /* __syncwarp, per warp instruction */
+    uint64_t bank_conflicts;           /* extra shared-memory wavefronts, over all requests */
+    uint64_t barriers;                 /* __syncthreads and its forms, per warp that arrives */
+    uint64_t warp_syncs;               /* __syncwarp, per warp instruction */
     uint64_t shuffles, votes, reduces; /* per warp instruction (vote: any/all/ballot/match) */
-    uint64_t divergent_requests; /* memory requests made by fewer lanes than the warp has alive */
-    uint64_t longest_chain;      /* most global memory requests made by one warp of any launch */
-    uint64_t largest_grid_warps; /* most warps in one launch */
+    uint64_t divergent_requests;       /* memory requests made by fewer lanes than the warp has alive */
+    uint64_t longest_chain;            /* most global memory requests made by one warp of any launch */
+    uint64_t largest_grid_warps;       /* most warps in one launch */
 };
 
 /* Counters since the start or the last reset. */
@@ -42,9 +43,23 @@ void simt_counters_reset(void);
 bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
 
 enum simt_finding_kind {
-    SIMT_OUT_OF_BOUNDS, SIMT_MISALIGNED, SIMT_UNINITIALISED, SIMT_HOST_POINTER, SIMT_DEVICE_POINTER,
-    SIMT_RACE, SIMT_RACE_SAME_VALUE, SIMT_BARRIER_DIVERGENT, SIMT_BARRIER_EXITED, SIMT_DEADLOCK,
-    SIMT_ABSENT_LANE, SIMT_STACK_OVERFLOW, SIMT_LEAK, SIMT_ENDLESS, SIMT_ASSERT, SIMT_LAUNCH, SIMT_ARITHMETIC,
+    SIMT_OUT_OF_BOUNDS,
+    SIMT_MISALIGNED,
+    SIMT_UNINITIALISED,
+    SIMT_HOST_POINTER,
+    SIMT_DEVICE_POINTER,
+    SIMT_RACE,
+    SIMT_RACE_SAME_VALUE,
+    SIMT_BARRIER_DIVERGENT,
+    SIMT_BARRIER_EXITED,
+    SIMT_DEADLOCK,
+    SIMT_ABSENT_LANE,
+    SIMT_STACK_OVERFLOW,
+    SIMT_LEAK,
+    SIMT_ENDLESS,
+    SIMT_ASSERT,
+    SIMT_LAUNCH,
+    SIMT_ARITHMETIC,
     SIMT_FINDING_KINDS
 };
 

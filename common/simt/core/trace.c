@@ -35,10 +35,9 @@ static struct warp_trace *take_trace(void) {
 }
 
 void trace_launch_begin(struct simt_launch *launch, int os_threads) {
-    (void)os_threads;
     trace_handovers = false;
     counters_launch_begin(launch);
-    races_launch_begin(launch);
+    races_launch_begin(launch, os_threads);
 }
 
 void trace_launch_end(struct simt_launch *launch) {

@@ -114,3 +114,12 @@ RIGHT(vectors)
 RIGHT(reused_by_other_lanes)
 RIGHT(read_then_written_behind_barrier)
 RIGHT(launches_are_ordered)
+
+int run_rows_that_share_lines(void);
+Test(races, rows_that_share_lines) {
+    for (int repeat = 0; repeat < 40; repeat++) {
+        set(false, 8);
+        cr_assert_eq(run_rows_that_share_lines(), 0);
+        expect_no_race();
+    }
+}
