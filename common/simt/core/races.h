@@ -91,7 +91,7 @@ void races_block_begin(struct simt_block *block);
 void races_block_end(struct simt_block *block);
 void races_request(const struct request *request);
 void races_prefetch(uint64_t address); /* which will be accessed soon */
-void races_close_runs(void); /* before a merge ends or a clock moves on: some accesses have been put aside */
+void races_close_runs(void);           /* before a merge ends or a clock moves on: some accesses have been put aside */
 
 /* A fence in program order of the merge; and at the moment when the lane runs it. */
 void races_fence(struct simt_warp *warp, uint32_t mask);
