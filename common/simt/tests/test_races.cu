@@ -621,28 +621,21 @@ extern "C" int run_launches_are_ordered() {
 }
 
 /* Rows of 40 words: blocks on different OS threads share lines of the detector's memory. Shortest paths, in place. */
-__global__ void relax(int *distance, int k)
-{
+__global__ void relax(int *distance, int k) {
     __shared__ int to_k;
     int i = blockIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x == 0)
-        to_k = distance[i * 40 + k];
+    if (threadIdx.x == 0) to_k = distance[i * 40 + k];
     __syncthreads();
-    if (j >= 40 || i == k || j == k)
-        return;
+    if (j >= 40 || i == k || j == k) return;
     int through = to_k + distance[k * 40 + j];
-    if (through < distance[i * 40 + j])
-        distance[i * 40 + j] = through;
+    if (through < distance[i * 40 + j]) distance[i * 40 + j] = through;
 }
-extern "C" int run_rows_that_share_lines()
-{
+extern "C" int run_rows_that_share_lines() {
     int start[40 * 40], *distance;
-    for (int i = 0; i < 40 * 40; i++)
-        start[i] = i / 40 == i % 40 ? 0 : (i * 7919) % 997;
+    for (int i = 0; i < 40 * 40; i++) start[i] = i / 40 == i % 40 ? 0 : (i * 7919) % 997;
     cudaMalloc(&distance, sizeof start);
     cudaMemcpy(distance, start, sizeof start, cudaMemcpyHostToDevice);
-    for (int k = 0; k < 40; k++)
-        relax<<<dim3(2, 40), 32>>>(distance, k);
+    for (int k = 0; k < 40; k++) relax<<<dim3(2, 40), 32>>>(distance, k);
     int error = cudaDeviceSynchronize();
     cudaFree(distance);
     return error;
