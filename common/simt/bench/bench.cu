@@ -13,23 +13,20 @@ namespace {
 enum { N = 1024, C = 1024, REPEATS = 5 };
 float *in, *out;
 
-double seconds(clockid_t clock)
-{
+double seconds(clockid_t clock) {
     timespec t;
     clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-void set_threads(int count)
-{
+void set_threads(int count) {
     simt_settings settings;
     simt_settings_get(&settings);
     settings.os_threads = count;
     simt_settings_set(&settings);
 }
 
-template <class Launch> double best(clockid_t clock, Launch launch)
-{
+template <class Launch> double best(clockid_t clock, Launch launch) {
     double least = 1e30;
     for (int i = 0; i < REPEATS; i++) {
         double start = seconds(clock);
@@ -41,8 +38,7 @@ template <class Launch> double best(clockid_t clock, Launch launch)
     return least;
 }
 
-template <class Launch> void measure(const char *name, Launch launch)
-{
+template <class Launch> void measure(const char *name, Launch launch) {
     simt_counters c;
     set_threads(1);
     launch(); // once to touch all memory
@@ -68,14 +64,11 @@ template <class Launch> void measure(const char *name, Launch launch)
 
 } // namespace
 
-int main()
-{
+int main() {
     size_t bytes = sizeof(float) * N * C;
     float *host = (float *)malloc(bytes);
-    for (int i = 0; i < N * C; i++)
-        host[i] = (float)(i * 7919ll % 1000) / 500.f;
-    if (cudaMalloc(&in, bytes) != cudaSuccess || cudaMalloc(&out, bytes) != cudaSuccess || host == nullptr)
-        return 2;
+    for (int i = 0; i < N * C; i++) host[i] = (float)(i * 7919ll % 1000) / 500.f;
+    if (cudaMalloc(&in, bytes) != cudaSuccess || cudaMalloc(&out, bytes) != cudaSuccess || host == nullptr) return 2;
     cudaMemcpy(in, host, bytes, cudaMemcpyHostToDevice);
     cudaMemset(out, 0, bytes);
     free(host);

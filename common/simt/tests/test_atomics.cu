@@ -8,26 +8,24 @@ struct outcome {
     uint64_t memory, old;
 };
 
-template <class T> __device__ uint64_t bits(T value)
-{
+template <class T> __device__ uint64_t bits(T value) {
     uint64_t result = 0;
     memcpy(&result, &value, sizeof value);
     return result;
 }
 
 // atomic(cell, …) on a cell that starts as `start`; out[n] says what happened.
-#define TRY(T, start, call)                       \
-    {                                             \
-        T *cell = (T *)scratch;                   \
-        *cell = (T)(start);                       \
-        T old = (call);                           \
-        out[n].memory = bits(*cell);              \
-        out[n].old = bits(old);                   \
-        n++;                                      \
+#define TRY(T, start, call)          \
+    {                                \
+        T *cell = (T *)scratch;      \
+        *cell = (T)(start);          \
+        T old = (call);              \
+        out[n].memory = bits(*cell); \
+        out[n].old = bits(old);      \
+        n++;                         \
     }
 
-__global__ void integers(outcome *out, void *scratch)
-{
+__global__ void integers(outcome *out, void *scratch) {
     int n = 0;
     TRY(int, 5, atomicAdd(cell, -7))
     TRY(unsigned, 0xffffffffu, atomicAdd(cell, 2u))
@@ -65,8 +63,7 @@ __global__ void integers(outcome *out, void *scratch)
     TRY(unsigned, 3, atomicExch_block(cell, 4u))
 }
 
-__global__ void floats(outcome *out, void *scratch)
-{
+__global__ void floats(outcome *out, void *scratch) {
     int n = 0;
     TRY(float, 1.5f, atomicAdd(cell, 2.25f))
     TRY(double, 1.5, atomicAdd(cell, 0x1p-40))
@@ -87,8 +84,7 @@ __global__ void floats(outcome *out, void *scratch)
 #endif
 }
 
-static int run(void (*kernel)(outcome *, void *), outcome *results, int count)
-{
+static int run(void (*kernel)(outcome *, void *), outcome *results, int count) {
     outcome *device;
     void *scratch;
     cudaMalloc(&device, count * sizeof *device);
@@ -100,17 +96,18 @@ static int run(void (*kernel)(outcome *, void *), outcome *results, int count)
     return error;
 }
 
-extern "C" int run_integers(outcome *results, int count) { return run(integers, results, count); }
-extern "C" int run_floats(outcome *results, int count) { return run(floats, results, count); }
+extern "C" int run_integers(outcome *results, int count) {
+    return run(integers, results, count);
+}
+extern "C" int run_floats(outcome *results, int count) {
+    return run(floats, results, count);
+}
 
 // Every thread adds to one counter, in global and in shared memory, and to one by compare-and-swap.
-__global__ void contend(int *global, float *by_swap, unsigned *blocks_done, int *last)
-{
+__global__ void contend(int *global, float *by_swap, unsigned *blocks_done, int *last) {
     __shared__ int block_sum;
     __shared__ bool is_last;
-    if (threadIdx.x == 0) {
-        block_sum = 0;
-    }
+    if (threadIdx.x == 0) { block_sum = 0; }
     __syncthreads();
     atomicAdd(&block_sum, (int)threadIdx.x);
     int *bits = (int *)by_swap, seen = *(volatile int *)bits, expected;
@@ -125,19 +122,16 @@ __global__ void contend(int *global, float *by_swap, unsigned *blocks_done, int 
         is_last = atomicInc(blocks_done, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
-    if (is_last && threadIdx.x == 0) {
-        *last = atomicAdd(global, 0);
-    }
+    if (is_last && threadIdx.x == 0) { *last = atomicAdd(global, 0); }
 }
 
-extern "C" int run_contention(int blocks, int threads, int *sum, float *count, unsigned *ticket, int *last)
-{
+extern "C" int run_contention(int blocks, int threads, int *sum, float *count, unsigned *ticket, int *last) {
     struct cells {
         int sum;
         float count;
         unsigned ticket;
         int last;
-    } *device, result;
+    } * device, result;
     cudaMalloc(&device, sizeof *device);
     cudaMemset(device, 0, sizeof *device);
     contend<<<blocks, threads>>>(&device->sum, &device->count, &device->ticket, &device->last);

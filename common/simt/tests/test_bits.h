@@ -4,14 +4,15 @@
 
 #include <stdint.h>
 
-#define BITS_CASES(X)                                                                                            \
-    X(popc)                                                                                                      \
-    X(popcll) X(clz) X(clzll) X(ffs) X(ffsll) X(brev) X(brevll) X(byte_perm) X(funnelshift_l) X(funnelshift_r)   \
-        X(funnelshift_lc) X(funnelshift_rc) X(mulhi) X(umulhi) X(mul64hi) X(umul64hi) X(mul24) X(umul24) X(sad)  \
-            X(usad) X(hadd) X(rhadd) X(uhadd) X(urhadd) X(fns) X(dp4a_s) X(dp4a_u) X(dp2a_lo_s) X(dp2a_hi_s)     \
-                X(dp2a_lo_u) X(dp2a_hi_u) X(vadd4) X(vadd2) X(vsub4) X(vaddss4) X(vaddus4) X(vsubss2) X(vsubus4) \
-                    X(vmaxs4) X(vmaxu4) X(vmins2) X(vabsdiffu4) X(vavgu4) X(vcmpeq4) X(vcmpgtu4) X(vcmplts2)     \
-                        X(vseteq4) X(vabs4) X(vneg2) X(vabsss4)
+/* clang-format off */
+#define BITS_CASES(X)                                                                                           \
+    X(popc) X(popcll) X(clz) X(clzll) X(ffs) X(ffsll) X(brev) X(brevll) X(byte_perm) X(funnelshift_l)           \
+    X(funnelshift_r) X(funnelshift_lc) X(funnelshift_rc) X(mulhi) X(umulhi) X(mul64hi) X(umul64hi) X(mul24)     \
+    X(umul24) X(sad) X(usad) X(hadd) X(rhadd) X(uhadd) X(urhadd) X(fns) X(dp4a_s) X(dp4a_u) X(dp2a_lo_s)        \
+    X(dp2a_hi_s) X(dp2a_lo_u) X(dp2a_hi_u) X(vadd4) X(vadd2) X(vsub4) X(vaddss4) X(vaddus4) X(vsubss2)          \
+    X(vsubus4) X(vmaxs4) X(vmaxu4) X(vmins2) X(vabsdiffu4) X(vavgu4) X(vcmpeq4) X(vcmpgtu4) X(vcmplts2)         \
+    X(vseteq4) X(vabs4) X(vneg2) X(vabsss4)
+/* clang-format on */
 
 enum bits_case {
 #define BITS_NAME(name) BITS_##name,
@@ -21,10 +22,14 @@ enum bits_case {
 };
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-    /* results[case * count + i] of the arguments a[i], b[i], c[i]; 64-bit cases take b:a, a:c. Returns a cudaError_t. */
-    int
-    run_bits(uint64_t *results, const uint32_t *a, const uint32_t *b, const uint32_t *c, int count);
+
+/* results[case * count + i] of the arguments a[i], b[i], c[i]; 64-bit cases take b:a, a:c. Returns a cudaError_t. */
+int run_bits(uint64_t *results, const uint32_t *a, const uint32_t *b, const uint32_t *c, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

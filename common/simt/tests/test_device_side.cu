@@ -3,31 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OK(call)                         \
-    do {                                 \
-        cudaError_t error_ = (call);     \
-        if (error_ != cudaSuccess) {     \
-            return 1000 * __LINE__ + error_; \
-        }                                \
+#define OK(call)                                                        \
+    do {                                                                \
+        cudaError_t error_ = (call);                                    \
+        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
     } while (0)
-#define EXPECT(condition)   \
-    do {                    \
-        if (!(condition)) { \
-            return __LINE__; \
-        }                   \
+#define EXPECT(condition)                      \
+    do {                                       \
+        if (!(condition)) { return __LINE__; } \
     } while (0)
 
 // Managed: the tests read on the host what kernels write.
-template <class T> T *managed(int count)
-{
+template <class T> T *managed(int count) {
     T *pointer = nullptr;
     cudaMallocManaged(&pointer, count * sizeof *pointer);
     cudaMemset(pointer, 0, count * sizeof *pointer);
     return pointer;
 }
 
-__global__ void print(void)
-{
+__global__ void print(void) {
     printf("block %d thread %d: %.2f %s\n", blockIdx.x, threadIdx.x, threadIdx.x / 4.0, "text");
     if (threadIdx.x == 0) {
         printf("line\n");
@@ -36,8 +30,7 @@ __global__ void print(void)
     }
 }
 
-extern "C" int run_printf(void)
-{
+extern "C" int run_printf(void) {
     printf("before\n");
     print<<<3, 2>>>();
     OK(cudaDeviceSynchronize());
@@ -45,13 +38,11 @@ extern "C" int run_printf(void)
     return 0;
 }
 
-__global__ void check(int n)
-{
+__global__ void check(int n) {
     assert(threadIdx.x < n); // here: assert
 }
 
-extern "C" int run_assert(void)
-{
+extern "C" int run_assert(void) {
     check<<<2, 4>>>(4);
     OK(cudaDeviceSynchronize());
     check<<<2, 4>>>(3);
@@ -62,17 +53,17 @@ extern "C" int run_assert(void)
     return error;
 }
 
-__global__ void trap(void) { __trap(); }
+__global__ void trap(void) {
+    __trap();
+}
 
-extern "C" int run_trap(void)
-{
+extern "C" int run_trap(void) {
     trap<<<1, 1>>>();
     return cudaDeviceSynchronize();
 }
 
 // One thread alone: where it is and what time does.
-__global__ void look_around(int *facts, int *global)
-{
+__global__ void look_around(int *facts, int *global) {
     __shared__ int shared;
     int local = 0;
     long long start = clock64();
@@ -88,8 +79,7 @@ __global__ void look_around(int *facts, int *global)
 }
 
 // memcpy, memset and malloc: checked accesses and the device's heap.
-__global__ void move_bytes(float *out, const float *in, float **heap)
-{
+__global__ void move_bytes(float *out, const float *in, float **heap) {
     int i = threadIdx.x;
     memcpy(&out[4 * i], &in[4 * i], 16);
     if (i == 0) {
@@ -105,8 +95,7 @@ __global__ void move_bytes(float *out, const float *in, float **heap)
     }
 }
 
-extern "C" int run_move_bytes(void)
-{
+extern "C" int run_move_bytes(void) {
     float *out = managed<float>(135), *in = managed<float>(128), **heap;
     OK(cudaMalloc(&heap, sizeof *heap));
     in[127] = 5.0f;
@@ -117,27 +106,22 @@ extern "C" int run_move_bytes(void)
     return 0;
 }
 
-__global__ void move_past_the_end(float *out, const float *in)
-{
+__global__ void move_past_the_end(float *out, const float *in) {
     memcpy(out, in, 20); // here: copy
 }
 
-extern "C" int run_move_past_the_end(void)
-{
+extern "C" int run_move_past_the_end(void) {
     float *out, *in = managed<float>(8);
     OK(cudaMalloc(&out, 4 * sizeof *out));
     move_past_the_end<<<1, 1>>>(out, in);
     return cudaDeviceSynchronize();
 }
 
-extern "C" int run_look_around(void)
-{
+extern "C" int run_look_around(void) {
     int *facts = managed<int>(5), *global;
     OK(cudaMalloc(&global, 4));
     look_around<<<1, 1>>>(facts, global);
     OK(cudaDeviceSynchronize());
-    for (int i = 0; i < 5; i++) {
-        EXPECT(facts[i]);
-    }
+    for (int i = 0; i < 5; i++) { EXPECT(facts[i]); }
     return 0;
 }

@@ -8,14 +8,12 @@
 namespace cg = cooperative_groups;
 
 // Ranks and sizes; a group passed as a thread_group.
-__device__ int describe(const cg::thread_group &group)
-{
+__device__ int describe(const cg::thread_group &group) {
     group.sync();
     return (int)(group.thread_rank() * 1000 + group.size());
 }
 
-__global__ void ranks(int *out)
-{
+__global__ void ranks(int *out) {
     cg::thread_block block = cg::this_thread_block();
     auto warp = cg::tiled_partition<32>(block);
     auto eight = cg::tiled_partition<8>(warp);
@@ -34,8 +32,7 @@ __global__ void ranks(int *out)
     block.sync();
 }
 
-template <int Size> __global__ void exchange(float *out)
-{
+template <int Size> __global__ void exchange(float *out) {
     auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
     float v = (float)threadIdx.x, *mine = out + threadIdx.x * 12;
     mine[0] = tile.shfl(v, 1);
@@ -59,8 +56,7 @@ struct best {
 };
 
 // Lanes that are together after a branch, and groups made of values.
-__global__ void coalesced(int *out)
-{
+__global__ void coalesced(int *out) {
     int i = threadIdx.x, *mine = out + i * 8;
     if (i % 3 == 1) {
         auto group = cg::coalesced_threads();
@@ -78,8 +74,7 @@ __global__ void coalesced(int *out)
     mine[7] = candidate.index;
 }
 
-__global__ void copies(float *out, const float *in)
-{
+__global__ void copies(float *out, const float *in) {
     __shared__ float4 staged[16];
     __shared__ float odd[13];
     auto block = cg::this_thread_block();
@@ -97,26 +92,18 @@ __global__ void copies(float *out, const float *in)
     out[64 + threadIdx.x] = ((float *)staged)[threadIdx.x];
 }
 
-__global__ void grid_sum(int *partial, int *total)
-{
+__global__ void grid_sum(int *partial, int *total) {
     auto grid = cg::this_grid();
-    if (threadIdx.x == 0) {
-        partial[blockIdx.x] = blockIdx.x + 1;
-    }
+    if (threadIdx.x == 0) { partial[blockIdx.x] = blockIdx.x + 1; }
     grid.sync();
     if (grid.thread_rank() == grid.size() - 1) {
-        for (int i = 0; i < (int)grid.num_blocks(); i++) {
-            *total += partial[i];
-        }
+        for (int i = 0; i < (int)grid.num_blocks(); i++) { *total += partial[i]; }
     }
     grid.sync();
-    if (threadIdx.x == 0) {
-        partial[blockIdx.x] = *total;
-    }
+    if (threadIdx.x == 0) { partial[blockIdx.x] = *total; }
 }
 
-template <class T, class Launch> static int run(T *out, int count, Launch launch)
-{
+template <class T, class Launch> static int run(T *out, int count, Launch launch) {
     T *device;
     cudaMalloc(&device, count * sizeof *device);
     cudaMemset(device, 0, count * sizeof *device);
@@ -126,23 +113,27 @@ template <class T, class Launch> static int run(T *out, int count, Launch launch
     return error;
 }
 
-extern "C" int run_ranks(int *out) { return run(out, 64 * 10, [](int *o) { ranks<<<1, dim3(16, 4)>>>(o); }); }
-extern "C" int run_exchange_32(float *out) { return run(out, 64 * 12, [](float *o) { exchange<32><<<1, 64>>>(o); }); }
-extern "C" int run_exchange_8(float *out) { return run(out, 64 * 12, [](float *o) { exchange<8><<<1, 64>>>(o); }); }
-extern "C" int run_coalesced(int *out) { return run(out, 32 * 8, [](int *o) { coalesced<<<1, 32>>>(o); }); }
+extern "C" int run_ranks(int *out) {
+    return run(out, 64 * 10, [](int *o) { ranks<<<1, dim3(16, 4)>>>(o); });
+}
+extern "C" int run_exchange_32(float *out) {
+    return run(out, 64 * 12, [](float *o) { exchange<32><<<1, 64>>>(o); });
+}
+extern "C" int run_exchange_8(float *out) {
+    return run(out, 64 * 12, [](float *o) { exchange<8><<<1, 64>>>(o); });
+}
+extern "C" int run_coalesced(int *out) {
+    return run(out, 32 * 8, [](int *o) { coalesced<<<1, 32>>>(o); });
+}
 
-extern "C" int run_copies(float *out)
-{
+extern "C" int run_copies(float *out) {
     float *in;
     cudaMallocManaged(&in, 64 * sizeof *in);
-    for (int i = 0; i < 64; i++) {
-        in[i] = (float)i;
-    }
+    for (int i = 0; i < 64; i++) { in[i] = (float)i; }
     return run(out, 128, [&](float *o) { copies<<<1, 64>>>(o, in); });
 }
 
-extern "C" int run_grid(int blocks, int *partial, int *total)
-{
+extern "C" int run_grid(int blocks, int *partial, int *total) {
     int *device, error;
     cudaMalloc(&device, (blocks + 1) * sizeof *device);
     cudaMemset(device, 0, (blocks + 1) * sizeof *device);
@@ -156,8 +147,7 @@ extern "C" int run_grid(int blocks, int *partial, int *total)
 }
 
 // One block more than the device holds at once.
-extern "C" int run_grid_too_large(void)
-{
+extern "C" int run_grid_too_large(void) {
     int *device, blocks;
     cudaDeviceProp properties;
     cudaGetDeviceProperties(&properties, 0);
@@ -170,8 +160,7 @@ extern "C" int run_grid_too_large(void)
 }
 
 // Not launched as a cooperative kernel: its groups cannot meet.
-extern "C" int run_grid_without_leave(void)
-{
+extern "C" int run_grid_without_leave(void) {
     int *device;
     cudaMalloc(&device, 8);
     grid_sum<<<1, 64>>>(device, device + 1);

@@ -1,21 +1,16 @@
 // Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, memory of the host.
-#define OK(call)                         \
-    do {                                 \
-        cudaError_t error_ = (call);     \
-        if (error_ != cudaSuccess) {     \
-            return 1000 * __LINE__ + error_; \
-        }                                \
+#define OK(call)                                                        \
+    do {                                                                \
+        cudaError_t error_ = (call);                                    \
+        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
     } while (0)
-#define EXPECT(condition)   \
-    do {                    \
-        if (!(condition)) { \
-            return __LINE__; \
-        }                   \
+#define EXPECT(condition)                      \
+    do {                                       \
+        if (!(condition)) { return __LINE__; } \
     } while (0)
 
 // Managed: the tests read on the host what kernels write.
-template <class T> T *managed(int count)
-{
+template <class T> T *managed(int count) {
     T *pointer = nullptr;
     cudaMallocManaged(&pointer, count * sizeof *pointer);
     cudaMemset(pointer, 0, count * sizeof *pointer);
@@ -26,8 +21,7 @@ __constant__ float weights[4];
 __device__ int counter = 7;
 __device__ float2 table[3];
 
-__global__ void use_symbols(float *out)
-{
+__global__ void use_symbols(float *out) {
     out[threadIdx.x] = weights[threadIdx.x] * counter;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -36,8 +30,7 @@ __global__ void use_symbols(float *out)
     }
 }
 
-extern "C" int run_symbols(void)
-{
+extern "C" int run_symbols(void) {
     float host[4] = {1, 2, 3, 4}, *out = managed<float>(4);
     int value;
     float2 entry;
@@ -70,16 +63,12 @@ struct pair {
     double second;
 };
 
-__global__ void scale(float *out, int n, pair by)
-{
+__global__ void scale(float *out, int n, pair by) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = out[i] * by.first + (float)by.second;
-    }
+    if (i < n) { out[i] = out[i] * by.first + (float)by.second; }
 }
 
-template <int Size> __global__ void with_shared(float *out)
-{
+template <int Size> __global__ void with_shared(float *out) {
     __shared__ float fixed[Size];
     extern __shared__ float dynamic[];
     fixed[threadIdx.x] = 1.0f;
@@ -88,8 +77,7 @@ template <int Size> __global__ void with_shared(float *out)
     out[threadIdx.x] = fixed[threadIdx.x ^ 1] + dynamic[threadIdx.x ^ 1];
 }
 
-extern "C" int run_launches(void)
-{
+extern "C" int run_launches(void) {
     float *out = managed<float>(64);
     int n = 64;
     pair by = {2, 1.0};
@@ -119,14 +107,12 @@ extern "C" int run_launches(void)
 }
 
 // An argument that launches must not take the launch that it is an argument of.
-static int launches_itself(float *out)
-{
+static int launches_itself(float *out) {
     scale<<<1, 1>>>(out + 1, 1, pair{0, 5.0});
     return 1;
 }
 
-extern "C" int run_nested_arguments(void)
-{
+extern "C" int run_nested_arguments(void) {
     float *out = managed<float>(2);
     scale<<<1, 1>>>(out, launches_itself(out), pair{0, 4.0});
     OK(cudaDeviceSynchronize());
@@ -134,8 +120,7 @@ extern "C" int run_nested_arguments(void)
     return 0;
 }
 
-extern "C" int run_attributes(void)
-{
+extern "C" int run_attributes(void) {
     float *out = managed<float>(64);
     cudaFuncAttributes attributes;
     with_shared<64><<<1, 64, 60000>>>(out);
@@ -147,8 +132,10 @@ extern "C" int run_attributes(void)
     OK(cudaFuncGetAttributes(&attributes, with_shared<64>));
     EXPECT(attributes.maxThreadsPerBlock == 1024 && attributes.maxDynamicSharedSizeBytes == 60000);
     EXPECT(attributes.sharedSizeBytes == 64 * sizeof(float));
-    EXPECT(cudaFuncSetAttribute(with_shared<64>, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) == cudaErrorInvalidValue);
-    EXPECT(cudaFuncSetAttribute(with_shared<64>, cudaFuncAttributePreferredSharedMemoryCarveout, 101) == cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(with_shared<64>, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
+           cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(with_shared<64>, cudaFuncAttributePreferredSharedMemoryCarveout, 101) ==
+           cudaErrorInvalidValue);
     OK(cudaFuncSetAttribute((const void *)with_shared<32>, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
     OK(cudaFuncSetCacheConfig(scale, cudaFuncCachePreferL1));
     with_shared<32><<<1, 32, 60000>>>(out);
@@ -156,8 +143,7 @@ extern "C" int run_attributes(void)
     return 0;
 }
 
-extern "C" int run_occupancy(void)
-{
+extern "C" int run_occupancy(void) {
     int blocks, grid, size;
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, 256, 0));
     EXPECT(blocks == 8); // 2048 threads
@@ -170,12 +156,15 @@ extern "C" int run_occupancy(void)
     return 0;
 }
 
-__global__ void add_one(int *value) { ++*value; }
+__global__ void add_one(int *value) {
+    ++*value;
+}
 
-static void host_step(void *data) { *(int *)data *= 10; }
+static void host_step(void *data) {
+    *(int *)data *= 10;
+}
 
-extern "C" int run_graph(void)
-{
+extern "C" int run_graph(void) {
     int *value = managed<int>(1), zero = 0, copied = -1, on_host = 1;
     cudaStream_t stream, fork;
     cudaEvent_t forked, joined;
@@ -224,26 +213,20 @@ extern "C" int run_graph(void)
     return 0;
 }
 
-__global__ void reach(int *pinned, int *registered)
-{
+__global__ void reach(int *pinned, int *registered) {
     pinned[threadIdx.x] += 1;
     registered[threadIdx.x] += 2;
 }
 
-extern "C" int run_host_memory(void)
-{
+extern "C" int run_host_memory(void) {
     int *pinned, *mapped, registered[32], i;
     OK(cudaMallocHost(&pinned, 32 * sizeof *pinned));
     OK(cudaHostRegister(registered, sizeof registered, cudaHostRegisterMapped));
     OK(cudaHostGetDevicePointer(&mapped, registered, 0));
-    for (i = 0; i < 32; i++) {
-        pinned[i] = registered[i] = i;
-    }
+    for (i = 0; i < 32; i++) { pinned[i] = registered[i] = i; }
     reach<<<1, 32>>>(pinned, mapped);
     OK(cudaDeviceSynchronize());
-    for (i = 0; i < 32; i++) {
-        EXPECT(pinned[i] == i + 1 && registered[i] == i + 2);
-    }
+    for (i = 0; i < 32; i++) { EXPECT(pinned[i] == i + 1 && registered[i] == i + 2); }
     OK(cudaHostUnregister(registered));
     OK(cudaFreeHost(pinned));
     return 0;

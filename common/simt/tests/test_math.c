@@ -26,7 +26,9 @@ static long double inverse(long double (*f)(long double), long double y, bool ri
     return (low + high) / 2;
 }
 
-static long double normal_cdf(long double x) { return erfcl(-x / sqrtl(2)) / 2; }
+static long double normal_cdf(long double x) {
+    return erfcl(-x / sqrtl(2)) / 2;
+}
 
 /* The integral that defines I_n, by the trapezoidal rule, which converges like exp for a period. */
 static long double bessel(int n, long double x) {
@@ -36,78 +38,80 @@ static long double bessel(int n, long double x) {
     return sum / STEPS;
 }
 
-static long double sine_of_turns(long double x) { return sinl(PI_L * remainderl(x, 2)); }
+static long double sine_of_turns(long double x) {
+    return sinl(PI_L * remainderl(x, 2));
+}
 
 static long double float_defined(int which, long double x) {
     switch (which) {
-    case MATH_expf:
-    case MATH_fast_expf: return expl(x);
-    case MATH_exp2f: return exp2l(x);
-    case MATH_exp10f:
-    case MATH_fast_exp10f: return powl(10, x);
-    case MATH_expm1f: return expm1l(x);
-    case MATH_logf:
-    case MATH_fast_logf: return logl(x);
-    case MATH_log2f:
-    case MATH_fast_log2f: return log2l(x);
-    case MATH_log10f:
-    case MATH_fast_log10f: return log10l(x);
-    case MATH_log1pf: return log1pl(x);
-    case MATH_sinf:
-    case MATH_fast_sinf: return sinl(x);
-    case MATH_cosf:
-    case MATH_fast_cosf: return cosl(x);
-    case MATH_tanf:
-    case MATH_fast_tanf: return tanl(x);
-    case MATH_sinpif: return sine_of_turns(x);
-    case MATH_cospif: return sine_of_turns(0.5L - fabsl(remainderl(x, 2)));
-    case MATH_tanhf: return tanhl(x);
-    case MATH_sinhf: return sinhl(x);
-    case MATH_coshf: return coshl(x);
-    case MATH_asinf: return asinl(x);
-    case MATH_acosf: return acosl(x);
-    case MATH_atanf: return atanl(x);
-    case MATH_erff: return erfl(x);
-    case MATH_erfcf: return erfcl(x);
-    case MATH_erfcxf: return expl(x * x) * erfcl(x);
-    case MATH_erfinvf: return inverse(erfl, x, true);
-    case MATH_erfcinvf: return inverse(erfcl, x, false);
-    case MATH_normcdff: return normal_cdf(x);
-    case MATH_normcdfinvf: return inverse(normal_cdf, x, true);
-    case MATH_sqrtf:
-    case MATH_fsqrt_rn: return sqrtl(x);
-    case MATH_rsqrtf:
-    case MATH_frsqrt_rn: return 1 / sqrtl(x);
-    case MATH_cbrtf: return cbrtl(x);
-    case MATH_rcbrtf: return 1 / cbrtl(x);
-    case MATH_tgammaf: return tgammal(x);
-    case MATH_frcp_rn: return 1 / x;
-    default: return x < 0 ? 0 : x > 1 ? 1 : x;
+        case MATH_expf:
+        case MATH_fast_expf: return expl(x);
+        case MATH_exp2f: return exp2l(x);
+        case MATH_exp10f:
+        case MATH_fast_exp10f: return powl(10, x);
+        case MATH_expm1f: return expm1l(x);
+        case MATH_logf:
+        case MATH_fast_logf: return logl(x);
+        case MATH_log2f:
+        case MATH_fast_log2f: return log2l(x);
+        case MATH_log10f:
+        case MATH_fast_log10f: return log10l(x);
+        case MATH_log1pf: return log1pl(x);
+        case MATH_sinf:
+        case MATH_fast_sinf: return sinl(x);
+        case MATH_cosf:
+        case MATH_fast_cosf: return cosl(x);
+        case MATH_tanf:
+        case MATH_fast_tanf: return tanl(x);
+        case MATH_sinpif: return sine_of_turns(x);
+        case MATH_cospif: return sine_of_turns(0.5L - fabsl(remainderl(x, 2)));
+        case MATH_tanhf: return tanhl(x);
+        case MATH_sinhf: return sinhl(x);
+        case MATH_coshf: return coshl(x);
+        case MATH_asinf: return asinl(x);
+        case MATH_acosf: return acosl(x);
+        case MATH_atanf: return atanl(x);
+        case MATH_erff: return erfl(x);
+        case MATH_erfcf: return erfcl(x);
+        case MATH_erfcxf: return expl(x * x) * erfcl(x);
+        case MATH_erfinvf: return inverse(erfl, x, true);
+        case MATH_erfcinvf: return inverse(erfcl, x, false);
+        case MATH_normcdff: return normal_cdf(x);
+        case MATH_normcdfinvf: return inverse(normal_cdf, x, true);
+        case MATH_sqrtf:
+        case MATH_fsqrt_rn: return sqrtl(x);
+        case MATH_rsqrtf:
+        case MATH_frsqrt_rn: return 1 / sqrtl(x);
+        case MATH_cbrtf: return cbrtl(x);
+        case MATH_rcbrtf: return 1 / cbrtl(x);
+        case MATH_tgammaf: return tgammal(x);
+        case MATH_frcp_rn: return 1 / x;
+        default: return x < 0 ? 0 : x > 1 ? 1 : x;
     }
 }
 
 static long double double_defined(int which, long double x) {
     switch (which) {
-    case MATH_exp: return expl(x);
-    case MATH_log: return logl(x);
-    case MATH_sin: return sinl(x);
-    case MATH_cos: return cosl(x);
-    case MATH_sinpi: return sine_of_turns(x);
-    case MATH_cospi: return sine_of_turns(0.5L - fabsl(remainderl(x, 2)));
-    case MATH_tanh: return tanhl(x);
-    case MATH_erf: return erfl(x);
-    case MATH_erfc: return erfcl(x);
-    case MATH_erfcx: return expl(x * x) * erfcl(x);
-    case MATH_erfinv: return inverse(erfl, x, true);
-    case MATH_erfcinv: return inverse(erfcl, x, false);
-    case MATH_normcdf: return normal_cdf(x);
-    case MATH_normcdfinv: return inverse(normal_cdf, x, true);
-    case MATH_rsqrt: return 1 / sqrtl(x);
-    case MATH_rcbrt: return 1 / cbrtl(x);
-    case MATH_cyl_bessel_i0: return bessel(0, x);
-    case MATH_cyl_bessel_i1: return bessel(1, x);
-    case MATH_dsqrt_rn: return sqrtl(x);
-    default: return 1 / x;
+        case MATH_exp: return expl(x);
+        case MATH_log: return logl(x);
+        case MATH_sin: return sinl(x);
+        case MATH_cos: return cosl(x);
+        case MATH_sinpi: return sine_of_turns(x);
+        case MATH_cospi: return sine_of_turns(0.5L - fabsl(remainderl(x, 2)));
+        case MATH_tanh: return tanhl(x);
+        case MATH_erf: return erfl(x);
+        case MATH_erfc: return erfcl(x);
+        case MATH_erfcx: return expl(x * x) * erfcl(x);
+        case MATH_erfinv: return inverse(erfl, x, true);
+        case MATH_erfcinv: return inverse(erfcl, x, false);
+        case MATH_normcdf: return normal_cdf(x);
+        case MATH_normcdfinv: return inverse(normal_cdf, x, true);
+        case MATH_rsqrt: return 1 / sqrtl(x);
+        case MATH_rcbrt: return 1 / cbrtl(x);
+        case MATH_cyl_bessel_i0: return bessel(0, x);
+        case MATH_cyl_bessel_i1: return bessel(1, x);
+        case MATH_dsqrt_rn: return sqrtl(x);
+        default: return 1 / x;
     }
 }
 
@@ -115,36 +119,36 @@ static long double double_defined(int which, long double x) {
 static double argument(int which, int i) {
     double x = -8 + 16.0 * i / COUNT + 1e-3 * (i % 7);
     switch (which) {
-    case MATH_logf:
-    case MATH_log2f:
-    case MATH_log10f:
-    case MATH_fast_logf:
-    case MATH_fast_log2f:
-    case MATH_fast_log10f:
-    case MATH_sqrtf:
-    case MATH_fsqrt_rn:
-    case MATH_rsqrtf:
-    case MATH_frsqrt_rn:
-    case MATH_log:
-    case MATH_rsqrt:
-    case MATH_dsqrt_rn: return exp2(x) * 1.01;
-    case MATH_log1pf: return exp2(x) - 0.9;
-    case MATH_tgammaf: return exp2(fmin(x, 5)) + 0.5e-4;
-    case MATH_asinf:
-    case MATH_acosf:
-    case MATH_erfinvf:
-    case MATH_erfinv: return (i + 0.5) / COUNT * 2 - 1;
-    case MATH_erfcinvf:
-    case MATH_erfcinv: return (i + 0.5) / COUNT * 2;
-    case MATH_normcdfinvf:
-    case MATH_normcdfinv: return (i + 0.5) / COUNT;
-    case MATH_fast_sinf:
-    case MATH_fast_cosf: return x * PI_L / 8;
-    case MATH_sinpif:
-    case MATH_cospif:
-    case MATH_sinpi:
-    case MATH_cospi: return x + 0.3e-3;
-    default: return x + 0.5e-4;
+        case MATH_logf:
+        case MATH_log2f:
+        case MATH_log10f:
+        case MATH_fast_logf:
+        case MATH_fast_log2f:
+        case MATH_fast_log10f:
+        case MATH_sqrtf:
+        case MATH_fsqrt_rn:
+        case MATH_rsqrtf:
+        case MATH_frsqrt_rn:
+        case MATH_log:
+        case MATH_rsqrt:
+        case MATH_dsqrt_rn: return exp2(x) * 1.01;
+        case MATH_log1pf: return exp2(x) - 0.9;
+        case MATH_tgammaf: return exp2(fmin(x, 5)) + 0.5e-4;
+        case MATH_asinf:
+        case MATH_acosf:
+        case MATH_erfinvf:
+        case MATH_erfinv: return (i + 0.5) / COUNT * 2 - 1;
+        case MATH_erfcinvf:
+        case MATH_erfcinv: return (i + 0.5) / COUNT * 2;
+        case MATH_normcdfinvf:
+        case MATH_normcdfinv: return (i + 0.5) / COUNT;
+        case MATH_fast_sinf:
+        case MATH_fast_cosf: return x * PI_L / 8;
+        case MATH_sinpif:
+        case MATH_cospif:
+        case MATH_sinpi:
+        case MATH_cospi: return x + 0.3e-3;
+        default: return x + 0.5e-4;
     }
 }
 
@@ -154,8 +158,8 @@ static void expect_close(const char *name, double x, double got, long double exa
     frexpl(exact, &exponent);
     long double unit = ldexpl(1, exponent - bits);
     long double error = fabsl(got - exact) / unit;
-    cr_assert(error <= (allowed == 0 ? 0.5000001L : (long double)allowed), "%s(%a) is %a, off by %.2Lf ulp of %La", name, x,
-              got, error, exact);
+    cr_assert(error <= (allowed == 0 ? 0.5000001L : (long double)allowed), "%s(%a) is %a, off by %.2Lf ulp of %La",
+              name, x, got, error, exact);
 }
 
 Test(math, float_functions_are_within_the_documented_error) {

@@ -3,8 +3,8 @@
 
 #include <math_constants.h>
 
-__device__ float evaluate(int which, float x)
-{
+__device__ float evaluate(int which, float x) {
+    // clang-format off
     switch (which) {
 #define SAME(name) \
     case MATH_##name: return name(x);
@@ -12,44 +12,42 @@ __device__ float evaluate(int which, float x)
         SAME(sinf) SAME(cosf) SAME(tanf) SAME(sinpif) SAME(cospif) SAME(tanhf) SAME(sinhf) SAME(coshf)
         SAME(asinf) SAME(acosf) SAME(atanf) SAME(erff) SAME(erfcf) SAME(erfcxf) SAME(erfinvf) SAME(erfcinvf)
         SAME(normcdff) SAME(normcdfinvf) SAME(sqrtf) SAME(rsqrtf) SAME(cbrtf) SAME(rcbrtf) SAME(tgammaf)
-    case MATH_fast_expf: return __expf(x);
-    case MATH_fast_exp10f: return __exp10f(x);
-    case MATH_fast_logf: return __logf(x);
-    case MATH_fast_log2f: return __log2f(x);
-    case MATH_fast_log10f: return __log10f(x);
-    case MATH_fast_sinf: return __sinf(x);
-    case MATH_fast_cosf: return __cosf(x);
-    case MATH_fast_tanf: return __tanf(x);
-    case MATH_frcp_rn: return __frcp_rn(x);
-    case MATH_fsqrt_rn: return __fsqrt_rn(x);
-    case MATH_frsqrt_rn: return __frsqrt_rn(x);
-    case MATH_saturatef: return __saturatef(x);
+        case MATH_fast_expf: return __expf(x);
+        case MATH_fast_exp10f: return __exp10f(x);
+        case MATH_fast_logf: return __logf(x);
+        case MATH_fast_log2f: return __log2f(x);
+        case MATH_fast_log10f: return __log10f(x);
+        case MATH_fast_sinf: return __sinf(x);
+        case MATH_fast_cosf: return __cosf(x);
+        case MATH_fast_tanf: return __tanf(x);
+        case MATH_frcp_rn: return __frcp_rn(x);
+        case MATH_fsqrt_rn: return __fsqrt_rn(x);
+        case MATH_frsqrt_rn: return __frsqrt_rn(x);
+        case MATH_saturatef: return __saturatef(x);
     }
+    // clang-format on
     return 0.0f;
 }
 
-__device__ double evaluate(int which, double x)
-{
+__device__ double evaluate(int which, double x) {
+    // clang-format off
     switch (which) {
         SAME(exp) SAME(log) SAME(sin) SAME(cos) SAME(sinpi) SAME(cospi) SAME(tanh) SAME(erf) SAME(erfc)
         SAME(erfcx) SAME(erfinv) SAME(erfcinv) SAME(normcdf) SAME(normcdfinv) SAME(rsqrt) SAME(rcbrt)
         SAME(cyl_bessel_i0) SAME(cyl_bessel_i1)
-    case MATH_dsqrt_rn: return __dsqrt_rn(x);
-    case MATH_drcp_rn: return __drcp_rn(x);
+        case MATH_dsqrt_rn: return __dsqrt_rn(x);
+        case MATH_drcp_rn: return __drcp_rn(x);
     }
+    // clang-format on
     return 0.0;
 }
 
-template <class T> __global__ void evaluate_all(int which, T *out, const T *in, int count)
-{
+template <class T> __global__ void evaluate_all(int which, T *out, const T *in, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) {
-        out[i] = evaluate(which, in[i]);
-    }
+    if (i < count) { out[i] = evaluate(which, in[i]); }
 }
 
-template <class T> int run(int which, T *out, const T *in, int count)
-{
+template <class T> int run(int which, T *out, const T *in, int count) {
     T *device;
     cudaMalloc(&device, 2 * count * sizeof *device);
     cudaMemcpy(device, in, count * sizeof *in, cudaMemcpyHostToDevice);
@@ -59,14 +57,19 @@ template <class T> int run(int which, T *out, const T *in, int count)
     return error;
 }
 
-extern "C" int run_float_function(int which, float *out, const float *in, int count) { return run(which, out, in, count); }
-extern "C" int run_double_function(int which, double *out, const double *in, int count) { return run(which, out, in, count); }
+extern "C" int run_float_function(int which, float *out, const float *in, int count) {
+    return run(which, out, in, count);
+}
+extern "C" int run_double_function(int which, double *out, const double *in, int count) {
+    return run(which, out, in, count);
+}
 
-__global__ void check_specials(unsigned long long *wrong, float zero)
-{
+__global__ void check_specials(unsigned long long *wrong, float zero) {
     float inf = CUDART_INF_F, nan = CUDART_NAN_F, sine, cosine;
     int n = 0;
-#define CHECK(condition) *wrong |= (condition) ? 0 : 1ull << n; n++
+#define CHECK(condition)                   \
+    *wrong |= (condition) ? 0 : 1ull << n; \
+    n++
     // 0: the intrinsics' documented ranges
     CHECK(__fdividef(6.0f, 3.0f) == 2.0f);
     CHECK(__fdividef(1.0f, 0x1.8p126f) == 0.0f);
@@ -91,7 +94,8 @@ __global__ void check_specials(unsigned long long *wrong, float zero)
     CHECK(cyl_bessel_i0f(0.0f) == 1.0f && cyl_bessel_i1f(0.0f) == 0.0f && erfcxf(0.0f) == 1.0f);
     // 18: lengths
     CHECK(norm3df(2.0f, 3.0f, 6.0f) == 7.0f && norm4df(2.0f, 4.0f, 5.0f, 6.0f) == 9.0f && rhypotf(3.0f, 4.0f) == 0.2f);
-    CHECK(rnorm3df(2.0f, 3.0f, 6.0f) == 1.0f / 7.0f && norm3d(2.0, 3.0, 6.0) == 7.0 && rnorm4d(1.0, 1.0, 1.0, 1.0) == 0.5);
+    CHECK(rnorm3df(2.0f, 3.0f, 6.0f) == 1.0f / 7.0f && norm3d(2.0, 3.0, 6.0) == 7.0 &&
+          rnorm4d(1.0, 1.0, 1.0, 1.0) == 0.5);
     sincospif(0.25f, &sine, &cosine);
     CHECK(sine == cosine && sine == 0x1.6a09e6p-1f);
     __sincosf(0.0f, &sine, &cosine);
@@ -111,8 +115,7 @@ __global__ void check_specials(unsigned long long *wrong, float zero)
     CHECK(CUDART_MAX_NORMAL_F == 3.402823466e38f && CUDART_SQRT_HALF_F == 0.707106781f);
 }
 
-extern "C" int run_math_checks(void)
-{
+extern "C" int run_math_checks(void) {
     unsigned long long wrong = 0, *device;
     cudaMalloc(&device, sizeof wrong);
     cudaMemset(device, 0, sizeof wrong);

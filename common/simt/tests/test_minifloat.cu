@@ -1,94 +1,78 @@
 // Half precision and bfloat16 in kernels: every conversion, on arrays.
 #include "minifloat_kernels.cuh"
 
-template <class T> __global__ void widen(float *out, const T *in, int count)
-{
+template <class T> __global__ void widen(float *out, const T *in, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) {
-        out[i] = format<T>::widen(in[i]);
-    }
+    if (i < count) { out[i] = format<T>::widen(in[i]); }
 }
 
-template <class T> __global__ void narrow(T *out, const float *in, int count, int rounding)
-{
+template <class T> __global__ void narrow(T *out, const float *in, int count, int rounding) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) {
-        out[i] = format<T>::narrow(in[i], rounding);
-    }
+    if (i < count) { out[i] = format<T>::narrow(in[i], rounding); }
 }
 
-template <class T> __global__ void narrow_double(T *out, const double *in, int count)
-{
+template <class T> __global__ void narrow_double(T *out, const double *in, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) {
-        out[i] = format<T>::narrow_double(in[i]);
-    }
+    if (i < count) { out[i] = format<T>::narrow_double(in[i]); }
 }
 
-template <class T> __global__ void to_integer(int64_t *out, const T *in, int count, int integer, int rounding)
-{
+template <class T> __global__ void to_integer(int64_t *out, const T *in, int count, int integer, int rounding) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) {
         switch (integer) {
-        case INTEGER_INT: out[i] = format<T>::to_int(in[i], rounding); break;
-        case INTEGER_UINT: out[i] = format<T>::to_uint(in[i], rounding); break;
-        case INTEGER_SHORT: out[i] = format<T>::to_short(in[i], rounding); break;
-        case INTEGER_USHORT: out[i] = format<T>::to_ushort(in[i], rounding); break;
-        case INTEGER_LL: out[i] = format<T>::to_ll(in[i], rounding); break;
-        default: out[i] = (int64_t)format<T>::to_ull(in[i], rounding); break;
+            case INTEGER_INT: out[i] = format<T>::to_int(in[i], rounding); break;
+            case INTEGER_UINT: out[i] = format<T>::to_uint(in[i], rounding); break;
+            case INTEGER_SHORT: out[i] = format<T>::to_short(in[i], rounding); break;
+            case INTEGER_USHORT: out[i] = format<T>::to_ushort(in[i], rounding); break;
+            case INTEGER_LL: out[i] = format<T>::to_ll(in[i], rounding); break;
+            default: out[i] = (int64_t)format<T>::to_ull(in[i], rounding); break;
         }
     }
 }
 
-template <class T> __global__ void from_integer(T *out, const int64_t *in, int count, int integer, int rounding)
-{
+template <class T> __global__ void from_integer(T *out, const int64_t *in, int count, int integer, int rounding) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) {
         switch (integer) {
-        case INTEGER_INT: out[i] = format<T>::from_int((int)in[i], rounding); break;
-        case INTEGER_UINT: out[i] = format<T>::from_uint((unsigned)in[i], rounding); break;
-        case INTEGER_SHORT: out[i] = format<T>::from_short((short)in[i], rounding); break;
-        case INTEGER_USHORT: out[i] = format<T>::from_ushort((unsigned short)in[i], rounding); break;
-        case INTEGER_LL: out[i] = format<T>::from_ll(in[i], rounding); break;
-        default: out[i] = format<T>::from_ull((unsigned long long)in[i], rounding); break;
+            case INTEGER_INT: out[i] = format<T>::from_int((int)in[i], rounding); break;
+            case INTEGER_UINT: out[i] = format<T>::from_uint((unsigned)in[i], rounding); break;
+            case INTEGER_SHORT: out[i] = format<T>::from_short((short)in[i], rounding); break;
+            case INTEGER_USHORT: out[i] = format<T>::from_ushort((unsigned short)in[i], rounding); break;
+            case INTEGER_LL: out[i] = format<T>::from_ll(in[i], rounding); break;
+            default: out[i] = format<T>::from_ull((unsigned long long)in[i], rounding); break;
         }
     }
 }
 
-extern "C" int run_widen(int format, float *out, const uint16_t *in, int count)
-{
+extern "C" int run_widen(int format, float *out, const uint16_t *in, int count) {
     return around(out, count, in, count, [&](float *o, uint16_t *i) {
         format == FORMAT_HALF ? widen<<<BLOCKS>>>(o, (const __half *)i, count)
                               : widen<<<BLOCKS>>>(o, (const __nv_bfloat16 *)i, count);
     });
 }
 
-extern "C" int run_narrow(int format, int rounding, uint16_t *out, const float *in, int count)
-{
+extern "C" int run_narrow(int format, int rounding, uint16_t *out, const float *in, int count) {
     return around(out, count, in, count, [&](uint16_t *o, float *i) {
         format == FORMAT_HALF ? narrow<<<BLOCKS>>>((__half *)o, i, count, rounding)
                               : narrow<<<BLOCKS>>>((__nv_bfloat16 *)o, i, count, rounding);
     });
 }
 
-extern "C" int run_narrow_double(int format, uint16_t *out, const double *in, int count)
-{
+extern "C" int run_narrow_double(int format, uint16_t *out, const double *in, int count) {
     return around(out, count, in, count, [&](uint16_t *o, double *i) {
         format == FORMAT_HALF ? narrow_double<<<BLOCKS>>>((__half *)o, i, count)
                               : narrow_double<<<BLOCKS>>>((__nv_bfloat16 *)o, i, count);
     });
 }
 
-extern "C" int run_to_integer(int format, int integer, int rounding, int64_t *out, const uint16_t *in, int count)
-{
+extern "C" int run_to_integer(int format, int integer, int rounding, int64_t *out, const uint16_t *in, int count) {
     return around(out, count, in, count, [&](int64_t *o, uint16_t *i) {
         format == FORMAT_HALF ? to_integer<<<BLOCKS>>>(o, (const __half *)i, count, integer, rounding)
                               : to_integer<<<BLOCKS>>>(o, (const __nv_bfloat16 *)i, count, integer, rounding);
     });
 }
 
-extern "C" int run_from_integer(int format, int integer, int rounding, uint16_t *out, const int64_t *in, int count)
-{
+extern "C" int run_from_integer(int format, int integer, int rounding, uint16_t *out, const int64_t *in, int count) {
     return around(out, count, in, count, [&](uint16_t *o, int64_t *i) {
         format == FORMAT_HALF ? from_integer<<<BLOCKS>>>((__half *)o, i, count, integer, rounding)
                               : from_integer<<<BLOCKS>>>((__nv_bfloat16 *)o, i, count, integer, rounding);
@@ -96,13 +80,14 @@ extern "C" int run_from_integer(int format, int integer, int rounding, uint16_t 
 }
 
 // Putting pairs together and taking them apart: bit i of *wrong is set when check i fails.
-__global__ void pairs_of_half(unsigned *wrong)
-{
+__global__ void pairs_of_half(unsigned *wrong) {
     __half x = __float2half(1.5f), y = __float2half(-2.0f);
     __half2 v = __halves2half2(x, y), w = make_half2(y, x);
     float2 f = __half22float2(v);
     int n = 0;
-#define CHECK(condition) *wrong |= (condition) ? 0u : 1u << n; n++
+#define CHECK(condition)                  \
+    *wrong |= (condition) ? 0u : 1u << n; \
+    n++
     CHECK(__low2float(v) == 1.5f && __high2float(v) == -2.0f);
     CHECK(f.x == 1.5f && f.y == -2.0f);
     CHECK(__half2float(__low2half(w)) == -2.0f && __half2float(__high2half(w)) == 1.5f);
@@ -121,8 +106,7 @@ __global__ void pairs_of_half(unsigned *wrong)
     CHECK((float)converted == 2.5f && (int)converted == 2 && (bool)converted);
 }
 
-__global__ void pairs_of_bfloat(unsigned *wrong)
-{
+__global__ void pairs_of_bfloat(unsigned *wrong) {
     __nv_bfloat16 x = __float2bfloat16(1.5f), y = __float2bfloat16(-2.0f);
     __nv_bfloat162 v = __halves2bfloat162(x, y), w = make_bfloat162(y, x);
     float2 f = __bfloat1622float2(v);
@@ -142,8 +126,7 @@ __global__ void pairs_of_bfloat(unsigned *wrong)
     CHECK((float)converted == 2.5f && (int)converted == 2 && (bool)converted);
 }
 
-extern "C" int run_pairs(int format)
-{
+extern "C" int run_pairs(int format) {
     unsigned wrong = 0;
     return around(&wrong, 1, &wrong, 1,
                   [&](unsigned *out, unsigned *in) {

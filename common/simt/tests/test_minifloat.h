@@ -8,15 +8,15 @@ enum { FORMAT_HALF, FORMAT_BFLOAT, FORMATS };
 enum { ROUND_NEAREST, ROUND_ZERO, ROUND_UP, ROUND_DOWN, ROUNDINGS };
 
 /* On three arguments: scalar arithmetic; the same on both halves of a pair; operators; comparisons as 0 or 1. */
-#define MINI_OPERATIONS(X)                                                                                        \
-    X(add)                                                                                                        \
-    X(sub)                                                                                                        \
-    X(mul) X(div) X(fma) X(add2) X(sub2) X(mul2) X(div2) X(fma2) X(operator_add) X(operator_sub) X(operator_mul)  \
-        X(operator_div) X(increment) X(neg) X(abs) X(min) X(max) X(min_nan) X(max_nan) X(min2) X(max2) X(add_sat) \
-            X(sub_sat) X(mul_sat) X(fma_sat) X(fma_relu) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(equ) X(neu) X(ltu) \
-                X(leu) X(gtu) X(geu) X(eq2) X(lt2_mask) X(bge2) X(is_equal) X(is_less) X(isnan) X(isinf) X(sqrt)  \
-                    X(rsqrt) X(rcp) X(exp) X(exp2) X(exp10) X(log) X(log2) X(log10) X(sin) X(cos) X(tanh) X(ceil) \
-                        X(floor) X(trunc) X(rint)
+/* clang-format off */
+#define MINI_OPERATIONS(X)                                                                                      \
+    X(add) X(sub) X(mul) X(div) X(fma) X(add2) X(sub2) X(mul2) X(div2) X(fma2) X(operator_add)                  \
+    X(operator_sub) X(operator_mul) X(operator_div) X(increment) X(neg) X(abs) X(min) X(max) X(min_nan)         \
+    X(max_nan) X(min2) X(max2) X(add_sat) X(sub_sat) X(mul_sat) X(fma_sat) X(fma_relu) X(eq) X(ne) X(lt)        \
+    X(le) X(gt) X(ge) X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(eq2) X(lt2_mask) X(bge2) X(is_equal)          \
+    X(is_less) X(isnan) X(isinf) X(sqrt) X(rsqrt) X(rcp) X(exp) X(exp2) X(exp10) X(log) X(log2) X(log10)        \
+    X(sin) X(cos) X(tanh) X(ceil) X(floor) X(trunc) X(rint)
+/* clang-format on */
 
 enum mini_operation {
 #define MINI_OPERATION(name) MINI_##name,

@@ -13,15 +13,18 @@ struct type {
     int run_copy_##T(void);         \
     int run_hints_##T(void);
 #define DECLARE_PLAIN(T, bytes, requests) int run_copy_##T(void);
-#define WITH_HINTS(X)                                                                                            \
-    X(char2, 2, 1)                                                                                               \
-    X(char4, 4, 1) X(uchar4, 4, 1) X(short2, 4, 1) X(short4, 8, 1) X(ushort4, 8, 1) X(int2, 8, 1) X(int4, 16, 1) \
-        X(uint2, 8, 1) X(uint4, 16, 1) X(longlong2, 16, 1) X(ulonglong2, 16, 1) X(float2, 8, 1) X(float4, 16, 1) \
-            X(double2, 16, 1) X(__half, 2, 1) X(__half2, 4, 1)
+/* clang-format off */
+#define WITH_HINTS(X)                                                                                           \
+    X(char2, 2, 1) X(char4, 4, 1) X(uchar4, 4, 1) X(short2, 4, 1) X(short4, 8, 1) X(ushort4, 8, 1)              \
+    X(int2, 8, 1) X(int4, 16, 1) X(uint2, 8, 1) X(uint4, 16, 1) X(longlong2, 16, 1) X(ulonglong2, 16, 1)        \
+    X(float2, 8, 1) X(float4, 16, 1) X(double2, 16, 1) X(__half, 2, 1) X(__half2, 4, 1)
+/* clang-format on */
 /* Without an alignment of their own, they go member by member. */
-#define WITHOUT_HINTS(X) \
-    X(char3, 3, 3)       \
-    X(short3, 6, 3) X(int3, 12, 3) X(float3, 12, 3) X(float1, 4, 1) X(__nv_bfloat16, 2, 1) X(__nv_bfloat162, 4, 1)
+/* clang-format off */
+#define WITHOUT_HINTS(X)                                                                                        \
+    X(char3, 3, 3) X(short3, 6, 3) X(int3, 12, 3) X(float3, 12, 3) X(float1, 4, 1) X(__nv_bfloat16, 2, 1)       \
+    X(__nv_bfloat162, 4, 1)
+/* clang-format on */
 WITH_HINTS(DECLARE)
 WITHOUT_HINTS(DECLARE_PLAIN)
 
