@@ -1,3 +1,4 @@
+// needs: sm_80 (__reduce_add_sync)
 // Every warp collective on one warp: lanes in `mask` take part, the others do nothing.
 #include <cstdint>
 

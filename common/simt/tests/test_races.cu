@@ -1,3 +1,4 @@
+// needs: sm_80 (__reduce_add_sync)
 // Planted races, each with its two lines marked, and right programs that use every means of order there is.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
