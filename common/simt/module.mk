@@ -9,7 +9,11 @@ SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
 SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE
+# Programs are linked -no-pie, so the library need not be position-independent, and its thread-local variables lie at
+# places that the linker knows: one instruction less at each access of a kernel. Aligned, a hook is as fast in one build
+# as in the next.
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
+    -fno-pie -ftls-model=local-exec -falign-functions=64
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
 	@mkdir -p $(@D)
@@ -63,3 +67,5 @@ $(foreach test,$(filter-out %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$
 $(foreach test,$(filter %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_fast.a)))
 
 -include $(wildcard $(SIMT_TEST_OUT)/*.d)
+
+include $(wildcard $(SIMT)/cublas/module.mk)

@@ -41,9 +41,12 @@ struct CUstream_st {
     int priority;
     struct CUgraph_st *capture; /* the graph that is being recorded, or NULL */
     bool capture_origin;        /* cudaStreamBeginCapture was called on it */
+    bool ordered;               /* after the watched stream (host_watch.c) */
     struct CUstream_st *next;
 };
 bool stream_valid(cudaStream_t stream);
+bool stream_is_default(cudaStream_t stream);
+void streams_forget_order(void);
 struct CUgraph_st *stream_capture(cudaStream_t stream); /* NULL: not capturing */
 void streams_end_capture(const struct CUgraph_st *graph);
 void events_end_capture(const struct CUgraph_st *graph); /* event.c */
@@ -53,6 +56,12 @@ void events_end_capture(const struct CUgraph_st *graph); /* event.c */
     do {                                                                                \
         if (!stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); } \
     } while (0)
+
+/* host_watch.c: what the rest of the API tells of host code that is watched. */
+void watch_host_waits(void);                              /* the host has waited for a stream */
+void watch_stream_waits(cudaStream_t stream);             /* that stream has waited for an event */
+void watch_launch(cudaStream_t stream, const char *what); /* reports one on a stream that nothing orders */
+bool watch_refuses_launches(void);
 
 /* graph.c: record instead of doing. False: out of memory. */
 struct launch_configuration {
@@ -68,6 +77,8 @@ cudaError_t graph_add_copy(struct CUgraph_st *graph, void *to, size_t to_pitch, 
                            size_t width, size_t height, enum cudaMemcpyKind kind);
 cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data);
+/* With a copy of the data, which lives as long as the graph. */
+cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function, const void *data, size_t bytes);
 /* While anything captures, calls that would wait are forbidden. */
 bool graph_capturing(void);
 

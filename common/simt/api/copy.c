@@ -1,6 +1,7 @@
 /* copy.c — cudaMemcpy, cudaMemset and their 2D and async forms. Rows of `width` bytes, `pitch` bytes apart. */
 #include <string.h>
 
+#include "../core/copies.h"
 #include "api.h"
 
 static bool on_device(enum memory_place place) {
@@ -53,6 +54,7 @@ cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pi
         return api_fail(cudaErrorInvalidValue);
     }
     bool to_device = memory_place(to) == PLACE_DEVICE, from_device = memory_place(from) == PLACE_DEVICE;
+    copies_count(from_device, to_device, width * height);
     for (size_t row = 0; row < height; row++) {
         char *row_to = (char *)to + row * to_pitch;
         const char *row_from = (const char *)from + row * from_pitch;
@@ -77,6 +79,7 @@ cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t heig
     if (to == NULL || !range_fits(to, pitch, width, height, "destination", function, pc)) {
         return api_fail(cudaErrorInvalidValue);
     }
+    copies_count_set(width * height);
     for (size_t row = 0; row < height; row++) {
         memset((char *)to + row * pitch, value, width);
         if (memory_place(to) == PLACE_DEVICE) { arena_mark_written((char *)to + row * pitch, width); }

@@ -65,13 +65,14 @@ cudaError_t cudaDeviceSynchronize(void) {
     API_ENTER();
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     fflush(stdout); /* device printf reaches the terminal here, as on a GPU */
+    watch_host_waits();
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceReset(void) {
     api_clear_errors();
     fflush(stdout);
-    arena_report_leaks();
+    arena_report_leaks(0);
     return cudaSuccess;
 }
 
@@ -94,6 +95,17 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
     API_ENTER();
     (void)peer, (void)flags;
     return api_fail(cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    API_ENTER();
+    return api_fail(peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice);
+}
+
+/* What stays in a cache is not modelled. */
+cudaError_t cudaCtxResetPersistingL2Cache(void) {
+    API_ENTER();
+    return cudaSuccess;
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,40 @@ void simt_free(void *pointer) {
         simt_fail_launch(cudaErrorIllegalAddress);
     }
 }
+
+/* C++'s new and delete, by the names that the linker knows them by: new(n), new[](n), both with an alignment, delete(p),
+ * with a size, with an alignment, with both. On the host without an exception: a program out of memory is at its end. */
+void *simt_new_aligned(size_t bytes, size_t alignment) __asm__("_ZnwmSt11align_val_t");
+void *simt_new(size_t bytes) __asm__("_Znwm");
+
+static void *unless_null(void *pointer, size_t bytes) {
+    if (pointer != NULL) { return pointer; }
+    fprintf(stderr, "%s: out of memory: new of %zu bytes\n", program_invocation_short_name, bytes);
+    abort();
+}
+
+void *simt_new_aligned(size_t bytes, size_t alignment) {
+    if (simt_self != NULL) { return arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0)); }
+    void *pointer = NULL;
+    return unless_null(posix_memalign(&pointer, alignment, bytes) == 0 ? pointer : NULL, bytes);
+}
+
+void *simt_new(size_t bytes) {
+    return simt_self != NULL ? arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0))
+                             : unless_null(malloc(bytes > 0 ? bytes : 1), bytes);
+}
+
+#define ALSO_CALLED(name, of) __asm__(".globl " name "\n.set " name ", " of)
+ALSO_CALLED("_Znam", "_Znwm");
+ALSO_CALLED("_ZnamSt11align_val_t", "_ZnwmSt11align_val_t");
+ALSO_CALLED("_ZdlPv", "simt_free");
+ALSO_CALLED("_ZdaPv", "simt_free");
+ALSO_CALLED("_ZdlPvm", "simt_free");
+ALSO_CALLED("_ZdaPvm", "simt_free");
+ALSO_CALLED("_ZdlPvSt11align_val_t", "simt_free");
+ALSO_CALLED("_ZdaPvSt11align_val_t", "simt_free");
+ALSO_CALLED("_ZdlPvmSt11align_val_t", "simt_free");
+ALSO_CALLED("_ZdaPvmSt11align_val_t", "simt_free");
 
 unsigned __isShared(const void *pointer) {
     return in_arena((uintptr_t)pointer) && in_shared((uintptr_t)pointer);

@@ -91,6 +91,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     } else if (event->capture != NULL && stream_capture(stream) != event->capture) {
         return api_fail(cudaErrorStreamCaptureMerge);
     }
+    watch_stream_waits(stream);
     return cudaSuccess;
 }
 
@@ -108,7 +109,9 @@ void events_end_capture(const struct CUgraph_st *graph) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     API_ENTER();
     API_EVENT(event);
-    return event->capture != NULL ? api_fail(cudaErrorCapturedEvent) : cudaSuccess;
+    if (event->capture != NULL) { return api_fail(cudaErrorCapturedEvent); }
+    watch_host_waits();
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

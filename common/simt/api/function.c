@@ -28,7 +28,9 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
     struct device_limits limits = device_limits();
     *attributes = (struct cudaFuncAttributes){
         .sharedSizeBytes = simt_shared_static(kernel->entry),
-        .maxThreadsPerBlock = MAX_THREADS_PER_BLOCK,
+        .maxThreadsPerBlock = kernel->most_threads > 0 && kernel->most_threads < MAX_THREADS_PER_BLOCK
+                                  ? (int)kernel->most_threads
+                                  : MAX_THREADS_PER_BLOCK,
         .numRegs = REGISTERS, /* a CPU has no idea: a usual number */
         .ptxVersion = limits.major * 10 + limits.minor,
         .binaryVersion = limits.major * 10 + limits.minor,

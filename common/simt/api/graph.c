@@ -3,6 +3,7 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../include/simt/kernel.h"
 #include "api.h"
@@ -28,6 +29,7 @@ struct CUgraphNode_st {
         struct {
             cudaHostFn_t function;
             void *data;
+            size_t owned; /* bytes of data that belong to the node; 0: the caller's */
         } host;
     };
 };
@@ -113,6 +115,21 @@ cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void
     return cudaSuccess;
 }
 
+cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function, const void *data, size_t bytes) {
+    void *copy = malloc(bytes);
+    struct CUgraphNode_st *node = copy == NULL ? NULL : add_node(graph, NODE_HOST);
+    if (node == NULL) {
+        free(copy);
+        graph->failed = true;
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    memcpy(copy, data, bytes);
+    node->host.function = function;
+    node->host.data = copy;
+    node->host.owned = bytes;
+    return cudaSuccess;
+}
+
 static void clear(struct CUgraph_st *graph) {
     struct CUgraphNode_st *node = graph->first;
     while (node != NULL) {
@@ -121,6 +138,7 @@ static void clear(struct CUgraph_st *graph) {
             node->launch.kernel->destroy_closure(node->launch.closure);
             free(node->launch.closure);
         }
+        if (node->kind == NODE_HOST && node->host.owned != 0) { free(node->host.data); }
         free(node);
         node = next;
     }
@@ -193,6 +211,10 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
             graph_add_kernel(&made->graph, &node->launch.configuration, node->launch.kernel, node->launch.closure);
             continue;
         }
+        if (node->kind == NODE_HOST && node->host.owned != 0) {
+            graph_add_host_copy(&made->graph, node->host.function, node->host.data, node->host.owned);
+            continue;
+        }
         struct CUgraphNode_st *copy = add_node(&made->graph, node->kind);
         if (copy != NULL) {
             struct CUgraphNode_st *next = copy->next;
@@ -228,6 +250,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     API_STREAM(stream);
     if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
     if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    watch_launch(stream, "a graph");
     for (const struct CUgraphNode_st *node = executable->graph.first; node != NULL; node = node->next) {
         cudaError_t error = run_node(node);
         if (error != cudaSuccess) { return error; }

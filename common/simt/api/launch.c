@@ -10,8 +10,9 @@ static _Thread_local int pending_count;
 
 static _Thread_local cudaError_t outcome; /* of this thread's last launch */
 
-static _Thread_local bool asking;
+static _Thread_local bool asking, takes_untyped;
 static _Thread_local struct simt_kernel *answer;
+static _Thread_local void **untyped; /* of the launch through a `void *` that is being made */
 
 void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
     if (pending_count < CONFIGURATION_DEPTH) {
@@ -30,6 +31,13 @@ bool simt_kernel_called(struct simt_kernel *kernel) {
         return false;
     }
     return true;
+}
+
+void **simt_untyped_arguments(void) {
+    void **arguments = asking ? NULL : untyped;
+    takes_untyped = true;
+    untyped = NULL;
+    return arguments;
 }
 
 static void launch_impossible(struct simt_kernel *kernel, const char *what, cudaError_t error) {
@@ -61,8 +69,23 @@ void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) {
         return;
     }
     struct CUgraph_st *graph = stream_capture(configuration.stream);
+    if (graph == NULL) { watch_launch(configuration.stream, kernel->name); }
     outcome = graph != NULL ? graph_add_kernel(graph, &configuration, kernel, closure)
                             : launch_now(&configuration, kernel, closure);
+}
+
+cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config) {
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *attribute = &config->attrs[i];
+        unsigned x = attribute->val.clusterDim.x, y = attribute->val.clusterDim.y, z = attribute->val.clusterDim.z;
+        if (attribute->id != cudaLaunchAttributeClusterDimension || (x == 1 && y == 1 && z == 1)) { continue; }
+        simt_report(SIMT_LAUNCH, true, 0, NULL,
+                    "Launch with clusters of %ux%ux%u blocks\n"
+                    "The CPU backend has no thread block clusters; they run on a GPU only",
+                    x, y, z);
+        return outcome = api_fail(cudaErrorNotSupported);
+    }
+    return cudaSuccess;
 }
 
 cudaError_t simt_launch_outcome(void) {
@@ -84,8 +107,20 @@ static bool fits_the_device(const struct launch_configuration *configuration, co
     return false;
 }
 
+static bool within_bounds(const struct launch_configuration *configuration, const struct simt_kernel *kernel) {
+    struct dim3 block = configuration->block;
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    if (kernel->most_threads == 0 || threads <= kernel->most_threads) { return true; }
+    simt_report(SIMT_LAUNCH, true, 0, NULL,
+                "Invalid launch of %s\nThe block has %llu threads, but __launch_bounds__ promises at most %u",
+                kernel->name, (unsigned long long)threads, kernel->most_threads);
+    return false;
+}
+
 cudaError_t launch_now(const struct launch_configuration *configuration, struct simt_kernel *kernel,
                        const void *closure) {
+    if (watch_refuses_launches()) { return api_fail(cudaErrorLaunchOutOfResources); }
+    if (!within_bounds(configuration, kernel)) { return api_fail(cudaErrorInvalidValue); }
     if (configuration->cooperative && !fits_the_device(configuration, kernel)) {
         return api_fail(cudaErrorCooperativeLaunchTooLarge);
     }
@@ -109,42 +144,69 @@ struct zeros {
     char bytes[4096];
 };
 
-struct simt_kernel *kernel_of_function(const void *function) {
-    if (function == NULL) { return NULL; }
-    /* The stub only says who it is: it reads no argument. */
+/* With zeros for arguments. */
+static void call_stub(const void *function) {
     union {
         const void *pointer;
         void (*call)(long, long, long, long, long, long, double, double, double, double, double, double, double, double,
                      struct zeros);
     } stub = {function};
     static const struct zeros zeros;
-    asking = true;
-    answer = NULL;
     stub.call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros);
+}
+
+/* The stub only says who it is: it reads no argument. */
+struct simt_kernel *kernel_of_function(const void *function) {
+    if (function == NULL) { return NULL; }
+    asking = true;
+    takes_untyped = false;
+    answer = NULL;
+    call_stub(function);
     asking = false;
     return answer;
 }
 
-/* With arguments of unknown types there is nothing to call: the C++ header has the forms that know them. */
-static cudaError_t launch_untyped(const char *function, const void *kernel) {
+/* The kernel came as a `void *`: the stub itself knows its parameters, and fetches them from the array. */
+static cudaError_t launch_untyped(const char *function, const void *kernel,
+                                  const struct launch_configuration *configuration, void **arguments) {
     struct simt_kernel *known = kernel_of_function(kernel);
-    simt_report(SIMT_LAUNCH, true, 0, NULL,
-                "%s(%s): the kernel came as a (void *), so its parameters are not known\n"
-                "Pass the kernel itself: %s(kernel, grid, block, arguments, …).",
-                function, known == NULL ? "?" : known->name, function);
-    return api_fail(cudaErrorInvalidDeviceFunction);
+    if (known == NULL || !takes_untyped) {
+        simt_report(SIMT_LAUNCH, true, 0, NULL,
+                    "%s(%s): the kernel came as a (void *), so its parameters are not known\n"
+                    "Pass the kernel itself: %s(kernel, grid, block, arguments, …).",
+                    function, known == NULL ? "?" : known->name, function);
+        return api_fail(cudaErrorInvalidDeviceFunction);
+    }
+    simt_push_configuration(configuration->grid, configuration->block, configuration->shared, configuration->stream);
+    if (configuration->cooperative) { simt_mark_cooperative(); }
+    untyped = arguments;
+    call_stub(kernel);
+    return outcome;
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                              cudaStream_t stream) {
-    (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
     API_ENTER();
-    return launch_untyped(__func__, kernel);
+    struct launch_configuration configuration = {grid, block, shared, stream, false};
+    return launch_untyped(__func__, kernel, &configuration, arguments);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                         cudaStream_t stream) {
-    (void)grid, (void)block, (void)arguments, (void)shared, (void)stream;
     API_ENTER();
-    return launch_untyped(__func__, kernel);
+    struct launch_configuration configuration = {grid, block, shared, stream, true};
+    return launch_untyped(__func__, kernel, &configuration, arguments);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+    API_ENTER();
+    cudaError_t refused = simt_check_attributes(config);
+    if (refused != cudaSuccess) { return refused; }
+    struct launch_configuration configuration = {config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                                                 config->stream, false};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        configuration.cooperative |=
+            config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative;
+    }
+    return launch_untyped(__func__, kernel, &configuration, arguments);
 }

@@ -9,12 +9,12 @@ enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUstream_st *streams; /* all that live */
 
-static bool is_default(cudaStream_t stream) {
+bool stream_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
 bool stream_valid(cudaStream_t stream) {
-    if (is_default(stream)) { return true; }
+    if (stream_is_default(stream)) { return true; }
     pthread_mutex_lock(&lock);
     struct CUstream_st *known = streams;
     while (known != NULL && known != stream) { known = known->next; }
@@ -22,8 +22,14 @@ bool stream_valid(cudaStream_t stream) {
     return known != NULL;
 }
 
+void streams_forget_order(void) {
+    pthread_mutex_lock(&lock);
+    for (struct CUstream_st *stream = streams; stream != NULL; stream = stream->next) { stream->ordered = false; }
+    pthread_mutex_unlock(&lock);
+}
+
 struct CUgraph_st *stream_capture(cudaStream_t stream) {
-    return is_default(stream) ? NULL : stream->capture;
+    return stream_is_default(stream) ? NULL : stream->capture;
 }
 
 void streams_end_capture(const struct CUgraph_st *graph) {
@@ -64,7 +70,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *stream) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     API_ENTER();
-    if (is_default(stream) || !stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); }
+    if (stream_is_default(stream) || !stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); }
     pthread_mutex_lock(&lock);
     struct CUstream_st **link = &streams;
     while (*link != stream) { link = &(*link)->next; }
@@ -78,6 +84,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 static cudaError_t wait_for(cudaStream_t stream) {
     API_STREAM(stream);
     if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    watch_host_waits();
     return cudaSuccess;
 }
 
@@ -95,15 +102,24 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags) {
     API_ENTER();
     API_STREAM(stream);
     if (flags == NULL) { return api_fail(cudaErrorInvalidValue); }
-    *flags = is_default(stream) ? cudaStreamDefault : stream->flags;
+    *flags = stream_is_default(stream) ? cudaStreamDefault : stream->flags;
     return cudaSuccess;
+}
+
+/* Attributes say how fast, never what. */
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
+                                   const cudaLaunchAttributeValue *value) {
+    API_ENTER();
+    API_STREAM(stream);
+    (void)id;
+    return value != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
     API_ENTER();
     API_STREAM(stream);
     if (priority == NULL) { return api_fail(cudaErrorInvalidValue); }
-    *priority = is_default(stream) ? 0 : stream->priority;
+    *priority = stream_is_default(stream) ? 0 : stream->priority;
     return cudaSuccess;
 }
 

@@ -37,24 +37,29 @@ static inline bool shadow_is_full(uintptr_t address, unsigned size_log2) {
     }
 }
 
-/* True, and *space is set, when nothing is wrong and nothing is to be noted in the shadow. */
-static inline bool access_is_plain(const struct simt_thread *self, uintptr_t address, unsigned size_log2,
-                                   enum trace_space *space) {
-    if (__builtin_expect(!in_arena(address) || self == NULL, 0) || (address & ((1u << size_log2) - 1))) return false;
-    *space = in_shared(address) ? TRACE_SHARED : TRACE_GLOBAL;
-    if (*space == TRACE_SHARED && address - (uintptr_t)self->block->shared >= SHARED_SLOT) return false;
-    return __builtin_expect(shadow_is_full(address, size_log2), 1);
+static inline bool in_own_shared(uintptr_t address) {
+    const struct simt_thread *self = simt_self;
+    return self != NULL && address - (uintptr_t)self->block->shared < SHARED_SLOT;
+}
+
+/* Nothing is wrong and nothing is to be noted in the shadow, for an address in global or the block's shared memory. */
+static inline bool access_is_plain(uintptr_t address, unsigned size_log2) {
+    return (address & ((1u << size_log2) - 1)) == 0 && __builtin_expect(shadow_is_full(address, size_log2), 1);
 }
 
 /* All that is not plain: checked in full. */
 void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2);
 
 static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {
-    struct simt_thread *self = simt_self;
-    enum trace_space space;
-    if (kind <= TRACE_WRITE && __builtin_expect(access_is_plain(self, address, size_log2, &space), 1) &&
-        __builtin_expect(trace_access_fast(self, pc, kind, size_log2, space, address), 1))
-        return;
+    if (kind <= TRACE_WRITE && __builtin_expect(in_global(address), 1)) {
+        if (access_is_plain(address, size_log2) &&
+            __builtin_expect(trace_access_fast(running_trace, pc, kind, size_log2, TRACE_GLOBAL, address), 1))
+            return;
+    } else if (kind <= TRACE_WRITE && in_own_shared(address)) {
+        if (access_is_plain(address, size_log2) &&
+            __builtin_expect(trace_access_fast(running_trace, pc, kind, size_log2, TRACE_SHARED, address), 1))
+            return;
+    }
     access_hook_slow(pc, kind, address, size_log2);
 }
 

@@ -21,7 +21,7 @@ struct record {
     uintptr_t pc; /* who allocated it */
 };
 
-uintptr_t arena_span;
+uintptr_t arena_global_span;
 static bool context_lost;
 
 static struct {
@@ -43,14 +43,14 @@ static void *reserve(uintptr_t at, size_t bytes) {
 
 /* As much as the process may map: a sandbox may limit the address space. */
 static bool open_locked(void) {
-    if (arena_span) return true;
+    if (arena_global_span) return true;
     for (size_t global = ARENA_GLOBAL_SPAN; global >= UINT64_C(64) << 20; global /= 2) {
         size_t span = ARENA_SHARED_SPAN + global;
         if (!reserve(ARENA_BASE, span)) continue;
         if (!SIMT_CHECKED || reserve(SHADOW_BASE, span >> 2)) {
             madvise((void *)ARENA_GLOBAL_BASE, global, MADV_HUGEPAGE);
             arena.next = ARENA_GLOBAL_BASE + RED_ZONE;
-            arena_span = span;
+            arena_global_span = global;
             return true;
         }
         munmap((void *)ARENA_BASE, span);
@@ -80,7 +80,7 @@ static size_t above(uintptr_t address) {
 
 /* The start for `bytes`: behind all others, or in the first gap that is wide enough; 0 if there is none. */
 static uintptr_t find_place(size_t bytes) {
-    uintptr_t end = ARENA_BASE + arena_span, start = arena.next;
+    uintptr_t end = ARENA_GLOBAL_BASE + arena_global_span, start = arena.next;
     if (bytes + 2 * RED_ZONE <= end - start) return start;
     start = ARENA_GLOBAL_BASE + RED_ZONE;
     for (size_t i = 0; i <= arena.count; i++) {
@@ -147,7 +147,7 @@ bool arena_free(void *pointer) {
 
 bool arena_is_device(const void *pointer) {
     uintptr_t address = (uintptr_t)pointer;
-    return in_arena(address) && !in_shared(address);
+    return in_global(address);
 }
 
 bool arena_find(uintptr_t address, struct arena_allocation *out) {
@@ -209,13 +209,18 @@ void arena_context_lost(void) {
     context_lost = true;
 }
 
-void arena_report_leaks(void) {
+uint64_t arena_next_id(void) {
+    return arena.next_id;
+}
+
+void arena_report_leaks(uint64_t first) {
     bool lost = context_lost;
     context_lost = false;
     if (lost) return; /* cudaFree has failed since the kernel's fault, so it is not the program's fault */
     for (size_t i = 0; i < arena.count; i++) {
         struct record *record = &arena.live[i];
         char bytes[GROUPED];
+        if (record->allocation.id < first) continue;
         simt_report(SIMT_LEAK, true, record->pc, NULL,
                     "Leaked %s bytes at 0x%llx\nThey were allocated here and never freed",
                     grouped(record->allocation.bytes, bytes), (unsigned long long)record->allocation.start);
@@ -225,5 +230,5 @@ void arena_report_leaks(void) {
 /* SIMT_LEAKS=1: at the end of the program, as compute-sanitizer --leak-check full does. */
 __attribute__((destructor)) static void report_at_exit(void) {
     const char *wanted = getenv("SIMT_LEAKS");
-    if (wanted && strcmp(wanted, "1") == 0) arena_report_leaks();
+    if (wanted && strcmp(wanted, "1") == 0) arena_report_leaks(0);
 }

@@ -11,26 +11,29 @@
 #include "internal.h"
 
 #define ARENA_BASE        UINT64_C(0x200000000000)
-#define SHADOW_BASE       UINT64_C(0x300000000000)
+#define SHADOW_BASE       (ARENA_BASE >> 2) /* so that the shadow of an address is a quarter of it */
 #define ARENA_SHARED_SPAN (UINT64_C(1) << 31)
 #define ARENA_GLOBAL_BASE (ARENA_BASE + ARENA_SHARED_SPAN)
 #define ARENA_GLOBAL_SPAN (UINT64_C(1) << 36)
 
 enum { RED_ZONE = 256, SHARED_SLOT = (256 << 10) + 4096 + 320 };
 
-/* Bytes from ARENA_BASE that are mapped; 0 before the first use. */
-extern uintptr_t arena_span;
+/* Bytes from ARENA_GLOBAL_BASE that are mapped; 0 before the first use. The arena may be smaller than it would like
+ * (RLIMIT_AS), so this is a variable. */
+extern uintptr_t arena_global_span;
 bool arena_open(void);
 
-/* The arena may be smaller than it would like (RLIMIT_AS), so its span is a variable. */
-static inline bool in_arena(uintptr_t address) {
-    return address - ARENA_BASE < arena_span;
+static inline bool in_global(uintptr_t address) {
+    return address - ARENA_GLOBAL_BASE < arena_global_span;
 }
 static inline bool in_shared(uintptr_t address) {
     return address - ARENA_BASE < ARENA_SHARED_SPAN;
 }
+static inline bool in_arena(uintptr_t address) {
+    return in_global(address) || (in_shared(address) && arena_global_span);
+}
 static inline unsigned char *shadow_of(uintptr_t address) {
-    return (unsigned char *)(SHADOW_BASE + ((address - ARENA_BASE) >> 2));
+    return (unsigned char *)(address >> 2);
 }
 
 /* arena_shadow.c; without effect in the fast build. */

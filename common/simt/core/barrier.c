@@ -13,7 +13,6 @@ int simt_barrier(int mode, int predicate) {
     if (self == NULL) return 0;
     struct simt_block *block = self->block;
     self->predicate = predicate;
-    self->barrier_mode = mode;
     block->at_barrier++;
     lane_block(self, THREAD_BARRIER, pc);
     return mode == SIMT_BARRIER_AND  ? block->barrier_and
@@ -40,7 +39,7 @@ static void check_barrier(const struct simt_block *block) {
     const struct simt_thread *first = NULL;
     for (unsigned i = 0; i < block->threads; i++) {
         const struct simt_thread *thread = &block->thread[i];
-        if (thread->state != THREAD_BARRIER) continue;
+        if (!lane_is(thread, THREAD_BARRIER)) continue;
         if (first == NULL) {
             first = thread;
         } else if ((thread->blocked_pc != first->blocked_pc || !trace_same_place(first, thread)) &&
@@ -98,11 +97,14 @@ void block_release_grid(struct simt_block *block) {
 /* "threads (0,0,0)..(31,0,0)" — the first and last of those that wait at the same place, and how many. */
 static size_t describe_group(char *text, size_t room, const struct simt_block *block, unsigned first, bool *told) {
     const struct simt_thread *leader = &block->thread[first], *last = leader;
+    enum thread_state state = lane_is(leader, THREAD_BARRIER) ? THREAD_BARRIER
+                              : lane_is(leader, THREAD_GRID)  ? THREAD_GRID
+                                                              : THREAD_COLLECTIVE;
     unsigned count = 0;
     for (unsigned i = first; i < block->threads; i++) {
         const struct simt_thread *thread = &block->thread[i];
-        if (thread->state != leader->state || thread->blocked_pc != leader->blocked_pc ||
-            (leader->state == THREAD_COLLECTIVE &&
+        if (!lane_is(thread, state) || thread->blocked_pc != leader->blocked_pc ||
+            (state == THREAD_COLLECTIVE &&
              (thread->warp != leader->warp || call_of(thread).mask != call_of(leader).mask)))
             continue;
         told[i] = true;
@@ -110,11 +112,11 @@ static size_t describe_group(char *text, size_t room, const struct simt_block *b
         count++;
     }
     struct source_place place = simt_source_place(leader->blocked_pc);
-    const char *what = leader->state == THREAD_BARRIER ? "__syncthreads"
-                       : leader->state == THREAD_GRID  ? "grid.sync"
-                                                       : collective_name(leader);
+    const char *what = state == THREAD_BARRIER ? "__syncthreads"
+                       : state == THREAD_GRID  ? "grid.sync"
+                                               : collective_name(leader);
     char mask[40] = "";
-    if (leader->state == THREAD_COLLECTIVE) snprintf(mask, sizeof mask, " with mask 0x%08x", call_of(leader).mask);
+    if (state == THREAD_COLLECTIVE) snprintf(mask, sizeof mask, " with mask 0x%08x", call_of(leader).mask);
     int written = snprintf(text, room, "\n%u thread%s, (%u,%u,%u) to (%u,%u,%u), wait%s in %s%s, %s:%d", count,
                            count == 1 ? "" : "s", leader->index.x, leader->index.y, leader->index.z, last->index.x,
                            last->index.y, last->index.z, count == 1 ? "s" : "", what, mask, place.file, place.line);
@@ -128,8 +130,8 @@ void block_report_deadlock(struct simt_block *block) {
     size_t used = 0;
     unsigned groups = 0;
     for (unsigned i = 0; i < block->threads; i++) {
-        if (told[i] || block->thread[i].state == THREAD_EXITED) continue;
-        if (first == NULL || (first->state == THREAD_BARRIER && block->thread[i].state == THREAD_COLLECTIVE))
+        if (told[i] || lane_is(&block->thread[i], THREAD_EXITED)) continue;
+        if (first == NULL || (lane_is(first, THREAD_BARRIER) && lane_is(&block->thread[i], THREAD_COLLECTIVE)))
             first = &block->thread[i];
         size_t length = describe_group(text + used, sizeof text - used, block, i, told);
         if (groups++ < 12)

@@ -24,6 +24,7 @@ static void lay_out_threads(struct simt_block *block, const struct simt_launch *
         *warp = (struct simt_warp){.block = block,
                                    .index = w,
                                    .lanes = left < WARP_SIZE ? left : WARP_SIZE,
+                                   .shuffled = launch->shuffled,
                                    .thread = &block->thread[w * WARP_SIZE]};
     }
 }
@@ -82,10 +83,6 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
         memset(warp->in_state, 0, sizeof warp->in_state);
         warp->exited = 0;
         warp->in_state[THREAD_READY] = ~0u >> (WARP_SIZE - warp->lanes);
-    }
-    for (unsigned i = 0; i < block->threads; i++) {
-        block->thread[i].state = THREAD_READY;
-        block->thread[i].polls = block->thread[i].ticks = 0;
     }
     shared_prepare_block(block);
     trace_block_begin(block);

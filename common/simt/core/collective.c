@@ -5,16 +5,19 @@
  */
 #include <string.h>
 
+#include "lanes.h"
 #include "switch.h"
 
-uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) {
+uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     if (self == NULL) return value;
-    self->warp->call[self->lane] = (struct lane_call){LANE_CALL(kind, mode, width, source), mask};
-    self->warp->value[self->lane] = value;
+    struct simt_warp *warp = self->warp;
+    unsigned lane = self->lane;
+    warp->call[lane] = (struct lane_call){call, mask};
+    warp->value[lane] = value;
     lane_block(self, THREAD_COLLECTIVE, pc);
-    return self->warp->value[self->lane];
+    return warp->value[lane];
 }
 
 /* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can, and
@@ -215,11 +218,9 @@ static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask
 
 /* Do all 32 lanes make one and the same call, for the whole warp? */
 static bool is_uniform(const struct simt_warp *warp) {
-    if (warp->in_state[THREAD_COLLECTIVE] != ~0u || warp->call[0].mask != ~0u) return false;
-    uint32_t different = 0;
-    for (int lane = 0; lane < WARP_SIZE; lane++)
-        different |= (warp->call[lane].what ^ warp->call[0].what) | (warp->call[lane].mask ^ ~0u);
-    return different == 0 && kind_of(warp->call[0]) != COLLECTIVE_ACTIVEMASK;
+    _Static_assert(sizeof warp->call[0] == sizeof(uint64_t), "a call is compared as one word");
+    return warp->in_state[THREAD_COLLECTIVE] == ~0u && warp->call[0].mask == ~0u &&
+           kind_of(warp->call[0]) != COLLECTIVE_ACTIVEMASK && all_equal((const uint64_t *)warp->call);
 }
 
 void warp_resolve_collectives(struct simt_warp *warp) {

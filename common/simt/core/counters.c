@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "copies.h"
 #include "traffic.h"
 
 /* The counters of one OS thread during one launch. */
@@ -256,6 +257,7 @@ void simt_counters_get(struct simt_counters *out) {
     pthread_mutex_lock(&lock);
     *out = total;
     pthread_mutex_unlock(&lock);
+    copies_get(out);
 }
 
 void simt_counters_reset(void) {
@@ -263,6 +265,7 @@ void simt_counters_reset(void) {
     memset(&total, 0, sizeof total);
     traffic_reset();
     pthread_mutex_unlock(&lock);
+    copies_reset();
 }
 
 #else

@@ -107,8 +107,7 @@ void __tsan_func_exit(void) {
 
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) {
-    struct simt_thread *self = simt_self;
-    if (self) trace_block(self, CALLER);
+    trace_block(running_trace, CALLER);
 }
 
 /* memcpy and its kin as kernels call them: events first, then the copy. A copy's reads and writes stay apart. */

@@ -68,13 +68,13 @@ struct simt_thread {
     struct lane_trace *trace;
     struct simt_warp *warp;
     struct simt_block *block;
-    struct dim index;     /* threadIdx */
-    uint16_t linear;      /* in the block: x + y * dim.x + z * dim.x * dim.y */
-    uint8_t lane, state;  /* state: enum thread_state */
+    struct dim index; /* threadIdx */
+    uint16_t linear;  /* in the block: x + y * dim.x + z * dim.x * dim.y */
+    uint8_t lane;
     uintptr_t blocked_pc; /* return address of the collective or barrier call in the learner's code */
 
     uintptr_t stack_high;
-    int barrier_mode, predicate;
+    int predicate;
     uintptr_t polled; /* address that it read or tried without effect, the value there, and how often in a row */
     uint64_t polled_value;
     unsigned polls;
@@ -92,12 +92,13 @@ struct lane_call {
 struct simt_warp {
     struct simt_block *block;
     unsigned index, lanes;            /* in the block; lanes that exist */
+    bool shuffled;                    /* as the launch: the last lane runs first */
     unsigned exited;                  /* mask */
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
-    struct lane_call call[WARP_SIZE]; /* of the lanes in THREAD_COLLECTIVE */
-    uint64_t value[WARP_SIZE];        /* what they bring, then what they get */
+    struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
+    uint64_t value[WARP_SIZE];                                     /* what they bring, then what they get */
 } __attribute__((aligned(64)));
 
 struct simt_block {
@@ -148,6 +149,10 @@ struct simt_launch {
     struct launch_order *order; /* scheduler.h */
 };
 
+static inline bool lane_is(const struct simt_thread *thread, enum thread_state state) {
+    return thread->warp->in_state[state] >> thread->lane & 1;
+}
+
 /* The thread that runs on this OS thread; NULL on the host side. */
 extern __thread struct simt_thread *simt_self;
 
@@ -176,8 +181,8 @@ void *simt_shared_variable(const void *site, const char *name, size_t size, size
 void *simt_dynamic_shared(void);
 
 /* Barriers and collectives. Values are passed in the low bytes of a uint64_t. */
-int simt_barrier(int mode, int predicate); /* mode: SIMT_BARRIER_*; returns and/or/count */
-uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width);
+int simt_barrier(int mode, int predicate);                        /* mode: SIMT_BARRIER_*; returns and/or/count */
+uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value); /* call: LANE_CALL(...) */
 unsigned simt_activemask(void);
 void simt_grid_barrier(void);
 void simt_fence(int scope); /* 0 block, 1 device, 2 system */
@@ -256,10 +261,11 @@ struct arena_allocation {
 /* The live allocation or variable that holds the address, into *out; false if none does. */
 bool arena_find(uintptr_t address, struct arena_allocation *out);
 
-/* Reports what is still allocated, one finding an allocation, by the line that allocated it (pc of arena_alloc's user:
- * arena_alloc_at). Called by cudaDeviceReset and at the end of the process when SIMT_LEAKS is 1. */
+/* Reports what is still allocated of the ids from `first` on, by the lines that allocated it (pc of arena_alloc_at):
+ * for cudaDeviceReset, at the end of the process when SIMT_LEAKS is 1, and at the end of a watch. */
 void *arena_alloc_at(size_t bytes, uintptr_t pc);
-void arena_report_leaks(void);
+void arena_report_leaks(uint64_t first);
+uint64_t arena_next_id(void);
 
 /* Findings (report.c). pc 0: no source line. printf-style; the text's first line says what happened. */
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "lanes.h"
 #include "races.h"
 
 enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t), AHEAD = 6 };
@@ -35,30 +36,6 @@ struct merge {
     uint32_t alive;                                       /* lanes that have not exited, or have entries left */
     bool open;                                            /* a lane that filled its buffer has run empty */
 };
-
-/* Two lanes at once, on any x86-64. */
-typedef uint64_t pair __attribute__((vector_size(16)));
-typedef uint64_t pair_anywhere __attribute__((vector_size(16), aligned(8)));
-
-/* Are the 32 words all the same? */
-static inline bool all_equal(const uint64_t *word) {
-    const pair *v = (const pair *)word;
-    pair first = {word[0], word[0]}, even = v[0] ^ first, odd = v[1] ^ first;
-    for (unsigned i = 2; i < WARP_SIZE / 2; i += 2) {
-        even |= v[i] ^ first;
-        odd |= v[i + 1] ^ first;
-    }
-    even |= odd;
-    return (even[0] | even[1]) == 0;
-}
-
-/* Do the 32 words lie `stride` apart? */
-static inline bool all_strided(const uint64_t *word, uint64_t stride) {
-    pair step = {stride, stride}, differs = {0, 0};
-    for (unsigned i = 0; i < WARP_SIZE - 2; i += 2)
-        differs |= (*(const pair_anywhere *)(word + i + 1) - *(const pair_anywhere *)(word + i)) ^ step;
-    return (differs[0] | differs[1] | ((word[31] - word[30]) ^ stride)) == 0;
-}
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
 static inline bool is_contiguous(uint32_t mask) {
@@ -123,12 +100,12 @@ static inline void load(struct merge *merge, unsigned lane) {
     }
     merge->present &= ~bit;
     merge->key[lane] = NO_ENTRY;
-    if (thread->state == THREAD_TRACE_FULL) {
+    if (lane_is(thread, THREAD_TRACE_FULL)) {
         merge->open = true;
-    } else if (thread->state == THREAD_COLLECTIVE) {
+    } else if (lane_is(thread, THREAD_COLLECTIVE)) {
         merge->waiting |= bit;
         merge->key[lane] = (uint64_t)thread->blocked_pc << 32 | trace->path_key | 0xff;
-    } else if (thread->state == THREAD_EXITED) {
+    } else if (lane_is(thread, THREAD_EXITED)) {
         merge->alive &= ~bit;
     }
 }
@@ -165,7 +142,7 @@ static uint64_t lowest_key(const struct merge *merge, uint32_t candidates) {
 /* Lanes in lockstep, entry i of each in row i: no gathering. False at the first row where they part. */
 static bool merge_lockstep(struct merge *merge) {
     struct warp_trace *trace = merge->warp->trace;
-    uint64_t *front = trace->row[0].key, *row = front, *end = trace->summary.end;
+    uint64_t *front = trace->row[0].key, *row = front, *end = (uint64_t *)trace->summary.any_end;
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row)) break;
         uint64_t *ahead = row + AHEAD * KEY_STEP;
@@ -236,17 +213,15 @@ static void merge_apart(struct merge *merge, bool keep_order) {
 
 static void merge_all(struct simt_warp *warp, bool keep_order) {
     struct trace_summary *summary = &warp->trace->summary;
-    bool nothing = summary->lanes == 0 || summary->end == warp->trace->row[0].key;
-    if (!summary->mixed && nothing) {
-        summary->lanes = 0;
-        return;
-    }
+    uint32_t lanes = summary->lanes;
+    bool nothing = lanes == 0 || summary->any_end == (uintptr_t)warp->trace->row[0].key;
+    bool mixed = summary->mixed || (lanes && summary->any_end != summary->all_end);
     struct merge merge;
     merge.warp = warp;
     merge.alive = UINT32_MAX;
-    bool done = !summary->mixed && summary->lanes == UINT32_MAX && merge_lockstep(&merge);
-    summary->lanes = 0;
-    summary->mixed = false;
+    bool done = !mixed && (nothing || (lanes == UINT32_MAX && merge_lockstep(&merge)));
+    trace_summary_clear(summary);
+    if (nothing && done) return;
     if (!done) merge_apart(&merge, keep_order);
     races_close_runs();
 }

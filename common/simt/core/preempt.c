@@ -29,7 +29,8 @@ void preempt_end(void) {}
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { TICK_NANOSECONDS = 4000000, TICKS_BEFORE_YIELD = 5 };
+/* For the watchdog a tick stands for so many steps that its usual patience is about 20 s of a block's CPU time. */
+enum { TICK_NANOSECONDS = 4000000, TICKS_BEFORE_YIELD = 5, STEPS_OF_TICK = 100000 };
 
 extern char __executable_start[], etext[];
 extern char __start_simt_text[] __attribute__((weak)), __stop_simt_text[] __attribute__((weak));
@@ -48,6 +49,7 @@ static void on_tick(int signal, siginfo_t *info, void *data) {
     uintptr_t pc = (uintptr_t)((ucontext_t *)data)->uc_mcontext.gregs[REG_RIP];
     if (self == NULL || preempt_off || !is_learners(pc)) return;
     self->block->progressed = true; /* who knows: it may not poll at all */
+    self->block->steps += STEPS_OF_TICK;
     lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, pc);
 }
 

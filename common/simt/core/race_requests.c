@@ -134,6 +134,10 @@ static void run_note_values(const struct run *run, unsigned lane, uint64_t addre
     unsigned i = (unsigned)((address - run->start[lane]) >> unit);
     uint16_t *value = race_values_of(address);
     uint64_t in_word = address & 3;
+    if (unit == 2) {
+        for (unsigned n = 0; n < count; n++) value[n] = run->value[i + n][lane];
+        return;
+    }
     for (unsigned n = 0; n < count; n++)
         for (unsigned w = 0; w < words; w++)
             value[unit < 2 ? (in_word + (n << unit)) >> 2 : n * words + w] = run->value[i + n][lane];
@@ -185,20 +189,22 @@ static inline bool run_continues(const struct run *run, const struct request *re
                run->start[request->first] + ((uint64_t)run->length << request->size_log2);
 }
 
-static inline void request_along_rows(const struct watcher *self) {
-    const struct request *request = self->request;
-    unsigned slot = (request->pc ^ request->pc >> 4) % RUNS;
-    struct run *run = &runs[slot];
-    if (!run_continues(run, request)) {
-        if (run->length) run_close(run);
-        run->self = *self;
-        run->request = *request;
-        run->self.request = &run->request;
-        memcpy(run->start, request->address, sizeof run->start);
-        open_runs |= 1u << slot;
-    }
+static inline void run_add(struct run *run, const struct request *request) {
     if (request->kind == TRACE_WRITE) memcpy(run->value[run->length], request->value, sizeof run->value[0]);
     run->length++;
+}
+
+static inline struct run *run_of(const struct request *request) {
+    return &runs[(request->pc ^ request->pc >> 4) % RUNS];
+}
+
+static inline void run_start(struct run *run, const struct watcher *self) {
+    if (run->length) run_close(run);
+    run->self = *self;
+    run->request = *self->request;
+    run->self.request = &run->request;
+    memcpy(run->start, self->request->address, sizeof run->start);
+    open_runs |= 1u << (run - runs);
 }
 
 /* Atomics and volatile accesses are for the cells. */
@@ -221,13 +227,12 @@ static void request_by_cells(const struct watcher *self) {
     }
 }
 
-void races_request(const struct request *request) {
+static inline struct watcher watcher_of(const struct request *request) {
     const struct simt_block *block = request->warp->block;
-    struct block_races *races = block->races;
-    if (request->space == TRACE_CONSTANT || races->off) return;
+    const struct block_races *races = block->races;
+    const struct warp_clock *clock = &races->warp[request->warp->index];
     bool shared = request->space == TRACE_SHARED;
-    struct warp_clock *clock = &races->warp[request->warp->index];
-    struct watcher self = {
+    return (struct watcher){
         .request = request,
         .clock = clock,
         .block = race_block_number(block),
@@ -239,21 +244,33 @@ void races_request(const struct request *request) {
         .uneven = clock->uneven,
         .locks = !shared && races_concurrent,
     };
-    bool store = request->kind == TRACE_WRITE;
-    if (request->kind > TRACE_WRITE) {
+}
+
+void races_request(const struct request *request) {
+    const struct block_races *races = request->warp->block->races;
+    if (request->space == TRACE_CONSTANT || races->off) return;
+    bool store = request->kind == TRACE_WRITE, plain = request->kind <= TRACE_WRITE;
+    bool in_step = plain && request->strided && request->lanes > 1 && !races->warp[request->warp->index].uneven;
+    struct run *run = run_of(request);
+    if (in_step && run_continues(run, request)) {
+        run_add(run, request);
+        return;
+    }
+    struct watcher self = watcher_of(request);
+    if (!plain) {
         races_close_runs();
         request_by_cells(&self);
         uint32_t noted = 0;
         for (uint32_t rest = request->mask; rest; rest &= rest - 1)
             if (request->value[__builtin_ctz(rest)]) noted |= rest & -rest;
         if (noted) clock_advance(request->warp, noted);
-    } else if (request->strided && !self.uneven && request->lanes > 1 &&
-               request->stride == (int64_t)1 << request->size_log2) {
+    } else if (in_step && request->stride == (int64_t)1 << request->size_log2) {
         request_in_order(&self, store);
-    } else if (!store && !self.uneven && request->mask == UINT32_MAX && request->strided && request->stride == 0) {
+    } else if (!store && in_step && request->mask == UINT32_MAX && request->stride == 0) {
         request_broadcast(&self);
-    } else if (request->strided && !self.uneven && request->lanes > 1 && request->stride != 0) {
-        request_along_rows(&self);
+    } else if (in_step && request->stride != 0) {
+        run_start(run, &self);
+        run_add(run, request);
     } else if (store) {
         request_scattered(&self, true);
     } else {

@@ -31,7 +31,6 @@ void simt_exit(void) {
     struct simt_thread *self = simt_self;
     struct simt_warp *warp = self->warp;
     trace_pause(self);
-    self->state = THREAD_EXITED;
     warp->exited |= 1u << self->lane;
     warp->in_state[THREAD_EXITED] = warp->exited;
     warp->block->exited++;
@@ -57,7 +56,6 @@ void lane_main(void) {
 void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from) {
     warp->in_state[from] &= ~lanes;
     warp->in_state[THREAD_READY] |= lanes;
-    for (; lanes; lanes &= lanes - 1) warp->thread[__builtin_ctz(lanes)].state = THREAD_READY;
 }
 
 /* The merge stops at the first lane that has nothing more to merge, so some traces may still be full. */

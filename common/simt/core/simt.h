@@ -32,6 +32,9 @@ struct simt_counters {
     uint64_t divergent_requests;       /* memory requests made by fewer lanes than the warp has alive */
     uint64_t longest_chain;            /* most global memory requests made by one warp of any launch */
     uint64_t largest_grid_warps;       /* most warps in one launch */
+    uint64_t bytes_to_host;            /* by cudaMemcpy and its kin */
+    uint64_t bytes_to_device;
+    uint64_t bytes_on_device; /* read and written by copies from device to device and by cudaMemset */
 };
 
 /* Counters since the start or the last reset. */
@@ -60,6 +63,7 @@ enum simt_finding_kind {
     SIMT_ASSERT,
     SIMT_LAUNCH,
     SIMT_ARITHMETIC,
+    SIMT_STREAM,
     SIMT_FINDING_KINDS
 };
 
@@ -92,6 +96,17 @@ struct simt_settings {
 };
 void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);
+
+/* Host code that is watched, such as a launcher that a grader calls. `stream`: the cudaStream_t that it was given, or NULL;
+ * a launch on another stream is an error (SIMT_STREAM) when nothing orders it after this one: no event that its stream
+ * waits for, no wait of the host. `must_free`: device memory that it allocates and still holds at the end is an error
+ * (SIMT_LEAK). `refuse_launches`: every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
+struct simt_watch {
+    const void *stream;
+    bool must_free, refuse_launches;
+};
+void simt_watch_begin(const struct simt_watch *watch);
+void simt_watch_end(void);
 
 /* True when this is the checked build. */
 bool simt_is_checked(void);

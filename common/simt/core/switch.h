@@ -16,14 +16,23 @@ static inline void set_stack_limit(uintptr_t limit) {
     __asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit));
 }
 
+/* Without a frame pointer, which __builtin_frame_address() would ask for. */
+static inline uintptr_t stack_pointer_now(void) {
+    uintptr_t now;
+    __asm__("movq %%rsp, %0" : "=r"(now));
+    return now;
+}
+
 static inline void lane_enter(struct simt_thread *thread) {
     simt_self = thread;
+    trace_switch(thread);
     threadIdx = thread->index;
     set_stack_limit(thread->stack_low + STACK_RESERVE);
 }
 
 static inline void leave_device(void) {
     simt_self = NULL;
+    trace_switch(NULL);
     set_stack_limit(0);
 }
 
@@ -48,14 +57,14 @@ static inline void context_switch(void **save, void *load) {
 static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
     unsigned ready = warp->in_state[THREAD_READY];
     if (ready == 0) return NULL;
-    unsigned lane =
-        warp->block->launch->shuffled ? 31 - (unsigned)__builtin_clz(ready) : (unsigned)__builtin_ctz(ready);
+    unsigned lane = warp->shuffled ? 31 - (unsigned)__builtin_clz(ready) : (unsigned)__builtin_ctz(ready);
     warp->in_state[THREAD_READY] = ready & ~(1u << lane);
     struct simt_thread *thread = &warp->thread[lane];
     if (__builtin_expect(thread->stack_low == 0, 0)) {
         thread->stack_pointer = NULL;
         thread->stack_low = stack_take(&this_worker->stacks);
         thread->stack_high = thread->stack_low + STACK_BYTES;
+        thread->polls = thread->ticks = 0;
     }
     return thread;
 }
@@ -73,11 +82,10 @@ static inline void lane_run(struct simt_thread *thread) {
 static inline __attribute__((always_inline)) void lane_block(struct simt_thread *self, enum thread_state state,
                                                              uintptr_t pc) {
     struct simt_warp *warp = self->warp;
-    self->state = (uint8_t)state;
     self->blocked_pc = pc;
     warp->in_state[state] |= 1u << self->lane;
-    if (__builtin_expect((uintptr_t)__builtin_frame_address(0) < self->stack_low + STACK_RESERVE / 2, 0))
-        simt_stack_overflow(pc);
+    if (__builtin_expect(stack_pointer_now() < self->stack_low + STACK_RESERVE / 2, 0)) simt_stack_overflow(pc);
+    trace_blocks(self, pc);
     trace_pause(self);
     struct simt_thread *next = warp_pick(warp);
     if (next == NULL) {

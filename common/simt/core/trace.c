@@ -12,6 +12,8 @@
 
 static __thread struct warp_trace *free_traces;
 __thread struct path_table call_paths;
+struct lane_trace no_trace = {.last_pc = UINT32_MAX}; /* full, and every block looks like a jump: nothing is written */
+__thread struct lane_trace *running_trace = &no_trace;
 
 enum { PATH_LIMIT = 1 << 24 };
 
@@ -50,7 +52,7 @@ void trace_block_begin(struct simt_block *block) {
         struct simt_warp *warp = &block->warp[w];
         struct warp_trace *trace = take_trace();
         trace->global_requests = 0;
-        trace->summary = (struct trace_summary){0};
+        trace_summary_clear(&trace->summary);
         for (unsigned l = 0; l < warp->lanes; l++) {
             struct lane_trace *lane = &trace->lane[l];
             struct trace_frame *frame = lane->frame;
@@ -59,6 +61,7 @@ void trace_block_begin(struct simt_block *block) {
             lane->frame = frame;
             lane->frame_room = frame_room;
             lane->first = lane->next = &trace->row[0].key[l];
+            lane->to_value = (char *)trace_value(lane->first, l) - (char *)lane->first;
             lane->end = lane->next + TRACE_ROWS * (TRACE_ROW_BYTES / sizeof(uint64_t));
             warp->thread[l].trace = lane;
         }
@@ -102,9 +105,11 @@ void trace_settle(struct simt_thread *thread) {
     *trace_value(entry, thread->lane) = trace_hash(stored_value(entry[WARP_SIZE], entry[0] & 7));
 }
 
-void trace_log_jump(struct simt_thread *thread, uintptr_t pc) {
-    trace_make_room(thread);
-    trace_block(thread, pc);
+void trace_log_jump(uintptr_t pc) {
+    struct simt_thread *self = simt_self;
+    if (self == NULL) return;
+    trace_make_room(self);
+    trace_block(self->trace, pc);
 }
 
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope) {

@@ -14,7 +14,8 @@
  *   trace_enter / trace_leave   __tsan_func_entry(call_pc) / __tsan_func_exit
  *   trace_block                 __sanitizer_cov_trace_pc
  *   trace_fence                 simt_fence
- *   trace_pause                 whenever a lane stops running (blocks, yields, exits), before any other lane runs
+ *   trace_pause                 whenever a lane stops running (blocks, yields, exits), before any other lane runs;
+ *                               trace_blocks before it where the lane waits in the scheduler's masks
  *   trace_merge                 no lane of the warp can run; then wake the lanes that are THREAD_TRACE_FULL and for
  *                               which trace_has_room(). A lane that is THREAD_YIELDED holds nobody up.
  *   trace_flush                 merges everything, whatever the order: when full lanes wait behind a lane that waits
@@ -49,7 +50,7 @@ enum trace_space {
 
 /* A trace entry: key = pc (32) | path (24) | meta (8); the address; and of a store a hash of the value, of an atomic
  * whether a note about it was left. Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. */
-enum { TRACE_ROWS = 128, TRACE_ROW_BYTES = (8 + 8 + 2) * WARP_SIZE };
+enum { TRACE_ROWS = 192, TRACE_ROW_BYTES = (8 + 8 + 2) * WARP_SIZE };
 struct trace_row {
     uint64_t key[WARP_SIZE] __attribute__((aligned(64)));
     uint64_t address[WARP_SIZE];
@@ -74,6 +75,7 @@ struct lane_trace {
     uint32_t last_pc;          /* of the running frame: block start, access, return from a call, whatever was last */
     uint32_t clock;            /* counts fences and hand-overs as the lane runs; the warp's clock if that is later */
     uint64_t *pending;         /* the key of a store that has not happened yet, so its value is not known; or NULL */
+    ptrdiff_t to_value;        /* bytes from an entry's key to its value */
     uint64_t *first;           /* oldest entry that is not merged */
     struct trace_frame *frame; /* callers' frames */
     uint32_t depth, frame_room;
@@ -82,10 +84,14 @@ struct lane_trace {
 
 /* What the lanes of a warp have logged since the last merge, told as they stop. The warp's trace begins with it. */
 struct trace_summary {
-    uint64_t *end; /* the row behind their last entries */
+    uintptr_t any_end,
+        all_end; /* or and and of the addresses of the rows behind their last entries: one row if equal */
     uint32_t lanes;
-    bool mixed; /* they have not all logged the same number, or some is left from before */
+    bool mixed; /* some is left from before */
 };
+static inline void trace_summary_clear(struct trace_summary *summary) {
+    *summary = (struct trace_summary){.all_end = UINTPTR_MAX};
+}
 
 void trace_launch_begin(struct simt_launch *launch, int os_threads);
 void trace_launch_end(struct simt_launch *launch);
@@ -100,14 +106,23 @@ void trace_barrier(struct simt_block *block);
 void trace_grid_barrier(struct simt_launch *launch);
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope);
 
+/* The trace of the lane that runs on this OS thread; on the host side `no_trace`, in which there is never room. */
+extern __thread struct lane_trace *running_trace;
+extern struct lane_trace no_trace;
+
 /* Slow parts of the inline functions. */
 extern bool trace_handovers; /* a fence was met in this launch: atomics may hand data over from now on */
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
 void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t address);
-void trace_log_jump(struct simt_thread *thread, uintptr_t pc);
+void trace_log_jump(uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
+
+/* The thread runs from now on; NULL: the host side does. */
+static inline void trace_switch(const struct simt_thread *thread) {
+    running_trace = thread ? thread->trace : &no_trace;
+}
 
 static inline bool trace_has_room(const struct simt_thread *thread) {
     return thread->trace->next < thread->trace->end;
@@ -143,15 +158,14 @@ static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, u
 
 /* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. The _fast form does nothing and returns
  * false when that would take a call: hooks that end in a call need not save registers. */
-static inline bool trace_access_fast(struct simt_thread *thread, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
+static inline bool trace_access_fast(struct lane_trace *trace, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
                                      enum trace_space space, uintptr_t address) {
-    struct lane_trace *trace = thread->trace;
     if (__builtin_expect(trace->next == trace->end, 0)) return false;
     if (kind == TRACE_WRITE && trace->pending) {
         /* The store before this one has happened by now. */
         uint64_t *entry = trace->pending;
         if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0)) return false;
-        *trace_value(entry, thread->lane) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
+        *(uint16_t *)((char *)entry + trace->to_value) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
     }
     uint64_t *entry = trace_put(trace, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
@@ -199,20 +213,23 @@ static inline void trace_pause(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;
     struct trace_summary *summary = (struct trace_summary *)thread->warp->trace;
     if (trace->pending) trace_settle(thread);
-    if (thread->state != THREAD_READY) trace->last_pc = (uint32_t)thread->blocked_pc;
-    uint64_t *end = trace->next - thread->lane;
-    summary->mixed |= summary->lanes && end != summary->end;
-    summary->end = end;
+    uintptr_t end = (uintptr_t)(trace->next - thread->lane);
+    summary->any_end |= end;
+    summary->all_end &= end;
     summary->lanes |= 1u << thread->lane;
 }
 
+/* The lane blocks at this place. */
+static inline void trace_blocks(struct simt_thread *thread, uintptr_t pc) {
+    thread->trace->last_pc = (uint32_t)pc;
+}
+
 /* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
-static inline void trace_block(struct simt_thread *thread, uintptr_t pc) {
-    struct lane_trace *trace = thread->trace;
+static inline void trace_block(struct lane_trace *trace, uintptr_t pc) {
     uint32_t last = trace->last_pc;
     if ((uint32_t)pc < last) {
         if (__builtin_expect(trace->next == trace->end, 0)) {
-            trace_log_jump(thread, pc);
+            trace_log_jump(pc);
             return;
         }
         trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
@@ -255,8 +272,14 @@ static inline void trace_grid_barrier(struct simt_launch *launch) {
 static inline void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope) {
     (void)thread, (void)pc, (void)scope;
 }
+static inline void trace_switch(const struct simt_thread *thread) {
+    (void)thread;
+}
 static inline void trace_pause(struct simt_thread *thread) {
     (void)thread;
+}
+static inline void trace_blocks(struct simt_thread *thread, uintptr_t pc) {
+    (void)thread, (void)pc;
 }
 static inline bool trace_has_room(const struct simt_thread *thread) {
     (void)thread;

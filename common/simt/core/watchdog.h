@@ -13,8 +13,10 @@ void watchdog_bite(struct simt_warp *warp);
 /* After the lanes of a warp have run until they blocked. */
 static inline void watchdog_count(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
-    block->steps += 1 + STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(warp->in_state[THREAD_TRACE_FULL]) +
-                    STEPS_OF_POLLING * (unsigned)__builtin_popcount(warp->in_state[THREAD_YIELDED]);
+    unsigned full = warp->in_state[THREAD_TRACE_FULL], polling = warp->in_state[THREAD_YIELDED];
+    block->steps++;
+    if (full) block->steps += STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(full);
+    if (polling) block->steps += STEPS_OF_POLLING * (unsigned)__builtin_popcount(polling);
     if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_bite(warp);
 }
 

@@ -1,2 +1,2 @@
-/* cublas.h — not in this backend. */
-#error "the CPU backend has no cuBLAS: write the product as a kernel"
+/* cublas.h — not in this backend: it is the interface from before CUDA 4. */
+#error "the CPU backend has no cublas.h: include cublas_v2.h"

@@ -1,2 +1,108 @@
-/* cublasLt.h — not in this backend. */
-#error "the CPU backend has no cuBLASLt: write the product as a kernel"
+/* cublasLt.h — the part of cuBLASLt that the course uses, over OpenBLAS: one product with an epilogue.
+ *
+ *   D (m, n) = epilogue(alpha * op(A) (m, k) * op(B) (k, n) + beta * C)
+ *
+ * What cublas_v2.h says of types, checks, counts and captures holds here too. Epilogues: DEFAULT, BIAS (a value for each row of
+ * D, of D's type), GELU (the tanh form), GELU_BIAS. The epilogue works on the fp32 sums, before the one rounding.
+ * Layouts are column-major. A heuristic gives one algorithm, which stands for 'whatever OpenBLAS does'; it may be stored
+ * and used again. Workspace is not needed.
+ */
+#ifndef SIMT_CUBLASLT_H
+#define SIMT_CUBLASLT_H
+
+#include <cublas_v2.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cublasLtContext *cublasLtHandle_t;
+typedef struct cublasLtMatmulDescOpaque *cublasLtMatmulDesc_t;
+typedef struct cublasLtMatrixLayoutOpaque *cublasLtMatrixLayout_t;
+typedef struct cublasLtMatmulPreferenceOpaque *cublasLtMatmulPreference_t;
+
+typedef enum { CUBLASLT_ORDER_COL = 0, CUBLASLT_ORDER_ROW = 1 } cublasLtOrder_t;
+
+typedef enum {
+    CUBLASLT_MATRIX_LAYOUT_TYPE = 0,                 /* uint32_t: cudaDataType */
+    CUBLASLT_MATRIX_LAYOUT_ORDER = 1,                /* int32_t: only CUBLASLT_ORDER_COL */
+    CUBLASLT_MATRIX_LAYOUT_ROWS = 2,                 /* uint64_t */
+    CUBLASLT_MATRIX_LAYOUT_COLS = 3,                 /* uint64_t */
+    CUBLASLT_MATRIX_LAYOUT_LD = 4,                   /* int64_t */
+    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          /* int32_t */
+    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64_t, in elements */
+} cublasLtMatrixLayoutAttribute_t;
+
+typedef enum {
+    CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,    /* int32_t: cublasComputeType_t */
+    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,      /* int32_t: cudaDataType, only CUDA_R_32F */
+    CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,    /* int32_t: only host */
+    CUBLASLT_MATMUL_DESC_TRANSA = 3,          /* int32_t: cublasOperation_t */
+    CUBLASLT_MATMUL_DESC_TRANSB = 4,          /* int32_t */
+    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,        /* uint32_t: cublasLtEpilogue_t */
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,    /* const void *, on the device */
+    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26, /* int32_t: only D's type */
+} cublasLtMatmulDescAttributes_t;
+
+typedef enum {
+    CUBLASLT_EPILOGUE_DEFAULT = 1,
+    CUBLASLT_EPILOGUE_BIAS = 4,
+    CUBLASLT_EPILOGUE_GELU = 32,
+    CUBLASLT_EPILOGUE_GELU_BIAS = 32 | 4,
+} cublasLtEpilogue_t;
+
+typedef enum { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1 } cublasLtMatmulPreferenceAttributes_t;
+
+typedef struct {
+    uint64_t data[8];
+} cublasLtMatmulAlgo_t;
+
+typedef struct {
+    cublasLtMatmulAlgo_t algo;
+    size_t workspaceSize;
+    cublasStatus_t state;
+    float wavesCount;
+    int reserved[4];
+} cublasLtMatmulHeuristicResult_t;
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle);
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
+size_t cublasLtGetVersion(void);
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows,
+                                          uint64_t cols, int64_t ld);
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void *value,
+                                                size_t size);
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t computeType,
+                                        cudaDataType scaleType);
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc);
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t size);
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference);
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                                    size_t size);
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t A, cublasLtMatrixLayout_t B,
+                                              cublasLtMatrixLayout_t C, cublasLtMatrixLayout_t D,
+                                              cublasLtMatmulPreference_t preference, int requested,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found);
+
+/* algo: from the heuristic, or NULL. C may be D. */
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *A,
+                              cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc,
+                              const void *beta, const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
+                              cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspaceSize, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -53,3 +53,10 @@ Test(device_side, a_copy_past_the_end_is_found) {
     cr_assert_eq(run_move_past_the_end(), 700);
     EXPECT_FINDING(SIMT_OUT_OF_BOUNDS, true, "copy", "Invalid __global__ write");
 }
+
+int run_new_and_delete(void);
+Test(device_side, new_and_delete_use_the_heap_of_the_device) {
+    int line = run_new_and_delete();
+    cr_assert_eq(line, 0, "line %d", line);
+    expect_none();
+}

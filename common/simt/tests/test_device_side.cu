@@ -125,3 +125,46 @@ extern "C" int run_look_around(void) {
     for (int i = 0; i < 5; i++) { EXPECT(facts[i]); }
     return 0;
 }
+
+struct Shape {
+    __device__ virtual float area() const = 0;
+    __device__ virtual ~Shape() {}
+};
+struct Square : Shape {
+    float side;
+    __device__ explicit Square(float side) : side(side) {}
+    __device__ float area() const override { return side * side; }
+};
+struct alignas(64) Wide {
+    float values[16];
+};
+__device__ Shape *shapes[32];
+
+__global__ void create(float *out) {
+    shapes[threadIdx.x] = new Square(threadIdx.x);
+    float *row = new float[4];
+    Wide *wide = new Wide;
+    row[threadIdx.x % 4] = 1.0f;
+    wide->values[15] = row[threadIdx.x % 4];
+    out[threadIdx.x] = wide->values[15];
+    delete wide;
+    delete[] row;
+}
+__global__ void destroy(float *out) {
+    out[threadIdx.x] += shapes[threadIdx.x]->area();
+    delete shapes[threadIdx.x];
+}
+
+extern "C" int run_new_and_delete(void) {
+    float *out = managed<float>(32);
+    create<<<1, 32>>>(out);
+    destroy<<<1, 32>>>(out);
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < 32; i++) { EXPECT(out[i] == 1.0f + i * i); }
+    int *on_host = new int[8];
+    Wide *aligned = new Wide;
+    EXPECT((size_t)aligned % 64 == 0);
+    delete aligned;
+    delete[] on_host;
+    return 0;
+}

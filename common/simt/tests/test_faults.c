@@ -5,17 +5,16 @@ int run_null(void);
 int run_nowhere(void);
 int run_divide(int by);
 int run_endless_recursion(void);
+int run_endless_loop(void);
 int run_after_reset(int *out);
 
 TestSuite(faults, .init = quiet, .timeout = 60);
 
-enum { ILLEGAL_ADDRESS = 700, STACK = 714, LAUNCH_FAILURE = 719 };
+enum { ILLEGAL_ADDRESS = 700, TIMEOUT = 702, STACK = 714, LAUNCH_FAILURE = 719 };
 
 #ifdef SIMT_FAST_TEST
-#define SOURCE(mark) NULL /* the fast build has no line numbers */
 #define ADDRESS_KIND SIMT_OUT_OF_BOUNDS
 #else
-#define SOURCE(mark) mark
 #define ADDRESS_KIND SIMT_HOST_POINTER
 #endif
 
@@ -27,13 +26,13 @@ static void expect_works_after_reset(void) {
 
 Test(faults, null_pointer) {
     cr_assert_eq(run_null(), ILLEGAL_ADDRESS);
-    EXPECT_FINDING(ADDRESS_KIND, true, SOURCE("write"), "write_to(int *)", "thread (0,0,0) in block (0,0,0)");
+    EXPECT_FINDING(ADDRESS_KIND, true, "write", "write_to(int *)", "thread (0,0,0) in block (0,0,0)");
     expect_works_after_reset();
 }
 
 Test(faults, no_memory_there) {
     cr_assert_eq(run_nowhere(), ILLEGAL_ADDRESS);
-    EXPECT_FINDING(ADDRESS_KIND, true, SOURCE("write"), "Access to 0x123456789000");
+    EXPECT_FINDING(ADDRESS_KIND, true, "write", "Access to 0x123456789000");
     expect_works_after_reset();
 }
 
@@ -41,12 +40,22 @@ Test(faults, division_by_zero) {
     cr_assert_eq(run_divide(7), 0);
     expect_none();
     cr_assert_eq(run_divide(0), LAUNCH_FAILURE);
-    EXPECT_FINDING(SIMT_ARITHMETIC, true, SOURCE("divide"), "Integer division by zero");
+    EXPECT_FINDING(SIMT_ARITHMETIC, true, "divide", "Integer division by zero");
     expect_works_after_reset();
 }
 
 Test(faults, endless_recursion) {
     cr_assert_eq(run_endless_recursion(), STACK);
-    EXPECT_FINDING(SIMT_STACK_OVERFLOW, true, SOURCE("depth"), "Stack overflow");
+    EXPECT_FINDING(SIMT_STACK_OVERFLOW, true, "depth", "Stack overflow");
+    expect_works_after_reset();
+}
+
+Test(faults, endless_loop) {
+    struct simt_settings settings;
+    simt_settings_get(&settings);
+    settings.watchdog = 5000000;
+    simt_settings_set(&settings);
+    cr_assert_eq(run_endless_loop(), TIMEOUT);
+    EXPECT_FINDING(SIMT_ENDLESS, true, "poll", "Endless loop");
     expect_works_after_reset();
 }

@@ -22,6 +22,10 @@ __global__ void deep(int *out, const int *next) {
     out[threadIdx.x] = depth(next, 0);
 }
 
+__global__ void wait_for_nobody(volatile int *flag) {
+    while (*flag == 0) {} // here: poll
+}
+
 __global__ void fine(int *out) {
     out[threadIdx.x] = (int)threadIdx.x;
 }
@@ -52,6 +56,11 @@ int run_divide(int by) {
 
 int run_endless_recursion() {
     deep<<<2, 32>>>(zeros(32), zeros(32)); // next[0] is 0: no end
+    return cudaDeviceSynchronize();
+}
+
+int run_endless_loop() {
+    wait_for_nobody<<<1, 32>>>(zeros(1));
     return cudaDeviceSynchronize();
 }
 

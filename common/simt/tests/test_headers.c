@@ -79,7 +79,7 @@ Test(headers, what_is_absent_is_named) {
         const char *text, *message;
     } absent[] = {
         {"#include <curand_kernel.h>\n", "the CPU backend has no cuRAND"},
-        {"#include <cublas_v2.h>\n", "the CPU backend has no cuBLAS"},
+        {"#include <cublas.h>\n", "include cublas_v2.h"},
         {"#include <mma.h>\n", "the CPU backend has no tensor cores"},
         {"#include <thrust/device_vector.h>\n", "the CPU backend has no Thrust"},
         {"#include <cub/cub.cuh>\n", "the CPU backend has no CUB"},

@@ -4,6 +4,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "findings.h"
 
@@ -178,6 +180,28 @@ Test(math, float_functions_are_within_the_documented_error) {
         for (int i = 0; i < COUNT; i++)
             expect_close(functions[which].name, in[i], out[i], float_defined(which, in[i]), FLT_MANT_DIG,
                          functions[which].allowed);
+    }
+    expect_none();
+}
+
+/* Over all exponents, with the overflow, the denormal results and the NaNs: expf is not the C library's. */
+Test(math, expf_is_rounded_almost_correctly_everywhere) {
+    enum { SAMPLES = 1 << 15 };
+    static float in[SAMPLES], out[SAMPLES];
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        uint32_t bits = i * 0x20003u; /* every 2^17th or so */
+        memcpy(&in[i], &bits, sizeof bits);
+        if (i % 2) { in[i] = (float)(i * 0x1p-7 - 128); }
+    }
+    cr_assert_eq(run_float_function(MATH_expf, out, in, SAMPLES), 0);
+    for (int i = 0; i < SAMPLES; i++) {
+        long double exact = expl(in[i]);
+        int exponent = -200;
+        if (isfinite(exact)) { frexpl(exact, &exponent); }
+        if (isnan(in[i]) || isinf((float)exact))
+            cr_assert(isnan(in[i]) ? isnan(out[i]) : isinf(out[i]) && out[i] > 0, "expf(%a) is %a", in[i], out[i]);
+        else /* in denormal numbers the unit is 2^-149 */
+            expect_close("expf", in[i], out[i], exact, exponent < -125 ? exponent + 149 : FLT_MANT_DIG, 0.502);
     }
     expect_none();
 }

@@ -113,6 +113,14 @@ __global__ void check_specials(unsigned long long *wrong, float zero) {
     // 28: constants
     CHECK(CUDART_PI_F == 3.14159265f && CUDART_LN2_F == 0.693147181f && CUDART_INF > 1e308 && isnan(CUDART_NAN));
     CHECK(CUDART_MAX_NORMAL_F == 3.402823466e38f && CUDART_SQRT_HALF_F == 0.707106781f);
+    // 30: inlined, and the C library's where an address is taken
+    CHECK(expf(zero) == 1.0f && expf(-zero) == 1.0f && expf(-inf) == 0.0f && expf(inf) == inf && isnan(expf(nan)));
+    CHECK(expf(88.72284f) == inf && expf(88.72283f) < inf && expf(-103.97f) == 0x1p-149f && expf(-104.0f) == 0.0f);
+    float (*by_address)(float) = expf;
+    CHECK(by_address(1.0f) == expf(1.0f) && std::exp(2.0f) == expf(2.0f) && __expf(3.0f) == expf(3.0f));
+    // 33: fmaxf and fminf
+    CHECK(fmaxf(1.0f, nan) == 1.0f && fminf(nan, 1.0f) == 1.0f && fmaxf(-inf, inf) == inf && fminf(-inf, inf) == -inf);
+    CHECK(fmaxf(zero, 2.0f) == 2.0f && fminf(zero, 2.0f) == zero && fmaxf(-1.0f, -2.0f) == -1.0f);
 }
 
 extern "C" int run_math_checks(void) {

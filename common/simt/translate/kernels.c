@@ -1,5 +1,8 @@
 /* kernels.c — __global__ void k(P p) { body } becomes
- *     void k(P p) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable __attribute__((always_inline)) { body }); }
+ *     void k(P p) {
+ *         simt::take_arguments(p);
+ *         simt::kernel(__PRETTY_FUNCTION__, [=]() mutable __attribute__((always_inline)) { body }, launch bound);
+ *     }
  * so that a kernel stays an ordinary function: overloads, deduced and default arguments, pointers and templates work as
  * the language has them. A call takes the pending launch configuration (launches.c) and runs a copy of the closure,
  * which holds the arguments by value, once per CUDA thread.
@@ -33,14 +36,20 @@ static bool note_kernel(struct translation *t, int word) {
     struct declaration d;
     if (!read_declaration(t, word, &d)) { return false; }
     if (!d.is_function) { return fail(t, word, "__global__ must stand before a function"); }
-    bool is_void = false;
-    for (int i = d.start; i < d.names[0]; i++) { is_void |= is(t, i, "void"); }
+    bool is_void = false, is_friend = false;
+    for (int i = d.start; i < d.names[0]; i++) {
+        is_void |= is(t, i, "void");
+        is_friend |= is(t, i, "friend");
+    }
+    if (t->scopes[t->tokens[word].scope].kind == SCOPE_CLASS && !is_friend) {
+        return fail(t, d.names[0], "a __global__ function cannot be a member function");
+    }
     if (!is_void) { return fail(t, d.names[0], "a __global__ function must have a void return type"); }
     learn(&t->kernels, t, d.names[0]);
     return check_parameters(t, d.parameters);
 }
 
-static bool mentions(const struct translation *t, int from, int to, const char *name) {
+bool mentions(const struct translation *t, int from, int to, const char *name) {
     for (int i = from; i < to; i++) {
         if (is(t, i, name) && !is(t, i - 1, ".") && !is(t, i - 1, "->") && !is(t, i - 1, "::")) { return true; }
     }
@@ -108,6 +117,17 @@ static void name_function(struct translation *t, const struct scope *s) {
     free(name);
 }
 
+static void make_closure(struct translation *t, const struct scope *s) {
+    edit_after(t, s->open, " static constexpr const char *simt_function = __PRETTY_FUNCTION__;");
+    char *names = parameter_names(t, s->parameters), *bound = launch_bound(t, s);
+    if (names) { edit_after(t, s->open, " simt::take_arguments(%s);", names); }
+    edit_after(t, s->open, " simt::kernel(simt_function, [=]() mutable __attribute__((always_inline)) {");
+    edit_before(t, s->close, bound ? "}, %s);" : "});%s", bound ? bound : "");
+    free(names);
+    free(bound);
+    name_function(t, s);
+}
+
 bool translate_kernels(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
         if (is_user(t, i) && is(t, i, "__global__") && !note_kernel(t, i)) { return false; }
@@ -115,14 +135,9 @@ bool translate_kernels(struct translation *t) {
     for (int k = 1; k < t->scope_count; k++) {
         struct scope *s = &t->scopes[k];
         bool function = s->kind == SCOPE_FUNCTION || s->kind == SCOPE_LAMBDA;
-        if (!function || !is_user(t, s->open) || !(s->is_global || s->is_device)) { continue; }
-        if (s->is_global) {
-            edit_after(t, s->open,
-                       " static constexpr const char *simt_function = __PRETTY_FUNCTION__;"
-                       " simt::kernel(simt_function, [=]() mutable __attribute__((always_inline)) {");
-            edit_before(t, s->close, "});");
-            name_function(t, s);
-        }
+        bool device = s->is_global || s->is_device || (s->kind == SCOPE_LAMBDA && in_device_code(t, s->open));
+        if (!function || !is_user(t, s->open) || !device) { continue; }
+        if (s->is_global) { make_closure(t, s); }
         bring_in_shared(t, k);
     }
     return true;

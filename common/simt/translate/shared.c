@@ -3,7 +3,8 @@
  * The declaration turns into a typedef of the same shape, so that no type needs to be understood:
  *     __shared__ float a[32], b;   ->   typedef float simt_type_a[32], simt_type_b; simt_type_a &a = …; simt_type_b &b = …;
  * `extern __shared__ T s[]` refers to the launch's dynamic part. At namespace scope there is no block yet: kernels.c
- * puts the reference into each function that names the variable.
+ * puts the reference into each function that names the variable. A lambda gets a reference of its own: what it names
+ * is no local variable in CUDA, so it needs no capture and is not copied by one.
  */
 #include "translate.h"
 
@@ -86,6 +87,40 @@ static void emit_local_dynamic(struct translation *t, const struct declaration *
                name, name);
 }
 
+static bool lies_in(const struct translation *t, int inner, int outer) {
+    while (inner >= 0 && inner != outer) { inner = t->scopes[inner].parent; }
+    return inner == outer;
+}
+
+static void bring_into_lambdas(struct translation *t, const struct declaration *d, const char *name, bool dynamic) {
+    for (int k = 1; k < t->scope_count; k++) {
+        const struct scope *s = &t->scopes[k];
+        if (s->kind != SCOPE_LAMBDA || s->open < d->end || !lies_in(t, k, t->tokens[d->start].scope) ||
+            mentions(t, s->head, s->open, name) || !mentions(t, s->open, s->close, name)) {
+            continue;
+        }
+        edit_after(t, s->open, " simt_type_%s &%s = *static_cast<simt_type_%s *>(", name, name, name);
+        edit_after(t, s->open,
+                   dynamic ? "simt_dynamic_shared()); {"
+                           : "simt_shared_variable(&simt_site_%s, \"%s\", sizeof(simt_type_%s), 1)); {",
+                   name, name, name);
+        edit_first(t, s->close, "}");
+    }
+}
+
+/* No jump may pass a reference's initialisation, so what follows in a `case` without braces gets them. */
+static bool put_in_braces(struct translation *t, const struct declaration *d) {
+    int scope = t->tokens[d->start].scope, open = t->scopes[scope].open;
+    if (!is(t, open - 1, ")") || !is(t, t->tokens[open - 1].match - 1, "switch")) { return false; }
+    int end = d->end + 1;
+    while (end < t->scopes[scope].close &&
+           (t->tokens[end].scope != scope || !(is(t, end, "case") || (is(t, end, "default") && is(t, end + 1, ":"))))) {
+        end++;
+    }
+    edit_first(t, end, "}");
+    return true;
+}
+
 static void emit_at_namespace_scope(struct translation *t, const struct declaration *d, int token, char *name,
                                     bool dynamic) {
     struct shared_at_namespace_scope *v = grow(NULL, 0, sizeof *v);
@@ -98,7 +133,7 @@ static void emit_at_namespace_scope(struct translation *t, const struct declarat
 static bool translate_one(struct translation *t, const struct declaration *d) {
     bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0, dynamic = false;
     char *alignment = strip_specifiers(t, d, &dynamic);
-    edit_before(t, d->start, "typedef ");
+    edit_before(t, d->start, local && put_in_braces(t, d) ? "{ typedef " : "typedef ");
     for (int n = 0; n < d->name_count; n++) {
         char *name = token_text(t, d->names[n], d->names[n]);
         edit_instead(t, d->names[n], "simt_type_%s", name);
@@ -118,6 +153,7 @@ static bool translate_one(struct translation *t, const struct declaration *d) {
         } else {
             emit_local(t, d, d->names[n], name, alignment);
         }
+        bring_into_lambdas(t, d, name, dynamic);
         free(name);
     }
     free(alignment);

@@ -104,6 +104,13 @@ int find_parameters(const struct translation *t, int start, int end, int *name);
 int skip_angles(const struct translation *t, int open, int end); /* past the > that closes `open`, or -1 */
 bool takes_parenthesis(const struct translation *t, int token);  /* __attribute__, alignas, decltype, … */
 
+/* kernel_heads.c: texts to be freed, or NULL */
+char *launch_bound(const struct translation *t, const struct scope *kernel);
+char *parameter_names(const struct translation *t, int open);
+
+/* kernels.c: whether [from, to) names a variable so */
+bool mentions(const struct translation *t, int from, int to, const char *name);
+
 /* the passes */
 bool reject_unsupported(struct translation *t);
 bool translate_variables(struct translation *t);

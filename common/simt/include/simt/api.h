@@ -21,6 +21,10 @@ SIMT_INLINE cudaError_t cudaMallocManaged(T **pointer, size_t size, unsigned int
 template <class T> SIMT_INLINE cudaError_t cudaMallocAsync(T **pointer, size_t size, cudaStream_t stream) {
     return cudaMallocAsync(reinterpret_cast<void **>(pointer), size, stream);
 }
+template <class T>
+SIMT_INLINE cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+    return cudaMallocFromPoolAsync(reinterpret_cast<void **>(pointer), size, pool, stream);
+}
 template <class T> SIMT_INLINE cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
     return cudaMallocPitch(reinterpret_cast<void **>(pointer), pitch, width, height);
 }
@@ -40,6 +44,18 @@ SIMT_INLINE cudaError_t cudaMemAdvise(const void *pointer, size_t size, cudaMemo
 SIMT_INLINE cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, cudaGraphNode_t *, char *,
                                              size_t) {
     return cudaGraphInstantiate(executable, graph, 0);
+}
+
+SIMT_INLINE cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                                      unsigned long long flags) {
+    return cudaGraphInstantiate(executable, graph, flags);
+}
+/* Of the first CUDA versions; older books and courses still have them. */
+SIMT_INLINE cudaError_t cudaThreadSynchronize() {
+    return cudaDeviceSynchronize();
+}
+SIMT_INLINE cudaError_t cudaThreadExit() {
+    return cudaDeviceReset();
 }
 
 /* Symbols: a __device__ or __constant__ variable itself. */

@@ -39,6 +39,8 @@ SIMT_INLINE cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...
 template <class... Parameters, class... Arguments>
 SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Parameters...),
                                            Arguments &&...arguments) {
+    cudaError_t refused = simt_check_attributes(config);
+    if (refused != cudaSuccess) { return refused; }
     simt::configure(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
     for (unsigned i = 0; i < config->numAttrs; i++) {
         if (config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative) {
@@ -47,6 +49,11 @@ SIMT_INLINE cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, voi
     }
     kernel(std::forward<Arguments>(arguments)...);
     return simt_launch_outcome();
+}
+
+template <class... P>
+SIMT_INLINE cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, void (*kernel)(P...), void **arguments) {
+    return cudaLaunchKernelExC(config, reinterpret_cast<const void *>(kernel), arguments);
 }
 
 template <class R, class... P>

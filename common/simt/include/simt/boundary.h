@@ -65,9 +65,13 @@ enum {
     SIMT_TYPE_B16,
 };
 
+/* A call of a collective in one word, most of which the compiler computes. */
+#define SIMT_CALL(kind, mode, width, source) \
+    ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source)&31) << 16)
+
 /* Barriers and collectives: core/barrier.c, core/collective.c. Values travel in the low bytes. */
 int simt_barrier(int mode, int predicate) SIMT_NOTHROW;
-uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) SIMT_NOTHROW;
+uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value) SIMT_NOTHROW;
 unsigned simt_activemask(void) SIMT_NOTHROW;
 void simt_grid_barrier(void) SIMT_NOTHROW;
 void simt_fence(int scope) SIMT_NOTHROW;
@@ -75,6 +79,10 @@ void simt_yield(void) SIMT_NOTHROW;
 bool simt_on_device(void) SIMT_NOTHROW;
 void *simt_shared_variable(const void *site, const char *name, size_t size, size_t align) SIMT_NOTHROW;
 void *simt_dynamic_shared(void) SIMT_NOTHROW;
+
+SIMT_INLINE uint64_t simt_collective(int kind, int mode, unsigned mask, uint64_t value, unsigned source, int width) {
+    return simt_meet(SIMT_CALL(kind, mode, width, source), mask, value);
+}
 
 #ifdef __cplusplus
 }

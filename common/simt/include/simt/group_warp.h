@@ -121,6 +121,12 @@ template <unsigned Size, class Parent = void> class thread_block_tile : public l
     }
 };
 
+/* Scratch for tiles of several warps. */
+template <unsigned Threads = 1024> struct block_tile_memory {
+    static_assert(Threads == 0, "the CPU backend has no tiles of more than 32 threads (block_tile_memory)");
+};
+template <unsigned Threads> thread_block this_thread_block(block_tile_memory<Threads> &);
+
 SIMT_MEMBER coalesced_group coalesced_threads() {
     return coalesced_group(__activemask());
 }

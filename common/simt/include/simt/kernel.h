@@ -17,6 +17,7 @@ struct simt_kernel {
     size_t closure_size;
     void (*copy_closure)(void *to, const void *from);
     void (*destroy_closure)(void *closure);
+    unsigned most_threads; /* of a block, by __launch_bounds__; 0: no bound */
 };
 
 /* api/launch.c */
@@ -26,6 +27,10 @@ void simt_mark_cooperative(void);
 /* False when cudaFunc…() only asks which kernel a function is. */
 bool simt_kernel_called(struct simt_kernel *kernel);
 void simt_kernel_launch(struct simt_kernel *kernel, const void *closure);
+/* For a kernel that was called through a `void *`: its arguments, or NULL. Only kernels that can take them ask. */
+void **simt_untyped_arguments(void);
+/* Attributes of cudaLaunchKernelEx that only say how fast are no matter; clusters of blocks are refused by name. */
+cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config);
 /* What this host thread's last launch gave, whatever went wrong before it. */
 cudaError_t simt_launch_outcome(void);
 

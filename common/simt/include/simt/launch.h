@@ -1,6 +1,7 @@
 /* launch.h — a kernel launch, as the translator writes it.
  *
- *     __global__ void k(P a, Q b) { body }   →   void k(P a, Q b) { simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
+ *     __global__ void k(P a, Q b) { body }   →   void k(P a, Q b) { simt::take_arguments(a, b);
+ *                                                    simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
  *     k<<<grid, block, shared, stream>>>(x)  →   (simt::configure(grid, block, shared, stream), k(x))
  *
  * configure() pushes, kernel() pops: arguments that launch kernels of their own do no harm. The closure holds a copy of
@@ -9,7 +10,9 @@
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H
 
+#include <memory>
 #include <new>
+#include <type_traits>
 
 #include "boundary.h"
 #include "kernel.h"
@@ -45,13 +48,24 @@ template <class Body> void destroy_closure(void *closure) {
 
 template <class Body> struct kernel_of {
     static inline simt_kernel description = {
-        nullptr, enter<Body>, sizeof(Body), copy_closure<Body>, destroy_closure<Body>,
+        nullptr, enter<Body>, sizeof(Body), copy_closure<Body>, destroy_closure<Body>, 0,
     };
 };
 
-template <class Body> SIMT_NO_EVENTS void kernel(const char *name, const Body &body) {
+/* Called through a `void *`, the kernel's parameters are filled from the array of pointers (api/launch.c). */
+template <class... P> SIMT_NO_EVENTS void take_arguments(P &...parameters) {
+    if constexpr ((std::is_trivially_copyable_v<P> && ...)) {
+        void **from = simt_untyped_arguments();
+        if (from == nullptr) { return; }
+        (void)(__builtin_memcpy(const_cast<std::remove_cv_t<P> *>(std::addressof(parameters)), *from++, sizeof(P)),
+               ...);
+    }
+}
+
+template <class Body> SIMT_NO_EVENTS void kernel(const char *name, const Body &body, unsigned most_threads = 0) {
     simt_kernel *kernel = &kernel_of<Body>::description;
     kernel->name = name;
+    kernel->most_threads = most_threads;
     if (simt_kernel_called(kernel)) { simt_kernel_launch(kernel, &body); }
 }
 

@@ -1,7 +1,8 @@
 /* math.h — CUDA's mathematical functions that the C library lacks, and the fast and rounded intrinsics.
  *
- * expf, sinf, erff and the like are the C library's: closer than CUDA's bounds. The fast intrinsics (__expf, …) are at
- * least as close as CUDA documents; where CUDA documents a result outside of that range, it is kept.
+ * sinf, erff and the like are the C library's: closer than CUDA's bounds; expf is inlined (math_inline.h). The fast
+ * intrinsics (__logf, …) are at least as close as CUDA documents; where CUDA documents a result outside of that range, it
+ * is kept.
  */
 #ifndef SIMT_MATH_H
 #define SIMT_MATH_H
@@ -10,6 +11,7 @@
 
 #include "boundary.h"
 #include "convert.h"
+#include "math_inline.h"
 #include "special.h"
 
 /* ---- min, max ---- */
@@ -74,9 +76,9 @@ SIMT_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b
     return a > b ? a : b;
 }
 
-/* ---- what the C library lacks; the float forms round the double result (glibc 2.41 and 2.42 have some) ---- */
+/* ---- what the C library lacks; the float forms round the double result ---- */
 
-#if !__GLIBC_PREREQ(2, 42)
+#if !__GLIBC_PREREQ(2, 42) /* which has them */
 SIMT_INLINE float rsqrtf(float x) {
     return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
 }
@@ -84,7 +86,12 @@ SIMT_INLINE double rsqrt(double x) {
     return simt_rsqrt(x);
 }
 #endif
-#if !__GLIBC_PREREQ(2, 41)
+#if __GLIBC_PREREQ(2, 41) /* which has them too, but up to 2 ulp off where CUDA documents 1 */
+#define sinpif simt_sinpif
+#define cospif simt_cospif
+#define sinpi  simt_half_turns_sine
+#define cospi  simt_half_turns_cosine
+#endif
 SIMT_INLINE float sinpif(float x) {
     return static_cast<float>(simt_sinpi(x));
 }
@@ -97,7 +104,6 @@ SIMT_INLINE double sinpi(double x) {
 SIMT_INLINE double cospi(double x) {
     return simt_cospi(x);
 }
-#endif
 SIMT_INLINE float rsqrt(float x) {
     return rsqrtf(x);
 }

@@ -8,7 +8,6 @@
 
 /* The C library's header declares these names already, as functions with C linkage; api/fast_math.c defines them. */
 extern "C" {
-float __expf(float x) noexcept;
 float __exp10f(float x) noexcept;
 float __logf(float x) noexcept;
 float __log2f(float x) noexcept;

@@ -31,6 +31,10 @@ SIMT_INLINE void __threadfence_system() {
     simt_fence(SIMT_FENCE_SYSTEM);
 }
 
+/* Programmatic dependent launch: kernels run one after the other here, so the one before has always ended. */
+SIMT_INLINE void cudaGridDependencySynchronize() {}
+SIMT_INLINE void cudaTriggerProgrammaticLaunchCompletion() {}
+
 SIMT_INLINE void __nanosleep(unsigned) {
     simt_yield();
 }

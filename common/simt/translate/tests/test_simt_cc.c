@@ -63,6 +63,21 @@ Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k(int n) {\n    __shared__ float s[n];\n}\n", "a.cu:2:");
 }
 
+/* Also what nobody has thought of: g++'s message stays, and one more says what it means. */
+Test(simt_cc, unknown_names_of_cuda_are_said_to_be_missing) {
+    expect_message(
+        "int main() {\n    cudaNoSuchCall(1);\n    CUcontext c;\n    cudaNoSuchCall(2);\n}\n",
+        "simt-cc: the CPU backend has no cudaNoSuchCall, CUcontext (or CUDA has none either: is it misspelt?)");
+    expect_message("int main() {\n    cudaNoSuchCall(1);\n}\n", "a.cu:2:5: error:");
+    expect_message("__global__ void k(float *p) { p[0] = __no_intrinsic(1.0f); }\n", "has no __no_intrinsic (");
+    expect_message("#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+                   "__global__ void k() { cg::invoke_none(cg::this_grid()); }\n",
+                   "has no cg::invoke_none (");
+    expect_message("#include <cub/block/block_none.cuh>\n", "has no <cub/block/block_none.cuh> (");
+    expect_message("int main() { return own_name(3); }\n", "was not declared in this scope");
+    cr_expect_null(strstr(said.text, "simt-cc:"), "%s", said.text);
+}
+
 Test(simt_cc, headers_keep_their_names) {
     write_file("kernel.cuh", "#pragma once\n__global__ void k(int *p)\n{\n    __shared__ int s;\n    *p = wrong;\n}\n");
     expect_message("#include \"kernel.cuh\"\n", "kernel.cuh:5:10: error:");
@@ -99,6 +114,24 @@ Test(simt_cc, flags) {
 }
 
 /* Checked objects make events and fast ones do not, and neither asks for a sanitizer's runtime. */
+/* The command line of a program that was written for nvcc, and flags that the linker needs as well. */
+Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
+    write_file("a.cu",
+               "#include <omp.h>\n#include <cstdio>\n__global__ void k(int *p) { *p = 5; }\n"
+               "int main() {\n    int *p, n = 0, t = 0;\n    cudaMallocManaged(&p, 4);\n"
+               "#pragma omp parallel num_threads(3) reduction(+ : n)\n    n += omp_get_num_threads();\n"
+               "    k<<<1, 1>>>(p);\n    t = cudaDeviceSynchronize();\n    printf(\"%d %d %d\\n\", n, *p, t);\n}\n");
+    compile("-O3 -arch=sm_90 -gencode arch=compute_80,code=sm_80 --use_fast_math -lineinfo --extended-lambda "
+            "-Xcompiler -fopenmp -o a a.cu -lm");
+    cr_assert_eq(said.status, 0, "%s", said.text);
+    run(&said, "'%s/a' 2>&1", folder);
+    cr_expect_str_eq(said.text, "9 5 0\n");
+    compile("-fopenmp -o plain.o a.cu"); /* the level of optimisation is the build's own: counts depend on it */
+    compile("-fopenmp -O3 -o fast.o a.cu");
+    run(&said, "cmp '%s/plain.o' '%s/fast.o' 2>&1", folder, folder);
+    cr_expect_eq(said.status, 0, "%s", said.text);
+}
+
 Test(simt_cc, instruments_only_the_checked_build) {
     write_file("a.cu", "__global__ void k(int *p) { if (p[1]) p[0] = 1; }\n");
     compile("-o a.o a.cu && nm a.o");

@@ -1,0 +1,33 @@
+# The backend's cuBLAS: two libraries as libsimt has, over OpenBLAS. Only lab 4 needs it (tools/install.sh gpt2).
+#   $(BUILD)/simt/libsimt_cublas_checked.a, libsimt_cublas_fast.a: before libsimt_*.a on the link line, and -lopenblas
+
+SIMT_CUBLAS_NAMES   := $(notdir $(basename $(wildcard $(SIMT)/cublas/*.c)))
+SIMT_CUBLAS_CHECKED := $(BUILD)/simt/libsimt_cublas_checked.a
+SIMT_CUBLAS_FAST    := $(BUILD)/simt/libsimt_cublas_fast.a
+
+$(SIMT_CUBLAS_CHECKED): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/checked/cublas/%.c.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
+	@rm -f $@
+	ar rcs $@ $^
+	objcopy --rename-section .text=simt_text $@
+
+$(BUILD)/simt/checked/cublas/multiply.c.o $(BUILD)/simt/fast/cublas/multiply.c.o: HOST_C += -O3
+
+# Its tests, on the checked one.
+$(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(SIMT_CFLAGS) -c $< -o $@
+
+SIMT_CUBLAS_TESTS := test_cublas test_cublas_lt
+$(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/simt/cublas/tests/%.o $(SIMT_CUBLAS_CHECKED) \
+    $(BUILD)/simt/libsimt_checked.a
+	@mkdir -p $(@D)
+	$(CXX) -no-pie -o $@ $^ -lcriterion -lbacktrace -lopenblas -lpthread -lm
+
+TESTS += $(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%)
+SIMT_TEST_NAMES += $(SIMT_CUBLAS_TESTS)
+
+-include $(wildcard $(BUILD)/simt/checked/cublas/*.d $(BUILD)/simt/fast/cublas/*.d $(BUILD)/simt/cublas/tests/*.d)

@@ -1,0 +1,128 @@
+/* The backend's cuBLASLt: epilogues in every type, what it refuses, and products in a graph. */
+#include <math.h>
+
+#include "buffers.h"
+
+static cublasLtHandle_t lt;
+
+static void begin(void) {
+    quiet();
+    cr_assert_eq(cublasLtCreate(&lt), CUBLAS_STATUS_SUCCESS);
+}
+static void end(void) {
+    cublasLtDestroy(lt);
+}
+TestSuite(cublas_lt, .init = begin, .fini = end, .timeout = 120);
+
+static double gelu(double u) {
+    return 0.5 * u * (1.0 + tanh(0.7978845608028654 * (u + 0.044715 * u * u * u)));
+}
+
+static cublasStatus_t linear(cudaDataType type, uint32_t epilogue, const void *bias, const void *weight, const void *x,
+                             void *out, int N, int C, int OC, cudaStream_t stream) { /* out = x weight^T, row-major */
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t of_weight, of_x, of_out;
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t heuristic;
+    int32_t transposed = CUBLAS_OP_T;
+    int found_algorithms;
+    float one = 1.0f, zero = 0.0f;
+    cr_assert_eq(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    cublasLtMatrixLayoutCreate(&of_weight, type, (uint64_t)C, (uint64_t)OC, C);
+    cublasLtMatrixLayoutCreate(&of_x, type, (uint64_t)C, (uint64_t)N, C);
+    cublasLtMatrixLayoutCreate(&of_out, type, (uint64_t)OC, (uint64_t)N, OC);
+    cublasLtMatmulPreferenceCreate(&preference);
+    cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(lt, desc, of_weight, of_x, of_out, of_out, preference, 1,
+                                                           &heuristic, &found_algorithms);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = cublasLtMatmul(lt, desc, &one, weight, of_weight, x, of_x, &zero, out, of_out, out, of_out,
+                                &heuristic.algo, NULL, 0, stream);
+    }
+    cublasLtMatmulPreferenceDestroy(preference);
+    cublasLtMatrixLayoutDestroy(of_weight), cublasLtMatrixLayoutDestroy(of_x), cublasLtMatrixLayoutDestroy(of_out);
+    cublasLtMatmulDescDestroy(desc);
+    return status;
+}
+
+static void check_linear(cudaDataType type, uint32_t epilogue, int N) {
+    enum { C = 24, OC = 19 };
+    struct buffer x = filled((size_t)(N * C), type, 1), weight = filled(OC * C, type, 2), bias = filled(OC, type, 3);
+    struct buffer out = filled((size_t)(N * OC), type, 4);
+    cr_assert_eq(linear(type, epilogue, bias.device, weight.device, x.device, out.device, N, C, OC, NULL),
+                 CUBLAS_STATUS_SUCCESS);
+    fetch(&out);
+    for (int n = 0; n < N; n++) {
+        for (int o = 0; o < OC; o++) {
+            double sum = epilogue & CUBLASLT_EPILOGUE_BIAS ? (double)get(bias.host, (size_t)o, type) : 0.0;
+            for (int c = 0; c < C; c++) {
+                sum += (double)get(x.host, (size_t)(n * C + c), type) *
+                       (double)get(weight.host, (size_t)(o * C + c), type);
+            }
+            if (epilogue & CUBLASLT_EPILOGUE_GELU) { sum = gelu(sum); }
+            double relative = type == CUDA_R_32F ? 1e-6 : type == CUDA_R_16F ? 5e-4 : 4e-3;
+            double error = fabs((double)get(out.host, (size_t)(n * OC + o), type) - sum);
+            cr_assert(error <= relative * fabs(sum) + 1e-6, "(%d, %d) is off by %g", n, o, error);
+        }
+    }
+    cr_assert_eq(simt_finding_count(), 0u);
+    drop(&x), drop(&weight), drop(&bias), drop(&out);
+}
+
+Test(cublas_lt, epilogues_of_every_type) {
+    static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
+    static const uint32_t epilogues[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU,
+                                         CUBLASLT_EPILOGUE_GELU_BIAS};
+    for (int type = 0; type < 3; type++) {
+        for (int epilogue = 0; epilogue < 4; epilogue++) {
+            check_linear(types[type], epilogues[epilogue], 1);
+            check_linear(types[type], epilogues[epilogue], 7);
+        }
+    }
+}
+
+Test(cublas_lt, what_lt_has_not_is_a_status) {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    uint32_t relu = 2;
+    int32_t order = CUBLASLT_ORDER_ROW;
+    cr_assert_eq(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &relu, sizeof relu),
+                 CUBLAS_STATUS_NOT_SUPPORTED);
+    cr_assert_eq(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &relu, 1),
+                 CUBLAS_STATUS_INVALID_VALUE);
+    cublasLtMatrixLayout_t layout;
+    cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 2, 2, 2);
+    cr_assert_eq(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order),
+                 CUBLAS_STATUS_NOT_SUPPORTED);
+    cublasLtMatrixLayoutDestroy(layout);
+    cublasLtMatmulDescDestroy(desc);
+}
+
+Test(cublas_lt, a_captured_product_runs_with_its_graph) {
+    enum { N = 2, C = 3, OC = 4 };
+    struct buffer x = filled(N * C, CUDA_R_32F, 1), weight = filled(OC * C, CUDA_R_32F, 2);
+    struct buffer out = filled(N * OC, CUDA_R_32F, 3), before = filled(N * OC, CUDA_R_32F, 3);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cr_assert_eq(
+        linear(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT, NULL, weight.device, x.device, out.device, N, C, OC, stream),
+        CUBLAS_STATUS_SUCCESS);
+    cr_assert_eq(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    fetch(&out);
+    cr_assert_eq(memcmp(out.host, before.host, N * OC * sizeof(float)), 0); /* recorded, not done */
+    cr_assert_eq(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    cudaGraphDestroy(graph);
+    cr_assert_eq(cudaGraphLaunch(executable, stream), cudaSuccess);
+    fetch(&out);
+    float sum = 0.0f;
+    for (int c = 0; c < C; c++) { sum += ((float *)x.host)[c] * ((float *)weight.host)[c]; }
+    cr_assert_eq(((float *)out.host)[0], sum);
+    cudaGraphExecDestroy(executable);
+    cudaStreamDestroy(stream);
+    drop(&x), drop(&weight), drop(&out), drop(&before);
+}

@@ -1,0 +1,65 @@
+/* Host code that is watched: launches on streams that nothing orders, memory that is not freed, launches that fail. */
+#include "findings.h"
+
+TestSuite(host_watch, .init = quiet, .timeout = 60);
+
+enum { SUCCESS = 0, OUT_OF_RESOURCES = 701, COPIED = 32 * 4 };
+
+#define RIGHT(test)                          \
+    int run_##test(void);                    \
+    Test(host_watch, test) {                 \
+        cr_assert_eq(run_##test(), SUCCESS); \
+        expect_none();                       \
+    }
+
+RIGHT(given_stream)
+RIGHT(own_stream_ordered)
+RIGHT(default_stream_ordered)
+RIGHT(host_waits)
+
+int run_default_stream(void), run_own_stream(void), run_other_stream_ordered(void), run_captured(int on_given);
+
+Test(host_watch, default_stream) {
+    cr_assert_eq(run_default_stream(), SUCCESS);
+    EXPECT_FINDING(SIMT_STREAM, true, NULL, "was launched on the default stream", "<<<blocks, threads, 0, stream>>>");
+}
+
+Test(host_watch, own_stream) {
+    cr_assert_eq(run_own_stream(), SUCCESS);
+    EXPECT_FINDING(SIMT_STREAM, true, NULL, "was launched on another stream");
+}
+
+Test(host_watch, order_of_one_stream_is_not_that_of_another) {
+    cr_assert_eq(run_other_stream_ordered(), SUCCESS);
+    EXPECT_FINDING(SIMT_STREAM, true, NULL, "was launched on the default stream");
+}
+
+Test(host_watch, graphs_count_where_they_are_launched) {
+    cr_assert_eq(run_captured(1), SUCCESS);
+    expect_none();
+    cr_assert_eq(run_captured(0), SUCCESS);
+    EXPECT_FINDING(SIMT_STREAM, true, NULL, "a graph was launched on the default stream");
+}
+
+int run_kept(void);
+Test(host_watch, memory_that_is_not_freed) {
+    cr_assert_eq(run_kept(), SUCCESS);
+    EXPECT_FINDING(SIMT_LEAK, true, "kept", "Leaked 400 bytes");
+}
+
+int run_refused(void);
+Test(host_watch, launches_are_refused) {
+    cr_assert_eq(run_refused(), OUT_OF_RESOURCES);
+    expect_none();
+    cr_assert_eq(run_given_stream(), SUCCESS, "only while it is watched");
+}
+
+void run_copies(void);
+Test(host_watch, copies_are_counted) {
+    struct simt_counters counters;
+    run_copies();
+    simt_counters_get(&counters);
+    cr_assert_eq(counters.bytes_to_device, COPIED);
+    cr_assert_eq(counters.bytes_to_host, COPIED);
+    cr_assert_eq(counters.bytes_on_device, 5 * COPIED);
+}

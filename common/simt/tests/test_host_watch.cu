@@ -1,0 +1,94 @@
+// What launchers do with the stream they were given, with memory, and with a launch that fails. See test_host_watch.c.
+#include <cuda_runtime.h>
+
+#include "common/simt/core/simt.h"
+
+__global__ void one(float *out) {
+    out[threadIdx.x] = 1.0f;
+}
+
+namespace {
+
+cudaStream_t given, own;
+float *out;
+
+void begin(bool must_free = false, bool refuse = false) {
+    cudaStreamCreateWithFlags(&given, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    cudaMalloc(&out, 32 * sizeof(float));
+    simt_watch watch = {given, must_free, refuse};
+    simt_watch_begin(&watch);
+}
+
+int end(cudaError_t error) {
+    simt_watch_end();
+    cudaFree(out);
+    return error;
+}
+
+void order(cudaStream_t first, cudaStream_t second) {
+    cudaEvent_t event;
+    cudaEventCreate(&event);
+    cudaEventRecord(event, first);
+    cudaStreamWaitEvent(second, event, 0);
+    cudaEventDestroy(event);
+}
+
+} // namespace
+
+#define RUN(name, ...)                  \
+    extern "C" int run_##name() {       \
+        begin();                        \
+        __VA_ARGS__;                    \
+        return end(cudaGetLastError()); \
+    }
+
+RUN(given_stream, one<<<1, 32, 0, given>>>(out))
+RUN(default_stream, one<<<1, 32>>>(out))
+RUN(own_stream, one<<<1, 32, 0, own>>>(out))
+RUN(own_stream_ordered, order(given, own); one<<<1, 32, 0, own>>>(out))
+RUN(default_stream_ordered, order(given, nullptr); one<<<1, 32>>>(out))
+RUN(other_stream_ordered, order(given, own); one<<<1, 32>>>(out))
+RUN(host_waits, cudaStreamSynchronize(given); one<<<1, 32>>>(out))
+
+extern "C" int run_captured(int on_given) {
+    cudaGraph_t graph;
+    cudaGraphExec_t program;
+    begin();
+    cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal);
+    one<<<1, 32, 0, own>>>(out);
+    cudaStreamEndCapture(own, &graph);
+    cudaGraphInstantiate(&program, graph, 0);
+    cudaGraphLaunch(program, on_given ? given : nullptr);
+    return end(cudaGetLastError());
+}
+
+extern "C" int run_kept() {
+    float *kept, *freed;
+    begin(true);
+    cudaMalloc(&kept, 400); // here: kept
+    cudaMallocAsync(&freed, 400, given);
+    one<<<1, 32, 0, given>>>(kept);
+    cudaFreeAsync(freed, given);
+    return end(cudaGetLastError());
+}
+
+extern "C" int run_refused() {
+    begin(false, true);
+    one<<<1, 32, 0, given>>>(out);
+    return end(cudaGetLastError());
+}
+
+// Two copies within the device, one each way, a memset: 32 floats each.
+extern "C" void run_copies() {
+    float host[32] = {0}, *other;
+    begin();
+    cudaMalloc(&other, sizeof host);
+    simt_counters_reset();
+    cudaMemcpy(out, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaMemcpyAsync(other, out, sizeof host, cudaMemcpyDeviceToDevice, given);
+    cudaMemcpyAsync(out, other, sizeof host, cudaMemcpyDefault, given);
+    cudaMemset(other, 0, sizeof host);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    end(cudaSuccess);
+}
