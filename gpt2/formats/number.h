@@ -1,0 +1,29 @@
+/* number.h — the three types that weights are stored in, and conversions between them, on the host. */
+#ifndef GPT2_NUMBER_H
+#define GPT2_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum gpt2_type { GPT2_F32, GPT2_F16, GPT2_BF16 };
+
+static inline size_t gpt2_type_bytes(enum gpt2_type type) {
+    return type == GPT2_F32 ? 4 : 2;
+}
+
+/* As safetensors spells it: "F32", "F16", "BF16". */
+const char *gpt2_type_name(enum gpt2_type type);
+
+/* Exact. */
+float gpt2_float_of_f16(uint16_t bits);
+float gpt2_float_of_bf16(uint16_t bits);
+
+/* To the nearest, ties to even; past the largest finite value to infinity; a NaN stays a (quiet) NaN. */
+uint16_t gpt2_f16_of_float(float value);
+uint16_t gpt2_bf16_of_float(float value);
+
+/* Convert `count` elements; neither pointer need be aligned, and they may not overlap. Returns how many finite values
+ * became infinite (only F16 has so small a range that this happens to weights). */
+size_t gpt2_convert(void *out, enum gpt2_type out_type, const void *in, enum gpt2_type in_type, size_t count);
+
+#endif

@@ -1,0 +1,278 @@
+/* hf: the forms that the folder comes in, and one error for each that it must not come in. */
+#include "gpt2/formats/hf.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include "gpt2/formats/safetensors.h"
+#include "gpt2/tests/scratch.h"
+
+static void make_model(void) {
+    scratch_make();
+    struct gpt2_source source = seeded_source(&small_config);
+    cr_assert(gpt2_hf_write(at("hf"), &source, GPT2_F32, &error), "%s", error.text);
+}
+
+TestSuite(hf, .init = make_model, .fini = scratch_remove, .timeout = 60);
+
+static bool opens(void) {
+    struct gpt2_weights weights;
+    bool ok = gpt2_hf_open(&weights, at("hf"), &error);
+    if (ok) { check_seeded(&weights); }
+    gpt2_weights_close(&weights);
+    return ok;
+}
+
+/* Write the model again: each tensor renamed, cut or kept by `change`, then `extra` ones. change() returns false to leave one
+ * out and may edit its entry; the bytes stay the model's. */
+static void rewrite(bool (*change)(struct safetensors_tensor *, char *name), const struct safetensors_tensor *extra) {
+    struct safetensors old;
+    struct gpt2_output output;
+    struct safetensors_tensor tensors[80];
+    static char names[80][80];
+    int count = 0;
+    cr_assert(safetensors_open(&old, at("hf/model.safetensors"), &error), "%s", error.text);
+    for (int i = 0; i < old.count; i++) {
+        tensors[count] = old.tensors[i];
+        strcpy(names[count], old.tensors[i].name);
+        if (change && !change(&tensors[count], names[count])) { continue; }
+        tensors[count].name = names[count];
+        count++;
+    }
+    for (; extra && extra->name; extra++) { tensors[count++] = *extra; }
+    cr_assert(safetensors_begin(&output, at("hf/model.safetensors"), tensors, count, NULL, &error), "%s", error.text);
+    for (int i = 0; i < count; i++) {
+        cr_assert(gpt2_output_write(&output, tensors[i].bytes, tensors[i].end - tensors[i].begin, &error));
+    }
+    cr_assert(gpt2_output_commit(&output, &error), "%s", error.text);
+    safetensors_close(&old);
+}
+
+static bool without_prefix(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    memmove(name, name + strlen("transformer."), strlen(name) + 1 - strlen("transformer."));
+    return true;
+}
+
+Test(hf, is_read_with_and_without_prefix) {
+    cr_assert(opens(), "%s", error.text);
+    rewrite(without_prefix, NULL);
+    cr_assert(opens(), "%s", error.text);
+}
+
+/* The mask of old versions is skipped, whatever its type; the bias of c_attn is not. */
+Test(hf, masks_are_skipped) {
+    static const uint8_t mask[36];
+    static const struct safetensors_tensor masks[] = {
+        {.name = "transformer.h.0.attn.bias", .type = "BOOL", .dimensions = 4, .shape = {1, 1, 6, 6}, .bytes = mask},
+        {.name = "h.1.attn.bias", .type = "U8", .dimensions = 4, .shape = {1, 1, 6, 6}, .bytes = mask},
+        {.name = "h.2.attn.masked_bias", .type = "F32", .dimensions = 0, .bytes = mask},
+        {0}};
+    rewrite(NULL, masks);
+    cr_assert(opens(), "%s", error.text);
+}
+
+static float head[300 * 8];
+
+static void add_head(const char *type) {
+    struct safetensors_tensor extra[] = {
+        {.name = "lm_head.weight", .type = type, .dimensions = 2, .shape = {300, 8}, .bytes = head}, {0}};
+    rewrite(NULL, extra);
+}
+
+Test(hf, a_tied_head_may_be_there) {
+    for (int i = 0; i < 300 * 8; i++) { head[i] = seeded(GPT2_WTE, 0, i); }
+    add_head("F32");
+    cr_assert(opens(), "%s", error.text);
+}
+
+Test(hf, a_head_that_is_not_tied_is_refused) {
+    for (int i = 0; i < 300 * 8; i++) { head[i] = seeded(GPT2_WTE, 0, i); }
+    head[2399] += 1;
+    add_head("F32");
+    cr_assert(fails_with(opens(), "lm_head.weight differs from wte.weight"), "%s", error.text);
+}
+
+static bool shrink_wte(struct safetensors_tensor *tensor, char *name) {
+    if (strstr(name, "wte")) { tensor->shape[0] = 299; }
+    return true;
+}
+static bool turn_c_fc(struct safetensors_tensor *tensor, char *name) { /* as torch.nn.Linear would have it */
+    if (strstr(name, "h.1.mlp.c_fc.weight")) { tensor->shape[0] = 32, tensor->shape[1] = 8; }
+    return true;
+}
+static bool flatten_wpe(struct safetensors_tensor *tensor, char *name) {
+    if (strstr(name, "wpe")) { tensor->dimensions = 1, tensor->shape[0] = 48; }
+    return true;
+}
+static bool drop_ln_f(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    return !strstr(name, "ln_f.bias");
+}
+static bool drop_layer(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    return !strstr(name, "h.2.");
+}
+static bool as_i32(struct safetensors_tensor *tensor, char *name) {
+    if (strstr(name, "h.0.ln_1.bias")) { tensor->type = "I32"; }
+    return true;
+}
+static bool rename_one(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    if (strstr(name, "h.0.ln_1.bias")) { strcpy(name, "h.0.ln_1.beta"); }
+    return true;
+}
+static bool renumber(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    if (strstr(name, "h.2.ln_1.bias")) { strcpy(name, "h.3.ln_1.bias"); }
+    return true;
+}
+static bool repeat(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    if (strstr(name, "h.2.ln_1.bias")) { strcpy(name, "h.2.ln_1.weight"); }
+    return true;
+}
+
+static const struct {
+    bool (*change)(struct safetensors_tensor *, char *);
+    const char *reason;
+} changes[] = {
+    {shrink_wte, "transformer.wte.weight is (299, 8); by config.json it has to be (300, 8)"},
+    {turn_c_fc, "h.1.mlp.c_fc.weight is (32, 8); by config.json it has to be (8, 32)"},
+    {flatten_wpe, "wpe.weight is (48); by config.json it has to be (6, 8)"},
+    {drop_ln_f, "ln_f.bias is missing"},
+    {drop_layer, "h.2.ln_1.weight and 11 more tensors are missing"},
+    {as_i32, "h.0.ln_1.bias is of type I32"},
+    {rename_one, "h.0.ln_1.beta is no tensor of a GPT-2"},
+    {renumber, "h.3.ln_1.bias: config.json has 3 layers only"},
+    {repeat, "h.2.ln_1.weight is there twice"},
+};
+
+ParameterizedTestParameters(hf, models_refused) {
+    static int indices[sizeof changes / sizeof changes[0]];
+    for (int i = 0; i < (int)(sizeof changes / sizeof changes[0]); i++) { indices[i] = i; }
+    return cr_make_param_array(int, indices, sizeof changes / sizeof changes[0]);
+}
+
+ParameterizedTest(int *index, hf, models_refused) {
+    rewrite(changes[*index].change, NULL);
+    cr_assert(fails_with(opens(), changes[*index].reason), "%s", error.text);
+    cr_assert(strstr(error.text, "/hf/model.safetensors: "), "%s", error.text);
+}
+
+Test(hf, what_is_truncated_is_refused) {
+    size_t size;
+    uint8_t *bytes = get("hf/model.safetensors", &size);
+    for (size_t end = 0; end < size; end += 1 + end / 3) {
+        put("hf/model.safetensors", bytes, end);
+        cr_assert_not(opens());
+    }
+    free(bytes);
+}
+
+#define SIZES "\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300"
+#define ALL   SIZES ",\"n_positions\":6"
+
+struct config_case {
+    char text[200], reason[60]; /* reason: "" when it is fine */
+};
+
+ParameterizedTestParameters(hf, configs) {
+    static struct config_case cases[] = {
+        {"{" ALL "}", ""},
+        {"{" SIZES ",\"n_ctx\":6}", ""},
+        {"{" ALL ",\"activation_function\":\"gelu_new\",\"model_type\":\"gpt2\",\"n_inner\":null,\"unknown\":[1]}", ""},
+        {"{" ALL ",\"n_inner\":32,\"layer_norm_epsilon\":1e-5,\"scale_attn_weights\":true}", ""},
+        {"{" SIZES "}", "n_positions is missing"},
+        {"{\"n_layer\":3}", "n_head is missing"},
+        {"{" ALL ",", "invalid JSON"},
+        {"[3]", "no object"},
+        {"{\"n_layer\":\"3\"}", "n_layer is no whole number"},
+        {"{\"n_layer\":3.5}", "n_layer is no whole number"},
+        {"{\"n_layer\":4294967296}", "n_layer is no whole number"},
+        {"{\"n_layer\":2147483647,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}",
+         "number of layers is"},
+        {"{\"n_layer\":0,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "number of layers is 0"},
+        {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "shared by 3 heads"},
+        {"{\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":2147483647,\"n_positions\":6}", "vocabulary size"},
+        {"{" ALL ",\"activation_function\":\"relu\"}", "activation_function is relu"},
+        {"{" ALL ",\"activation_function\":7}", "activation_function is no text"},
+        {"{" ALL ",\"model_type\":\"gpt_neox\"}", "model_type is gpt_neox"},
+        {"{" ALL ",\"scale_attn_by_inverse_layer_idx\":true}", "scale_attn_by_inverse_layer_idx is not false"},
+        {"{" ALL ",\"tie_word_embeddings\":false}", "tie_word_embeddings is not true"},
+        {"{" ALL ",\"n_inner\":64}", "n_inner"},
+        {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is no number"},
+        {"{" ALL ",\"layer_norm_epsilon\":1e999}", "epsilon"},
+    };
+    return cr_make_param_array(struct config_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct config_case *one, hf, configs) {
+    put_text("hf/config.json", one->text);
+    bool ok = opens();
+    if (one->reason[0] == '\0') {
+        cr_assert(ok, "%s: %s", one->text, error.text);
+    } else {
+        cr_assert(!ok && strstr(error.text, one->reason) && strstr(error.text, "/hf/config.json: "), "%s: %s",
+                  one->text, error.text);
+    }
+}
+
+Test(hf, a_config_is_written_as_people_write_it) {
+    size_t size;
+    char *text = (char *)get("hf/config.json", &size);
+    cr_assert(strstr(text, "\"layer_norm_epsilon\": 1e-05,") && strstr(text, "\"model_type\": \"gpt2\""), "%s", text);
+    free(text);
+}
+
+Test(hf, missing_files_are_named) {
+    remove(at("hf/model.safetensors"));
+    cr_assert(fails_with(opens(), "hf/model.safetensors: No such file"));
+    put_text("hf/pytorch_model.bin", "");
+    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not read"));
+    remove(at("hf/config.json"));
+    cr_assert(fails_with(opens(), "hf/config.json: No such file"));
+    cr_assert(gpt2_file_write(at("x.safetensors"), "", 0, &error));
+    struct gpt2_weights weights;
+    cr_assert(fails_with(gpt2_hf_open(&weights, at("x.safetensors"), &error), "/config.json: No such file"));
+}
+
+/* The real sizes, as sparse files: the header is written, the rest is a hole. */
+Test(hf, the_real_sizes_open) {
+    static const char *const names[] = {"124M", "355M", "774M", "1558M"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct safetensors_tensor tensors[600];
+        static char text[600][GPT2_NAME_BYTES];
+        const struct gpt2_config *config = gpt2_config_named(names[i]);
+        int count = 0;
+        for (int t = 0; t < GPT2_TENSORS; t++) {
+            enum gpt2_tensor tensor = (enum gpt2_tensor)t;
+            for (int layer = 0; layer < (gpt2_tensor_is_layered(tensor) ? config->layers : 1); layer++) {
+                int64_t rows = gpt2_tensor_rows(config, tensor), columns = gpt2_tensor_columns(config, tensor);
+                bool linear = gpt2_tensor_is_linear(tensor);
+                gpt2_tensor_name(tensor, layer, text[count]);
+                tensors[count] =
+                    (struct safetensors_tensor){.name = text[count],
+                                                .type = "F32",
+                                                .dimensions = gpt2_tensor_dimensions(tensor),
+                                                .shape = {linear ? columns : rows, linear ? rows : columns}};
+                count++;
+            }
+        }
+        struct gpt2_output output;
+        cr_assert(safetensors_begin(&output, at("hf/model.safetensors"), tensors, count, NULL, &error));
+        cr_assert(gpt2_output_commit(&output, &error));
+        struct stat status;
+        stat(at("hf/model.safetensors"), &status);
+        cr_assert_eq(truncate(at("hf/model.safetensors"), status.st_size + (off_t)tensors[count - 1].end), 0);
+        char json[200];
+        snprintf(json, sizeof json,
+                 "{\"n_layer\":%d,\"n_head\":%d,\"n_embd\":%d,\"vocab_size\":50257,\"n_positions\":1024}",
+                 config->layers, config->heads, config->channels);
+        put_text("hf/config.json", json);
+        struct gpt2_weights weights;
+        cr_assert(gpt2_hf_open(&weights, at("hf"), &error), "%s", error.text);
+        cr_assert(gpt2_config_same(&weights.config, config) && weights.config.padded_vocabulary == 50304);
+        gpt2_weights_close(&weights);
+    }
+}

@@ -1,0 +1,103 @@
+#include "weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gpt2/formats/hf.h"
+#include "gpt2/formats/llmc.h"
+
+enum { TILE = 64 };
+
+bool gpt2_weights_allocate(struct gpt2_weights *weights, struct gpt2_error *error) {
+    weights->views = calloc((size_t)GPT2_TENSORS * (size_t)weights->config.layers, sizeof *weights->views);
+    return weights->views || gpt2_fail(error, "%s: out of memory", weights->file.path);
+}
+
+struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer) {
+    return &weights->views[(size_t)tensor * (size_t)weights->config.layers + (size_t)layer];
+}
+
+void gpt2_weights_close(struct gpt2_weights *weights) {
+    free(weights->views);
+    gpt2_file_close(&weights->file);
+    *weights = (struct gpt2_weights){0};
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+bool gpt2_weights_open(struct gpt2_weights *weights, const char *path, struct gpt2_error *error) {
+    struct stat status;
+    if (ends_with(path, ".safetensors") || (stat(path, &status) == 0 && S_ISDIR(status.st_mode))) {
+        return gpt2_hf_open(weights, path, error);
+    }
+    return gpt2_llmc_open(weights, path, error);
+}
+
+/* ---- reading ---- */
+
+/* Column x of a tile, whose rows are TILE elements apart, as a row. */
+static void copy_column(uint8_t *out, const void *tile, size_t bytes, int64_t x, int64_t height) {
+    if (bytes == sizeof(float)) {
+        float column[TILE];
+        for (int64_t y = 0; y < height; y++) { column[y] = ((const float *)tile)[y * TILE + x]; }
+        memcpy(out, column, (size_t)height * bytes);
+    } else {
+        uint16_t column[TILE];
+        for (int64_t y = 0; y < height; y++) { column[y] = ((const uint16_t *)tile)[y * TILE + x]; }
+        memcpy(out, column, (size_t)height * bytes);
+    }
+}
+
+/* The transpose of a (rows, columns) matrix, tile by tile so that both sides stay in the cache. */
+static size_t transpose(const struct gpt2_view *view, int64_t rows, int64_t columns, enum gpt2_type type,
+                        uint8_t *out) {
+    const uint8_t *in = view->bytes;
+    size_t in_bytes = gpt2_type_bytes(view->type), out_bytes = gpt2_type_bytes(type), lost = 0;
+    for (int64_t row = 0; row < rows; row += TILE) {
+        for (int64_t column = 0; column < columns; column += TILE) {
+            float tile[TILE * TILE]; /* in the new type */
+            int64_t height = rows - row < TILE ? rows - row : TILE;
+            int64_t width = columns - column < TILE ? columns - column : TILE;
+            for (int64_t y = 0; y < height; y++) {
+                lost += gpt2_convert((uint8_t *)tile + (size_t)(y * TILE) * out_bytes, type,
+                                     in + (size_t)((row + y) * columns + column) * in_bytes, view->type, (size_t)width);
+            }
+            for (int64_t x = 0; x < width; x++) {
+                copy_column(out + (size_t)((column + x) * rows + row) * out_bytes, tile, out_bytes, x, height);
+            }
+        }
+    }
+    return lost;
+}
+
+size_t gpt2_view_read(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, void *out) {
+    if (layout == view->layout || view->rows == 1 || view->columns == 1) {
+        return gpt2_convert(out, type, view->bytes, view->type, (size_t)(view->rows * view->columns));
+    }
+    bool by_out = view->layout == GPT2_OUT_IN;
+    return transpose(view, by_out ? view->rows : view->columns, by_out ? view->columns : view->rows, type, out);
+}
+
+bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                       enum gpt2_layout layout, void *out, struct gpt2_error *error) {
+    const struct gpt2_view *view = gpt2_weights_view(weights, tensor, layer);
+    size_t lost = gpt2_view_read(view, type, gpt2_tensor_is_linear(tensor) ? layout : view->layout, out);
+    if (lost == 0) { return true; }
+    char name[GPT2_NAME_BYTES];
+    gpt2_tensor_name(tensor, layer, name);
+    return gpt2_fail(error, "%s: %s: %zu of its values are beyond the range of %s", weights->file.path, name, lost,
+                     gpt2_type_name(type));
+}
+
+static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                      void *out, struct gpt2_error *error) {
+    return gpt2_weights_read(context, tensor, layer, type, layout, out, error);
+}
+
+struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
+    return (struct gpt2_source){.config = weights->config, .read = read_from, .context = weights};
+}

@@ -1,0 +1,41 @@
+/* load.h — kernel sets for the model: loaded by name, taken whole or op by op.
+ *
+ *     struct kernel_choice *choice = kernel_choice_open("lab,causal_softmax_forward=naive", error);
+ *     ... kernel_choice_table(choice) ...
+ *     kernel_choice_close(choice);
+ */
+#ifndef GPT2_KERNELS_LOAD_H
+#define GPT2_KERNELS_LOAD_H
+
+#include "gpt2/error.h"
+#include "table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kernel_choice;
+
+/* text: a set, then any number of ",op=set". A set is a name (naive, reference, lab: kernels_NAME.so in the folder
+ * "kernels" beside the program, or in $GPT2_KERNELS) or the path of a shared object. An op that the chosen set lacks is taken
+ * from reference. Refused: no such file, a file that is no kernel set or of another version, an unknown op. */
+struct kernel_choice *kernel_choice_open(const char *text, struct gpt2_error *error);
+
+/* Valid until the close. */
+const struct kernel_table *kernel_choice_table(const struct kernel_choice *choice);
+
+void kernel_choice_close(struct kernel_choice *choice); /* NULL is fine */
+
+/* The op's number in a table by its name; -1: there is none. */
+int kernel_op_find(const char *name, size_t length);
+const char *kernel_op_name(int op);
+
+/* Ops of `from` into `into`, in all three types: those that `into` lacks, or the one op that is asked for. */
+void kernel_table_complete(struct kernel_table *into, const struct kernel_table *from);
+void kernel_table_take(struct kernel_table *into, const struct kernel_table *from, int op);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,64 @@
+// device.cu — opening and closing the device's libraries, error texts, and the observer
+#include "gpt2/model/device.cuh"
+#include "gpt2/model/matmul.cuh"
+#include "gpt2/model/stage_clock.cuh"
+
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <vector>
+
+int device_open(gpt2_device *device, bool tf32) {
+    *device = {};
+    device->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    device->workspace_bytes = (size_t)32 << 20;
+    TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    TRY(cudaMalloc(&device->workspace, device->workspace_bytes));
+    TRY_BLAS(cublasCreate(&device->blas));
+    TRY_BLAS(cublasSetStream(device->blas, device->stream));
+    TRY_BLAS(cublasSetWorkspace(device->blas, device->workspace, device->workspace_bytes));
+    TRY_BLAS(cublasLtCreate(&device->lt));
+    device->plans = matmul_plans_open();
+    return device->plans != nullptr ? 0 : (int)cudaErrorMemoryAllocation;
+}
+
+void device_close(gpt2_device *device) {
+    matmul_plans_close(device->plans);
+    stage_clock_close(device->clock);
+    if (device->lt) { cublasLtDestroy(device->lt); }
+    if (device->blas) { cublasDestroy(device->blas); }
+    if (device->workspace) { cudaFree(device->workspace); }
+    if (device->stream) { cudaStreamDestroy(device->stream); }
+    *device = {};
+}
+
+void device_message(int code, char *text, size_t size) {
+    if (code >= blas_error) {
+        snprintf(text, size, "%s", cublasGetStatusName((cublasStatus_t)(code - blas_error)));
+    } else {
+        snprintf(text, size, "%s", cudaGetErrorString((cudaError_t)code));
+    }
+}
+
+int mark(const gpt2_device &device, const char *part, int layer) {
+    return device.clock == nullptr ? 0 : stage_clock_mark(device.clock, device.stream, part, layer);
+}
+
+template <class T>
+int observe(const gpt2_device &device, const char *stage, int layer, const T *x, int64_t rows, int64_t columns,
+            int64_t ld) {
+    TRY(mark(device, stage, layer));
+    if (device.observer == nullptr) { return 0; }
+    std::vector<T> raw((size_t)(rows * columns));
+    std::vector<float> values((size_t)(rows * columns));
+    TRY(cudaStreamSynchronize(device.stream));
+    TRY(cudaMemcpy2D(raw.data(), (size_t)columns * sizeof(T), x, (size_t)ld * sizeof(T), (size_t)columns * sizeof(T),
+                     (size_t)rows, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < raw.size(); i++) { values[i] = to_float(raw[i]); }
+    device.observer(device.observer_context, stage, layer, values.data(), rows, columns);
+    return 0;
+}
+
+#define INSTANTIATE(T) \
+    template int observe(const gpt2_device &, const char *, int, const T *, int64_t, int64_t, int64_t);
+FOR_EACH_TYPE(INSTANTIATE)

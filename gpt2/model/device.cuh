@@ -1,0 +1,100 @@
+// device.cuh — what every part of the model needs of the device: a stream, the libraries' handles, the way errors go
+//
+// Functions that enqueue work return an int: 0, or a cudaError_t, or blas_error + a cublasStatus_t. The two macros below
+// return it from the enclosing function; model.cu turns it into a message, once.
+#ifndef GPT2_DEVICE_CUH
+#define GPT2_DEVICE_CUH
+
+#include "gpt2/kernels/table.h"
+#include "gpt2/model/model.h"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+enum { blas_error = 100000 };
+
+#define TRY(call)                           \
+    do {                                    \
+        int error_ = (int)(call);           \
+        if (error_ != 0) { return error_; } \
+    } while (0)
+
+#define TRY_BLAS(call)                                     \
+    do {                                                   \
+        int status_ = (int)(call);                         \
+        if (status_ != 0) { return blas_error + status_; } \
+    } while (0)
+
+struct matmul_plans; // matmul.cu
+struct stage_clock;  // stage_clock.cu
+
+struct gpt2_device {
+    cudaStream_t stream;
+    cublasHandle_t blas; // on that stream
+    cublasLtHandle_t lt;
+    matmul_plans *plans;
+    cublasComputeType_t compute;
+    void *workspace; // (workspace_bytes)
+    size_t workspace_bytes;
+    gpt2_observer *observer; // null: nobody looks
+    void *observer_context;
+    stage_clock *clock; // null: nobody times
+};
+
+int device_open(gpt2_device *device, bool tf32);
+void device_close(gpt2_device *device); // also after a failed open, and on an all-zero struct
+void device_message(int code, char *text, size_t size);
+
+// ---- the three types ----
+
+template <class T> struct type_of;
+template <> struct type_of<float> {
+    static constexpr cudaDataType cuda = CUDA_R_32F;
+    static constexpr gpt2_type file = GPT2_F32;
+    static const kernels_f32 &kernels(const kernel_table &table) { return table.f32; }
+};
+template <> struct type_of<__half> {
+    static constexpr cudaDataType cuda = CUDA_R_16F;
+    static constexpr gpt2_type file = GPT2_F16;
+    static const kernels_f16 &kernels(const kernel_table &table) { return table.f16; }
+};
+template <> struct type_of<__nv_bfloat16> {
+    static constexpr cudaDataType cuda = CUDA_R_16BF;
+    static constexpr gpt2_type file = GPT2_BF16;
+    static const kernels_bf16 &kernels(const kernel_table &table) { return table.bf16; }
+};
+
+__host__ __device__ inline float to_float(float value) {
+    return value;
+}
+__host__ __device__ inline float to_float(__half value) {
+    return __half2float(value);
+}
+__host__ __device__ inline float to_float(__nv_bfloat16 value) {
+    return __bfloat162float(value);
+}
+template <class T> __host__ __device__ inline T from_float(float value) {
+    return value;
+}
+template <> __host__ __device__ inline __half from_float<__half>(float value) {
+    return __float2half_rn(value);
+}
+template <> __host__ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
+    return __float2bfloat16_rn(value);
+}
+
+// The end of a stage, whose result is a tensor (rows, ld >= columns): shown to whoever looks, and timed; else nothing.
+template <class T>
+int observe(const gpt2_device &device, const char *stage, int layer, const T *x, int64_t rows, int64_t columns,
+            int64_t ld);
+
+// The end of a part of a stage that is worth timing by itself.
+int mark(const gpt2_device &device, const char *part, int layer);
+
+// Each template of the model's .cu files is compiled for these.
+#define FOR_EACH_TYPE(X) X(float) X(__half) X(__nv_bfloat16)
+
+#endif

@@ -1,0 +1,108 @@
+// ends.cu — embedding, picking rows, counting positions, losses (ends.cuh)
+#include "gpt2/model/ends.cuh"
+
+#include <cmath>
+
+enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
+
+static unsigned blocks_for(int64_t threads) {
+    return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
+}
+
+// A thread per element.
+template <class T>
+__global__ void embed_kernel(T *__restrict__ out,                      // (B, T, C)
+                             const T *__restrict__ token_embedding,    // (Vp, C)
+                             const T *__restrict__ position_embedding, // (maxT, C)
+                             const int *__restrict__ tokens,           // (B, T)
+                             const int *__restrict__ positions,        // (B) or null
+                             int64_t count, int T_, int C) {
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) { return; }
+    int64_t row = i / C;
+    int c = (int)(i % C), t = (int)(row % T_), token = max(tokens[row], 0);
+    int position = t + (positions != nullptr ? positions[row / T_] : 0);
+    out[i] = from_float<T>(to_float(token_embedding[(int64_t)token * C + c]) +
+                           to_float(position_embedding[(int64_t)position * C + c]));
+}
+
+template <class T>
+__global__ void last_rows_kernel(T *__restrict__ out,     // (B, C)
+                                 const T *__restrict__ x, // (B, T, C)
+                                 const int *__restrict__ lengths, int64_t count, int T_, int C) {
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) { return; }
+    int64_t b = i / C;
+    out[i] = x[(b * T_ + lengths[b] - 1) * C + i % C];
+}
+
+__global__ void advance_kernel(int *positions, const int *tokens, int B, int S) {
+    int b = blockIdx.x * blockDim.x + threadIdx.x;
+    if (b < B && tokens[b] >= 0 && positions[b] + 1 < S) { positions[b]++; }
+}
+
+// Over a block of 128 threads; every thread gets the result. shared: (warps)
+template <class Combine> __device__ float over_block(float value, float *shared, Combine combine) {
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        value = combine(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    }
+    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = value; }
+    __syncthreads();
+    value = shared[0];
+    for (int w = 1; w < warps; w++) { value = combine(value, shared[w]); }
+    __syncthreads();
+    return value;
+}
+
+struct larger {
+    __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+struct plus {
+    __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+// A block per row.
+__global__ void cross_entropy_kernel(float *__restrict__ losses,       // (N)
+                                     const float *__restrict__ logits, // (N, Vp)
+                                     const int *__restrict__ targets,  // (N)
+                                     int V, int Vp) {
+    __shared__ float shared[warps];
+    const float *row = logits + (size_t)blockIdx.x * Vp;
+    float largest = -INFINITY, sum = 0.0f;
+    for (int v = threadIdx.x; v < V; v += blockDim.x) { largest = fmaxf(largest, row[v]); }
+    largest = over_block(largest, shared, larger());
+    for (int v = threadIdx.x; v < V; v += blockDim.x) { sum += expf(row[v] - largest); }
+    sum = over_block(sum, shared, plus());
+    int target = targets[blockIdx.x];
+    if (threadIdx.x == 0) { losses[blockIdx.x] = target < 0 ? 0.0f : logf(sum) + largest - row[target]; }
+}
+
+template <class T>
+int embed(gpt2_device &device, T *out, const T *token_embedding, const T *position_embedding, const int *tokens,
+          const int *positions, int B, int T_, int C) {
+    const int64_t count = (int64_t)B * T_ * C;
+    embed_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(out, token_embedding, position_embedding,
+                                                                             tokens, positions, count, T_, C);
+    return cudaGetLastError();
+}
+
+template <class T> int last_rows(gpt2_device &device, T *out, const T *x, const int *lengths, int B, int T_, int C) {
+    const int64_t count = (int64_t)B * C;
+    last_rows_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(out, x, lengths, count, T_, C);
+    return cudaGetLastError();
+}
+
+int advance(gpt2_device &device, int *positions, const int *tokens, int B, int S) {
+    advance_kernel<<<blocks_for(B), threads_per_block, 0, device.stream>>>(positions, tokens, B, S);
+    return cudaGetLastError();
+}
+
+int cross_entropy(gpt2_device &device, float *losses, const float *logits, const int *targets, int N, int V, int Vp) {
+    cross_entropy_kernel<<<(unsigned)N, threads_per_block, 0, device.stream>>>(losses, logits, targets, V, Vp);
+    return cudaGetLastError();
+}
+
+#define INSTANTIATE(T)                                                                                     \
+    template int embed(gpt2_device &, T *, const T *, const T *, const int *, const int *, int, int, int); \
+    template int last_rows(gpt2_device &, T *, const T *, const int *, int, int, int);
+FOR_EACH_TYPE(INSTANTIATE)

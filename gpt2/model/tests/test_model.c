@@ -1,0 +1,278 @@
+/* The model against the float64 reference: every hidden state, prompts of different length, decoding, graphs, losses. The same
+ * tests run on the fast build with every kernel set, and (CHECKED) on the checked build with the naive one. */
+#define _GNU_SOURCE
+#include "gpt2/kernels/load.h"
+#include "tiny.h"
+
+#ifdef CHECKED
+#include "simt.h"
+static const char *const sets[] = {"naive"};
+#else
+static const char *const sets[] = {"naive", "reference"};
+#endif
+enum { SETS = sizeof sets / sizeof *sets };
+
+static void begin(void) {
+#ifndef CHECKED
+    setenv("GPT2_KERNELS", KERNELS, 1);
+#endif
+}
+TestSuite(model, .init = begin, .timeout = 300);
+
+static struct gpt2_error error;
+
+static struct kernel_choice *choice;
+static const struct kernel_table *kernels_of(const char *set) {
+#ifdef CHECKED
+    (void)set;
+    return &gpt2_kernel_set;
+#else
+    choice = kernel_choice_open(set, &error);
+    cr_assert(choice, "%s", error.text);
+    return kernel_choice_table(choice);
+#endif
+}
+
+/* Sizes: even ones, odd ones, one head, a head wider than a warp. */
+static const struct gpt2_config configs[] = {
+    {.max_tokens = 16,
+     .vocabulary = 50,
+     .padded_vocabulary = 128,
+     .layers = 2,
+     .heads = 2,
+     .channels = 16,
+     .epsilon = 1e-5f},
+    {.max_tokens = 11,
+     .vocabulary = 37,
+     .padded_vocabulary = 37,
+     .layers = 3,
+     .heads = 3,
+     .channels = 15,
+     .epsilon = 1e-5f},
+    {.max_tokens = 9,
+     .vocabulary = 131,
+     .padded_vocabulary = 256,
+     .layers = 1,
+     .heads = 1,
+     .channels = 67,
+     .epsilon = 1e-5f},
+    {.max_tokens = 40,
+     .vocabulary = 64,
+     .padded_vocabulary = 64,
+     .layers = 2,
+     .heads = 2,
+     .channels = 256,
+     .epsilon = 1e-5f},
+};
+enum { CONFIGS = sizeof configs / sizeof *configs };
+
+static struct gpt2_model *open_model(const struct gpt2_config *config, const char *set, enum gpt2_type type, int batch,
+                                     bool graph) {
+    struct gpt2_source source = tiny_source(config);
+    struct gpt2_model_options options = {
+        .type = type, .graph = graph, .batch = batch, .prompt = config->max_tokens, .kernels = kernels_of(set)};
+    struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    return model;
+}
+
+static void close_model(struct gpt2_model *model) {
+    gpt2_model_close(model);
+    kernel_choice_close(choice);
+    choice = NULL;
+#ifdef CHECKED
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
+    }
+#endif
+}
+
+/* ---- every hidden state ---- */
+
+static void check_states(const struct gpt2_config *config, const char *set, enum gpt2_type type, double tolerance) {
+    int T = config->max_tokens;
+    int32_t tokens[64], length = T;
+    struct states wanted = {.count = 0}, got = {.count = 0};
+    struct gpt2_source source = tiny_source(config);
+    tiny_tokens(tokens, T, config->vocabulary, 5);
+    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &wanted, &error), "%s", error.text);
+
+    struct gpt2_model *model = open_model(config, set, type, 1, false);
+    float *logits = malloc((size_t)T * (size_t)config->vocabulary * sizeof *logits);
+    gpt2_observe(model, states_of_model, &got);
+    cr_assert(gpt2_all_logits(model, tokens, &length, 1, T, logits, &error), "%s", error.text);
+    cr_assert_eq(got.count, wanted.count);
+    for (int i = 0; i < got.count; i++) {
+        struct state *a = &got.at[i], *b = &wanted.at[i];
+        cr_assert(strcmp(a->stage, b->stage) == 0 && a->layer == b->layer && a->rows == b->rows &&
+                      a->columns == b->columns,
+                  "%s of layer %d, where %s of layer %d should be", a->stage, a->layer, b->stage, b->layer);
+        for (int64_t row = 0; row < a->rows; row++) {
+            double off = row_error(a->values + row * a->columns, b->values + row * b->columns, a->columns);
+            cr_assert(off <= tolerance, "%s: %s of layer %d is off by %g in row %d", set, a->stage, a->layer, off,
+                      (int)row);
+        }
+    }
+    for (int i = 0; i < T * config->vocabulary; i++) {
+        cr_assert_eq((double)logits[i], got.at[got.count - 1].values[i]);
+    }
+    free(logits);
+    states_free(&wanted);
+    states_free(&got);
+    close_model(model);
+}
+
+Test(model, every_hidden_state_is_the_references) {
+    for (int set = 0; set < SETS; set++) {
+        for (int i = 0; i < CONFIGS; i++) { check_states(&configs[i], sets[set], GPT2_F32, 2e-5); }
+    }
+}
+
+Test(model, sixteen_bit_types_are_near_it) {
+    for (int set = 0; set < SETS; set++) {
+        for (int i = 0; i < CONFIGS; i++) {
+            check_states(&configs[i], sets[set], GPT2_F16, 0.03);
+            check_states(&configs[i], sets[set], GPT2_BF16, 0.2);
+        }
+    }
+}
+
+/* ---- prompts of different length, and decoding: the logits are those of each sequence alone, from the beginning ---- */
+
+static double *reference_logits(const struct gpt2_config *config, const int32_t *tokens, int T) {
+    struct states states = {.count = 0};
+    struct gpt2_source source = tiny_source(config);
+    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &states, &error), "%s", error.text);
+    double *logits = malloc((size_t)config->vocabulary * sizeof *logits);
+    memcpy(logits, states.at[states.count - 1].values + (int64_t)(T - 1) * config->vocabulary,
+           (size_t)config->vocabulary * sizeof *logits);
+    states_free(&states);
+    return logits;
+}
+
+static void expect_logits(const struct gpt2_config *config, const float *logits, const int32_t *tokens, int T,
+                          const char *where) {
+    double *wanted = reference_logits(config, tokens, T), got[512];
+    for (int v = 0; v < config->vocabulary; v++) { got[v] = (double)logits[v]; }
+    double off = row_error(got, wanted, config->vocabulary);
+    cr_assert(off <= 2e-5, "%s, after %d tokens: off by %g", where, T, off);
+    free(wanted);
+}
+
+static void check_decoding(const struct gpt2_config *config, const char *set, bool graph) {
+    enum { B = 3 };
+    int S = config->max_tokens, V = config->vocabulary;
+    int32_t sequences[B][64], prompts[B * 64], lengths[B] = {S / 2, 1, S / 3}, next[B];
+    float logits[B * 512];
+    int longest = S / 2, now[B];
+    for (int b = 0; b < B; b++) {
+        tiny_tokens(sequences[b], S, V, 10 + (uint64_t)b);
+        for (int t = 0; t < longest; t++) { prompts[b * longest + t] = t < lengths[b] ? sequences[b][t] : -7; }
+        now[b] = lengths[b];
+    }
+    struct gpt2_model *model = open_model(config, set, GPT2_F32, B, graph);
+    cr_assert(gpt2_prefill(model, prompts, lengths, B, longest, &error), "%s", error.text);
+    for (int step = 0; now[1] <= S; step++) {
+        cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+        for (int b = 0; b < B; b++) {
+            bool rested = step > 0 && next[b] < 0;
+            if (!rested) { expect_logits(config, logits + b * V, sequences[b], now[b], step ? "decoding" : "prefill"); }
+        }
+        if (now[1] == S) { break; }
+        for (int b = 0; b < B; b++) { /* sequence 2 rests at every third step, and all that are full */
+            bool rests = now[b] == S || (b == 2 && step % 3 == 1);
+            next[b] = rests ? -1 : sequences[b][now[b]++];
+        }
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+    }
+    next[0] = next[2] = -1, next[1] = 0;
+    cr_assert(!gpt2_decode(model, next, &error));
+    cr_assert(strstr(error.text, "sequence 1 is full"), "%s", error.text);
+    close_model(model);
+}
+
+Test(model, decoding_gives_what_whole_sequences_give) {
+    for (int set = 0; set < SETS; set++) {
+        for (int i = 0; i < CONFIGS; i++) { check_decoding(&configs[i], sets[set], false); }
+    }
+}
+
+Test(model, decoding_by_a_graph_is_the_same) {
+    for (int i = 0; i < CONFIGS; i++) { check_decoding(&configs[i], sets[SETS - 1], true); }
+}
+
+Test(model, losses_are_those_of_the_logits) {
+    const struct gpt2_config *config = &configs[1];
+    enum { B = 2 };
+    int T = config->max_tokens, V = config->vocabulary;
+    int32_t tokens[B * 64], targets[B * 64];
+    float losses[B * 64];
+    tiny_tokens(tokens, B * T, V, 3);
+    tiny_tokens(targets, B * T, V, 4);
+    targets[5] = -1;
+    struct gpt2_model *model = open_model(config, sets[SETS - 1], GPT2_F32, B, false);
+    cr_assert(gpt2_losses(model, tokens, targets, B, T, losses, &error), "%s", error.text);
+    for (int i = 0; i < B * T; i++) {
+        double *logits = reference_logits(config, tokens + i / T * T, i % T + 1), sum = 0.0;
+        for (int v = 0; v < V; v++) { sum += exp(logits[v]); }
+        double wanted = i == 5 ? 0.0 : log(sum) - logits[targets[i]];
+        cr_assert(fabs((double)losses[i] - wanted) <= 1e-4, "%d: %g, not %g", i, (double)losses[i], wanted);
+        free(logits);
+    }
+    close_model(model);
+}
+
+/* ---- bad input ---- */
+
+#define refused(call, part)                                    \
+    do {                                                       \
+        cr_assert(!(call));                                    \
+        cr_assert(strstr(error.text, part), "%s", error.text); \
+    } while (0)
+
+Test(model, bad_input_is_one_error) {
+    const struct gpt2_config *config = &configs[0];
+    struct gpt2_model *model = open_model(config, sets[0], GPT2_F32, 2, false);
+    int32_t tokens[32] = {0}, lengths[2] = {2, 3};
+    float logits[128];
+    refused(gpt2_logits(model, logits, &error), "no logits yet");
+    refused(gpt2_decode(model, tokens, &error), "no sequence");
+    refused(gpt2_prefill(model, tokens, lengths, 3, 4, &error), "opened for 2 of 16");
+    refused(gpt2_prefill(model, tokens, lengths, 1, 17, &error), "opened for 2 of 16");
+    lengths[1] = 5;
+    refused(gpt2_prefill(model, tokens, lengths, 2, 4, &error), "prompt 1: a length of 5");
+    tokens[1] = 50;
+    refused(gpt2_prefill(model, tokens, lengths, 1, 4, &error), "token 50 is outside");
+    struct gpt2_source source = tiny_source(config);
+    struct gpt2_model_options options = {.batch = 1, .prompt = 17, .kernels = kernels_of(sets[0])};
+    refused(gpt2_model_open(&source, &options, &error), "context of 16");
+    struct gpt2_source wide = tiny_source(&configs[3]); /* whose activations alone would need some hundred GB */
+    options.prompt = 40, options.batch = 1 << 20;
+    refused(gpt2_model_open(&wide, &options, &error), "of device memory: out of memory");
+    options.batch = 1;
+    struct kernel_table empty = {.name = "empty"};
+    options.prompt = 4;
+    options.kernels = &empty;
+    refused(gpt2_model_open(&source, &options, &error), "empty lacks an op");
+    close_model(model);
+}
+
+#ifndef CHECKED
+Test(model, sets_by_name_and_by_op) {
+    refused(kernel_choice_open("nosuch", &error), "no such kernel set");
+    refused(kernel_choice_open("naive,softmax=reference", &error), "no op is called 'softmax");
+    refused(kernel_choice_open("/dev/null", &error), "is no kernel set");
+    struct kernel_choice *naive = kernel_choice_open("naive", &error);
+    struct kernel_choice *reference = kernel_choice_open("reference", &error);
+    struct kernel_choice *mixed = kernel_choice_open("naive,bias_gelu_forward=reference", &error);
+    cr_assert(naive && reference && mixed, "%s", error.text);
+    const struct kernel_table *m = kernel_choice_table(mixed);
+    cr_assert(m->f32.bias_gelu_forward == kernel_choice_table(reference)->f32.bias_gelu_forward);
+    cr_assert(m->bf16.bias_gelu_forward == kernel_choice_table(reference)->bf16.bias_gelu_forward);
+    cr_assert(m->f32.layernorm_forward == kernel_choice_table(naive)->f32.layernorm_forward);
+    cr_assert(m->f32.layernorm_forward != kernel_choice_table(reference)->f32.layernorm_forward);
+    kernel_choice_close(naive);
+    kernel_choice_close(reference);
+    kernel_choice_close(mixed);
+}
+#endif

@@ -1,0 +1,182 @@
+/* generate.c — gpt2 generate: go on from each prompt. One prompt is streamed; of several the texts come at the end, in order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+#include "sample.h"
+
+struct sequence {
+    struct gpt2_ids ids; /* the prompt, then what is written */
+    size_t prompt;
+    struct sampler sampler;
+    bool done;
+};
+
+struct generation {
+    const struct options *options;
+    struct session session;
+    struct sequence sequences[MOST_PROMPTS];
+    int B, longest, context, V;
+    int choices;               /* ids that have a token: the first ones of V */
+    struct gpt2_stream stream; /* of a single prompt */
+    struct gpt2_text text;
+    float *logits; /* (B, V) */
+    int *candidates;
+    long written;
+};
+
+static bool encode(struct generation *g, struct gpt2_error *error) {
+    const struct options *options = g->options;
+    const int most = g->session.weights.config.max_tokens;
+    g->B = options->prompt_count > 0 ? options->prompt_count : 1;
+    for (int b = 0; b < g->B; b++) {
+        struct sequence *s = &g->sequences[b];
+        const char *prompt = options->prompt_count > 0 ? options->prompts[b] : "";
+        if (prompt[0] == '\0') { prompt = "<|endoftext|>"; } /* from nothing: as a new document begins */
+        if (!gpt2_tokenizer_encode(g->session.tokenizer, prompt, strlen(prompt), true, &s->ids, error)) {
+            return false;
+        }
+        s->prompt = s->ids.count;
+        s->sampler =
+            sampler_make(options->temperature, options->top_k, options->top_p, (uint64_t)options->seed, (uint64_t)b);
+        if (s->prompt > (size_t)most) {
+            return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model,
+                             b + 1, s->prompt, most);
+        }
+        g->longest = (int)s->prompt > g->longest ? (int)s->prompt : g->longest;
+    }
+    g->context = most - g->longest < options->tokens ? most : g->longest + options->tokens;
+    return true;
+}
+
+static bool prefill(struct generation *g, struct gpt2_error *error) {
+    int32_t *tokens = calloc((size_t)g->B * (size_t)g->longest, sizeof *tokens), lengths[MOST_PROMPTS];
+    if (tokens == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (int b = 0; b < g->B; b++) {
+        lengths[b] = (int32_t)g->sequences[b].prompt;
+        memcpy(tokens + (int64_t)b * g->longest, g->sequences[b].ids.ids, g->sequences[b].prompt * sizeof *tokens);
+    }
+    bool good = gpt2_prefill(g->session.model, tokens, lengths, g->B, g->longest, error);
+    free(tokens);
+    return good;
+}
+
+static bool show(struct generation *g, struct gpt2_error *error) {
+    if (g->text.size > 0) { fwrite(g->text.bytes, 1, g->text.size, stdout); }
+    g->text.size = 0;
+    return fflush(stdout) == 0 || gpt2_fail(error, "the text cannot be written to standard output");
+}
+
+/* Chooses each sequence's next token from the logits. all_done: none goes on. */
+static bool choose(struct generation *g, int32_t *next, bool *all_done, struct gpt2_error *error) {
+    *all_done = true;
+    for (int b = 0; b < g->B; b++) {
+        struct sequence *s = &g->sequences[b];
+        next[b] = -1;
+        if (s->done) { continue; }
+        int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, g->candidates, g->choices);
+        if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
+        if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
+            s->done = true;
+            continue;
+        }
+        if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence has outgrown its room"); }
+        s->ids.ids[s->ids.count++] = token;
+        g->written++;
+        if (g->B == 1) {
+            if (!gpt2_stream_push(&g->stream, g->session.tokenizer, token, &g->text, error) || !show(g, error)) {
+                return false;
+            }
+        }
+        s->done = s->ids.count - s->prompt >= (size_t)g->options->tokens || (int)s->ids.count >= g->context;
+        next[b] = s->done ? -1 : token;
+        *all_done = *all_done && s->done;
+    }
+    return true;
+}
+
+static bool make_room(struct generation *g, struct gpt2_error *error) {
+    g->logits = malloc((size_t)g->B * (size_t)g->V * sizeof *g->logits);
+    g->candidates = malloc((size_t)g->V * sizeof *g->candidates);
+    if (g->logits == NULL || g->candidates == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (int b = 0; b < g->B; b++) {
+        struct gpt2_ids *ids = &g->sequences[b].ids;
+        int32_t *larger = realloc(ids->ids, (size_t)g->context * sizeof *larger);
+        if (larger == NULL) { return gpt2_fail(error, "out of memory"); }
+        ids->ids = larger;
+        ids->room = (size_t)g->context;
+    }
+    return true;
+}
+
+static bool print_all(struct generation *g, struct gpt2_error *error) {
+    for (int b = 0; b < g->B; b++) {
+        const struct sequence *s = &g->sequences[b];
+        printf("--- %d ---\n", b + 1);
+        if (!gpt2_tokenizer_decode(g->session.tokenizer, s->ids.ids, s->ids.count, &g->text, error) ||
+            !show(g, error)) {
+            return false;
+        }
+        printf("\n");
+    }
+    return true;
+}
+
+static bool run(struct generation *g, struct gpt2_error *error) {
+    const struct options *options = g->options;
+    int32_t next[MOST_PROMPTS];
+    double opened = seconds();
+    if (!session_start(&g->session, options, options->kernels, g->B, g->longest, g->context, error) ||
+        !make_room(g, error)) {
+        return false;
+    }
+    if (g->B == 1 && options->prompt_count == 1) { fputs(options->prompts[0], stdout), fflush(stdout); }
+    double began = seconds(), first = 0.0;
+    bool all_done = false;
+    long steps = 0;
+    if (!prefill(g, error)) { return false; }
+    for (;; steps++) {
+        if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
+        if (steps == 0) { first = seconds(); }
+        if (!choose(g, next, &all_done, error)) { return false; }
+        if (all_done) { break; }
+        if (!gpt2_decode(g->session.model, next, error)) { return false; }
+    }
+    double ended = seconds();
+    if (g->B == 1) {
+        if (!gpt2_stream_end(&g->stream, &g->text, error) || !show(g, error)) { return false; }
+        printf("\n");
+    } else if (!print_all(g, error)) {
+        return false;
+    }
+    if (!options->quiet) {
+        double rate = ended > first ? (double)(g->written - g->B) / (ended - first) : 0.0;
+        fprintf(stderr,
+                "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
+                began - opened, 1e3 * (first - began), g->written, steps > 0 ? rate : 0.0,
+                (double)gpt2_model_bytes(g->session.model) / 1e6);
+    }
+    return true;
+}
+
+int command_generate(const struct options *options, struct gpt2_error *error) {
+    struct generation *g = calloc(1, sizeof *g);
+    if (g == NULL) { return gpt2_fail(error, "out of memory"), 2; }
+    g->options = options;
+    bool good = session_open(&g->session, options, error);
+    if (good) {
+        g->V = g->session.weights.config.vocabulary;
+        g->choices = gpt2_tokenizer_size(g->session.tokenizer);
+        g->choices = g->choices < g->V ? g->choices : g->V;
+        good = encode(g, error);
+        good = good && run(g, error);
+        for (int b = 0; b < MOST_PROMPTS; b++) { gpt2_ids_free(&g->sequences[b].ids); }
+        session_close(&g->session);
+    }
+    free(g->logits);
+    free(g->candidates);
+    gpt2_text_free(&g->text);
+    free(g);
+    return good ? 0 : 2;
+}

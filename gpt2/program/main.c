@@ -1,0 +1,47 @@
+/* main.c — gpt2 COMMAND OPTIONS: one table of commands; every error is printed here, once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "program.h"
+
+static const struct {
+    const char *name, *what;
+    int (*run)(const struct options *options, struct gpt2_error *error);
+} commands[] = {
+    {"generate", "write on from each prompt", command_generate},
+    {"eval", "perplexity of a text file, or of a file of tokens", command_eval},
+    {"check", "compare two kernel sets, every hidden state; name the first that differs", command_check},
+    {"profile", "where the time of a pass goes, stage by stage", command_profile},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *to) {
+    fprintf(to, "usage: gpt2 COMMAND --model PATH [OPTIONS]\n\n");
+    for (int i = 0; i < COMMANDS; i++) { fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what); }
+    fprintf(to, "\n");
+    options_print(to);
+}
+
+int main(int count, char **arguments) {
+    struct gpt2_error error = {""};
+    struct options options;
+    for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--help") == 0) {
+            usage(stdout);
+            return 0;
+        }
+    }
+    if (count < 2) {
+        usage(stderr);
+        return 2;
+    }
+    int status = 2, command = 0;
+    while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
+    if (command == COMMANDS) {
+        gpt2_fail(&error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]);
+    } else if (options_parse(&options, count - 2, arguments + 2, &error)) {
+        status = commands[command].run(&options, &error);
+    }
+    if (status == 2) { fprintf(stderr, "gpt2: %s\n", error.text); }
+    return status;
+}

@@ -1,0 +1,36 @@
+# The program: $(BUILD)/gpt2/$(BACKEND)/gpt2, with the kernel sets in kernels/ beside it.
+
+GPT2 := $(GPT2_OUT)/gpt2
+GPT2_PROGRAM_OBJECTS := $(patsubst %,$(GPT2_OUT)/program/%.o,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/*.c))))
+
+$(GPT2_OUT)/program/%.o: $(COURSE)/gpt2/program/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+
+$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
+	$(GPT2_LINK)
+
+.PHONY: gpt2
+gpt2: $(GPT2)
+
+# A set with a wrong kernel, for the tests.
+$(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
+
+# Its tests: test_program.c runs the program; test_sample.c is host C alone.
+$(GPT2_OUT)/program/tests/%.o: $(COURSE)/gpt2/program/tests/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DGPT2='"$(GPT2)"' -c -o $@ $<
+
+$(GPT2_TESTS_OUT)/test_program: $(GPT2_OUT)/program/tests/test_program.o $(GPT2_HOST_LIBRARY) \
+    | $(GPT2) $(GPT2_OUT)/kernels/kernels_wrong.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS)
+
+$(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OUT)/program/sample.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion -lm
+
+TESTS += $(GPT2_TESTS_OUT)/test_program $(GPT2_TESTS_OUT)/test_sample
+SIMT_TEST_NAMES += test_program
+
+-include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

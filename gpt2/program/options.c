@@ -1,0 +1,112 @@
+/* options.c — the options, as a table: parsed, checked against their ranges, and listed from it. */
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+enum kind { TEXT, INTEGER, LONG, REAL, SWITCH, PROMPT };
+
+static const struct option {
+    const char *name, *value, *what;
+    enum kind kind;
+    size_t offset;
+    double least, most;
+} table[] = {
+    {"--model", "PATH", "a folder of Hugging Face's, its .safetensors, or a checkpoint of llm.c", TEXT,
+     offsetof(struct options, model), 0, 0},
+    {"--tokenizer", "PATH", "a folder or file with the tokenizer (else: the model's folder)", TEXT,
+     offsetof(struct options, tokenizer), 0, 0},
+    {"--prompt", "TEXT", "what to go on from; may be given many times", PROMPT, 0, 0, 0},
+    {"--tokens", "N", "how many tokens to write (64)", INTEGER, offsetof(struct options, tokens), 1, 1 << 20},
+    {"--temperature", "X", "0: always the likeliest token (0); else logits are divided by it", REAL,
+     offsetof(struct options, temperature), 0, 100},
+    {"--top-k", "K", "choose among the K likeliest (0: among all)", INTEGER, offsetof(struct options, top_k), 0,
+     INT_MAX},
+    {"--top-p", "P", "choose among the likeliest that together have probability P (1)", REAL,
+     offsetof(struct options, top_p), 0, 1},
+    {"--seed", "N", "of the choices (1)", LONG, offsetof(struct options, seed), 0, 9e15},
+    {"--no-stop", NULL, "write on after <|endoftext|>", SWITCH, offsetof(struct options, no_stop), 0, 0},
+    {"--file", "PATH", "eval: the text, or tokens as llm.c stores them", TEXT, offsetof(struct options, file), 0, 0},
+    {"--context", "T", "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
+     offsetof(struct options, context), 1, 1 << 20},
+    {"--batch", "B", "eval: windows at once; profile: sequences (1)", INTEGER, offsetof(struct options, batch), 1,
+     1 << 12},
+    {"--kernels", "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
+     offsetof(struct options, kernels), 0, 0},
+    {"--against", "SET", "check: the other set, or float64 for plain loops on the host (float64)", TEXT,
+     offsetof(struct options, against), 0, 0},
+    {"--tolerance", "X", "check: largest difference over a row's root mean square (by type)", REAL,
+     offsetof(struct options, tolerance), 0, 1e9},
+    {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32)", TEXT, offsetof(struct options, type), 0, 0},
+    {"--no-graph", NULL, "launch each kernel by itself, not a CUDA graph", SWITCH, offsetof(struct options, no_graph),
+     0, 0},
+    {"--trace", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)", TEXT,
+     offsetof(struct options, trace), 0, 0},
+    {"--quiet", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
+};
+enum { OPTIONS = sizeof table / sizeof *table };
+
+void options_print(FILE *to) {
+    for (int i = 0; i < OPTIONS; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", table[i].name, table[i].value ? table[i].value : "");
+        fprintf(to, "  %-18s %s\n", left, table[i].what);
+    }
+}
+
+static bool number(const struct option *option, const char *text, double *value, struct gpt2_error *error) {
+    char *end;
+    errno = 0;
+    *value = option->kind == REAL ? strtod(text, &end) : (double)strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || !(*value >= option->least && *value <= option->most)) {
+        return gpt2_fail(error, "%s %s: a number from %g to %g is needed", option->name, text, option->least,
+                         option->most);
+    }
+    return true;
+}
+
+static bool take(struct options *options, const struct option *option, const char *text, struct gpt2_error *error) {
+    void *place = (char *)options + option->offset;
+    double value;
+    switch (option->kind) {
+        case TEXT: *(const char **)place = text; return true;
+        case SWITCH: *(bool *)place = true; return true;
+        case PROMPT:
+            if (options->prompt_count == MOST_PROMPTS) {
+                return gpt2_fail(error, "more than %d prompts", (int)MOST_PROMPTS);
+            }
+            options->prompts[options->prompt_count++] = text;
+            return true;
+        case INTEGER:
+        case LONG:
+        case REAL: break;
+    }
+    if (!number(option, text, &value, error)) { return false; }
+    if (option->kind == INTEGER) { *(int *)place = (int)value; }
+    if (option->kind == LONG) { *(long *)place = (long)value; }
+    if (option->kind == REAL) { *(double *)place = value; }
+    return true;
+}
+
+bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
+    *options = (struct options){
+        .tokens = 64, .top_p = 1.0, .seed = 1, .batch = 1, .kernels = "reference", .against = "float64", .type = "f32"};
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
+        if (at == OPTIONS) {
+            return gpt2_fail(error, "there is no option '%s' (gpt2 --help lists them)", arguments[i]);
+        }
+        bool has_value = table[at].kind != SWITCH;
+        if (has_value && i + 1 == count) {
+            return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
+        }
+        if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
+        i += has_value;
+    }
+    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
+    return true;
+}

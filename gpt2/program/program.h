@@ -1,0 +1,54 @@
+/* program.h — the program gpt2: options, what its commands share, and the commands.
+ *
+ * Exit status: 0; 1 when `check` finds a difference; 2 after one line that says why not.
+ */
+#ifndef GPT2_PROGRAM_H
+#define GPT2_PROGRAM_H
+
+#include "gpt2/kernels/load.h"
+#include "gpt2/model/model.h"
+#include "gpt2/tokenizer/tokenizer.h"
+
+enum { MOST_PROMPTS = 64 };
+
+struct options {
+    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace;
+    const char *prompts[MOST_PROMPTS];
+    int prompt_count;
+    int tokens, context, batch, top_k;
+    double temperature, top_p, tolerance;
+    long seed;
+    bool tf32, no_graph, no_stop, quiet;
+};
+
+/* From the arguments after the command. False: the error says what is wrong. */
+bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error);
+void options_print(FILE *to); /* the list for --help */
+
+/* ---- what every command opens ---- */
+
+struct session {
+    struct gpt2_weights weights;
+    struct gpt2_tokenizer *tokenizer;
+    struct kernel_choice *kernels;
+    struct gpt2_model *model;
+    enum gpt2_type type;
+};
+
+/* Weights and tokenizer, which belong together; then the model, for what the command knows by then. */
+bool session_open(struct session *session, const struct options *options, struct gpt2_error *error);
+bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
+                   int context, struct gpt2_error *error);
+void session_stop(struct session *session); /* the model and its kernels; weights and tokenizer stay */
+void session_close(struct session *session);
+
+double seconds(void);
+
+/* ---- the commands: an exit status; 2 with the error filled ---- */
+
+int command_generate(const struct options *options, struct gpt2_error *error);
+int command_eval(const struct options *options, struct gpt2_error *error);
+int command_check(const struct options *options, struct gpt2_error *error);
+int command_profile(const struct options *options, struct gpt2_error *error);
+
+#endif

@@ -1,0 +1,267 @@
+/* The program gpt2, run as a learner runs it, on a tiny random model with a tokenizer that the test learns. */
+#define _GNU_SOURCE
+#include "gpt2/formats/hf.h"
+#include "gpt2/formats/llmc.h"
+#include "gpt2/model/tests/tiny.h"
+#include "gpt2/tokenizer/tokenizer.h"
+
+#include <cjson/cJSON.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+static struct gpt2_error error;
+static char output[1 << 16];
+
+static const struct gpt2_config config = {.max_tokens = 48,
+                                          .vocabulary = 300,
+                                          .padded_vocabulary = 384,
+                                          .layers = 2,
+                                          .heads = 2,
+                                          .channels = 32,
+                                          .epsilon = 1e-5f};
+static const char text[] = "the cat sat on the mat and the dog sat on the cat; then the mat ate the cat and the dog. "
+                           "There is nothing new under the sun, and the sun also rises, and the sun goes down.";
+
+static void begin(void) {
+    strcpy(folder, "/tmp/gpt2.XXXXXX");
+    cr_assert(mkdtemp(folder));
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), config.vocabulary, 2, &error);
+    cr_assert(tokenizer, "%s", error.text);
+    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(gpt2_tokenizer_write_hf(tokenizer, folder, &error), "%s", error.text);
+    gpt2_tokenizer_close(tokenizer);
+    char path[128];
+    snprintf(path, sizeof path, "%s/text", folder);
+    FILE *file = fopen(path, "w");
+    cr_assert(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+static void end(void) {
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+TestSuite(program, .init = begin, .fini = end, .timeout = 300);
+
+/* Runs `gpt2 ARGUMENTS`, in which every @ is the model's folder; what it says on both is in `output`. Its exit status. */
+static int run(const char *arguments) {
+    char command[4096] = GPT2 " ";
+    size_t used = strlen(command);
+    for (; *arguments != '\0'; arguments++) {
+        used += (size_t)snprintf(command + used, sizeof command - used, *arguments == '@' ? "%s" : "%.1s",
+                                 *arguments == '@' ? folder : arguments);
+    }
+    snprintf(command + used, sizeof command - used, " 2>&1");
+    FILE *pipe = popen(command, "r");
+    cr_assert(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+    int status = pclose(pipe);
+    cr_assert(WIFEXITED(status), "a signal ended: %s", command);
+    return WEXITSTATUS(status);
+}
+
+#define succeeds(arguments) cr_assert_eq(run(arguments), 0, "%s", output)
+#define says(part)          cr_assert(strstr(output, part), "no '%s' in: %s", part, output)
+
+Test(program, generates_the_references_greedy_tokens) {
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_ids ids = {NULL, 0, 0};
+    struct gpt2_text wanted = {NULL, 0, 0};
+    cr_assert(gpt2_tokenizer_encode(tokenizer, "the cat", 7, false, &ids, &error));
+    ids.ids = realloc(ids.ids, 64 * sizeof *ids.ids);
+    int choices = gpt2_tokenizer_size(tokenizer);
+    for (int i = 0; i < 12; i++) {
+        struct states states = {.count = 0};
+        cr_assert(gpt2_reference(&source, ids.ids, (int)ids.count, states_of_reference, &states, &error));
+        const double *logits = states.at[states.count - 1].values + (int64_t)(ids.count - 1) * config.vocabulary;
+        int best = 0;
+        for (int v = 1; v < choices; v++) { best = logits[v] > logits[best] ? v : best; }
+        ids.ids[ids.count++] = best;
+        states_free(&states);
+    }
+    struct gpt2_stream stream = {.count = 0};
+    for (size_t i = 0; i < ids.count; i++) { gpt2_stream_push(&stream, tokenizer, ids.ids[i], &wanted, &error); }
+    gpt2_stream_end(&stream, &wanted, &error);
+    static const char *const ways[] = {"", "--kernels naive", "--no-graph",
+                                       "--kernels naive,causal_softmax_forward=reference"};
+    for (int i = 0; i < 4; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt 'the cat' --tokens 12 --no-stop --quiet %s",
+                 ways[i]);
+        succeeds(arguments);
+        cr_assert(strlen(output) == wanted.size + 1 && memcmp(output, wanted.bytes, wanted.size) == 0, "%s: %s, not %s",
+                  ways[i], output, wanted.bytes);
+    }
+    gpt2_ids_free(&ids);
+    gpt2_text_free(&wanted);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+Test(program, prompts_together_give_what_each_gives_alone) {
+    static const char *const prompts[] = {"the cat sat on the mat", "sun", "and the dog"};
+    char alone[3][4096];
+    for (int i = 0; i < 3; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt '%s' --tokens 9 --quiet", prompts[i]);
+        succeeds(arguments);
+        strcpy(alone[i], output);
+    }
+    succeeds(
+        "generate --model @ --prompt 'the cat sat on the mat' --prompt sun --prompt 'and the dog' --tokens 9 --quiet");
+    /* What is no UTF-8 streams as U+FFFD, and comes as it is from a batch: compare what is before it. */
+    for (int i = 0; i < 3; i++) {
+        alone[i][strcspn(alone[i], "\n\xef")] = '\0';
+        says(alone[i]);
+    }
+}
+
+Test(program, seeds) {
+    char first[4096];
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 3 --tokens 20 --quiet");
+    strcpy(first, output);
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 3 --tokens 20 --quiet");
+    cr_assert_str_eq(first, output);
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 4 --tokens 20 --quiet");
+    cr_assert_str_neq(first, output);
+}
+
+Test(program, figures_the_empty_prompt_and_a_full_context) {
+    succeeds("generate --model @ --tokens 1000 --no-stop"); /* 48 are possible */
+    says(" 47 tokens, ");
+    says("tokens/s");
+    succeeds("generate --model @ --prompt '' --tokens 1 --no-stop");
+    says(" 1 tokens, ");
+}
+
+Test(program, perplexity) {
+    char first[4096];
+    succeeds("eval --model @ --file @/text --context 16 --kernels naive --quiet");
+    strcpy(first, output);
+    succeeds("eval --model @ --file @/text --context 16 --batch 3 --quiet");
+    double loss, perplexity, loss_naive, perplexity_naive;
+    long long tokens, tokens_naive;
+    cr_assert_eq(sscanf(first, "tokens %lld loss %lf perplexity %lf", &tokens_naive, &loss_naive, &perplexity_naive),
+                 3);
+    cr_assert_eq(sscanf(output, "tokens %lld loss %lf perplexity %lf", &tokens, &loss, &perplexity), 3);
+    cr_assert(tokens == tokens_naive && fabs(loss - loss_naive) < 1e-5 && fabs(perplexity / exp(loss) - 1.0) < 1e-4);
+
+    /* The same from float64. */
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_ids ids = {NULL, 0, 0};
+    gpt2_tokenizer_encode(tokenizer, text, strlen(text), true, &ids, &error);
+    cr_assert_eq((long long)ids.count, tokens + 1);
+    double sum = 0.0;
+    for (int from = 0; from < tokens; from += 16) {
+        int T = tokens - from < 16 ? (int)tokens - from : 16;
+        struct states states = {.count = 0};
+        cr_assert(gpt2_reference(&source, ids.ids + from, T, states_of_reference, &states, &error));
+        for (int t = 0; t < T; t++) {
+            const double *logits = states.at[states.count - 1].values + t * config.vocabulary;
+            double total = 0.0;
+            for (int v = 0; v < config.vocabulary; v++) { total += exp(logits[v]); }
+            sum += log(total) - logits[ids.ids[from + t + 1]];
+        }
+        states_free(&states);
+    }
+    cr_assert(fabs(sum / (double)tokens - loss) < 1e-5, "%g, not %g", loss, sum / (double)tokens);
+    gpt2_ids_free(&ids);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+Test(program, check_names_the_first_that_differs) {
+    succeeds("check --model @ --prompt 'the cat sat on the mat'");
+    says("reference against float64: the same");
+    succeeds("check --model @ --kernels naive --against reference");
+    says("naive against reference: the same");
+    succeeds("check --model @ --type bf16");
+    cr_assert_eq(run("check --model @ --kernels naive,bias_gelu_forward=wrong --against naive"), 1, "%s", output);
+    cr_assert_eq(run("check --model @ --kernels wrong --against naive"), 1, "%s", output); /* the rest: reference's */
+    const char *mark = strstr(output, "<- the first that differs");
+    cr_assert(mark, "%s", output);
+    while (mark > output && mark[-1] != '\n') { mark--; }
+    cr_assert(strncmp(mark, "    0  gelu ", 12) == 0, "%s", output);
+}
+
+Test(program, profile) {
+    succeeds("profile --model @ --context 20 --tokens 5 --batch 2 --trace @/trace.json");
+    says("2 prompts of 20 tokens: ");
+    says("a decoding step from position 21, mean of 5: ");
+    says("residual + layernorm ");
+    says("qkv ");
+    char path[128];
+    snprintf(path, sizeof path, "%s/trace.json", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file);
+    char *trace = calloc(1, 1 << 20);
+    cr_assert(fread(trace, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    cJSON *events = cJSON_Parse(trace);
+    /* embedding, 10 a block, 2 at the end; in prompts 2 more a block; 5 decoding steps */
+    cr_assert_eq(cJSON_GetArraySize(events), (1 + 2 * 12 + 2) + 5 * (1 + 2 * 10 + 2));
+    for (cJSON *event = events->child; event; event = event->next) {
+        cr_assert(cJSON_GetObjectItem(event, "dur")->valuedouble >= 0.0);
+    }
+    cJSON_Delete(events);
+    free(trace);
+    cr_assert_eq(run("profile --model @ --context 45 --tokens 5"), 2);
+    says("do not fit the context of 48");
+}
+
+Test(program, bad_input_is_one_line_and_status_2) {
+    static const struct {
+        const char *arguments, *message;
+    } cases[] = {
+        {"", "usage"},
+        {"dance --model @", "there is no command 'dance'"},
+        {"generate", "--model is missing"},
+        {"generate --model", "--model needs a value"},
+        {"generate --model @ --loud", "there is no option '--loud'"},
+        {"generate --model @ --tokens x", "--tokens x: a number from"},
+        {"generate --model @ --top-p 1.5", "--top-p 1.5: a number from 0 to 1"},
+        {"generate --model @ --type f8", "--type f8: f32, tf32, f16 or bf16"},
+        {"generate --model @ --kernels none", "kernels_none.so: there is no such kernel set"},
+        {"generate --model @/absent", "absent"},
+        {"generate --model @/text", "text"},
+        {"generate --model @ --tokenizer @/absent", "absent"},
+        {"eval --model @", "eval needs --file"},
+        {"eval --model @ --file @/absent", "absent"},
+        {"eval --model @ --file @/text --context 49", "the model's is 48"},
+        {"eval --model @ --file /dev/null", "/dev/null"},
+        {"check --model @ --against none", "no such kernel set"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cr_assert_eq(run(cases[i].arguments), 2, "%s: %s", cases[i].arguments, output);
+        says(cases[i].message);
+        if (i > 0) { cr_assert(strchr(output, '\n') == output + strlen(output) - 1, "not one line: %s", output); }
+    }
+    char arguments[512] = "generate --model @ --prompt '";
+    for (int i = 0; i < 60; i++) { strcat(arguments, "x!"); }
+    strcat(arguments, "'");
+    cr_assert_eq(run(arguments), 2);
+    says("the model's context is 48");
+    succeeds("--help");
+    says("usage: gpt2 COMMAND");
+}
+
+Test(program, a_checkpoint_of_llmc) {
+    struct gpt2_source source = tiny_source(&config);
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.bin", folder);
+    cr_assert(gpt2_llmc_write(path, &source, GPT2_F32, &error), "%s", error.text);
+    char from_folder[4096];
+    succeeds("generate --model @ --prompt sun --tokens 10 --quiet");
+    strcpy(from_folder, output);
+    succeeds("generate --model @/model.bin --prompt sun --tokens 10 --quiet");
+    cr_assert_str_eq(from_folder, output);
+}
