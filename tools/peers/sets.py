@@ -1,0 +1,113 @@
+"""The inputs and outputs of one cell, as many times as a batch has launches: launch i works on set i, so that nothing
+is in the L2 cache when it is read. Also what the project itself can launch on them: its ops, the copies, the row."""
+
+import ctypes
+import math
+
+from device import aligned
+from ops import ELEMENT_BYTES
+
+BATCH_BYTES = 6e9  # a batch moves about so much: 1.5 ms at 4 TB/s
+FEWEST, MOST = 3, 512  # launches in a batch
+RSTD = 1.2247  # one over the deviation of the inputs
+
+# How inputs are distributed: offset and scale; everything else is centred on 0.
+SPREAD = {"mean": (0, 0.02), "rstd": (RSTD, 0.02), "weight": (1, 0.1), "bias": (0, 0.1)}
+
+
+def pointers(addresses):
+    return (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
+
+
+class Sets:
+    def __init__(self, device, cell):
+        self.device, self.cell = device, cell
+        device.start_over()
+        self.scratch = device.allocate(64)  # where a kernel that only reads pretends to write
+        self.flushed = device.allocate(4 * device.l2_bytes)
+        fitting = (device.arena_bytes - device.used) // sum(aligned(cell.buffer_bytes(t)) for t in cell.op.tensors)
+        self.count = max(FEWEST, min(MOST, fitting, math.ceil(BATCH_BYTES / cell.bytes)))
+        self.addresses = [
+            {t.name: device.allocate(cell.buffer_bytes(t)) for t in cell.op.tensors} for _ in range(self.count)
+        ]
+        for i in range(self.count):
+            self.fill(i)
+        device.synchronize()
+
+    def fill(self, i):
+        """Inputs random, outputs NaN, gradients that are added to 0."""
+        for number, tensor in enumerate(self.cell.op.tensors):
+            address = ctypes.c_void_p(self.addresses[i][tensor.name])
+            if tensor.written:
+                byte = 0 if tensor.shape == "C" else 0xFF
+                size = ctypes.c_size_t(self.cell.buffer_bytes(tensor))
+                self.device.call("cudaMemsetAsync", address, byte, size, self.device.stream)
+                continue
+            offset, scale = SPREAD.get(tensor.name, (0, 1))
+            if tensor.name == "out":  # of a softmax: it sums to 1
+                offset, scale = 1 / self.cell.columns, 0.5 / self.cell.columns
+            count, type = ctypes.c_size_t(self.cell.elements(tensor)), self.cell.type_of(tensor)
+            self.device.call(
+                "yardstick_fill",
+                *(address, count, ELEMENT_BYTES[type], type == "bf16", i, number),
+                *(ctypes.c_float(offset), ctypes.c_float(scale), self.device.stream),
+            )
+
+    def flush(self):
+        """Fills the L2 cache with something else, by reading: nothing is left to be written back."""
+        self.copy(0, [self.flushed], [], 4 * self.device.l2_bytes)
+
+    def copy(self, variant, read, write, size):
+        self.device.call(
+            "yardstick_copy",
+            *(variant, pointers(read), len(read), pointers(write or [self.scratch]), len(write)),
+            *(ctypes.c_size_t(size), self.device.stream),
+        )
+
+    @property
+    def stream_bytes(self):
+        """What a copy moves in each of its streams: a tensor, or half of one where a mask leaves half."""
+        return self.cell.buffer_bytes(self.cell.large(False)[0]) // (2 if self.cell.op.causal else 1) // 16 * 16
+
+    def streams(self, i, written):
+        """Where a copy reads or writes; a tensor of which the op needs all, beside halves, makes two streams."""
+        halves = self.cell.op.causal
+        return [
+            self.addresses[i][tensor.name] + half * self.stream_bytes
+            for tensor in self.cell.large(written)
+            for half in range(2 if halves and tensor.shape == "NC" else 1)
+        ]
+
+    def copies(self):
+        """(description, launch) of every copy with the op's mix of reads and writes."""
+        reads, writes = len(self.streams(0, False)), len(self.streams(0, True))
+        for variant in range(self.device.library.yardstick_copies(reads, writes)):
+            text = ctypes.create_string_buffer(128)
+            self.device.library.yardstick_describe(variant, reads, writes, text, ctypes.c_size_t(128))
+            yield text.value.decode(), lambda i, variant=variant: self.copy(
+                variant, self.streams(i, False), self.streams(i, True), self.stream_bytes
+            )
+
+    def launch_row(self, i):
+        read, write = self.streams(i, False), self.streams(i, True)
+        self.device.call(
+            "yardstick_row",
+            *(pointers(read), len(read), pointers(write), len(write), self.stream_bytes, self.device.stream),
+        )
+
+    def launcher(self, lab, rung=0):
+        """A function that launches the lab's op on set i; None where the lab has no such launcher or rung."""
+        symbol = self.cell.op.symbol(self.cell.type) + ("_rung" if rung else "")
+        if not hasattr(lab, symbol):
+            return None
+        function = getattr(lab, symbol)
+        sizes = [ctypes.c_float(size) if isinstance(size, float) else size for size in self.cell.size_arguments()]
+        if self.cell.op.causal:
+            sizes[0] = ctypes.c_void_p()  # lengths: every key counts
+
+        def launch(i):
+            addresses = [ctypes.c_void_p(self.addresses[i][tensor.name]) for tensor in self.cell.op.tensors]
+            arguments = [rung] * bool(rung) + addresses + sizes + [self.device.stream]
+            self.device.check(function(*arguments), symbol)
+
+        return launch
