@@ -28,7 +28,7 @@ PROGRAMS := $(if $(wildcard grader/module.mk),$(BUILD)/grader/grader) \
 TESTS :=
 SHELL_TESTS :=
 CHECKS :=
-include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk)
+include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk gpt2/module.mk)
 
 .PHONY: help
 help: ## this list
@@ -76,7 +76,7 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-run test-asan test-gpu test-notebooks
+.PHONY: test test-run test-asan fuzz test-gpu test-notebooks
 test: ## install what the tests need, build and run them all
 	@tools/install.sh test
 	@$(MAKE) --no-print-directory -s $(PARALLEL) test-run
@@ -99,8 +99,12 @@ HOST_TESTS = $(filter-out $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES)),$(TEST
 test-host: $(HOST_TESTS)
 	@CC='$(CC)' CXX='$(CXX)' tools/run-tests $(HOST_TESTS)
 
+fuzz: $(FUZZ_PROGRAM) ## libFuzzer on what reads files (needs clang): FUZZ_SECONDS=30
+	@tools/fuzz $(FUZZ_PROGRAM) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
 test-gpu: ## every solution's marks on this machine's GPU
 	@tools/install.sh gpu
+	@tools/install.sh test
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
 	@tools/test-gpu $(STEPS)
 
@@ -112,10 +116,10 @@ test-notebooks: ## run the write-ups (needs jupyter)
 # ---- measurements, checks, documents --------------------------------------------------------------------------------
 
 .PHONY: bench check check-cuda docs generated format clean
-bench: ## time every kernel on this machine's GPU
+bench: ## time every kernel on this machine's GPU; STEP=step3: of that step
 	@tools/install.sh gpu
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
-	@tools/bench $(STEP_FOLDERS)
+	@tools/bench $(if $(STEP),$(call step_folder,$(STEP)),$(STEP_FOLDERS))
 
 check: $(CHECKS) ## is what is generated current, and all of it tidy?
 	@tools/check

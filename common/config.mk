@@ -21,7 +21,7 @@ NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc
 # cuda needs both a compiler and a device; everything else is the CPU backend.
 BACKEND ?= auto
 ifeq ($(BACKEND),auto)
-override BACKEND := $(if $(and $(NVCC),$(wildcard /dev/nvidia0)),cuda,cpu)
+override BACKEND := $(if $(and $(NVCC),$(wildcard /dev/nvidia[0-9]* /dev/dxg)),cuda,cpu)
 endif
 
 WARNINGS := -Wall -Wextra -Wpedantic -Werror

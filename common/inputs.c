@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elements.h"
 #include "reference.h"
 #include "runner/generate.h"
 
@@ -19,11 +20,17 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_ROW_MINUS_INF] = "one row all -inf",
     [VALUES_PLUS_INF] = "one +inf",
     [VALUES_NAN] = "one NaN",
-    [VALUES_DENORMAL] = "denormal (about 1e-40)",
+    [VALUES_DENORMAL] = "denormal",
+    [VALUES_MASKED_NAN] = "NaN in all that is masked",
+    [VALUES_LENGTHS] = "lengths outside 0..T",
 };
 
 const char *inputs_name(enum input_values values) {
     return names[values];
+}
+
+bool inputs_need_lengths(enum input_values values) {
+    return values == VALUES_MASKED_NAN || values == VALUES_LENGTHS;
 }
 
 enum {
@@ -31,27 +38,39 @@ enum {
              1 << VALUES_TINY_VARIANCE | 1 << VALUES_CONSTANT_ROWS | 1 << VALUES_EQUAL | 1 << VALUES_DENORMAL,
     SPOILED = 1 << VALUES_PLUS_INF | 1 << VALUES_NAN,
     MASKED = 1 << VALUES_MINUS_INF | 1 << VALUES_ROW_MINUS_INF,
+    CAUSAL = 1 << VALUES_MASKED_NAN | 1 << VALUES_LENGTHS,
+    ONE_NAN = 1 << VALUES_NAN,
 };
 
-static const struct {
+static const struct rule {
     const char *op;
     unsigned kinds;
     const char *hard; /* the input that gets the hard values */
     const char *nan;  /* the input that gets the NaN */
 } rules[] = {
     {"layernorm_forward", FINITE | SPOILED, "x", "x"},
-    {"layernorm_backward", FINITE | 1 << VALUES_NAN, "x", "dout"},
+    {"layernorm_backward", FINITE | ONE_NAN, "x", "dout"},
+    {"residual_layernorm_forward", FINITE | SPOILED, "x", "x"},
+    {"residual_layernorm_backward", FINITE | ONE_NAN, "sum", "dout"},
+    {"layernorm_residual_forward", FINITE | SPOILED, "x", "x"},
+    {"layernorm_residual_backward", FINITE | ONE_NAN, "x", "dout"},
+    {"softmax_backward", FINITE | ONE_NAN, "dout", "dout"},
+    {"causal_softmax_forward", FINITE | SPOILED | MASKED | CAUSAL, "x", "x"},
+    {"causal_softmax_backward", FINITE | ONE_NAN | CAUSAL, "dout", "dout"},
+    {"bias_gelu_forward", FINITE | ONE_NAN, "x", "x"},
+    {"bias_gelu_backward", FINITE | ONE_NAN, "x", "dout"},
+    {"three_way_add", FINITE | SPOILED | MASKED, "a", "a"},
     {NULL, FINITE | SPOILED | MASKED, "x", "x"},
 };
 
-static int rule_of(const struct op *op) {
-    int i = 0;
-    while (rules[i].op && strcmp(rules[i].op, op->name) != 0) { i++; }
-    return i;
+static const struct rule *rule_of(const struct op *op) {
+    const struct rule *rule = rules;
+    while (rule->op && strcmp(rule->op, op->name) != 0) { rule++; }
+    return rule;
 }
 
 unsigned inputs_kinds(const struct op *op) {
-    return rules[rule_of(op)].kinds;
+    return rule_of(op)->kinds;
 }
 
 int inputs_special_row(const struct op_sizes *sizes) {
@@ -68,10 +87,12 @@ static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
     return is_weight ? 1.0f + 0.3f * bell(key, i) : bell(key, i);
 }
 
-/* One element of the hard input, from its ordinary value z. */
-static float hard_value(enum input_values values, const struct op_sizes *sizes, uint64_t key, uint64_t i, float z) {
+/* One element of the hard input, from its ordinary value z. `width`: columns of its row that count, the unmasked ones. */
+static float hard_value(enum input_values values, const struct op_sizes *sizes, int width, uint64_t key, uint64_t i,
+                        float z) {
     int n = (int)(i / (uint64_t)sizes->C), c = (int)(i % (uint64_t)sizes->C);
     bool special_row = n == inputs_special_row(sizes);
+    bool special = special_row && width > 0 && c == (int)(generate_mix(key) % (uint64_t)width);
     uint64_t bits = generate_mix(key + i);
     switch (values) {
         case VALUES_LARGE: return z * 4000.0f;
@@ -83,14 +104,15 @@ static float hard_value(enum input_values values, const struct op_sizes *sizes, 
         case VALUES_CONSTANT_ROWS: return 0.25f * (float)(1 + n % 64) * (n % 2 ? -1.0f : 1.0f);
         case VALUES_EQUAL: return 1.0f;
         case VALUES_MINUS_INF: {
-            bool beginning = n % 2 == 1 && c < sizes->C * 3 / 4;
-            bool kept = c == sizes->C - 1; /* at least one entry stays finite */
+            bool beginning = n % 2 == 1 && c < width * 3 / 4;
+            bool kept = c == width - 1; /* at least one entry stays finite */
             return !kept && (beginning || bits % 3 == 0) ? -INFINITY : z;
         }
         case VALUES_ROW_MINUS_INF: return special_row ? -INFINITY : z;
-        case VALUES_PLUS_INF: return special_row && c == (int)(generate_mix(key) % (uint64_t)sizes->C) ? INFINITY : z;
-        case VALUES_NAN: return special_row && c == (int)(generate_mix(key) % (uint64_t)sizes->C) ? NAN : z;
-        case VALUES_DENORMAL: return z * 1e-40f;
+        case VALUES_PLUS_INF: return special ? INFINITY : z;
+        case VALUES_NAN: return special ? NAN : z;
+        case VALUES_DENORMAL: return z * (sizes->type == TYPE_F16 ? 1e-5f : 1e-40f);
+        case VALUES_MASKED_NAN: return c >= width ? NAN : z;
         default: return z;
     }
 }
@@ -103,16 +125,10 @@ float inputs_poison(uint64_t seed, int tensor, uint64_t element) {
     return poison;
 }
 
-static int find_tensor(const struct op *op, const char *name) {
-    for (int t = 0; t < op->tensor_count; t++) {
-        if (strcmp(op->tensor[t].name, name) == 0) { return t; }
-    }
-    return -1;
-}
-
 /* The backward pass gets the mean and rstd that the forward pass would have written. */
 static void fill_statistics(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
-    int x = find_tensor(op, "x"), mean = find_tensor(op, "mean"), rstd = find_tensor(op, "rstd");
+    int sum = op_tensor_find(op, "sum"), x = sum >= 0 ? sum : op_tensor_find(op, "x");
+    int mean = op_tensor_find(op, "mean"), rstd = op_tensor_find(op, "rstd");
     if (mean < 0 || rstd < 0 || op->tensor[mean].role != ROLE_IN) { return; }
     for (int n = 0; n < sizes->N; n++) {
         double row_mean, row_rstd;
@@ -122,20 +138,66 @@ static void fill_statistics(const struct op *op, const struct op_sizes *sizes, f
     }
 }
 
+/* A length of every kind: the whole, nothing, one key, all but one, and any; `outside`: also what has to be clamped. */
+static float length_of(const struct op_sizes *sizes, bool outside, uint64_t key, int b) {
+    int T = sizes->T, any = (int)(generate_mix(key + (uint64_t)b) % (uint64_t)(T + 1));
+    const int kinds[] = {any, T, 0, 1, T - 1}, clamped[] = {T + 1, -1, any, -2147483647, 1 << 24};
+    return (float)(outside ? clamped : kinds)[(b + (int)(key % 5)) % 5];
+}
+
+/* The columns of each row that the mask leaves; all of them when there is none. */
+static int width_of(const struct op *op, const struct op_sizes *sizes, float *const tensor[], uint64_t i) {
+    int lengths = op_tensor_find(op, "lengths");
+    if (!op_is_causal(op)) { return sizes->C; }
+    return reference_keys(sizes, lengths >= 0 ? tensor[lengths] : NULL, (int)(i / (uint64_t)sizes->C));
+}
+
+/* The backward pass gets an `out` that the forward pass could have written: a softmax of what is there. */
+static void make_softmax(const struct op *op, const struct op_sizes *sizes, float *const tensor[], float *out) {
+    size_t C = (size_t)sizes->C;
+    for (size_t n = 0; n < (size_t)sizes->N; n++) {
+        float *row = out + n * C;
+        size_t width = (size_t)width_of(op, sizes, tensor, n * C);
+        double sum = 0.0;
+        for (size_t c = 0; c < width; c++) { sum += exp(2.0 * row[c]); }
+        for (size_t c = 0; c < C; c++) {
+            row[c] = c < width ? (float)element_round(sizes->type, exp(2.0 * row[c]) / sum) : 0.0f;
+        }
+    }
+}
+
+static void fill_input(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
+                       float *const tensor[], int t) {
+    const struct rule *rule = rule_of(op);
+    enum op_type type = element_type(op, t, sizes->type);
+    const char *hard = values == VALUES_NAN ? rule->nan : rule->hard;
+    uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
+    bool is_hard = values != VALUES_NORMAL && strcmp(op->tensor[t].name, hard) == 0;
+    for (uint64_t i = 0; i < count; i++) {
+        float z = plain(&op->tensor[t], key, i);
+        int width = is_hard ? width_of(op, sizes, tensor, i) : 0;
+        if (is_hard) { z = hard_value(values, sizes, width, key, i, z); }
+        tensor[t][i] = (float)element_round(type, z);
+    }
+    if (strcmp(op->tensor[t].name, "out") == 0) { make_softmax(op, sizes, tensor, tensor[t]); }
+}
+
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]) {
-    int rule = rule_of(op);
-    const char *hard = values == VALUES_NAN ? rules[rule].nan : rules[rule].hard;
+    for (int t = 0; t < op->tensor_count; t++) { /* lengths first: what is masked depends on them */
+        uint64_t count = op_elements(op, t, sizes);
+        if (op->tensor[t].shape != SHAPE_B) { continue; }
+        for (uint64_t b = 0; b < count; b++) {
+            tensor[t][b] = length_of(sizes, values == VALUES_LENGTHS, generate_key(seed, 0, t), (int)b);
+        }
+    }
     for (int t = 0; t < op->tensor_count; t++) {
-        uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
-        bool is_hard = values != VALUES_NORMAL && strcmp(op->tensor[t].name, hard) == 0;
-        for (uint64_t i = 0; i < count; i++) {
-            if (op->tensor[t].role == ROLE_OUT) {
-                tensor[t][i] = inputs_poison(seed, t, i);
-            } else {
-                float z = plain(&op->tensor[t], key, i);
-                tensor[t][i] = is_hard ? hard_value(values, sizes, key, i, z) : z;
-            }
+        enum op_type type = element_type(op, t, sizes->type);
+        uint64_t count = op_elements(op, t, sizes);
+        if (op->tensor[t].shape == SHAPE_B) { continue; }
+        if (op->tensor[t].role != ROLE_OUT) { fill_input(op, sizes, values, seed, tensor, t); }
+        for (uint64_t i = 0; op->tensor[t].role == ROLE_OUT && i < count; i++) {
+            tensor[t][i] = (float)element_round(type, inputs_poison(seed, t, i));
         }
     }
     fill_statistics(op, sizes, tensor);

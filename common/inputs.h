@@ -1,5 +1,7 @@
 /* inputs.h — the inputs of correctness calls: seeded, made by a counter (runner/generate.h), so that any element can be
  * made alone and a device could make the same; and the hard rows that separate right kernels from lucky ones.
+ *
+ * Values are floats, rounded to the tensor's type.
  */
 #ifndef INPUTS_H
 #define INPUTS_H
@@ -19,7 +21,9 @@ enum input_values {
     VALUES_ROW_MINUS_INF, /* one row all -inf */
     VALUES_PLUS_INF,      /* one +inf in one row */
     VALUES_NAN,           /* one NaN in one row */
-    VALUES_DENORMAL,      /* about 1e-40 */
+    VALUES_DENORMAL,      /* below the smallest normal number of the type */
+    VALUES_MASKED_NAN,    /* causal: NaN wherever the mask is, lengths given */
+    VALUES_LENGTHS,       /* causal: lengths outside 0..T, which are to be clamped */
     VALUES_KINDS
 };
 
@@ -29,15 +33,20 @@ const char *inputs_name(enum input_values values);
 /* The hard kinds that an op's contract covers, as bits 1 << kind. */
 unsigned inputs_kinds(const struct op *op);
 
+/* Whether a case of that kind needs lengths to be given. */
+bool inputs_need_lengths(enum input_values values);
+
 /* The one row that VALUES_ROW_MINUS_INF, VALUES_PLUS_INF and VALUES_NAN spoil. */
 int inputs_special_row(const struct op_sizes *sizes);
 
 /* Fills every tensor: inputs and the start of accumulated outputs with values, outputs with poison. Inputs called mean
- * and rstd are the statistics of x. tensor[i] holds op_elements() floats. */
+ * and rstd are the statistics of x (or of sum), an input called out is a softmax, lengths are of every kind: T, 0, 1, and
+ * between. tensor[i] holds op_elements() floats. */
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]);
 
-/* What outputs hold before a call: random, finite, of magnitude 16384 to 32768, and told apart from results bit by bit. */
+/* What outputs hold before a call: random, finite, of magnitude 16384 to 32768, and told apart from results bit by bit.
+ * In the 16-bit types it is rounded. */
 float inputs_poison(uint64_t seed, int tensor, uint64_t element);
 
 #endif

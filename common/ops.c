@@ -1,80 +1,170 @@
 #include "ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { F32_BYTES = 4 };
+#define F32 (1u << TYPE_F32)
+#define ALL (1u << TYPE_F32 | 1u << TYPE_F16 | 1u << TYPE_BF16)
+
+/* Tensors as the table needs them. */
+#define IN(name, shape) \
+    { name, ROLE_IN, SHAPE_##shape, ELEMENT_T }
+#define OUT(name, shape) \
+    { name, ROLE_OUT, SHAPE_##shape, ELEMENT_T }
+#define IN_FLOAT(name, shape) \
+    { name, ROLE_IN, SHAPE_##shape, ELEMENT_FLOAT }
+#define OUT_FLOAT(name, shape) \
+    { name, ROLE_OUT, SHAPE_##shape, ELEMENT_FLOAT }
+#define ADD_FLOAT(name, shape) \
+    { name, ROLE_ACCUMULATE, SHAPE_##shape, ELEMENT_FLOAT }
+#define LENGTHS \
+    { "lengths", ROLE_IN, SHAPE_B, ELEMENT_INT }
 
 const struct op ops[] = {
     {
         .name = "residual_forward",
-        .launcher = "residual_forward_f32",
+        .types = F32,
         .tensor_count = 3,
-        .tensor = {{"out", ROLE_OUT, SHAPE_NC}, {"x", ROLE_IN, SHAPE_NC}, {"residual", ROLE_IN, SHAPE_NC}},
+        .tensor = {OUT("out", NC), IN("x", NC), IN("residual", NC)},
         .alias = {[0] = 1 << 1 | 1 << 2},
         .deterministic = true,
     },
     {
         .name = "softmax_forward",
-        .launcher = "softmax_forward_f32",
+        .types = ALL,
         .tensor_count = 2,
-        .tensor = {{"out", ROLE_OUT, SHAPE_NC}, {"x", ROLE_IN, SHAPE_NC}},
+        .tensor = {OUT("out", NC), IN("x", NC)},
+        .alias = {[0] = 1 << 1},
+        .deterministic = true,
+    },
+    {
+        .name = "softmax_backward",
+        .types = ALL,
+        .tensor_count = 3,
+        .tensor = {OUT("dx", NC), IN("dout", NC), IN("out", NC)},
+        .alias = {[0] = 1 << 1},
+        .deterministic = true,
+    },
+    {
+        .name = "causal_softmax_forward",
+        .types = ALL,
+        .tensor_count = 3,
+        .tensor = {OUT("out", BHTT), IN("x", BHTT), LENGTHS},
+        .alias = {[0] = 1 << 1},
+        .deterministic = true,
+    },
+    {
+        .name = "causal_softmax_backward",
+        .types = ALL,
+        .tensor_count = 4,
+        .tensor = {OUT("dx", BHTT), IN("dout", BHTT), IN("out", BHTT), LENGTHS},
         .alias = {[0] = 1 << 1},
         .deterministic = true,
     },
     {
         .name = "layernorm_forward",
-        .launcher = "layernorm_forward_f32",
+        .types = ALL,
         .tensor_count = 6,
-        .tensor = {{"out", ROLE_OUT, SHAPE_NC},
-                   {"mean", ROLE_OUT, SHAPE_N},
-                   {"rstd", ROLE_OUT, SHAPE_N},
-                   {"x", ROLE_IN, SHAPE_NC},
-                   {"weight", ROLE_IN, SHAPE_C},
-                   {"bias", ROLE_IN, SHAPE_C}},
+        .tensor = {OUT("out", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC), IN("weight", C),
+                   IN("bias", C)},
         .alias = {[0] = 1 << 3},
         .deterministic = true,
     },
     {
         .name = "layernorm_backward",
-        .launcher = "layernorm_backward_f32",
+        .types = ALL,
         .tensor_count = 8,
-        .tensor = {{"dinp", ROLE_OUT, SHAPE_NC},
-                   {"dweight", ROLE_ACCUMULATE, SHAPE_C},
-                   {"dbias", ROLE_ACCUMULATE, SHAPE_C},
-                   {"dout", ROLE_IN, SHAPE_NC},
-                   {"x", ROLE_IN, SHAPE_NC},
-                   {"weight", ROLE_IN, SHAPE_C},
-                   {"mean", ROLE_IN, SHAPE_N},
-                   {"rstd", ROLE_IN, SHAPE_N}},
+        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC),
+                   IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
         .alias = {[0] = 1 << 3},
         .deterministic = false,
     },
     {
+        .name = "residual_layernorm_forward",
+        .types = ALL,
+        .tensor_count = 8,
+        .tensor = {OUT("out", NC), OUT("sum", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC),
+                   IN("residual", NC), IN("weight", C), IN("bias", C)},
+        .alias = {[0] = 1 << 4, [1] = 1 << 4 | 1 << 5},
+        .deterministic = true,
+    },
+    {
+        .name = "residual_layernorm_backward",
+        .types = ALL,
+        .tensor_count = 9,
+        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("dsum", NC),
+                   IN("sum", NC), IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
+        .alias = {[0] = 1 << 3 | 1 << 4},
+        .deterministic = true,
+    },
+    {
+        .name = "layernorm_residual_forward",
+        .types = ALL,
+        .tensor_count = 7,
+        .tensor = {OUT("out", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC), IN("residual", NC),
+                   IN("weight", C), IN("bias", C)},
+        .alias = {[0] = 1 << 3 | 1 << 4},
+        .deterministic = true,
+    },
+    {
+        .name = "layernorm_residual_backward",
+        .types = ALL,
+        .tensor_count = 8,
+        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC),
+                   IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
+        .alias = {[0] = 1 << 3},
+        .deterministic = true,
+    },
+    {
+        .name = "bias_gelu_forward",
+        .types = ALL,
+        .tensor_count = 3,
+        .tensor = {OUT("out", NC), IN("x", NC), IN("bias", C)},
+        .alias = {[0] = 1 << 1},
+        .deterministic = true,
+    },
+    {
+        .name = "bias_gelu_backward",
+        .types = ALL,
+        .tensor_count = 5,
+        .tensor = {OUT("dx", NC), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC), IN("bias", C)},
+        .alias = {[0] = 1 << 2},
+        .deterministic = true,
+    },
+    {
+        .name = "three_way_add",
+        .types = ALL,
+        .tensor_count = 4,
+        .tensor = {OUT("out", NC), IN("a", NC), IN("b", NC), IN("c", NC)},
+        .alias = {[0] = 1 << 1 | 1 << 2 | 1 << 3},
+        .deterministic = true,
+    },
+    {
         .name = "row_sum",
-        .launcher = "row_sum_f32",
+        .types = F32,
         .tensor_count = 2,
-        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}},
+        .tensor = {OUT("out", N), IN("x", NC)},
         .deterministic = true,
     },
     {
         .name = "row_sum_squares",
-        .launcher = "row_sum_squares_f32",
+        .types = F32,
         .tensor_count = 2,
-        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}},
+        .tensor = {OUT("out", N), IN("x", NC)},
         .deterministic = true,
     },
     {
         .name = "row_dot",
-        .launcher = "row_dot_f32",
+        .types = F32,
         .tensor_count = 3,
-        .tensor = {{"out", ROLE_OUT, SHAPE_N}, {"x", ROLE_IN, SHAPE_NC}, {"weight", ROLE_IN, SHAPE_C}},
+        .tensor = {OUT("out", N), IN("x", NC), IN("weight", C)},
         .deterministic = true,
     },
     {
         .name = "bias_add",
-        .launcher = "bias_add_f32",
+        .types = F32,
         .tensor_count = 3,
-        .tensor = {{"out", ROLE_OUT, SHAPE_NC}, {"x", ROLE_IN, SHAPE_NC}, {"bias", ROLE_IN, SHAPE_C}},
+        .tensor = {OUT("out", NC), IN("x", NC), IN("bias", C)},
         .alias = {[0] = 1 << 1},
         .deterministic = true,
     },
@@ -88,18 +178,66 @@ const struct op *op_find(const char *name) {
     return NULL;
 }
 
+int op_tensor_find(const struct op *op, const char *name) {
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (strcmp(op->tensor[t].name, name) == 0) { return t; }
+    }
+    return -1;
+}
+
+const char *op_type_name(enum op_type type) {
+    static const char *const names[OP_TYPES] = {"f32", "f16", "bf16"};
+    return names[type];
+}
+
+void op_launcher_name(const struct op *op, enum op_type type, char *text, size_t size) {
+    snprintf(text, size, "%s_%s", op->name, op_type_name(type));
+}
+
+bool op_is_causal(const struct op *op) {
+    return op->tensor[0].shape == SHAPE_BHTT;
+}
+
+struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float scale) {
+    struct op_sizes sizes = {.N = B * H * T, .C = T, .type = type, .B = B, .H = H, .T = T, .scale = scale};
+    return sizes;
+}
+
+bool op_has_rows(const struct op *op, int tensor) {
+    return op->tensor[tensor].shape == SHAPE_NC || op->tensor[tensor].shape == SHAPE_BHTT;
+}
+
+size_t op_element_bytes(const struct op *op, int tensor, enum op_type type) {
+    bool narrow = op->tensor[tensor].element == ELEMENT_T && type != TYPE_F32;
+    return narrow ? 2 : 4;
+}
+
+bool op_is_given(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    return op->tensor[tensor].shape != SHAPE_B || sizes->lengths;
+}
+
 size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
     size_t N = (size_t)sizes->N, C = (size_t)sizes->C;
     switch (op->tensor[tensor].shape) {
-        case SHAPE_NC: return N * C;
+        case SHAPE_NC:
+        case SHAPE_BHTT: return N * C;
         case SHAPE_N: return N;
         case SHAPE_C: return C;
+        case SHAPE_B: return op_is_given(op, tensor, sizes) ? (size_t)sizes->B : 0;
     }
     return 0;
 }
 
+size_t op_needed_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    bool whole = op->tensor[tensor].shape != SHAPE_BHTT || (op->tensor[tensor].role == ROLE_OUT && !sizes->upper);
+    size_t T = (size_t)sizes->C, matrices = T ? (size_t)sizes->N / T : 0;
+    return whole ? op_elements(op, tensor, sizes) : matrices * (T * (T + 1) / 2);
+}
+
 size_t op_floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     size_t bytes = 0;
-    for (int i = 0; i < op->tensor_count; i++) { bytes += op_elements(op, i, sizes) * F32_BYTES; }
+    for (int t = 0; t < op->tensor_count; t++) {
+        bytes += op_needed_elements(op, t, sizes) * op_element_bytes(op, t, sizes->type);
+    }
     return bytes;
 }

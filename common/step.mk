@@ -55,7 +55,7 @@ SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) -I$(COURS
 
 $(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
 	@mkdir -p $(@D)
-	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -I$(COURSE) \
+	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -Werror=return-type -I$(COURSE) \
 	    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ $(CPUFLAGS),$(OUT)/obj/$*.log)
 
 $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
@@ -72,15 +72,15 @@ else
 ifeq ($(NVCC),)
 $(error BACKEND=cuda needs nvcc, which is neither on the PATH nor in /usr/local/cuda/bin: install the CUDA toolkit, or use BACKEND=cpu)
 endif
-CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia0),native,all-major)
+CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major)
 SIMT_LIBRARY :=
-SHARED_NAMES := main call launchers wire time_job timing copy
-BENCH_NAMES  := bench bench_options launchers timing copy ops
+SHARED_NAMES := main call launchers wire time_job timing fill copy
+BENCH_NAMES  := bench bench_options launchers timing fill copy ops
 SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
 
 $(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu
 	@mkdir -p $(@D)
-	@$(call logged,$(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall -MF $(@:.o=.d) -MT $@ $(CUDAFLAGS) \
+	@$(call logged,$(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall$(comma)-Werror=return-type -MF $(@:.o=.d) -MT $@ $(CUDAFLAGS) \
 	    -c -o $@ $<,$(OUT)/obj/$*.log)
 
 $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
@@ -97,7 +97,7 @@ $(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHAR
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 endif
 
-JUDGING := ops reference inputs
+JUDGING := ops elements reference reference_softmax reference_layernorm reference_small inputs
 
 $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 	@mkdir -p $(@D)

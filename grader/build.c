@@ -15,49 +15,18 @@
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
 
-/* ---- tools ---- */
-
-static bool on_path(const char *program) {
-    const char *path = getenv("PATH");
-    char candidate[1024];
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
-        if (access(candidate, X_OK) == 0) { return true; }
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
-static bool have_nvcc(void) {
-    return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
-}
-
-bool build_auto_is_cuda(void) {
-    return have_nvcc() && access("/dev/nvidia0", F_OK) == 0;
-}
-
-static bool have_gxx(void) {
-    return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
-}
-
-static bool tools_are_there(struct build_report *report) {
-    const char *missing = NULL;
-    if (!on_path("make")) {
-        missing = "make is not installed. Type: sudo apt-get install -y make g++";
-    } else if (!report->cuda && !have_gxx()) {
-        missing = "g++ is not installed. Type: sudo apt-get install -y g++";
-    } else if (report->cuda && !have_nvcc()) {
-        missing = "nvcc is not on the PATH nor in /usr/local/cuda/bin. Install the CUDA toolkit, or use --backend cpu";
-    }
-    if (missing) { snprintf(report->message, sizeof report->message, "%s", missing); }
-    return !missing;
-}
-
 /* ---- files ---- */
 
 static int by_name(const void *a, const void *b) {
     return strcmp(((const struct build_file *)a)->name, ((const struct build_file *)b)->name);
+}
+
+/* Is that file (without .cu) one of those that are wanted? */
+static bool is_wanted(const char *names, const char *name, size_t length) {
+    for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) { return true; }
+    }
+    return !names;
 }
 
 static bool list_files(const struct build_options *options, struct build_report *report) {
@@ -70,7 +39,7 @@ static bool list_files(const struct build_options *options, struct build_report 
     for (struct dirent *entry; (entry = readdir(folder)) && report->file_count < BUILD_MAX_FILES;) {
         size_t length = strlen(entry->d_name);
         if (entry->d_name[0] == '.' || length < 4 || strcmp(entry->d_name + length - 3, ".cu") != 0) { continue; }
-        if (length - 3 >= BUILD_NAME_BYTES) { continue; }
+        if (length - 3 >= BUILD_NAME_BYTES || !is_wanted(options->names, entry->d_name, length - 3)) { continue; }
         struct build_file *file = &report->file[report->file_count++];
         memcpy(file->name, entry->d_name, length - 3);
         snprintf(file->runner, sizeof file->runner, "%s/%.*s", options->out, (int)length - 3, entry->d_name);
@@ -99,27 +68,42 @@ const struct build_file *build_find(const struct build_report *report, const cha
 
 /* ---- make ---- */
 
+/* make takes a space for the end of a name. */
+static bool has_space(const struct build_options *options, struct build_report *report) {
+    char here[600] = "";
+    const char *const paths[] = {getcwd(here, sizeof here), options->course, options->files, options->out};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!paths[i] || !strchr(paths[i], ' ')) { continue; }
+        snprintf(report->message, sizeof report->message,
+                 "the path %s has a space in it, which make cannot handle: move the folder to a path without",
+                 paths[i]);
+        return true;
+    }
+    return false;
+}
+
+/* "NAMES=softmax layernorm": what step.mk builds. */
+static void make_names(const struct build_report *report, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "NAMES=");
+    for (int i = 0; i < report->file_count && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s ", report->file[i].name);
+    }
+}
+
 /* Runs make; keeps the beginning of what it says. Its exit status, or -1. */
-static int run_make(const struct build_options *options, bool cuda, char *output, size_t size) {
-    char jobs[16], script[600], course[600], files[600], out[600];
+static int run_make(const struct build_options *options, const struct build_report *report, char *output, size_t size) {
+    char jobs[16], script[600], course[600], files[600], out[600], names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
     snprintf(script, sizeof script, "%s/common/step.mk", options->course);
     snprintf(course, sizeof course, "COURSE=%s", options->course);
     snprintf(files, sizeof files, "SRC=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
-    const char *argv[] = {"make",
-                          "-s",
-                          "--no-print-directory",
-                          "-k",
-                          jobs,
-                          "-f",
-                          script,
-                          course,
-                          files,
-                          out,
-                          cuda ? "BACKEND=cuda" : "BACKEND=cpu",
-                          "runners",
-                          NULL};
+    make_names(report, names, sizeof names);
+    const char *argv[] = {"make",    "-s",   "--no-print-directory",
+                          "-k",      jobs,   "-f",
+                          script,    course, files,
+                          out,       names,  report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
+                          "runners", NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
     pid_t pid = fork();
@@ -221,6 +205,19 @@ static void describe_rebuilt(struct build_report *report) {
     }
 }
 
+/* Neither the folder nor, where it is missing, the nearest one above it can be written. */
+static bool cannot_write(const char *folder) {
+    char path[600];
+    snprintf(path, sizeof path, "%s", folder);
+    for (;;) {
+        if (access(path, W_OK | X_OK) == 0) { return false; }
+        char *slash = strrchr(path, '/');
+        if (errno != ENOENT || slash == path) { return true; }
+        if (!slash) { return access(".", W_OK | X_OK) != 0; }
+        *slash = '\0';
+    }
+}
+
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
                                   const char *output) {
     int failed = 0, explained = 0;
@@ -242,6 +239,14 @@ static enum build_status conclude(const struct build_options *options, struct bu
         return BUILD_OK;
     }
     if (failed > 0 && explained == failed) { return BUILD_PARTIAL; }
+    if (cannot_write(options->out)) {
+        snprintf(
+            report->message, sizeof report->message,
+            "cannot write to %s, where the built programs go: %s. Copy the folder to one of your own, or say --out "
+            "DIR",
+            options->out, strerror(errno));
+        return BUILD_NO_TOOL;
+    }
     snprintf(report->message, sizeof report->message, "make failed (status %d) building %s:\n%.800s", make_status,
              options->files, output);
     return BUILD_BROKEN;
@@ -252,17 +257,20 @@ enum build_status build_step(const struct build_options *options, struct build_r
     double start = child_now();
     const char *backend = options->backend ? options->backend : "auto";
     report->cuda = strcmp(backend, "auto") == 0 ? build_auto_is_cuda() : strcmp(backend, "cuda") == 0;
-    if (!tools_are_there(report)) { return report->status = BUILD_NO_TOOL; }
-    if (!list_files(options, report)) { return report->status = BUILD_BROKEN; }
+    if (!build_tools_are_there(report)) { return report->status = BUILD_NO_TOOL; }
+    if (has_space(options, report)) { return report->status = BUILD_NO_TOOL; }
+    if (!list_files(options, report)) { return report->status = BUILD_NO_TOOL; }
     if (report->file_count == 0) {
-        snprintf(report->message, sizeof report->message, "there is no .cu file in %s", options->files);
-        return report->status = BUILD_BROKEN;
+        snprintf(report->message, sizeof report->message,
+                 "there is no .cu file in %s: run this in lab/ (make lab makes it), or say --files DIR",
+                 options->files);
+        return report->status = BUILD_NO_TOOL;
     }
     int64_t before[BUILD_MAX_FILES];
     for (int i = 0; i < report->file_count; i++) { before[i] = modified(report->file[i].runner); }
     char *output = calloc(1, MAKE_OUTPUT_BYTES);
     if (!output) { return report->status = BUILD_BROKEN; }
-    int make_status = run_make(options, report->cuda, output, MAKE_OUTPUT_BYTES);
+    int make_status = run_make(options, report, output, MAKE_OUTPUT_BYTES);
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];
         int64_t after = modified(file->runner);

@@ -13,7 +13,7 @@ enum { BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_ERROR_BYTES = 4096 };
 enum build_status {
     BUILD_OK,      /* every file that exists has a runner */
     BUILD_PARTIAL, /* some files do not compile: see their .errors */
-    BUILD_NO_TOOL, /* make, g++ or nvcc is missing: message has the line to type; exit code 2 */
+    BUILD_NO_TOOL, /* make, g++ or nvcc is missing, or a folder is not fit: message says what to do; exit code 2 */
     BUILD_BROKEN,  /* make failed for a reason that is no lab file's: exit code 3 */
 };
 
@@ -22,6 +22,7 @@ struct build_options {
     const char *files;   /* folder of the lab's .cu files */
     const char *out;     /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
+    const char *names;   /* "softmax layernorm": only these files, where they are there; NULL: all */
 };
 
 struct build_file {
@@ -43,6 +44,11 @@ struct build_report {
 };
 
 enum build_status build_step(const struct build_options *options, struct build_report *report);
+
+/* make, and the compiler of the report's backend. False: the message says what to type. */
+bool build_tools_are_there(struct build_report *report);
+
+bool build_gpu_is_there(void);
 
 /* What "auto" means on this machine, as in common/config.mk: a device and nvcc are there. */
 bool build_auto_is_cuda(void);

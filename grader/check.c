@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/elements.h"
 #include "common/reference.h"
 #include "common/runner/generate.h"
 #include "judge.h"
@@ -19,8 +20,8 @@ static void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-void evidence_init(struct evidence *evidence, const struct op *op) {
-    *evidence = (struct evidence){.op = op};
+void evidence_init(struct evidence *evidence, const struct op *op, enum op_type type) {
+    *evidence = (struct evidence){.op = op, .type = type};
 }
 
 static void free_case(struct evidence_case *shown) {
@@ -52,8 +53,8 @@ bool evidence_untouched(const struct evidence_case *shown, int tensor, size_t i)
 
 /* ---- one call: buffers out and back ---------------------------------------------------------------------------- */
 
-static void pack(struct exchange *exchange, const struct device *device, const struct op *op,
-                 const struct evidence_case *shown) {
+static void pack_buffers(struct exchange *exchange, const struct device *device, const struct op *op,
+                         const struct evidence_case *shown) {
     const struct test_case *test = &shown->test;
     struct job *job = &exchange->job;
     *job = job_make(JOB_CALL, op, &test->sizes);
@@ -61,25 +62,24 @@ static void pack(struct exchange *exchange, const struct device *device, const s
     job->offset = test->offset;
     job->shuffled_order = test->shuffled;
     job->rehearse = test->rehearsed;
-    if (test->in_place) { job->alias_of[0] = test->in_place - 1; }
+    job->refuse_launches = test->refused;
+    if (test->in_place) { job->alias_of[test->output] = test->in_place - 1; }
     for (int t = 0; t < op->tensor_count; t++) {
-        size_t count = op_elements(op, t, &test->sizes);
-        exchange->floats[t] = job_buffer_floats(job, op, t);
-        exchange->buffer[t] = allocate(exchange->floats[t], sizeof(float));
-        if (exchange->floats[t] == 0) { continue; }
-        for (size_t i = 0; i < exchange->floats[t]; i++) { exchange->buffer[t][i] = judge_canary(test->seed, t, i); }
-        memcpy(exchange->buffer[t] + judge_lead(job), shown->given[t], count * sizeof(float));
+        exchange->bytes[t] = job_buffer_bytes(job, op, t);
+        exchange->buffer[t] = judge_buffer_make(job, op, t, shown->given[t], test->seed);
     }
 }
 
-static void unpack(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
+static void unpack_buffers(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
     for (int t = 0; t < op->tensor_count; t++) {
         int from = exchange->job.alias_of[t] >= 0 ? exchange->job.alias_of[t] : t;
         size_t count = op_elements(op, t, &shown->test.sizes);
         if (op->tensor[t].role == ROLE_IN) { continue; }
         shown->got[t] = allocate(count, sizeof(float));
-        if (exchange->floats[from]) {
-            memcpy(shown->got[t], exchange->buffer[from] + judge_lead(&exchange->job), count * sizeof(float));
+        if (exchange->bytes[from]) {
+            size_t lead = job_lead_bytes(&exchange->job, op, t);
+            elements_unpack(op->tensor[t].element, shown->test.sizes.type, (char *)exchange->buffer[from] + lead, count,
+                            shown->got[t]);
         }
     }
 }
@@ -97,11 +97,11 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
         shown->condition[t] = allocate(count, sizeof(double));
     }
     inputs_fill(op, &test->sizes, test->values, test->seed, shown->given);
-    reference_compute(op, &test->sizes, (const float *const *)shown->given, shown->expected, shown->condition);
     if (test->in_place) { /* the output starts as what it shares its pointer with */
-        size_t bytes = op_elements(op, 0, &test->sizes) * sizeof(float);
-        memcpy(shown->given[0], shown->given[test->in_place - 1], bytes);
+        size_t bytes = op_elements(op, test->output, &test->sizes) * sizeof(float);
+        memcpy(shown->given[test->output], shown->given[test->in_place - 1], bytes);
     }
+    reference_compute(op, &test->sizes, (const float *const *)shown->given, shown->expected, shown->condition);
     return shown;
 }
 
@@ -110,16 +110,17 @@ static struct evidence_case *run(const struct device *device, const struct test_
     const struct op *op = evidence->op;
     struct evidence_case *shown = prepare(op, test);
     struct exchange exchange = {0};
-    pack(&exchange, device, op, shown);
+    pack_buffers(&exchange, device, op, shown);
     enum child_status status =
         device->call(device->context, &exchange.job, exchange.buffer, &exchange.result, &shown->findings);
     if (status == CHILD_OK) {
         shown->finding_count = shown->findings ? exchange.result.finding_count : 0;
         shown->launches = exchange.result.counters.launches;
-        shown->returned = exchange.result.returned;
-        if (shown->returned) { unpack(&exchange, op, shown); }
+        shown->returned = exchange.result.returned && !test->refused; /* a refused launch leaves nothing to look at */
+        if (shown->returned) { unpack_buffers(&exchange, op, shown); }
         judge_call(&exchange, evidence, shown);
     } else {
+        shown->end = status;
         judge_describe(&shown->failure, status == CHILD_TIMED_OUT ? FAILURE_TIMEOUT : FAILURE_CRASH, test);
         snprintf(shown->failure.text, sizeof shown->failure.text, "%s", device->message(device->context));
     }
@@ -128,26 +129,28 @@ static struct evidence_case *run(const struct device *device, const struct test_
     return shown;
 }
 
-bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence) {
-    struct result result;
-    struct evidence_case *shown = run(device, test, evidence, &result);
-    bool right = shown->failure.kind == FAILURE_NONE;
+static void keep(struct evidence *evidence, struct evidence_case *shown) {
     if (evidence->count < EVIDENCE_MAX_CASES) {
         evidence->cases[evidence->count++] = shown;
     } else {
         free_case(shown);
     }
+}
+
+bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence) {
+    struct result result;
+    struct evidence_case *shown = run(device, test, evidence, &result);
+    bool right = shown->failure.kind == FAILURE_NONE;
+    keep(evidence, shown);
     return right;
 }
 
-bool check_count(const struct device *device, const struct op *op, const struct op_sizes *sizes, uint64_t seed,
+bool check_count(const struct device *device, const struct op_sizes *sizes, uint64_t seed, struct evidence *evidence,
                  struct result *result, struct failure *failure) {
     struct test_case test = {.sizes = *sizes, .values = VALUES_NORMAL, .seed = generate_mix(seed)};
-    struct evidence evidence;
-    evidence_init(&evidence, op);
-    struct evidence_case *shown = run(device, &test, &evidence, result);
+    struct evidence_case *shown = run(device, &test, evidence, result);
     *failure = shown->failure;
-    free_case(shown);
+    keep(evidence, shown);
     return failure->kind == FAILURE_NONE;
 }
 
@@ -164,9 +167,10 @@ static bool hopeless(enum failure_kind kind) {
 enum verdict check_run(const struct device *device, enum check_kind kind, uint64_t seed, uint64_t secret,
                        struct evidence *evidence, struct failure *failure) {
     struct test_case cases[EVIDENCE_MAX_CASES];
-    int count = cases_of(evidence->op, kind, seed, secret, cases, EVIDENCE_MAX_CASES);
+    int count = cases_of(evidence->op, evidence->type, kind, seed, secret, cases, EVIDENCE_MAX_CASES);
     enum verdict verdict = VERDICT_PASS;
     for (int i = 0; i < count; i++) {
+        if (cases[i].refused && device->guard) { continue; } /* only the CPU backend can refuse */
         if (check_case(device, &cases[i], evidence)) { continue; }
         const struct evidence_case *shown = evidence->cases[evidence->count - 1];
         if (verdict == VERDICT_PASS) { *failure = shown->failure; }

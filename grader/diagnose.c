@@ -2,221 +2,24 @@
 
 #include <string.h>
 
-#include "patterns.h"
-
-static bool pattern_never(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature, (void)evidence;
-    return false;
-}
-
-/* Hint levels: 1 the idea is missing, 2 the place is to be found, 3 the code is nearly right. */
-const struct signature signatures[] = {
-    /* ---- the process, the launch, the backend ---- */
-    {"endless-loop", "the kernel or its launcher never ends: a loop whose variable does not reach its bound", 2,
-     pattern_failure_kind, FAILURE_TIMEOUT},
-    {"crash", "the launcher itself (host code) crashed: it must not read or write the device pointers", 2,
-     pattern_failure_kind, FAILURE_CRASH},
-    {"launch-zero-grid", "for N == 0 the grid has 0 blocks, which CUDA refuses: return cudaSuccess before the launch",
-     3, pattern_zero_grid, 0},
-    {"launch-block-too-large",
-     "a block may have at most 1024 threads: take more blocks, or let each thread loop over the columns", 2,
-     pattern_block_too_large, 0},
-    {"launch-error", "the launch was refused or failed: check grid, block and shared memory in the launcher", 2,
-     pattern_failure_kind, FAILURE_STATUS},
-    {"small-tensor-index", "a tensor with one entry per column (or per row) is indexed by element: weight[c], mean[n]",
-     3, pattern_small_tensor, 0},
-    {"vector-tail-out-of-bounds",
-     "elements are taken four at a time, and the last group reaches past the end when 4 does not divide their number",
-     3, pattern_out_of_bounds_tail, 0},
-    {"out-of-bounds-by-one",
-     "a thread (or a loop) one past the end is not stopped: guard with `if (i >= count) return;`, loop with `c < C`", 3,
-     pattern_out_of_bounds_by_one, 0},
-    {"out-of-bounds", "an index leaves its tensor: compare how it is computed with the shape in the contract", 2,
-     pattern_finding, SIMT_OUT_OF_BOUNDS},
-    {"misaligned-vector",
-     "a float4 or float2 access needs a multiple of its size as address; the contract promises only 4 bytes", 2,
-     pattern_finding, SIMT_MISALIGNED},
-    {"backward-accumulated", "dinp is to be overwritten; `+=` adds to what happened to be in memory", 3,
-     pattern_backward_output_read, 0},
-    {"output-accumulated", "the result is added to what the output held: write with `=`", 3, pattern_accumulated, 0},
-    {"uninitialised-output-read",
-     "the output (or memory from cudaMalloc) is read before anything was written to it: `+=` where `=` is meant", 3,
-     pattern_output_read, 0},
-    {"uninitialised-read", "shared memory is read where no thread has written: some entries are never filled", 2,
-     pattern_finding, SIMT_UNINITIALISED},
-    {"host-pointer", "the kernel was given the address of host memory", 2, pattern_finding, SIMT_HOST_POINTER},
-    {"device-pointer", "host code reads or writes device memory directly: only kernels and cudaMemcpy may", 2,
-     pattern_finding, SIMT_DEVICE_POINTER},
-    {"race",
-     "two threads use the same word with nothing that orders them: a __syncthreads (in a warp, __syncwarp) is missing",
-     2, pattern_finding, SIMT_RACE},
-    {"barrier-divergent", "not all threads of the block reach the same __syncthreads: it stands in a branch or loop", 2,
-     pattern_finding, SIMT_BARRIER_DIVERGENT},
-    {"deadlock", "threads wait for others that never come: a barrier or shuffle that some have left out", 2,
-     pattern_finding, SIMT_DEADLOCK},
-    {"absent-lane", "a shuffle reads a lane that does not take part in it: its mask or the loop before it is wrong", 2,
-     pattern_finding, SIMT_ABSENT_LANE},
-    {"stack-overflow", "a thread's local arrays or recursion are too large for its stack", 2, pattern_finding,
-     SIMT_STACK_OVERFLOW},
-    {"endless-loop", "a loop in the kernel makes no progress: its variable does not reach its bound", 2,
-     pattern_finding, SIMT_ENDLESS},
-    {"device-assert", "an assert in the kernel failed", 2, pattern_finding, SIMT_ASSERT},
-    {"leak", "memory from cudaMalloc is never freed: every call of the launcher loses it", 2, pattern_finding,
-     SIMT_LEAK},
-    {"arithmetic",
-     "an operation whose result CUDA leaves undefined (a shift past the width, a conversion that overflows)", 2,
-     pattern_finding, SIMT_ARITHMETIC},
-    {"launch-error", "the launch was refused: check grid, block and shared memory in the launcher", 2, pattern_finding,
-     SIMT_LAUNCH},
-
-    /* ---- memory ---- */
-    {"input-modified", "an input was written: results belong into the outputs alone", 2, pattern_failure_kind,
-     FAILURE_MODIFIED},
-    {"buffer-overrun", "memory beside a tensor was written: a guard is missing or lets one index too many pass", 2,
-     pattern_failure_kind, FAILURE_OVERRUN},
-    {"not-repeatable", "the order of the operations differs from call to call: a race, or float atomics", 2,
-     pattern_failure_kind, FAILURE_REPEAT},
-
-    /* ---- where ---- */
-    {"result-cached", "what an earlier call left is returned: the pointers are the same, the numbers are not", 2,
-     pattern_only_repeated, 0},
-    {"last-block-missing", "the grid is rounded down, so the last part has no threads: (count + block - 1) / block", 3,
-     pattern_last_block_missing, 0},
-    {"only-row-0", "only row 0 is written: the row's index does not reach the address (x + (size_t)n * C)", 3,
-     pattern_row_0_written, 0},
-    {"columns-past-block", "columns past the block's threads are not written: each thread must loop, c += blockDim.x",
-     2, pattern_columns_past_block, 0},
-    {"rows-past-grid", "rows past a fixed number are not written: the grid does not grow with N, or needs a row loop",
-     2, pattern_rows_past_grid, 0},
-    {"state-kept-between-calls", "the first call is right and later ones are not: a __device__ variable is not cleared",
-     2, pattern_state_kept, 0},
-    {"output-untouched", "no output was written: is the kernel launched, with a grid that is not empty?", 1,
-     pattern_untouched, 0},
-    {"stats-not-written", "out is written, but another output that the contract asks for is not", 3,
-     pattern_one_output_untouched, 0},
-    {"nan-in-other-rows", "one row's NaN or infinity reaches other rows: rows must share nothing", 2,
-     pattern_nan_in_other_rows, 0},
-
-    /* ---- agrees with the op with one mistake in it ---- */
-    {"softmax-max-starts-at-zero", "the running maximum starts at 0 (or FLT_MIN): negative rows need -INFINITY", 3,
-     pattern_mistake, 0},
-    {"softmax-no-max", "the row's maximum is not subtracted, so exp overflows for large inputs", 1, pattern_mistake, 0},
-    {"softmax-not-normalised", "the exponentials are not divided by their sum", 2, pattern_mistake, 0},
-    {"softmax-sum-not-reset", "the sum goes on from the row before: start it at 0 for every row", 3, pattern_mistake,
-     0},
-    {"softmax-wrong-axis", "the softmax runs along the columns' axis: the C elements of one row belong together", 1,
-     pattern_mistake, 0},
-    {"softmax-whole-tensor", "maximum or sum are taken over the whole tensor, not over each row", 1, pattern_mistake,
-     0},
-    {"softmax-padding-counted",
-     "lanes past the last column add exp(0 - max): their value must be -INFINITY, their term 0", 3, pattern_mistake, 0},
-    {"softmax-no-rescale", "when the running maximum grows, the sum so far must be multiplied by exp(old - new)", 1,
-     pattern_mistake, 0},
-    {"softmax-row-counted-twice", "the row's sum is twice (or half) what it should be: part of the row is added twice",
-     2, pattern_halved_or_doubled, 0},
-    {"other-warps-lost",
-     "each warp reduces its own part and the parts are never put together: other warps' sums are lost", 2,
-     pattern_mistake, 0},
-    {"layernorm-unbiased", "the variance is divided by C - 1; LayerNorm divides by C", 3, pattern_mistake, 0},
-    {"layernorm-eps-ignored", "eps is fixed in the code; it is an argument of the launcher", 3, pattern_mistake, 0},
-    {"layernorm-no-eps", "eps is not added to the variance", 3, pattern_mistake, 0},
-    {"layernorm-eps-outside", "eps is added outside the root: rstd = 1 / sqrt(variance + eps)", 3, pattern_mistake, 0},
-    {"layernorm-rstd-is-variance", "rstd holds the variance; it is 1 / sqrt(variance + eps)", 3, pattern_mistake, 0},
-    {"layernorm-rstd-is-deviation", "the deviation is used for its inverse: rstd = 1 / sqrt(variance + eps)", 3,
-     pattern_mistake, 0},
-    {"layernorm-no-root", "the square root is missing: rstd = 1 / sqrt(variance + eps)", 3, pattern_mistake, 0},
-    {"layernorm-stats-swapped", "mean and rstd are written into each other's output", 3, pattern_mistake, 0},
-    {"layernorm-affine-swapped", "weight and bias are swapped", 3, pattern_mistake, 0},
-    {"layernorm-affine-by-row", "weight and bias are indexed by the row; they have one entry per column", 3,
-     pattern_mistake, 0},
-    {"layernorm-no-affine", "weight and bias are not applied", 3, pattern_mistake, 0},
-    {"layernorm-no-weight", "the weight is not applied", 3, pattern_mistake, 0},
-    {"layernorm-no-bias", "the bias is not added", 3, pattern_mistake, 0},
-    {"layernorm-mean-not-subtracted", "the mean is not subtracted before the scaling", 2, pattern_mistake, 0},
-    {"layernorm-variance-not-centred", "the variance sums x^2 in place of (x - mean)^2", 2, pattern_mistake, 0},
-    {"layernorm-sum-not-divided", "a sum is used for its mean: divide by C", 3, pattern_mistake, 0},
-    {"layernorm-sum-not-reset", "a sum goes on from the row before: start it at 0 for every row", 3, pattern_mistake,
-     0},
-    {"layernorm-padding-counted", "lanes past the last column add (0 - mean)^2 to the variance", 3, pattern_mistake, 0},
-    {"backward-overwritten", "dweight and dbias are to be added to what they hold, not overwritten", 2, pattern_mistake,
-     0},
-    {"backward-no-mean-terms", "dinp lacks the two means over the row: the mean and rstd depend on x too", 1,
-     pattern_mistake, 0},
-    {"backward-one-mean-term", "one of dinp's two means over the row is missing", 2, pattern_mistake, 0},
-    {"backward-sums-for-means", "dinp subtracts sums where it should subtract means: divide by C", 3, pattern_mistake,
-     0},
-    {"backward-no-weight", "the gradient is not multiplied by weight before the means are taken", 2, pattern_mistake,
-     0},
-    {"backward-no-rstd", "dinp is not multiplied by rstd", 3, pattern_mistake, 0},
-    {"backward-x-for-xhat", "x is used where xhat = (x - mean) * rstd is meant", 3, pattern_mistake, 0},
-    {"backward-gradients-swapped", "dweight and dbias are swapped", 3, pattern_mistake, 0},
-    {"backward-one-row", "dweight and dbias hold one row's terms: they are sums over all rows", 2, pattern_mistake, 0},
-    {"backward-weighted-dweight", "dweight sums dout * xhat, without weight", 3, pattern_mistake, 0},
-    {"residual-one-operand", "out holds one of the two inputs alone", 3, pattern_mistake, 0},
-    {"residual-subtracted", "the two inputs are subtracted", 3, pattern_mistake, 0},
-    {"residual-multiplied", "the two inputs are multiplied", 3, pattern_mistake, 0},
-    {"residual-added-twice", "x is added to itself; the second operand is residual", 3, pattern_mistake, 0},
-    {"bias-by-row", "the bias is indexed by the row; it has one entry per column", 3, pattern_mistake, 0},
-    {"bias-missing", "the bias is not added", 3, pattern_mistake, 0},
-    {"sum-not-squared", "the elements are summed without being squared", 3, pattern_mistake, 0},
-    {"sum-not-weighted", "the elements are summed without their weights", 3, pattern_mistake, 0},
-
-    /* ---- what is left, from the certain to the vague ---- */
-    {"in-place-hazard", "only the in-place call is wrong: an element is read after another thread has overwritten it",
-     2, pattern_only_in_place, 0},
-    {"offset-hazard", "only tensors that are not 16-byte aligned come out wrong: test the address before float4", 2,
-     pattern_only_offset, 0},
-    {"softmax-all-masked-row", "a row that is all -inf must give NaN, by the contract", 3, pattern_all_masked, 0},
-    {"nan-hidden", "NaN or an infinity of the input does not reach its row: fmaxf and comparisons drop NaN", 2,
-     pattern_nan_hidden, 0},
-    {"layernorm-one-pass", "E[x^2] - E[x]^2 cancels when the mean is large: subtract the mean first, then square", 1,
-     pattern_one_pass, 0},
-    {"only-row-0", "only row 0 is right: the row's index does not reach the address (x + (size_t)n * C)", 3,
-     pattern_only_row_0, 0},
-    {"only-lane-0", "only the thread that holds the reduced value is right: give the result to every thread", 2,
-     pattern_only_lane_0, 0},
-    {"other-warps-lost", "only the first warp's columns are right: the other warps lack the reduced value", 2,
-     pattern_first_warp_right, 0},
-    {"softmax-inf-minus-inf",
-     "-INFINITY - (-INFINITY) is NaN: a lane that has seen no finite element must not rescale by exp(old - new)", 3,
-     pattern_inf_minus_inf, 0},
-    {"shifted-by-one",
-     "every result stands one element beside its place: an index starts at 1, or uses the next thread's", 3,
-     pattern_shifted, 0},
-    {"transposed-index", "rows and columns are exchanged in an index: element (n, c) is at n * C + c", 3,
-     pattern_transposed, 0},
-    {"vector-tail", "wrong only where 4 does not divide C: the last C % 4 columns of a row are left out or misplaced",
-     2, pattern_vector_tail, 0},
-    {"output-partly-untouched", "some elements are never written: does every (row, column) belong to a thread?", 2,
-     pattern_partly_untouched, 0},
-    {"scaled-by-constant",
-     "all results are off by one common factor: something is counted twice, or a factor is missing", 2, pattern_scaled,
-     0},
-    {"low-precision", "nearly right, but not to float32: sums and stored values must be float, not half or bf16", 2,
-     pattern_low_precision, 0},
-
-    /* ---- right, but slow: score.c names these ---- */
-    {"too-few-warps", "too few warps to keep a GPU busy: give every row (or element) a thread or a warp of its own", 1,
-     pattern_never, 0},
-    {"long-chain", "one warp makes far more requests, one after the other, than are needed: spread the work", 2,
-     pattern_never, 0},
-    {"uncoalesced", "neighbouring threads touch words far apart, and each 4-byte access moves a sector of 32 bytes", 1,
-     pattern_never, 0},
-    {"too-much-traffic", "the rows are read or written more often than needed: keep what you have in registers", 1,
-     pattern_never, 0},
-    {.id = NULL},
-};
+/* What was reported is certain; what the outputs show is looked at after it. */
+static const struct signature *const tables[] = {signatures_reported, signatures_shown};
+enum { TABLES = sizeof tables / sizeof tables[0] };
 
 const struct signature *diagnose(const struct evidence *evidence) {
-    for (const struct signature *signature = signatures; signature->id; signature++) {
-        if (signature->match(signature, evidence)) { return signature; }
+    for (int i = 0; i < TABLES; i++) {
+        for (const struct signature *signature = tables[i]; signature->id; signature++) {
+            if (signature->match(signature, evidence)) { return signature; }
+        }
     }
     return NULL;
 }
 
 const struct signature *signature_find(const char *id) {
-    for (const struct signature *signature = signatures; signature->id; signature++) {
-        if (strcmp(signature->id, id) == 0) { return signature; }
+    for (int i = 0; i < TABLES; i++) {
+        for (const struct signature *signature = tables[i]; signature->id; signature++) {
+            if (strcmp(signature->id, id) == 0) { return signature; }
+        }
     }
     return NULL;
 }

@@ -4,7 +4,7 @@
  * wrong, at which shapes and values, what the backend said; or it recomputes the op with one known mistake in it
  * (mistakes.c) and compares. The first signature of the table that matches wins, so the certain ones come first.
  *
- * The table in diagnose.c has the ids, each with one sentence and the level of the hint to read.
+ * Their tables have the ids, each with one sentence and the level of the hint to read.
  */
 #ifndef DIAGNOSE_H
 #define DIAGNOSE_H
@@ -19,8 +19,9 @@ struct signature {
     int argument; /* for families of signatures that share `match` */
 };
 
-/* The table, ended by one without id. */
-extern const struct signature signatures[];
+/* The tables, each ended by one without id: what the process, the launch, the backend or the memory has told of; what the
+ * outputs show, which is asked after it. */
+extern const struct signature signatures_reported[], signatures_shown[];
 
 /* The first signature that matches, or NULL. */
 const struct signature *diagnose(const struct evidence *evidence);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose.h"
 #include "grading.h"
 #include "registry.h"
 #include "score.h"
@@ -20,14 +19,6 @@ static void add_text(char *text, size_t size, const char *format, ...) {
 }
 
 /* ---- one exercise ---- */
-
-static void explain(struct outcome *outcome, const struct evidence *evidence) {
-    const struct signature *signature = diagnose(evidence);
-    if (!signature) { return; }
-    outcome->failure.diagnosis = signature->id;
-    outcome->failure.cause = signature->cause;
-    outcome->failure.hint = signature->hint;
-}
 
 /* What stops an exercise before its first call: no file, a compile error, a library that may not be used. */
 static bool not_callable(struct grading *grading, const struct exercise *exercise, struct failure *failure,
@@ -59,7 +50,7 @@ static bool grade_correctness(struct grading *grading, const struct exercise *ex
     struct evidence evidence;
     bool right = true;
     enum verdict rest = VERDICT_NOT_RUN;
-    evidence_init(&evidence, op_find(exercise->op));
+    evidence_init(&evidence, op_find(exercise->op), exercise->type);
     for (const struct check *check = exercise->checks; check->kind && check_is_correctness(check->kind); check++) {
         struct outcome *outcome = grading_add(grading, exercise, check);
         outcome->verdict = rest;
@@ -68,7 +59,7 @@ static bool grade_correctness(struct grading *grading, const struct exercise *ex
             check_run(device, check->kind, PUBLISHED_SEED, grading->request->seed, &evidence, &outcome->failure);
         right = outcome->verdict == VERDICT_PASS;
         if (right) { outcome->points = check->points; }
-        if (outcome->verdict == VERDICT_FAIL) { explain(outcome, &evidence); }
+        if (outcome->verdict == VERDICT_FAIL) { grading_explain(&outcome->failure, &evidence); }
         if (outcome->verdict == VERDICT_NOT_STARTED) {
             outcome->failure = (struct failure){0};
             rest = VERDICT_NOT_STARTED;
@@ -93,7 +84,7 @@ static void skip(struct grading *grading, const struct exercise *exercise, bool 
 static void confirm(const struct device *checker, uint64_t secret, struct outcome *outcomes, int count) {
     struct evidence evidence;
     bool failed = false;
-    evidence_init(&evidence, op_find(outcomes->exercise->op));
+    evidence_init(&evidence, op_find(outcomes->exercise->op), outcomes->exercise->type);
     for (int i = 0; i < count; i++) {
         struct outcome *outcome = &outcomes[i];
         struct failure failure = {0};
@@ -108,7 +99,7 @@ static void confirm(const struct device *checker, uint64_t secret, struct outcom
         outcome->verdict = VERDICT_FAIL;
         outcome->points = 0.0;
         outcome->failure = failure;
-        explain(outcome, &evidence);
+        grading_explain(&outcome->failure, &evidence);
     }
     evidence_free(&evidence);
 }
@@ -177,13 +168,35 @@ static enum exit_code build(struct grading *grading, const struct build_options 
     return EXIT_FAULT;
 }
 
+/* The files of the exercises that are marked, each once; a solution's folder has others besides. */
+static void list_names(const struct grade_request *request, char *names, size_t size) {
+    size_t used = 0;
+    const char *before = "";
+    names[0] = '\0';
+    for (const struct exercise *exercise = request->step->exercises; exercise->op; exercise++) {
+        if (request->kernel && !exercise_is(exercise, request->kernel)) { continue; }
+        if (strcmp(exercise->file, before) == 0 || used >= size) { continue; }
+        int length = (int)strcspn(exercise->file, ".");
+        used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? " " : "", length, exercise->file);
+        before = exercise->file;
+    }
+}
+
 static enum exit_code build_all(struct grading *grading) {
     const struct grade_request *request = grading->request;
     struct report *report = grading->report;
-    grading->options = (struct build_options){request->course, request->files, grading->out, backend_of(request)};
+    list_names(request, grading->names, sizeof grading->names);
+    grading->options =
+        (struct build_options){request->course, request->files, grading->out, backend_of(request), grading->names};
     grade_out(request, grading->out, sizeof grading->out);
     enum exit_code code = build(grading, &grading->options, &grading->build);
     if (code != EXIT_FULL) { return code; }
+    if (grading->build.cuda && !build_gpu_is_there()) {
+        grading_fault(grading,
+                      "--backend cuda needs an NVIDIA GPU, and this machine has none (no /dev/nvidia0). Without "
+                      "it, or with --backend cpu, the CPU backend marks");
+        return EXIT_USAGE;
+    }
     add_text(report->note, sizeof report->note, "%s", grading->build.message);
     report->is_gpu = grading->build.cuda;
     grading->can_count = true;
@@ -193,7 +206,7 @@ static enum exit_code build_all(struct grading *grading) {
     }
     char counted[PATH_LENGTH + 16];
     snprintf(counted, sizeof counted, "%s/counted", grading->out);
-    struct build_options options = {request->course, request->files, counted, "cpu"};
+    struct build_options options = {request->course, request->files, counted, "cpu", grading->names};
     if (build(grading, &options, &grading->counted) != EXIT_FULL) {
         grading->can_count = false;
         add_text(report->note, sizeof report->note,
@@ -213,7 +226,7 @@ enum exit_code grade_step(const struct grade_request *request, struct report *re
     enum exit_code code = build_all(&grading);
     if (code != EXIT_FULL) { return code; }
     for (const struct exercise *exercise = request->step->exercises; exercise->op; exercise++) {
-        if (request->kernel && strcmp(request->kernel, exercise->op) != 0) { continue; }
+        if (request->kernel && !exercise_is(exercise, request->kernel)) { continue; }
         if (!grade_exercise(&grading, exercise)) { return EXIT_FAULT; }
     }
     if (!request->kernel) { predict_score(request->step, &prediction, &report->outcomes[report->outcome_count++]); }

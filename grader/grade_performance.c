@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose.h"
 #include "grading.h"
 #include "registry.h"
 #include "score.h"
@@ -20,8 +21,8 @@ const struct build_file *grading_file(const struct build_report *build, const st
 
 /* ---- a runner as a device ---- */
 
-static enum child_status call_runner(void *context, const struct job *job, float *const buffers[],
-                                     struct result *result, struct finding_record **findings) {
+static enum child_status call_runner(void *context, const struct job *job, void *const buffers[], struct result *result,
+                                     struct finding_record **findings) {
     struct grading *grading = context;
     enum child_status status = runner_call(grading->running, job, buffers, result, findings);
     if (status == CHILD_OK && !grading->report->device[0]) { /* not the CPU build that counts for a GPU */
@@ -44,7 +45,7 @@ bool grading_open(struct grading *grading, const struct build_file *file, bool g
         return grading_fault(grading, runner->child.message);
     }
     grading->running = runner;
-    *device = (struct device){call_runner, runner_message, grading, gpu ? GPU_GUARD : 0};
+    *device = (struct device){call_runner, runner_message, grading, gpu ? GPU_GUARD_BYTES : 0};
     return true;
 }
 
@@ -59,6 +60,14 @@ void grading_close(struct grading *grading, struct runner *runner) {
 
 /* ---- outcomes ---- */
 
+void grading_explain(struct failure *failure, const struct evidence *evidence) {
+    const struct signature *signature = diagnose(evidence);
+    if (!signature) { return; }
+    failure->diagnosis = signature->id;
+    failure->cause = signature->cause;
+    failure->hint = signature->hint;
+}
+
 struct outcome *grading_add(struct grading *grading, const struct exercise *exercise, const struct check *check) {
     struct outcome *outcome = &grading->report->outcomes[grading->report->outcome_count++];
     *outcome = (struct outcome){.exercise = exercise, .check = check};
@@ -67,10 +76,13 @@ struct outcome *grading_add(struct grading *grading, const struct exercise *exer
 
 /* ---- performance: only of what is right ---- */
 
-static void score_counted(struct outcome *outcome, const struct result *result, const struct failure *failure) {
-    if (failure->kind != FAILURE_NONE) {
+static void score_counted(struct outcome *outcome, const struct result *result, const struct failure *failure,
+                          bool is_first) {
+    if (failure->kind != FAILURE_NONE && is_first) {
         outcome->verdict = VERDICT_FAIL;
         outcome->failure = *failure;
+    } else if (failure->kind != FAILURE_NONE) {
+        outcome->verdict = VERDICT_NOT_RUN;
     } else if (outcome->check->kind == CHECK_TRAFFIC) {
         score_traffic(outcome, result);
     } else {
@@ -91,7 +103,12 @@ static bool count(struct grading *grading, const struct exercise *exercise, stru
         return true;
     }
     if (!grading_open(grading, file, false, &runner, &device)) { return false; }
-    check_count(&device, op_find(exercise->op), &exercise->traffic.sizes, PUBLISHED_SEED, result, failure);
+    struct evidence evidence;
+    evidence_init(&evidence, op_find(exercise->op), exercise->traffic.sizes.type);
+    if (!check_count(&device, &exercise->traffic.sizes, PUBLISHED_SEED, &evidence, result, failure)) {
+        grading_explain(failure, &evidence);
+    }
+    evidence_free(&evidence);
     grading_close(grading, &runner);
     return true;
 }
@@ -116,8 +133,8 @@ bool grading_performance(struct grading *grading, const struct exercise *exercis
             snprintf(outcome->measured, sizeof outcome->measured, "not counted: see the note above");
         } else {
             if (!counted && !count(grading, exercise, &result, &failure)) { return false; }
+            score_counted(outcome, &result, &failure, !counted);
             counted = true;
-            score_counted(outcome, &result, &failure);
             if (!grading->may_show && failure.kind == FAILURE_NONE) { score_hide(outcome); }
         }
     }

@@ -2,8 +2,8 @@
  *
  *   registry (step → exercise → check) → calls of a runner → outcomes → score → report
  *
- * A step is a lab; an exercise is one op of ops.h, written in one file of the lab; a check is one thing that earns
- * points. Everything about a step is data in registry.c; no other file knows a step's name.
+ * A step is a lab; an exercise is one op of ops.h in one type, written in one file of the lab; a check is one thing that
+ * earns points. Everything about a step is data in registry.c; no other file knows a step's name.
  */
 #ifndef GRADER_H
 #define GRADER_H
@@ -17,7 +17,13 @@
 
 /* ---- registry.c: what is graded ------------------------------------------------------------------------------ */
 
-enum { STEP_MAX_EXERCISES = 8, EXERCISE_MAX_CHECKS = 8, TRAFFIC_TIERS = 3, STEP_MAX_QUESTIONS = 6 };
+enum {
+    STEP_MAX_EXERCISES = 16,
+    EXERCISE_MAX_CHECKS = 8,
+    EXERCISE_MAX_INCLUDES = 3,
+    TRAFFIC_TIERS = 3,
+    STEP_MAX_QUESTIONS = 6,
+};
 
 enum check_kind {
     CHECK_SHAPES = 1, /* published shapes, seeded normal values */
@@ -58,25 +64,27 @@ struct band_target {
 };
 
 struct exercise {
-    const char *op;       /* ops.h; also the name of its hints: hints/<op>.<level>.md */
-    const char *title;    /* "softmax, forward" */
-    const char *file;     /* "softmax.cu": the learner's file and, without .cu, the runner program */
-    const char *includes; /* a header of the lab that the file includes ("reduce.cuh"), or NULL */
-    bool optional;        /* track B: marked, without points */
+    const char *op;    /* ops.h; also the name of its hints: hints/<op>.<level>.md */
+    enum op_type type; /* of the launcher that is marked; also the type in all sizes below */
+    const char *title; /* "softmax, forward" */
+    const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
+    const char *includes[EXERCISE_MAX_INCLUDES]; /* headers of the lab that the file includes ("reduce.cuh") */
+    bool optional;                               /* track B: marked, without points */
     struct check checks[EXERCISE_MAX_CHECKS];
     struct traffic_target traffic;
     struct parallel_target parallel;
     struct band_target bands;
 };
 
-/* A question of --predict. `counted` names the op whose counted traffic the report later shows beside the answer. */
+/* A question of --predict. `counted` names the exercise whose counted traffic the report later shows beside the answer,
+ * by its op or its launcher. */
 struct question {
     const char *key;     /* "softmax_bytes" */
     const char *text;    /* what is asked */
     const char *unit;    /* "bytes", "x", "%" */
     double low, high;    /* a plausible answer */
     double truth;        /* computed answer, or 0 when the run counts it */
-    const char *counted; /* op whose counted multiple of the floor is the answer, or NULL */
+    const char *counted; /* exercise whose counted multiple of the floor is the answer, or NULL */
 };
 
 struct step {
@@ -112,7 +120,9 @@ enum failure_kind {
     FAILURE_OVERRUN,  /* a canary beside a buffer was written */
     FAILURE_REPEAT,   /* two calls differ */
     FAILURE_INVARIANT,
-    FAILURE_SLOW, /* traffic or parallelism past its target */
+    FAILURE_SILENT,  /* a launch was refused, and the launcher returned 0 */
+    FAILURE_ON_HOST, /* right, but not computed on the device */
+    FAILURE_SLOW,    /* traffic or parallelism past its target */
 };
 
 /* The first thing that was wrong, enough to see it without running anything again. */
@@ -122,10 +132,12 @@ struct failure {
     const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
     int offset;         /* elements by which the pointers were moved */
     bool in_place;
+    int output;       /* the output that is written in place */
     int tensor;       /* index into the op's tensors */
     long row, column; /* of the first wrong element; column -1 for (N), row -1 for (C) */
     double expected, got, tolerance;
     long wrong, total; /* elements of this tensor */
+    bool misrounded;   /* they are within a unit in the last place of the type, but not the nearest values */
     int finding;       /* enum simt_finding_kind, for FAILURE_FINDING */
     int line;
     char file[256];

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "grade.h"
 
-enum { PUBLISHED_SEED = 2024, GPU_GUARD = 64, PATH_LENGTH = 1024 };
+enum { PUBLISHED_SEED = 2024, GPU_GUARD_BYTES = 256, PATH_LENGTH = 1024 };
 
 struct grading {
     const struct grade_request *request;
@@ -14,6 +14,7 @@ struct grading {
     struct build_report build; /* of the backend that is marked */
     struct build_options options;
     char out[PATH_LENGTH];
+    char names[PATH_LENGTH];     /* of the files that are built */
     struct build_report counted; /* CPU build whose counters give the traffic; the same when that is marked */
     bool can_count;
     bool may_show;          /* figures: the predictions are there */
@@ -26,6 +27,9 @@ struct grading {
 bool grading_fault(struct grading *grading, const char *message);
 
 struct outcome *grading_add(struct grading *grading, const struct exercise *exercise, const struct check *check);
+
+/* Adds the likely cause, if a signature matches. */
+void grading_explain(struct failure *failure, const struct evidence *evidence);
 
 /* A runner of the exercise's file as a device for check.c. False: it cannot be started, which is no learner's fault. */
 bool grading_open(struct grading *grading, const struct build_file *file, bool gpu, struct runner *runner,

@@ -36,7 +36,7 @@ static void recall(const struct hint_request *request, const struct exercise **e
     if (!file) { return; }
     while (fscanf(file, "%63s %d", op, &suggested) == 2) {
         const struct exercise *found = exercise_find(request->step, op);
-        if (!found || (request->kernel && strcmp(op, request->kernel) != 0)) { continue; }
+        if (!found || (request->kernel && !exercise_is(found, request->kernel))) { continue; }
         *exercise = found;
         *level = suggested >= 1 && suggested <= HINT_LEVELS ? suggested : 1;
         break;

@@ -24,9 +24,15 @@ struct job job_make(enum job_kind kind, const struct op *op, const struct op_siz
     return job;
 }
 
-size_t job_buffer_floats(const struct job *job, const struct op *op, int tensor) {
-    if (job->alias_of[tensor] >= 0) { return 0; }
-    return 2 * (size_t)job->guard + (size_t)job->offset + op_elements(op, tensor, &job->sizes);
+size_t job_lead_bytes(const struct job *job, const struct op *op, int tensor) {
+    return (size_t)job->guard + (size_t)job->offset * op_element_bytes(op, tensor, job->sizes.type);
+}
+
+size_t job_buffer_bytes(const struct job *job, const struct op *op, int tensor) {
+    size_t elements = op_elements(op, tensor, &job->sizes);
+    if (job->alias_of[tensor] >= 0 || !op_is_given(op, tensor, &job->sizes)) { return 0; }
+    return job_lead_bytes(job, op, tensor) + elements * op_element_bytes(op, tensor, job->sizes.type) +
+           (size_t)job->guard;
 }
 
 enum child_status runner_start(struct runner *runner, const char *path, const struct limits *limits) {
@@ -113,9 +119,14 @@ static enum child_status receive_findings(struct runner *runner, int count, stru
 /* The grader's own mistakes, found before anything is sent. */
 static const struct op *checked_op(struct runner *runner, const struct job *job) {
     const struct op *op = op_find(job->op);
-    bool sane = op && job->sizes.N >= 0 && job->sizes.C >= 1 && job->guard >= 0 && job->offset >= 0;
+    const struct op_sizes *sizes = &job->sizes;
+    bool sane = op && sizes->N >= 0 && sizes->C >= 1 && job->guard >= 0 && job->offset >= 0;
+    sane = sane && sizes->type < OP_TYPES && op->types >> sizes->type & 1;
+    if (sane && op_is_causal(op)) {
+        sane = sizes->T == sizes->C && (long long)sizes->B * sizes->H * sizes->T == sizes->N;
+    }
     for (int i = 0; sane && i < op->tensor_count; i++) {
-        sane = job->alias_of[i] < op->tensor_count && job_buffer_floats(job, op, i) <= max_buffer_bytes / sizeof(float);
+        sane = job->alias_of[i] < op->tensor_count && job_buffer_bytes(job, op, i) <= max_buffer_bytes;
     }
     if (sane) { return op; }
     runner->child.status = CHILD_CANNOT_START;
@@ -124,7 +135,7 @@ static const struct op *checked_op(struct runner *runner, const struct job *job)
     return NULL;
 }
 
-static enum child_status call(struct runner *runner, const struct job *job, float *const buffers[],
+static enum child_status call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings) {
     const struct op *op = checked_op(runner, job);
     if (!op) { return CHILD_CANNOT_START; }
@@ -137,20 +148,20 @@ static enum child_status call(struct runner *runner, const struct job *job, floa
     sent.nonce = runner->nonce = job_nonce();
     if (status == CHILD_OK) { status = child_send(&runner->child, &sent, sizeof sent, deadline); }
     for (int i = 0; status == CHILD_OK && i < op->tensor_count; i++) {
-        size_t bytes = job_buffer_floats(job, op, i) * sizeof(float);
+        size_t bytes = job_buffer_bytes(job, op, i);
         status = child_send(&runner->child, buffers[i], bytes, deadline);
     }
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
     for (int i = 0; status == CHILD_OK && result->returned && i < op->tensor_count; i++) {
-        size_t bytes = job_buffer_floats(job, op, i) * sizeof(float);
+        size_t bytes = job_buffer_bytes(job, op, i);
         status = child_receive(&runner->child, buffers[i], bytes, deadline);
     }
     if (status == CHILD_OK) { status = receive_findings(runner, result->finding_count, findings, deadline); }
     return status;
 }
 
-enum child_status runner_call(struct runner *runner, const struct job *job, float *const buffers[],
+enum child_status runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings) {
     if (findings) { *findings = NULL; }
     enum child_status status = call(runner, job, buffers, result, findings);
@@ -211,26 +222,23 @@ enum child_status runner_time_step(struct runner *runner, const struct time_requ
     return status;
 }
 
-size_t job_sample_floats(const struct op *op, const struct op_sizes *sizes, int rows) {
-    size_t per_row = 0, once = 0;
+size_t job_sample_bytes(const struct op *op, const struct op_sizes *sizes, int rows) {
+    size_t bytes = 0;
     for (int i = 0; i < op->tensor_count; i++) {
+        size_t one = op_element_bytes(op, i, sizes->type), C = (size_t)sizes->C;
         if (op->tensor[i].role == ROLE_IN) { continue; }
-        switch (op->tensor[i].shape) {
-            case SHAPE_NC: per_row += (size_t)sizes->C; break;
-            case SHAPE_N: per_row += 1; break;
-            case SHAPE_C: once += (size_t)sizes->C; break;
-        }
+        bytes += one * (op->tensor[i].shape == SHAPE_C ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
     }
-    return per_row * (size_t)rows + once;
+    return bytes;
 }
 
-enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, float *data,
-                                     size_t floats) {
+enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, void *data,
+                                     size_t bytes) {
     double deadline = child_now() + runner->limits.call_seconds;
     struct time_reply reply;
     enum child_status status = step(runner, request, &reply, deadline, NULL);
     if (status == CHILD_OK && reply.error) { return garbage(runner, "no sample"); }
-    return status == CHILD_OK ? child_receive(&runner->child, data, floats * sizeof(float), deadline) : status;
+    return status == CHILD_OK ? child_receive(&runner->child, data, bytes, deadline) : status;
 }
 
 enum child_status runner_time_end(struct runner *runner) {

@@ -19,8 +19,11 @@ struct runner {
     struct job timing;
 };
 
-/* Floats in one tensor's buffer: guard + offset + elements + guard. 0 for an aliased output. */
-size_t job_buffer_floats(const struct job *job, const struct op *op, int tensor);
+/* Bytes of one tensor's buffer: guard, offset, elements, guard. 0 for an aliased output and for lengths not given. */
+size_t job_buffer_bytes(const struct job *job, const struct op *op, int tensor);
+
+/* Bytes in it before the tensor's first element. */
+size_t job_lead_bytes(const struct job *job, const struct op *op, int tensor);
 
 /* A job with version, op and sizes set, nothing aliased, guard 0. */
 struct job job_make(enum job_kind kind, const struct op *op, const struct op_sizes *sizes);
@@ -28,12 +31,12 @@ struct job job_make(enum job_kind kind, const struct op *op, const struct op_siz
 /* Only remembers path and limits, and starts the process. NULL limits: limits_default. */
 enum child_status runner_start(struct runner *runner, const char *path, const struct limits *limits);
 
-/* One JOB_CALL. `buffers[i]` has job_buffer_floats() floats (NULL allowed when that is 0) and is replaced by what the
+/* One JOB_CALL. `buffers[i]` has job_buffer_bytes() bytes (NULL allowed when that is 0) and is replaced by what the
  * child sends back. magic, version and nonce of the job are filled in here. `findings` (may be NULL) receives an array of
  * result->finding_count records that the caller frees, or NULL. On anything but CHILD_OK, result is zeroed, buffers are
  * undefined, and runner->child.message says why. When result->sticky is set the buffers did not come back
  * (result->returned is 0) and the process was replaced. */
-enum child_status runner_call(struct runner *runner, const struct job *job, float *const buffers[],
+enum child_status runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings);
 
 /* Ends the process in good order, or kills it. */
@@ -49,10 +52,10 @@ enum child_status runner_time_step(struct runner *runner, const struct time_requ
                                    double *seconds);
 
 /* Rows of the outputs of one set after a TIME_OP step: `data` receives, per row and per output tensor in the order of
- * ops.h, that row (C floats for (N, C), 1 for (N)); (C)-shaped outputs come once, after the rows. */
-size_t job_sample_floats(const struct op *op, const struct op_sizes *sizes, int rows);
-enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, float *data,
-                                     size_t floats);
+ * ops.h, that row in the tensor's type (C elements, or 1 for (N)); (C)-shaped outputs come once, after the rows. */
+size_t job_sample_bytes(const struct op *op, const struct op_sizes *sizes, int rows);
+enum child_status runner_time_sample(struct runner *runner, const struct time_request *request, void *data,
+                                     size_t bytes);
 
 enum child_status runner_time_end(struct runner *runner);
 

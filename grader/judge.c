@@ -2,16 +2,15 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/elements.h"
 #include "common/reference.h"
+#include "common/runner/generate.h"
 
-float judge_canary(uint64_t seed, int tensor, size_t i) {
-    return inputs_poison(seed ^ 0xca9a51e5u, tensor, i);
-}
-
-size_t judge_lead(const struct job *job) {
-    return (size_t)(job->guard + job->offset);
+unsigned char judge_canary(uint64_t seed, int tensor, size_t i) {
+    return (unsigned char)(generate_mix(generate_key(seed ^ 0xca9a51e5u, 1, tensor) + i / 8) >> i % 8 * 8);
 }
 
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test) {
@@ -20,64 +19,130 @@ void judge_describe(struct failure *failure, enum failure_kind kind, const struc
     failure->values = inputs_name(test->values);
     failure->offset = test->offset;
     failure->in_place = test->in_place != 0;
+    failure->output = test->output;
     failure->row = failure->column = -1;
 }
 
 /* Row and column of a tensor's element; -1 where the tensor has none. */
 static void locate(const struct op *op, int tensor, const struct op_sizes *sizes, size_t i, struct failure *failure) {
     enum op_shape shape = op->tensor[tensor].shape;
+    bool one_per_row = shape == SHAPE_N || shape == SHAPE_B;
     failure->tensor = tensor;
-    failure->row = shape == SHAPE_C ? -1 : shape == SHAPE_N ? (long)i : (long)(i / (size_t)sizes->C);
-    failure->column = shape == SHAPE_N ? -1 : shape == SHAPE_C ? (long)i : (long)(i % (size_t)sizes->C);
+    failure->row = shape == SHAPE_C ? -1 : one_per_row ? (long)i : (long)(i / (size_t)sizes->C);
+    failure->column = one_per_row ? -1 : shape == SHAPE_C ? (long)i : (long)(i % (size_t)sizes->C);
 }
 
-static void judge_elements(const struct op *op, struct evidence_case *shown) {
+bool evidence_is_wrong(const struct evidence *evidence, const struct evidence_case *shown, int tensor, size_t i) {
+    enum op_type type = element_type(evidence->op, tensor, shown->test.sizes.type);
+    double expected = shown->expected[tensor][i], condition = shown->condition[tensor][i];
+    float got = shown->got[tensor][i];
+    return !reference_accepts(type, expected, condition, got) ||
+           (shown->misrounded[tensor] && reference_misrounded(type, expected, condition, got));
+}
+
+/* Every element of an output is one of the nearest values, give or take a few; where they are too many, all of those count
+ * as wrong. */
+static void judge_rounding(const struct op *op, struct evidence_case *shown, int t) {
+    enum op_type type = element_type(op, t, shown->test.sizes.type);
+    size_t count = op_elements(op, t, &shown->test.sizes);
+    long misrounded = 0;
+    for (size_t i = 0; type != TYPE_F32 && i < count; i++) {
+        misrounded += reference_misrounded(type, shown->expected[t][i], shown->condition[t][i], shown->got[t][i]);
+    }
+    shown->misrounded[t] = misrounded > reference_misrounded_allowed(count);
+}
+
+static void judge_elements(const struct evidence *evidence, struct evidence_case *shown) {
     struct failure *failure = &shown->failure;
+    const struct op *op = evidence->op;
     for (int t = 0; t < op->tensor_count; t++) {
         if (op->tensor[t].role == ROLE_IN) { continue; }
+        enum op_type type = element_type(op, t, shown->test.sizes.type);
         size_t count = op_elements(op, t, &shown->test.sizes), first = count;
+        bool outside = false;
+        judge_rounding(op, shown, t);
         for (size_t i = 0; i < count; i++) {
-            if (reference_accepts(shown->expected[t][i], shown->condition[t][i], shown->got[t][i])) { continue; }
+            bool accepted = reference_accepts(type, shown->expected[t][i], shown->condition[t][i], shown->got[t][i]);
+            outside = outside || !accepted;
+            if (accepted && !evidence_is_wrong(evidence, shown, t, i)) { continue; }
             if (shown->wrong[t]++ == 0) { first = i; }
         }
+        shown->misrounded[t] = shown->misrounded[t] && !outside;
         if (first == count || failure->kind != FAILURE_NONE) { continue; }
         judge_describe(failure, FAILURE_WRONG, &shown->test);
         locate(op, t, &shown->test.sizes, first, failure);
         failure->expected = shown->expected[t][first];
         failure->got = shown->got[t][first];
-        failure->tolerance = reference_tolerance(shown->condition[t][first]);
+        failure->tolerance = reference_allowance(type, shown->expected[t][first], shown->condition[t][first]);
         failure->wrong = shown->wrong[t];
         failure->total = (long)count;
+        failure->misrounded = shown->misrounded[t];
     }
 }
 
-/* Inputs must hold the same bytes, and so must everything around the tensors. */
-static void judge_memory(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
+unsigned char *judge_buffer_make(const struct job *job, const struct op *op, int tensor, const float *values,
+                                 uint64_t seed) {
+    size_t bytes = job_buffer_bytes(job, op, tensor), lead = job_lead_bytes(job, op, tensor);
+    size_t count = op_elements(op, tensor, &job->sizes),
+           end = lead + count * op_element_bytes(op, tensor, job->sizes.type);
+    unsigned char *buffer = malloc(bytes + 1);
+    if (!buffer) { abort(); }
+    for (size_t i = 0; i < bytes; i++) {
+        if (i == lead) { i = end; } /* the tensor itself */
+        if (i < bytes) { buffer[i] = judge_canary(seed, tensor, i); }
+    }
+    if (bytes) { elements_pack(op->tensor[tensor].element, job->sizes.type, values, count, buffer + lead); }
+    return buffer;
+}
+
+/* The values of the element that byte `at` of a tensor's buffer belongs to: what it was, and what it is. */
+static void judge_values(const struct exchange *exchange, const struct op *op, int t, size_t at,
+                         const unsigned char *was, struct failure *failure) {
+    enum op_type type = exchange->job.sizes.type;
+    size_t one = op_element_bytes(op, t, type), first = at / one * one;
+    float values[2];
+    elements_unpack(op->tensor[t].element, type, was + first, 1, &values[0]);
+    elements_unpack(op->tensor[t].element, type, (unsigned char *)exchange->buffer[t] + first, 1, &values[1]);
+    failure->expected = values[0];
+    failure->got = values[1];
+}
+
+/* Inputs must hold the same bytes, and so must everything around the tensors. `was`: the whole buffer before the call. */
+static void judge_buffer(const struct exchange *exchange, const struct op *op, int t, const unsigned char *was,
+                         struct evidence_case *shown) {
     struct failure *failure = &shown->failure;
-    const struct test_case *test = &shown->test;
-    for (int t = 0; t < op->tensor_count && failure->kind == FAILURE_NONE; t++) {
-        size_t count = op_elements(op, t, &test->sizes), before = judge_lead(&exchange->job);
-        if (exchange->floats[t] == 0) { continue; }
-        bool written = op->tensor[t].role != ROLE_IN || exchange->job.alias_of[0] == t;
-        for (size_t i = 0; i < exchange->floats[t]; i++) {
-            bool inside = i >= before && i < before + count;
-            float was = inside ? shown->given[t][i - before] : judge_canary(test->seed, t, i);
-            if ((inside && written) || memcmp(&exchange->buffer[t][i], &was, sizeof was) == 0) { continue; }
-            judge_describe(failure, inside ? FAILURE_MODIFIED : FAILURE_OVERRUN, test);
-            failure->tensor = t;
-            failure->expected = was;
-            failure->got = exchange->buffer[t][i];
-            if (inside) {
-                locate(op, t, &test->sizes, i - before, failure);
-                snprintf(failure->text, sizeof failure->text, "the input %s was written", op->tensor[t].name);
-            } else {
-                long away = i < before ? (long)before - (long)i : (long)i - (long)(before + count) + 1;
-                snprintf(failure->text, sizeof failure->text, "%s was written %ld element%s %s its %s",
-                         op->tensor[t].name, away, away == 1 ? "" : "s", i < before ? "before" : "past",
-                         i < before ? "beginning" : "end");
-            }
-            break;
+    const struct op_sizes *sizes = &shown->test.sizes;
+    const unsigned char *is = exchange->buffer[t];
+    size_t one = op_element_bytes(op, t, sizes->type), count = op_elements(op, t, sizes);
+    size_t before = job_lead_bytes(&exchange->job, op, t), end = before + count * one;
+    bool written = op->tensor[t].role != ROLE_IN;
+    for (int output = 0; output < op->tensor_count; output++) {
+        written = written || exchange->job.alias_of[output] == t;
+    }
+    for (size_t i = 0; i < exchange->bytes[t]; i++) {
+        bool inside = i >= before && i < end;
+        if ((inside && written) || is[i] == was[i]) { continue; }
+        judge_describe(failure, inside ? FAILURE_MODIFIED : FAILURE_OVERRUN, &shown->test);
+        failure->tensor = t;
+        judge_values(exchange, op, t, i, was, failure);
+        if (inside) {
+            locate(op, t, sizes, (i - before) / one, failure);
+            snprintf(failure->text, sizeof failure->text, "the input %s was written", op->tensor[t].name);
+        } else {
+            size_t away = i < before ? (before - i + one - 1) / one : (i - end) / one + 1;
+            snprintf(failure->text, sizeof failure->text, "%s was written %zu element%s %s its %s", op->tensor[t].name,
+                     away, away == 1 ? "" : "s", i < before ? "before" : "past", i < before ? "beginning" : "end");
         }
+        return;
+    }
+}
+
+static void judge_memory(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
+    for (int t = 0; t < op->tensor_count && shown->failure.kind == FAILURE_NONE; t++) {
+        if (exchange->bytes[t] == 0) { continue; }
+        unsigned char *was = judge_buffer_make(&exchange->job, op, t, shown->given[t], shown->test.seed);
+        judge_buffer(exchange, op, t, was, shown);
+        free(was);
     }
 }
 
@@ -120,8 +185,10 @@ static void judge_status(const struct op *op, const struct result *result, struc
     shown->status = result->status ? result->status : result->error;
     if (result->missing) {
         judge_describe(failure, FAILURE_MISSING, &shown->test);
+        char launcher[64];
+        op_launcher_name(op, shown->test.sizes.type, launcher, sizeof launcher);
         snprintf(failure->text, sizeof failure->text, "the file does not define %s (see common/contracts/%s.h)",
-                 op->launcher, op->name);
+                 launcher, op->name);
     } else if (shown->status && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text, "%s %d: %.63s: %.159s",
@@ -143,24 +210,60 @@ static void judge_repeat(const struct op *op, const struct evidence *evidence, s
             shown->failure.expected = before->got[t][i];
             shown->failure.got = shown->got[t][i];
             snprintf(shown->failure.text, sizeof shown->failure.text,
-                     "the same call twice gave two results, though its order of operations should be fixed");
+                     "%s gave two results, though its order of operations should be fixed",
+                     shown->test.shuffled ? "the same call with blocks and warps in two orders"
+                                          : "the same call twice");
             return;
         }
+    }
+}
+
+/* Every launch of this call was refused, as a GPU with fewer registers may do: the launcher is to return that. */
+static void judge_refused(const struct result *result, struct evidence_case *shown) {
+    shown->status = result->status;
+    if (result->status) { return; }
+    judge_describe(&shown->failure, FAILURE_SILENT, &shown->test);
+    snprintf(shown->failure.text, sizeof shown->failure.text,
+             "the grader had this launch refused, and the launcher returned 0 as if it had worked");
+}
+
+/* A right result that no kernel has computed, or that went to the host and came back. The CPU backend counts. */
+static void judge_where(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
+    enum { SMALL = 1024 };
+    const struct simt_counters *counters = &exchange->result.counters;
+    size_t elements = op_elements(op, 0, &shown->test.sizes),
+           bytes = elements * op_element_bytes(op, 0, shown->test.sizes.type);
+    struct failure *failure = &shown->failure;
+    if (exchange->job.guard || elements == 0) { return; }
+    if (counters->launches == 0) {
+        judge_describe(failure, FAILURE_ON_HOST, &shown->test);
+        snprintf(failure->text, sizeof failure->text, "no kernel was launched");
+    } else if (elements >= SMALL && counters->bytes_to_host >= bytes && counters->bytes_to_device >= bytes) {
+        judge_describe(failure, FAILURE_ON_HOST, &shown->test);
+        snprintf(failure->text, sizeof failure->text,
+                 "the launcher copied %llu bytes to the host and %llu bytes back to the device",
+                 (unsigned long long)counters->bytes_to_host, (unsigned long long)counters->bytes_to_device);
     }
 }
 
 void judge_call(const struct exchange *exchange, const struct evidence *evidence, struct evidence_case *shown) {
     const struct op *op = evidence->op;
     struct failure *failure = &shown->failure;
+    if (shown->test.refused) {
+        judge_refused(&exchange->result, shown);
+        return;
+    }
     judge_findings(shown);
     judge_status(op, &exchange->result, shown);
     if (!shown->returned) { return; }
     judge_memory(exchange, op, shown);
-    judge_elements(op, shown);
+    judge_elements(evidence, shown);
     if (failure->kind != FAILURE_NONE) { return; }
     judge_repeat(op, evidence, shown);
-    if (failure->kind != FAILURE_NONE || invariants_hold(op, shown, failure)) { return; }
-    struct failure broken = *failure;
-    judge_describe(failure, FAILURE_INVARIANT, &shown->test);
-    failure->row = broken.row;
+    if (failure->kind == FAILURE_NONE && !invariants_hold(op, shown, failure)) {
+        struct failure broken = *failure;
+        judge_describe(failure, FAILURE_INVARIANT, &shown->test);
+        failure->row = broken.row;
+    }
+    if (failure->kind == FAILURE_NONE) { judge_where(exchange, op, shown); }
 }

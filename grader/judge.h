@@ -8,15 +8,16 @@
 struct exchange {
     struct job job;
     struct result result;
-    float *buffer[OP_MAX_TENSORS];
-    size_t floats[OP_MAX_TENSORS];
+    void *buffer[OP_MAX_TENSORS]; /* in the tensors' own types */
+    size_t bytes[OP_MAX_TENSORS];
 };
 
-/* What guards and offsets hold: element i of a tensor's buffer. */
-float judge_canary(uint64_t seed, int tensor, size_t i);
+/* What guards and offsets hold: byte i of a tensor's buffer. */
+unsigned char judge_canary(uint64_t seed, int tensor, size_t i);
 
-/* Floats before the tensor's first element in its buffer. */
-size_t judge_lead(const struct job *job);
+/* A tensor's whole buffer before the call: canaries, and the values in the tensor's type. The caller frees it. */
+unsigned char *judge_buffer_make(const struct job *job, const struct op *op, int tensor, const float *values,
+                                 uint64_t seed);
 
 /* Starts a failure of that kind with the case's description. */
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test);

@@ -1,4 +1,5 @@
 /* main.c — ./grader: from the command line to one of the things the grader does. All printing of errors is here. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -49,8 +50,12 @@ static enum exit_code grade_once(struct session *session) {
     predict_load(report.step, session->request.files, &prediction);
     report_next(&report, &prediction, session->request.files);
     bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
-    if (!json_only) { report_print(stdout, report_wants_colour(stdout), &report, &prediction); }
-    if (!write_json(session, &report, &prediction)) { return complain(EXIT_FAULT, "cannot write the JSON file"); }
+    if (!json_only) { report_show(stdout, &report, &prediction); }
+    if (!write_json(session, &report, &prediction)) {
+        snprintf(session->error, sizeof session->error, "cannot write the JSON report to %s: %s", session->options.json,
+                 strerror(errno));
+        return complain(EXIT_USAGE, session->error);
+    }
     hint_remember(&report, session->out);
     return code;
 }

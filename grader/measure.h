@@ -67,7 +67,7 @@ const char *measure_explain(enum measure_verdict verdict);
 /* Checks rows of a timed call: regenerate inputs with common/runner/generate.h. `data` as runner_time_sample gives it;
  * `calls` = how often this set was called since its outputs were prepared (1; for accumulated outputs). False: wrong. */
 typedef bool measure_check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set,
-                           int calls, const int *rows, int row_count, const float *data);
+                           int calls, const int *rows, int row_count, const void *data);
 
 struct measure_options {
     const struct op *op;

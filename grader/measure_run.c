@@ -23,7 +23,7 @@ struct run {
     struct runner *runner;
     const struct measure_options *options;
     const struct result *result;
-    float *rows;
+    void *rows;
     char *message;
     size_t size;
 };
@@ -43,8 +43,8 @@ static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_v
     struct time_request request = {.action = TIME_SAMPLE, .row_count = SAMPLED_ROWS};
     request.set = (int)(job_nonce() % (uint64_t)run->result->launches);
     for (int i = 0; i < SAMPLED_ROWS; i++) { request.rows[i] = (int)(job_nonce() % (uint64_t)o->sizes.N); }
-    size_t floats = job_sample_floats(o->op, &o->sizes, SAMPLED_ROWS);
-    if (runner_time_sample(run->runner, &request, run->rows, floats) != CHILD_OK) {
+    size_t bytes = job_sample_bytes(o->op, &o->sizes, SAMPLED_ROWS);
+    if (runner_time_sample(run->runner, &request, run->rows, bytes) != CHILD_OK) {
         *verdict = step_failed(run, "reading a timed result", &(struct time_reply){0});
         return false;
     }
@@ -116,7 +116,9 @@ static enum measure_verdict begin(struct run *run, struct result *result) {
         return step_failed(run, "", &(struct time_reply){0});
     }
     if (result->missing) {
-        return say(run->message, run->size, MEASURE_FAILED, "the file does not define %s", o->op->launcher);
+        char launcher[64];
+        op_launcher_name(o->op, o->sizes.type, launcher, sizeof launcher);
+        return say(run->message, run->size, MEASURE_FAILED, "the file does not define %s", launcher);
     }
     if (result->status || result->error) {
         return say(run->message, run->size, MEASURE_FAILED, "%s: %s", result->error_name, result->error_text);
@@ -135,7 +137,7 @@ enum measure_verdict measure_run(struct runner *runner, const struct measure_opt
     m->peak_bytes_per_us = result->peak_bytes_per_us;
     m->l2_bytes = result->l2_bytes;
     m->set_bytes = result->set_bytes * result->launches;
-    run.rows = malloc(job_sample_floats(options->op, &options->sizes, SAMPLED_ROWS) * sizeof(float) + 1);
+    run.rows = malloc(job_sample_bytes(options->op, &options->sizes, SAMPLED_ROWS) + 1);
     if (!run.rows) { return say(message, size, MEASURE_FAILED, "no memory for sampled rows"); }
     verdict = take_samples(&run, m);
     free(run.rows);

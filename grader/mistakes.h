@@ -21,6 +21,11 @@ extern const struct mistake mistakes[];
 void mistake_softmax(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_layernorm(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_backward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_causal(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_causal_backward(int variant, const struct op_sizes *sizes, const float *const given[],
+                             double *const out[]);
+void mistake_fused(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_fused_backward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_small(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 
 enum softmax_mistake {
@@ -31,11 +36,15 @@ enum softmax_mistake {
     SOFTMAX_SUM_NOT_RESET,
     SOFTMAX_WRONG_AXIS,
     SOFTMAX_WHOLE_TENSOR,
+    SOFTMAX_DIVIDED_BY_C,
+    SOFTMAX_BASE_2,
+    SOFTMAX_SIGN,
+    SOFTMAX_TRANSPOSED,              /* element (n, c) taken to be at c * N + n */
     SOFTMAX_PADDING_WARP,            /* lanes past C count as exp(0 - max) */
-    SOFTMAX_NO_RESCALE,              /* variant base: + log2 of the lanes that share a row */
-    SOFTMAX_NO_RESCALE_IN_LANE = 20, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
-    SOFTMAX_FIRST_WARP = 32,         /* + log2 of the block: sums of the other warps are lost */
-    SOFTMAX_OWN_WARP = 48,           /* + log2 of the block: every warp uses its own sum */
+    SOFTMAX_NO_RESCALE = 16,         /* variant base: + log2 of the lanes that share a row */
+    SOFTMAX_NO_RESCALE_IN_LANE = 32, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
+    SOFTMAX_FIRST_WARP = 48,         /* + log2 of the block: sums of the other warps are lost */
+    SOFTMAX_OWN_WARP = 64,           /* + log2 of the block: every warp uses its own sum */
 };
 
 enum layernorm_mistake {
@@ -61,6 +70,11 @@ enum layernorm_mistake {
     LAYERNORM_SQUARES_NOT_RESET,
     LAYERNORM_PADDING,         /* lanes past C count as (0 - mean)^2 */
     LAYERNORM_TIMES_DEVIATION, /* multiplied by the deviation in place of its inverse */
+    LAYERNORM_MEAN_BY_ROWS,    /* divided by N */
+    LAYERNORM_VARIANCE_BY_ROWS,
+    LAYERNORM_MEAN_IS_0, /* sum * (1 / C) in integers */
+    LAYERNORM_VARIANCE_IS_0,
+    LAYERNORM_BIAS_SCALED,     /* (xhat + bias) * weight */
     LAYERNORM_FIRST_WARP = 32, /* + log2 of the block */
     LAYERNORM_OWN_WARP = 48,
 };
@@ -78,6 +92,53 @@ enum backward_mistake {
     BACKWARD_FIRST_ROW,
     BACKWARD_LAST_ROW,
     BACKWARD_WEIGHTED_DWEIGHT, /* dweight sums dout * weight * xhat */
+};
+
+enum causal_mistake {
+    CAUSAL_STRICT,   /* j < i */
+    CAUSAL_ONE_MORE, /* j <= i + 1 */
+    CAUSAL_NO_MASK,
+    CAUSAL_NO_LENGTHS,
+    CAUSAL_ROW_NOT_MODULO, /* the row of (B * H * T, T) for the row of its matrix */
+    CAUSAL_TRANSPOSED,     /* j >= i */
+    CAUSAL_NO_SCALE,
+    CAUSAL_SCALE_TWICE,
+    CAUSAL_SCALE_DIVIDED,
+    CAUSAL_MASK_AFTER,             /* softmax of the whole row, and then the mask */
+    CAUSAL_MASKED_AS_ZERO,         /* masked scores are 0, so they count in the sum */
+    CAUSAL_MASKED_AS_ZERO_WRITTEN, /* and their exponentials are written */
+    CAUSAL_MAX_OF_MASKED,
+    CAUSAL_NO_MAX,
+    CAUSAL_NOT_NORMALISED,
+    CAUSAL_EMPTY_ROW_NAN,
+    SOFTMAX_BACKWARD_NO_SUM,
+    SOFTMAX_BACKWARD_SUM_OF_DOUT,
+    SOFTMAX_BACKWARD_NO_OUT,
+    SOFTMAX_BACKWARD_ADDED,
+    SOFTMAX_BACKWARD_SQUARED, /* the Jacobian's diagonal alone */
+    CAUSAL_BY_VECTOR = 64,    /* + log2 of the vector: a whole vector is masked or not */
+};
+
+/* Variants of mistake_fused() below the first are enum layernorm_mistake, of mistake_fused_backward() enum
+ * backward_mistake. */
+enum fused_mistake {
+    FUSED_NO_RESIDUAL = 128,
+    FUSED_SUBTRACTED,
+    FUSED_OF_X,        /* x is normalised, the sum only written */
+    FUSED_OTHER_ORDER, /* LayerNorm(x) + residual */
+    FUSED_SUM_IS_OUT,
+    FUSED_SUM_IS_X,
+    FUSED_SWAPPED,
+    FUSED_UNROUNDED, /* the sum is normalised before it is rounded */
+    FUSED_UNROUNDED_STATISTICS,
+    FUSED_STATISTICS_IN_T,
+    FUSED_STATISTICS_IN_T_USED,
+    FUSED_ROUNDED_BEFORE_GAMMA,
+    FUSED_ROUNDED_BEFORE_BETA,
+    FUSED_BACKWARD_NO_DSUM,
+    FUSED_BACKWARD_DSUM_ALONE,
+    FUSED_BACKWARD_DOUT_ADDED,    /* dout where dsum is meant */
+    FUSED_BACKWARD_ROUNDED_FIRST, /* to T before dsum is added */
 };
 
 enum small_mistake {

@@ -18,13 +18,18 @@ static bool counted(int variant, int c, int warp) {
     return c % (1 << log2_block) / WARP == warp;
 }
 
-static struct row statistics(int variant, const float *x, int C, double eps, double *carried, int warp) {
+static struct row statistics(int variant, const struct op_sizes *sizes, const float *x, double *carried, int warp) {
+    int C = sizes->C;
+    double eps = sizes->eps;
     double sum = 0.0, squares = 0.0;
     for (int c = 0; c < C; c++) {
         if (counted(variant, c, warp)) { sum += x[c]; }
     }
     if (variant == LAYERNORM_SUM_NOT_RESET) { sum = carried[0] += sum; }
-    struct row row = {.mean = variant == LAYERNORM_SUM_NOT_DIVIDED ? sum : sum / C};
+    struct row row = {.mean = variant == LAYERNORM_SUM_NOT_DIVIDED ? sum
+                              : variant == LAYERNORM_MEAN_BY_ROWS  ? sum / sizes->N
+                              : variant == LAYERNORM_MEAN_IS_0     ? sum * (1 / C)
+                                                                   : sum / C};
     double centre = variant == LAYERNORM_NOT_CENTRED ? 0.0 : row.mean;
     for (int c = 0; c < C; c++) {
         if (counted(variant, c, warp)) { squares += (x[c] - centre) * (x[c] - centre); }
@@ -32,7 +37,8 @@ static struct row statistics(int variant, const float *x, int C, double eps, dou
     if (variant == LAYERNORM_SQUARES_NOT_RESET) { squares = carried[1] += squares; }
     if (variant == LAYERNORM_PADDING) { squares += ((C + WARP - 1) / WARP * WARP - C) * row.mean * row.mean; }
     double divisor = variant == LAYERNORM_UNBIASED ? C - 1 : variant == LAYERNORM_SQUARES_NOT_DIVIDED ? 1 : C;
-    row.variance = squares / divisor;
+    if (variant == LAYERNORM_VARIANCE_BY_ROWS) { divisor = sizes->N; }
+    row.variance = variant == LAYERNORM_VARIANCE_IS_0 ? squares * (1 / C) : squares / divisor;
     double deviation = sqrt(row.variance + eps);
     row.rstd = 1.0 / deviation;
     switch (variant) {
@@ -60,17 +66,18 @@ void mistake_layernorm(int variant, const struct op_sizes *sizes, const float *c
     const float *x = given[3], *weight = given[4], *bias = given[5];
     double carried[2] = {0.0, 0.0};
     for (int n = 0; n < sizes->N; n++, x += C) {
-        struct row row = statistics(variant, x, C, sizes->eps, carried, 0);
+        struct row row = statistics(variant, sizes, x, carried, 0);
         out[1][n] = row.stored_mean;
         out[2][n] = row.stored_rstd;
         int block = variant >= LAYERNORM_OWN_WARP ? 1 << (variant - LAYERNORM_OWN_WARP) : 0;
         for (int c = 0; c < C; c++) {
-            if (block && c % WARP == 0) { row = statistics(variant, x, C, sizes->eps, carried, c % block / WARP); }
+            if (block && c % WARP == 0) { row = statistics(variant, sizes, x, carried, c % block / WARP); }
             double w = weight[c], b = bias[c];
             if (variant == LAYERNORM_AFFINE_SWAPPED) { w = bias[c], b = weight[c]; }
             if (variant == LAYERNORM_AFFINE_BY_ROW) { w = weight[n % C], b = bias[n % C]; }
             if (variant == LAYERNORM_NO_WEIGHT || variant == LAYERNORM_NO_AFFINE) { w = 1.0; }
             if (variant == LAYERNORM_NO_BIAS || variant == LAYERNORM_NO_AFFINE) { b = 0.0; }
+            if (variant == LAYERNORM_BIAS_SCALED) { b *= w; }
             double centre = variant == LAYERNORM_MEAN_NOT_SUBTRACTED ? 0.0 : row.mean;
             out[0][(size_t)n * (size_t)C + (size_t)c] = (x[c] - centre) * row.rstd * w + b;
         }

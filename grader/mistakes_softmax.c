@@ -41,10 +41,12 @@ static void warp_sums(const float *x, int C, int block, double maximum, double s
 }
 
 static void one_row(int variant, const float *x, int C, double *carried, double *out) {
-    double maximum = row_maximum(x, C), sum = 0.0;
-    for (int c = 0; c < C; c++) { sum += exp(x[c] - maximum); }
+    double maximum = row_maximum(x, C), sum = 0.0, scale = variant == SOFTMAX_BASE_2 ? log(2.0) : 1.0;
+    if (variant == SOFTMAX_SIGN) { scale = -1.0; }
+    for (int c = 0; c < C; c++) { sum += exp(scale * (x[c] - maximum)); }
     if (variant == SOFTMAX_SUM_NOT_RESET) { sum = *carried += sum; }
     if (variant == SOFTMAX_NOT_NORMALISED) { sum = 1.0; }
+    if (variant == SOFTMAX_DIVIDED_BY_C) { sum = C; }
     if (variant == SOFTMAX_PADDING_WARP) { sum += ((C + WARP - 1) / WARP * WARP - C) * exp(-maximum); }
     bool merged = variant >= SOFTMAX_NO_RESCALE_IN_LANE;
     if (variant >= SOFTMAX_NO_RESCALE && variant < SOFTMAX_FIRST_WARP) {
@@ -57,7 +59,18 @@ static void one_row(int variant, const float *x, int C, double *carried, double 
     if (own || first) { warp_sums(x, C, block, maximum, sums); }
     for (int c = 0; c < C; c++) {
         double divisor = own ? sums[c % block / WARP] : first ? sums[0] : sum;
-        out[c] = exp(x[c] - maximum) / divisor;
+        out[c] = exp(scale * (x[c] - maximum)) / divisor;
+    }
+}
+
+/* Element (n, c) is taken to be at c * N + n. */
+static void transposed(const struct op_sizes *sizes, const float *x, double *out) {
+    size_t N = (size_t)sizes->N, C = (size_t)sizes->C;
+    for (size_t n = 0; n < N; n++) {
+        double maximum = -INFINITY, sum = 0.0;
+        for (size_t c = 0; c < C; c++) { maximum = fmax(maximum, x[c * N + n]); }
+        for (size_t c = 0; c < C; c++) { sum += exp(x[c * N + n] - maximum); }
+        for (size_t c = 0; c < C; c++) { out[c * N + n] = exp(x[c * N + n] - maximum) / sum; }
     }
 }
 
@@ -78,6 +91,10 @@ void mistake_softmax(int variant, const struct op_sizes *sizes, const float *con
     double carried = 0.0;
     if (variant == SOFTMAX_WRONG_AXIS) {
         wrong_axis(sizes, x, out[0]);
+        return;
+    }
+    if (variant == SOFTMAX_TRANSPOSED) {
+        transposed(sizes, x, out[0]);
         return;
     }
     if (variant == SOFTMAX_WHOLE_TENSOR) {

@@ -13,7 +13,7 @@ static const struct {
     const char *help;
 } table[] = {
     {'b', "backend", "NAME", "auto (default), cpu or cuda"},
-    {'k', "kernel", "OP", "mark one op only (softmax_forward, ...)"},
+    {'k', "kernel", "OP", "mark one op only (softmax_forward), or one type of it (softmax_forward_bf16)"},
     {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
     {'p', "predict", NULL, "answer the questions that come before the first measurement"},
     {'l', "list", NULL, "list the steps, their exercises and points"},

@@ -39,12 +39,13 @@ bool paths_course(char *path, size_t size) {
 static time_t newest(const struct step *step) {
     time_t latest = 0;
     for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-        char file[PATHS_BYTES];
-        struct stat status;
-        snprintf(file, sizeof file, "%s/%s", step->folder, exercise->file);
-        if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
-        snprintf(file, sizeof file, "%s/%s", step->folder, exercise->includes ? exercise->includes : exercise->file);
-        if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
+        const char *name = exercise->file;
+        for (int i = 0; name; name = i < EXERCISE_MAX_INCLUDES ? exercise->includes[i++] : NULL) {
+            char file[PATHS_BYTES];
+            struct stat status;
+            snprintf(file, sizeof file, "%s/%s", step->folder, name);
+            if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
+        }
     }
     return latest;
 }

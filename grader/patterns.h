@@ -11,12 +11,18 @@ pattern pattern_failure_kind; /* argument: enum failure_kind of the first failur
 pattern pattern_finding;      /* argument: enum simt_finding_kind of the first failure */
 pattern pattern_small_tensor, pattern_out_of_bounds_by_one, pattern_out_of_bounds_tail, pattern_output_read,
     pattern_backward_output_read;
-pattern pattern_zero_grid, pattern_block_too_large;
+pattern pattern_zero_grid, pattern_grid_rounds_to_zero, pattern_grid_too_tall, pattern_block_too_large;
+pattern pattern_ending; /* argument: enum child_status with which the process of the first failure ended */
+pattern pattern_shared_out_of_bounds, pattern_own_memory, pattern_race_in_place, pattern_global_race;
 
 /* ---- patterns_where.c: where the wrong elements are ---- */
 pattern pattern_untouched, pattern_one_output_untouched, pattern_partly_untouched;
+pattern pattern_only_row_0, pattern_only_lane_0, pattern_first_warp_right;
+
+/* ---- patterns_extent.c: what is left out ---- */
 pattern pattern_columns_past_block, pattern_rows_past_grid, pattern_row_0_written, pattern_last_block_missing;
-pattern pattern_only_row_0, pattern_only_lane_0, pattern_first_warp_right, pattern_vector_tail;
+pattern pattern_columns_rounded_down, pattern_vector_left_out, pattern_vector_tail;
+pattern pattern_end_left_out, pattern_start_left_out; /* argument: 0 a column of every row, 1 a row */
 
 /* ---- patterns_when.c: which calls go wrong ---- */
 pattern pattern_state_kept, pattern_only_in_place, pattern_only_offset, pattern_only_repeated;
@@ -24,12 +30,21 @@ pattern pattern_state_kept, pattern_only_in_place, pattern_only_offset, pattern_
 /* ---- patterns_what.c: what the wrong elements hold ---- */
 pattern pattern_mistake; /* agrees with a mistake of mistakes.c that has the signature's id */
 pattern pattern_shifted, pattern_transposed, pattern_halved_or_doubled, pattern_scaled, pattern_accumulated;
-pattern pattern_nan_in_other_rows, pattern_nan_hidden, pattern_inf_minus_inf, pattern_all_masked, pattern_one_pass;
-pattern pattern_low_precision;
+pattern pattern_nan_in_other_rows, pattern_nan_hidden, pattern_one_pass, pattern_low_precision;
+
+/* ---- patterns_softmax.c: what a wrong softmax holds ---- */
+pattern pattern_inf_minus_inf, pattern_all_masked, pattern_not_the_maximum;
+pattern pattern_row_factor; /* argument: 1 one factor for each row, 32 one for each lane */
+
+/* ---- patterns_fused.c: causal matrices, lengths, 16-bit types ---- */
+pattern pattern_upper_not_zeroed, pattern_upper_written, pattern_padding_not_zeroed, pattern_empty_row;
+pattern pattern_only_values; /* argument: enum input_values */
+pattern pattern_only_lengths, pattern_only_upper_kept;
+pattern pattern_float4_of_halves, pattern_sum_untouched, pattern_lengths_index;
 
 /* ---- shared by them ---- */
+bool pattern_nan_missing(const struct evidence *evidence, const struct evidence_case *shown);
 bool pattern_is_op(const struct evidence *evidence, const char *op);
-bool pattern_is_wrong(const struct evidence_case *shown, int tensor, size_t i);
 /* The call came back and some element is outside its tolerance. */
 bool pattern_case_is_wrong(const struct evidence_case *shown);
 /* True when there is a wrong case and the predicate holds for every wrong case. */

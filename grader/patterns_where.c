@@ -4,14 +4,10 @@
 #include "common/reference.h"
 #include "patterns.h"
 
-enum { WARP = 32, VECTOR = 4, LARGEST_BLOCK = 1024 };
+enum { WARP = 32, LARGEST_BLOCK = 1024 };
 
 bool pattern_is_op(const struct evidence *evidence, const char *op) {
     return strcmp(evidence->op->name, op) == 0;
-}
-
-bool pattern_is_wrong(const struct evidence_case *shown, int tensor, size_t i) {
-    return !reference_accepts(shown->expected[tensor][i], shown->condition[tensor][i], shown->got[tensor][i]);
 }
 
 bool pattern_case_is_wrong(const struct evidence_case *shown) {
@@ -76,7 +72,7 @@ bool pattern_one_output_untouched(const struct signature *signature, const struc
 
 static bool some_wrong_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
     for (size_t i = 0; i < elements(evidence, shown, 0); i++) {
-        if (pattern_is_wrong(shown, 0, i) && evidence_untouched(shown, 0, i)) { return true; }
+        if (evidence_is_wrong(evidence, shown, 0, i) && evidence_untouched(shown, 0, i)) { return true; }
     }
     return false;
 }
@@ -87,96 +83,6 @@ bool pattern_partly_untouched(const struct signature *signature, const struct ev
     return pattern_all_wrong(evidence, some_wrong_untouched) && !pattern_all_wrong(evidence, all_untouched);
 }
 
-/* First row (or column) from which on output 0 is untouched, while all before is written; -1 when that is not so. */
-static long edge(const struct evidence_case *shown, bool by_column) {
-    long N = shown->test.sizes.N, C = shown->test.sizes.C, first = by_column ? C : N;
-    for (long i = 0; i < N * C; i++) {
-        long at = by_column ? i % C : i / C;
-        if (evidence_untouched(shown, 0, (size_t)i) && at < first) { first = at; }
-    }
-    for (long i = 0; i < N * C; i++) {
-        long at = by_column ? i % C : i / C;
-        if (at >= first && !evidence_untouched(shown, 0, (size_t)i)) { return -1; }
-    }
-    return first;
-}
-
-/* The same edge in every wrong case, and no right case beyond it. */
-static long common_edge(const struct evidence *evidence, bool by_column) {
-    long common = -1;
-    if (evidence->op->tensor[0].shape != SHAPE_NC) { return -1; }
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        if (!pattern_case_is_wrong(shown)) { continue; }
-        long here = edge(shown, by_column), extent = by_column ? shown->test.sizes.C : shown->test.sizes.N;
-        if (here < 1 || here >= extent || (common >= 0 && here != common)) { return -1; }
-        common = here;
-    }
-    return common;
-}
-
-bool pattern_columns_past_block(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    return common_edge(evidence, true) > 0;
-}
-
-/* The first untouched element of output 0 in the order of memory, all before it written; -1 when that is not so. */
-static long flat_edge(const struct evidence_case *shown, long count) {
-    long first = 0;
-    while (first < count && !evidence_untouched(shown, 0, (size_t)first)) { first++; }
-    for (long i = first; i < count; i++) {
-        if (!evidence_untouched(shown, 0, (size_t)i)) { return -1; }
-    }
-    return first;
-}
-
-/* Rows, or elements, from a fixed number on. */
-bool pattern_rows_past_grid(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    long common = -1;
-    if (common_edge(evidence, false) > 0) { return true; }
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        if (!pattern_case_is_wrong(shown)) { continue; }
-        long count = (long)elements(evidence, shown, 0), here = flat_edge(shown, count);
-        if (here < 1 || here >= count || (common >= 0 && here != common)) { return false; }
-        common = here;
-    }
-    return common > 0;
-}
-
-/* Nothing but row 0 is ever written. */
-bool pattern_row_0_written(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    return common_edge(evidence, false) == 1;
-}
-
-/* Everything from a multiple of the block on is untouched, the grid having been rounded down: `units` are elements or rows. */
-static bool rounded_down(const struct evidence *evidence, long block, bool rows) {
-    bool found = false;
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        if (!pattern_case_is_wrong(shown)) { continue; }
-        long N = shown->test.sizes.N, C = shown->test.sizes.C, count = rows ? N : N * C;
-        long first = count / block * block * (rows ? C : 1);
-        if (first == N * C) { return false; }
-        for (long k = 0; k < N * C; k++) {
-            if (evidence_untouched(shown, 0, (size_t)k) != (k >= first)) { return false; }
-        }
-        found = found || first > 0;
-    }
-    return found;
-}
-
-bool pattern_last_block_missing(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    if (evidence->op->tensor[0].shape != SHAPE_NC) { return false; }
-    for (long block = 2; block <= 4 * LARGEST_BLOCK; block *= 2) {
-        if (rounded_down(evidence, block, false) || rounded_down(evidence, block, true)) { return true; }
-    }
-    return false;
-}
-
 /* ---- which rows, columns and shapes ---- */
 
 /* Wrong elements of output 0 are exactly where `selected` says, give or take a tenth that is right by chance. */
@@ -184,9 +90,9 @@ static bool wrong_where(const struct evidence *evidence, const struct evidence_c
                         bool (*selected)(long row, long column, long argument), long argument) {
     long C = shown->test.sizes.C;
     size_t chosen = 0, wrong = 0, count = elements(evidence, shown, 0);
-    if (evidence->op->tensor[0].shape != SHAPE_NC) { return false; }
+    if (!op_has_rows(evidence->op, 0)) { return false; }
     for (size_t i = 0; i < count; i++) {
-        bool here = selected((long)i / C, (long)i % C, argument), bad = pattern_is_wrong(shown, 0, i);
+        bool here = selected((long)i / C, (long)i % C, argument), bad = evidence_is_wrong(evidence, shown, 0, i);
         if (bad && !here) { return false; }
         chosen += here;
         wrong += bad;
@@ -201,7 +107,7 @@ static bool past_row_0(long row, long column, long argument) {
 
 static bool row_0_right(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 1; t < evidence->op->tensor_count; t++) {
-        if (shown->wrong[t] && pattern_is_wrong(shown, t, 0)) { return false; }
+        if (shown->wrong[t] && evidence_is_wrong(evidence, shown, t, 0)) { return false; }
     }
     /* where C is 1, LayerNorm's out is the bias whichever row was read */
     return shown->wrong[0] == 0 || wrong_where(evidence, shown, past_row_0, 0);
@@ -245,19 +151,4 @@ bool pattern_only_lane_0(const struct signature *signature, const struct evidenc
 bool pattern_first_warp_right(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
     return some_block(evidence, other_warp, 2 * WARP);
-}
-
-/* Wrong for every shape whose columns are no multiple of four, and for no other. */
-bool pattern_vector_tail(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    int tails = 0, wholes = 0;
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        bool tail = shown->test.sizes.C % VECTOR != 0;
-        if (shown->test.sizes.N == 0 || !shown->returned) { continue; }
-        if (pattern_case_is_wrong(shown) && !tail) { return false; }
-        tails += pattern_case_is_wrong(shown);
-        wholes += !pattern_case_is_wrong(shown) && !tail;
-    }
-    return tails > 2 && wholes > 2;
 }

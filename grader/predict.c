@@ -26,6 +26,7 @@ bool predict_parse(const struct question *question, const char *line, double *an
     errno = 0;
     double value = strtod(line, &end);
     if (end == line || errno || !isfinite(value)) { return false; }
+    if (*end && !strchr(" \t\r\nx%", *end)) { return false; } /* "1,9" is not 1 */
     if (!(value >= question->low && value <= question->high)) { return false; }
     *answer = value;
     return true;

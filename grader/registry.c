@@ -1,7 +1,5 @@
 #include "registry.h"
 
-#include <string.h>
-
 #define CORRECTNESS(shapes, values, memory, secret)                           \
     {CHECK_SHAPES, shapes}, {CHECK_VALUES, values}, {CHECK_MEMORY, memory}, { \
         CHECK_SECRET, secret                                                  \
@@ -11,6 +9,46 @@
 #define PLANTED_BUG(name, words)                                                             \
     {                                                                                        \
         .op = name, .title = words, .file = "bugs.cu", .checks = { CORRECTNESS(3, 1, 1, 1) } \
+    }
+
+/* Lab 3's exercises, each once a type: sizes are of its type, and so are the requests of a warp that takes 16 bytes a lane. */
+#define LAB3(op_name, words, source, of_type) \
+    .op = op_name, .title = words, .file = source, .type = of_type, .includes = {"reduce.cuh", "vec.cuh"}
+
+#define MATRICES(of_type, b, h, t) \
+    { .N = (b) * (h) * (t), .C = t, .type = of_type, .B = b, .H = h, .T = t, .scale = 0.125f }
+#define ROWS(of_type, n, c) \
+    { .N = n, .C = c, .eps = 1e-5f, .type = of_type }
+
+#define CAUSAL(op_name, words, source, of_type, chain, slow)                                            \
+    LAB3(op_name, words, source, of_type),                                                              \
+        .traffic = {TRAFFIC_SECTORS, MATRICES(of_type, 1, 1, 1024), {1.02, slow, 2.10}, {100, 60, 30}}, \
+        .parallel = {512, chain}, .bands = {MATRICES(of_type, 8, 12, 1024), 0.50, 0.80, 0.90}
+#define FUSED(op_name, words, source, of_type, chain) LAB3(op_name, words, source, of_type), .parallel = {256, chain}
+
+#define CAUSAL_FORWARD(of_type, words, chain, ...)                                                                    \
+    {                                                                                                                 \
+        CAUSAL("causal_softmax_forward", words, "causal_softmax.cu", of_type, chain, 1.40), .checks = { __VA_ARGS__ } \
+    }
+#define RESIDUAL_FORWARD(of_type, words, chain, ...)                                                   \
+    {                                                                                                  \
+        FUSED("residual_layernorm_forward", words, "residual_layernorm.cu", of_type, chain),           \
+            .traffic = {TRAFFIC_SECTORS, ROWS(of_type, 1024, 768), {1.02, 1.30, 1.80}, {100, 60, 30}}, \
+            .bands = {ROWS(of_type, 8192, 768), 0.50, 0.80, 0.92}, .checks = {                         \
+                __VA_ARGS__                                                                            \
+            }                                                                                          \
+    }
+
+/* Track B. Partial sums of dweight and dbias are traffic too: little, where there are many rows. */
+#define OPTIONAL \
+    .optional = true, .checks = {CORRECTNESS(0, 0, 0, 0), {CHECK_TRAFFIC, 0}, {CHECK_PARALLEL, 0}, {CHECK_BAND, 0}}
+#define CAUSAL_BACKWARD(of_type, words, chain) \
+    { CAUSAL("causal_softmax_backward", words, "causal_softmax_backward.cu", of_type, chain, 1.55), OPTIONAL }
+#define RESIDUAL_BACKWARD(of_type, words, chain)                                                       \
+    {                                                                                                  \
+        FUSED("residual_layernorm_backward", words, "residual_layernorm_backward.cu", of_type, chain), \
+            .traffic = {TRAFFIC_SECTORS, ROWS(of_type, 4096, 768), {1.15, 1.60, 2.10}, {100, 60, 30}}, \
+            .bands = {ROWS(of_type, 8192, 768), 0.30, 0.60, 0.75}, OPTIONAL                            \
     }
 
 const struct step
@@ -29,9 +67,10 @@ const struct step
                             .file = "residual.cu",
                             .checks =
                                 {CORRECTNESS(8, 2, 2, 2), {CHECK_TRAFFIC, 4}, {CHECK_PARALLEL, 2}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_SECTORS, {1024, 768, 1e-5f}, {1.05, 2.1, 4.2}, {100, 50, 25}},
+                            .traffic =
+                                {TRAFFIC_SECTORS, {.N = 1024, .C = 768, .eps = 1e-5f}, {1.05, 2.1, 4.2}, {100, 50, 25}},
                             .parallel = {1024, 12},
-                            .bands = {{8192, 768, 1e-5f}, 0.50, 0.80, 0.92},
+                            .bands = {{.N = 8192, .C = 768, .eps = 1e-5f}, 0.50, 0.80, 0.92},
                         },
                         {
                             .op = "softmax_forward",
@@ -39,9 +78,10 @@ const struct step
                             .file = "softmax.cu",
                             .checks =
                                 {CORRECTNESS(14, 7, 4, 3), {CHECK_TRAFFIC, 5}, {CHECK_PARALLEL, 2}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_BYTES, {1024, 768, 1e-5f}, {2.05, 2.6, 4.1}, {100, 70, 40}},
+                            .traffic =
+                                {TRAFFIC_BYTES, {.N = 1024, .C = 768, .eps = 1e-5f}, {2.05, 2.6, 4.1}, {100, 70, 40}},
                             .parallel = {32, 4 * 768},
-                            .bands = {{8192, 768, 1e-5f}, 0.02, 0.05, 0.90},
+                            .bands = {{.N = 8192, .C = 768, .eps = 1e-5f}, 0.02, 0.05, 0.90},
                         },
                         {
                             .op = "layernorm_forward",
@@ -49,9 +89,10 @@ const struct step
                             .file = "layernorm.cu",
                             .checks =
                                 {CORRECTNESS(14, 7, 4, 3), {CHECK_TRAFFIC, 5}, {CHECK_PARALLEL, 2}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_BYTES, {1024, 768, 1e-5f}, {2.05, 2.6, 4.1}, {100, 70, 40}},
+                            .traffic =
+                                {TRAFFIC_BYTES, {.N = 1024, .C = 768, .eps = 1e-5f}, {2.05, 2.6, 4.1}, {100, 70, 40}},
                             .parallel = {32, 6 * 768},
-                            .bands = {{8192, 768, 1e-5f}, 0.02, 0.05, 0.90},
+                            .bands = {{.N = 8192, .C = 768, .eps = 1e-5f}, 0.02, 0.05, 0.90},
                         },
                     },
                 .questions =
@@ -97,23 +138,27 @@ const struct step
                             .op = "softmax_forward",
                             .title = "softmax, forward",
                             .file = "softmax.cu",
-                            .includes = "reduce.cuh",
+                            .includes = {"reduce.cuh"},
                             .checks =
                                 {CORRECTNESS(10, 6, 3, 3), {CHECK_TRAFFIC, 7}, {CHECK_PARALLEL, 3}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_SECTORS, {1024, 768, 1e-5f}, {1.55, 2.05, 4.1}, {100, 80, 40}},
+                            .traffic = {TRAFFIC_SECTORS,
+                                        {.N = 1024, .C = 768, .eps = 1e-5f},
+                                        {1.55, 2.05, 4.1},
+                                        {100, 80, 40}},
                             .parallel = {512, 3 * 24},
-                            .bands = {{8192, 1024, 1e-5f}, 0.40, 0.60, 0.92},
+                            .bands = {{.N = 8192, .C = 1024, .eps = 1e-5f}, 0.40, 0.60, 0.92},
                         },
                         {
                             .op = "layernorm_forward",
                             .title = "LayerNorm, forward",
                             .file = "layernorm.cu",
-                            .includes = "reduce.cuh",
+                            .includes = {"reduce.cuh"},
                             .checks =
                                 {CORRECTNESS(11, 7, 3, 3), {CHECK_TRAFFIC, 7}, {CHECK_PARALLEL, 3}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_SECTORS, {1024, 768, 1e-5f}, {2.05, 3.1, 8.2}, {100, 60, 20}},
+                            .traffic =
+                                {TRAFFIC_SECTORS, {.N = 1024, .C = 768, .eps = 1e-5f}, {2.05, 3.1, 8.2}, {100, 60, 20}},
                             .parallel = {512, 6 * 24 + 2},
-                            .bands = {{8192, 768, 1e-5f}, 0.40, 0.60, 0.92},
+                            .bands = {{.N = 8192, .C = 768, .eps = 1e-5f}, 0.40, 0.60, 0.92},
                         },
                         PLANTED_BUG("row_sum", "planted bug: row sum"),
                         PLANTED_BUG("row_sum_squares", "planted bug: sum of squares"),
@@ -123,13 +168,14 @@ const struct step
                             .op = "layernorm_backward",
                             .title = "LayerNorm, backward (track B)",
                             .file = "layernorm_backward.cu",
-                            .includes = "reduce.cuh",
+                            .includes = {"reduce.cuh"},
                             .optional = true,
                             .checks =
                                 {CORRECTNESS(0, 0, 0, 0), {CHECK_TRAFFIC, 0}, {CHECK_PARALLEL, 0}, {CHECK_BAND, 0}},
-                            .traffic = {TRAFFIC_SECTORS, {1024, 768, 1e-5f}, {2.6, 4.0, 8.2}, {100, 60, 20}},
+                            .traffic =
+                                {TRAFFIC_SECTORS, {.N = 1024, .C = 768, .eps = 1e-5f}, {2.6, 4.0, 8.2}, {100, 60, 20}},
                             .parallel = {512, 12 * 24 + 2},
-                            .bands = {{8192, 768, 1e-5f}, 0.20, 0.50, 0.90},
+                            .bands = {{.N = 8192, .C = 768, .eps = 1e-5f}, 0.20, 0.50, 0.90},
                         },
                     },
                 .questions =
@@ -166,50 +212,74 @@ const struct step
                          .truth = 2.03},
                     },
             },
+            {
+                .name = "step3",
+                .folder = "step3_fused",
+                .title = "fused kernels at the byte floor, in three types",
+                .predictions = {CHECK_PREDICTION, 10},
+                .exercises =
+                    {
+                        CAUSAL_FORWARD(TYPE_F32, "causal softmax, fp32", 24, CORRECTNESS(10, 6, 3, 3),
+                                       {CHECK_TRAFFIC, 4}, {CHECK_PARALLEL, 2}, {CHECK_BAND, 0}),
+                        RESIDUAL_FORWARD(TYPE_F32, "residual + LayerNorm, fp32", 48, CORRECTNESS(10, 6, 3, 3),
+                                         {CHECK_TRAFFIC, 4}, {CHECK_PARALLEL, 2}, {CHECK_BAND, 0}),
+                        CAUSAL_FORWARD(TYPE_BF16, "causal softmax, bf16", 16, CORRECTNESS(3, 2, 1, 1),
+                                       {CHECK_TRAFFIC, 2}, {CHECK_PARALLEL, 1}, {CHECK_BAND, 0}),
+                        CAUSAL_FORWARD(TYPE_F16, "causal softmax, fp16", 16, CORRECTNESS(3, 1, 1, 1),
+                                       {CHECK_TRAFFIC, 1}, {CHECK_BAND, 0}),
+                        RESIDUAL_FORWARD(TYPE_BF16, "residual + LayerNorm, bf16", 28, CORRECTNESS(3, 2, 1, 1),
+                                         {CHECK_TRAFFIC, 2}, {CHECK_PARALLEL, 1}, {CHECK_BAND, 0}),
+                        RESIDUAL_FORWARD(TYPE_F16, "residual + LayerNorm, fp16", 28, CORRECTNESS(3, 1, 1, 1),
+                                         {CHECK_TRAFFIC, 1}, {CHECK_BAND, 0}),
+                        CAUSAL_BACKWARD(TYPE_F32, "causal softmax, backward, fp32", 36),
+                        CAUSAL_BACKWARD(TYPE_BF16, "causal softmax, backward, bf16", 24),
+                        CAUSAL_BACKWARD(TYPE_F16, "causal softmax, backward, fp16", 24),
+                        RESIDUAL_BACKWARD(TYPE_F32, "residual + LN, backward, fp32", 400),
+                        RESIDUAL_BACKWARD(TYPE_BF16, "residual + LN, backward, bf16", 230),
+                        RESIDUAL_BACKWARD(TYPE_F16, "residual + LN, backward, fp16", 230),
+                    },
+                .questions =
+                    {
+                        {.key = "three_kernels",
+                         .text = "Scale, causal mask and softmax as three kernels, each reading and writing all of "
+                                 "(B, H, T, T) once. How many times the bytes of one kernel that reads only what is "
+                                 "on or below the diagonal, and writes everything?",
+                         .unit = "x",
+                         .low = 1.0,
+                         .high = 20.0,
+                         .truth = 4.0},
+                        {.key = "two_kernels",
+                         .text = "A residual add that writes the sum, and then a LayerNorm that holds its row in "
+                                 "registers. How many times the bytes of the two in one kernel that writes the sum "
+                                 "too?",
+                         .unit = "x",
+                         .low = 1.0,
+                         .high = 20.0,
+                         .truth = 1.25},
+                        {.key = "causal_traffic",
+                         .text = "Your causal softmax in fp32, rows in registers: how many times its floor in sectors "
+                                 "of 32 bytes will it move? (Rows end anywhere within a sector.)",
+                         .unit = "x",
+                         .low = 1.0,
+                         .high = 20.0,
+                         .counted = "causal_softmax_forward_f32"},
+                        {.key = "row_bytes",
+                         .text = "A warp that holds a row of 768 elements in bf16 loads 16 bytes a lane at a time. How "
+                                 "many load instructions is that for each lane? (In fp32, 4 bytes at a time, it was "
+                                 "24.)",
+                         .unit = "loads",
+                         .low = 1.0,
+                         .high = 100.0,
+                         .truth = 3.0},
+                        {.key = "all_share",
+                         .text = "Lab 1's table once more. With causal softmax and residual + LayerNorm at these "
+                                 "floors, in fp32, how many times faster than naive is the whole forward pass? "
+                                 "(Amdahl's law)",
+                         .unit = "x",
+                         .low = 1.0,
+                         .high = 100.0,
+                         .truth = 2.16},
+                    },
+            },
             {.name = NULL},
 };
-
-const struct step *step_find(const char *name) {
-    for (const struct step *step = steps; step->name; step++) {
-        if (strcmp(step->name, name) == 0) { return step; }
-    }
-    return NULL;
-}
-
-const struct step *step_after(const struct step *step) {
-    return step[1].name ? step + 1 : NULL;
-}
-
-const struct exercise *exercise_find(const struct step *step, const char *op) {
-    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-        if (strcmp(exercise->op, op) == 0) { return exercise; }
-    }
-    return NULL;
-}
-
-bool step_owns_file(const struct step *step, const char *file) {
-    if (strcmp(file, PREDICTIONS_FILE) == 0) { return true; }
-    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-        if (strcmp(file, exercise->file) == 0) { return true; }
-        if (exercise->includes && strcmp(file, exercise->includes) == 0) { return true; }
-    }
-    return false;
-}
-
-const char *check_name(enum check_kind kind) {
-    switch (kind) {
-        case CHECK_SHAPES: return "shapes";
-        case CHECK_VALUES: return "values";
-        case CHECK_MEMORY: return "memory";
-        case CHECK_SECRET: return "secret";
-        case CHECK_TRAFFIC: return "traffic";
-        case CHECK_PARALLEL: return "parallelism";
-        case CHECK_BAND: return "speed";
-        case CHECK_PREDICTION: return "predictions";
-    }
-    return "?";
-}
-
-bool check_is_correctness(enum check_kind kind) {
-    return kind <= CHECK_SECRET;
-}

@@ -6,7 +6,7 @@
 
 #include "registry.h"
 
-enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12 };
+enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12, TABLE_WIDTH = 92 };
 
 bool report_wants_colour(FILE *out) {
     const char *no_colour = getenv("NO_COLOR");
@@ -37,6 +37,7 @@ static const char *colour_of(enum verdict verdict) {
 struct page {
     FILE *out;
     bool colour;
+    int title_width; /* 2: titles stand above the rows */
     const struct report *report;
 };
 
@@ -52,43 +53,70 @@ static void print_lines(const struct page *page, const char *text, const char *i
     if (*text) { fprintf(page->out, "%s...\n", indent); }
 }
 
-/* "out[2][33]", "rstd[2]", "dweight[33]" */
+/* "out[2][33]", "rstd[2]", "dweight[33]"; of (B, H, T, T): "out[1][0][2][33]" */
 static void element_name(const struct op *op, const struct failure *failure, char *name, size_t size) {
+    const struct op_sizes *sizes = &failure->sizes;
     int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
+    if (op->tensor[failure->tensor].shape == SHAPE_BHTT && failure->row >= 0 && sizes->T > 0) {
+        long matrix = failure->row / sizes->T;
+        snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
+                 failure->row % sizes->T, failure->column);
+        return;
+    }
     if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
     if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
 }
 
-static void print_where(const struct page *page, const struct failure *failure) {
-    fprintf(page->out, "    N = %d, C = %d, values %s", failure->sizes.N, failure->sizes.C, failure->values);
+static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
+    const struct op_sizes *sizes = &failure->sizes;
+    if (op_is_causal(op)) {
+        fprintf(page->out, "    B = %d, H = %d, T = %d, scale %g, %s, %s, values %s", sizes->B, sizes->H, sizes->T,
+                (double)sizes->scale, sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
+                sizes->lengths ? "with lengths" : "no lengths", failure->values);
+    } else {
+        fprintf(page->out, "    N = %d, C = %d, values %s", sizes->N, sizes->C, failure->values);
+    }
     const char *plural = failure->offset == 1 ? "" : "s";
     if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(page->out, ", in place"); }
+    if (failure->in_place && failure->output) { fprintf(page->out, " (%s)", op->tensor[failure->output].name); }
     fprintf(page->out, "\n");
 }
 
+/* Nine digits; a NaN has no sign that anybody chose. */
+static const char *number(double value, char text[32]) {
+    snprintf(text, 32, "%.9g", value);
+    return value == value ? text : "NaN";
+}
+
 static void print_element(const struct page *page, const struct op *op, const struct failure *failure) {
-    char name[96];
+    char name[96], expected_text[32], got_text[32];
+    const char *expected = number(failure->expected, expected_text), *got = number(failure->got, got_text);
     element_name(op, failure, name, sizeof name);
-    if (failure->kind == FAILURE_WRONG) {
-        fprintf(page->out, "    %s: expected %.9g, got %.9g (off by more than %.2g); %ld of %ld elements are wrong\n",
-                name, failure->expected, failure->got, failure->tolerance, failure->wrong, failure->total);
+    if (failure->kind == FAILURE_WRONG && failure->misrounded) {
+        fprintf(page->out, "    %s: expected %s, got %s, which is not the nearest %s; so are %ld of %ld elements\n",
+                name, expected, got, op_type_name(failure->sizes.type), failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_WRONG) {
+        fprintf(page->out, "    %s: expected %s, got %s (off by more than %.2g); %ld of %ld elements are wrong\n", name,
+                expected, got, failure->tolerance, failure->wrong, failure->total);
     } else if (failure->kind == FAILURE_REPEAT) {
-        fprintf(page->out, "    %s: first %.9g, then %.9g\n", name, failure->expected, failure->got);
+        fprintf(page->out, "    %s: first %s, then %s\n", name, expected, got);
     } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
-        fprintf(page->out, "    was %.9g, is %.9g\n", failure->expected, failure->got);
+        fprintf(page->out, "    was %s, is %s\n", expected, got);
     }
 }
 
 static void print_failure(const struct page *page, const struct outcome *outcome) {
     const struct failure *failure = &outcome->failure;
     if (failure->kind == FAILURE_NONE) { return; }
-    if (failure->values) { print_where(page, failure); }
-    print_element(page, op_find(outcome->exercise->op), failure);
+    const struct op *op = op_find(outcome->exercise->op);
+    if (failure->values) { print_where(page, op, failure); }
+    print_element(page, op, failure);
     print_lines(page, failure->text, "    ");
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
-    fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name, outcome->exercise->op,
-            failure->hint ? failure->hint : 1);
+    char name[EXERCISE_NAME_BYTES];
+    fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name,
+            exercise_name(page->report->step, outcome->exercise, name), failure->hint ? failure->hint : 1);
 }
 
 /* ---- rows ---- */
@@ -101,7 +129,9 @@ static void print_row(const struct page *page, const char *title, const char *ch
     } else {
         snprintf(mark, sizeof mark, "%g/%d", points, points_max);
     }
-    fprintf(page->out, "  %-*.*s  %-*s  %s%-*s%s %8s", TITLE_WIDTH, TITLE_WIDTH, title, CHECK_WIDTH, checks,
+    if (title[0] && page->title_width < TITLE_WIDTH) { fprintf(page->out, "  %s\n", title); }
+    if (page->title_width < TITLE_WIDTH) { title = ""; }
+    fprintf(page->out, "  %-*.*s  %-*s  %s%-*s%s %8s", page->title_width, TITLE_WIDTH, title, CHECK_WIDTH, checks,
             page->colour ? colour_of(outcome->verdict) : "", VERDICT_WIDTH, report_verdict(outcome->verdict),
             page->colour ? "\033[0m" : "", mark);
     if (outcome->verdict == VERDICT_NOT_STARTED) { fprintf(page->out, "  %s", outcome->exercise->file); }
@@ -155,13 +185,16 @@ static void print_counted(const struct page *page, const struct prediction *pred
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
             if (outcome->exercise && outcome->check->kind == CHECK_TRAFFIC && outcome->figure > 0.0 &&
-                strcmp(outcome->exercise->op, question->counted) == 0) {
+                exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
         }
-        fprintf(page->out, "    %-18s predicted %8.3g%s", question->key, prediction->answer[i], question->unit);
+        const char *space = strlen(question->unit) > 1 ? " " : ""; /* 16x, but 3 loads */
+        fprintf(page->out, "    %-18s predicted %8.3g%s%s", question->key, prediction->answer[i], space,
+                question->unit);
         if (truth > 0.0) {
-            fprintf(page->out, "   %s %8.3g%s", question->counted ? "counted " : "computed", truth, question->unit);
+            fprintf(page->out, "   %s %8.3g%s%s", question->counted ? "counted " : "computed", truth, space,
+                    question->unit);
         }
         fprintf(page->out, "\n");
     }
@@ -170,8 +203,9 @@ static void print_counted(const struct page *page, const struct prediction *pred
 static void print_outcomes(const struct page *page, const struct prediction *prediction) {
     const struct report *report = page->report;
     const struct exercise *before = NULL;
-    fprintf(page->out, "  %-*s  %-*s  %-*s %8s\n", TITLE_WIDTH, "exercise", CHECK_WIDTH, "check", VERDICT_WIDTH,
-            "verdict", "points");
+    fprintf(page->out, "  %-*.*s  %-*s  %-*s %8s\n", page->title_width, page->title_width,
+            page->title_width < TITLE_WIDTH ? "" : "exercise", CHECK_WIDTH, "check", VERDICT_WIDTH, "verdict",
+            "points");
     for (int i = 0; i < report->outcome_count;) {
         const struct exercise *exercise = report->outcomes[i].exercise;
         const char *title = exercise ? exercise == before ? "" : exercise->title : "predictions";
@@ -182,8 +216,8 @@ static void print_outcomes(const struct page *page, const struct prediction *pre
     }
 }
 
-void report_print(FILE *out, bool colour, const struct report *report, const struct prediction *prediction) {
-    struct page page = {out, colour, report};
+void report_print(FILE *out, bool colour, int width, const struct report *report, const struct prediction *prediction) {
+    struct page page = {out, colour, width && width < TABLE_WIDTH ? 2 : TITLE_WIDTH, report};
     fprintf(out, "%s: %s", report->step->name, report->step->title);
     fprintf(out, "   [%s]\n",
             !report->is_gpu     ? "CPU backend: checks and counts, no times"
@@ -218,8 +252,10 @@ void report_next(struct report *report, const struct prediction *prediction, con
     const struct step *step = report->step, *after = step_after(step);
     const struct outcome *open = first_unsolved(report, false), *extra = first_unsolved(report, true);
     size_t size = sizeof report->next;
+    char name[EXERCISE_NAME_BYTES] = "";
     bool whole = report->outcome_count > 0 && !report->outcomes[report->outcome_count - 1].exercise;
     if (report->points_max == 0.0) { open = extra; } /* --kernel with an op of track B */
+    if (open) { exercise_name(step, open->exercise, name); }
     if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {
         snprintf(report->next, size,
                  "./grader %s --predict   (%d points; counted figures are shown once you have "
@@ -229,15 +265,14 @@ void report_next(struct report *report, const struct prediction *prediction, con
     } else if (open && open->verdict == VERDICT_NOT_STARTED) {
         snprintf(report->next, size,
                  "edit %s/%s (%s), then make %s && ./grader %s; ./grader %s --kernel %s --hint helps", files,
-                 open->exercise->file, open->exercise->title, step->name, step->name, step->name, open->exercise->op);
+                 open->exercise->file, open->exercise->title, step->name, step->name, step->name, name);
     } else if (open && open->failure.kind == FAILURE_SLOW) {
         snprintf(report->next, size, "%s is right; now its %s: %s/%s; ./grader %s --kernel %s --hint helps",
-                 open->exercise->title, check_name(open->check->kind), files, open->exercise->file, step->name,
-                 open->exercise->op);
+                 open->exercise->title, check_name(open->check->kind), files, open->exercise->file, step->name, name);
     } else if (open) {
         snprintf(report->next, size,
                  "repair %s in %s/%s, then ./grader %s --kernel %s (or --watch to mark on every save)",
-                 open->exercise->title, files, open->exercise->file, step->name, open->exercise->op);
+                 open->exercise->title, files, open->exercise->file, step->name, name);
     } else if (report->points < report->points_max) {
         snprintf(report->next, size,
                  "all that this machine can mark is right; the note above says what the rest needs");
@@ -251,26 +286,5 @@ void report_next(struct report *report, const struct prediction *prediction, con
                  after->name);
     } else {
         snprintf(report->next, size, "full marks. Commit your work; this was the last step so far");
-    }
-}
-
-/* ---- the list of steps ---- */
-
-void report_list(FILE *out) {
-    for (const struct step *step = steps; step->name; step++) {
-        fprintf(out, "%s  %s/  %s\n", step->name, step->folder, step->title);
-        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-            int correctness = 0, performance = 0;
-            for (const struct check *check = exercise->checks; check->kind; check++) {
-                *(check_is_correctness(check->kind) ? &correctness : &performance) += check->points;
-            }
-            fprintf(out, "  %-20s %-22s %-30s", exercise->op, exercise->file, exercise->title);
-            if (exercise->optional) {
-                fprintf(out, " optional\n");
-            } else {
-                fprintf(out, " %2d correctness + %d counted\n", correctness, performance);
-            }
-        }
-        fprintf(out, "  %-20s %-22s %-30s %2d\n\n", "", PREDICTIONS_FILE, "predictions", step->predictions.points);
     }
 }

@@ -7,7 +7,17 @@
 /* Decides what the learner should do next: fills report->next. `files` is the folder of the step's files. */
 void report_next(struct report *report, const struct prediction *prediction, const char *files);
 
-void report_print(FILE *out, bool colour, const struct report *report, const struct prediction *prediction);
+/* As wide as it needs to be; where `width` is too narrow for the table, titles stand on lines of their own. 0: any. */
+void report_print(FILE *out, bool colour, int width, const struct report *report, const struct prediction *prediction);
+
+/* The same in the terminal's width and colours: report_print, then report_fit. */
+void report_show(FILE *out, const struct report *report, const struct prediction *prediction);
+
+/* Prints the text in lines of at most `width` columns, broken at spaces. */
+void report_fit(FILE *out, const char *text, int width);
+
+/* Columns of the terminal; 0 when it is none. */
+int report_width(FILE *out);
 
 /* Terminal without NO_COLOR (https://no-color.org). */
 bool report_wants_colour(FILE *out);

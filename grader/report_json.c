@@ -10,8 +10,17 @@ static const char *const kinds[] = {
     [FAILURE_CRASH] = "crash",     [FAILURE_TIMEOUT] = "timeout", [FAILURE_STATUS] = "status",
     [FAILURE_FINDING] = "finding", [FAILURE_WRONG] = "wrong",     [FAILURE_MODIFIED] = "modified",
     [FAILURE_OVERRUN] = "overrun", [FAILURE_REPEAT] = "repeat",   [FAILURE_INVARIANT] = "invariant",
-    [FAILURE_SLOW] = "slow",
+    [FAILURE_SILENT] = "silent",   [FAILURE_ON_HOST] = "host",    [FAILURE_SLOW] = "slow",
 };
+
+static void write_matrices(struct json *json, const struct op_sizes *sizes) {
+    json_integer(json, "B", sizes->B);
+    json_integer(json, "H", sizes->H);
+    json_integer(json, "T", sizes->T);
+    json_number(json, "scale", sizes->scale);
+    json_string(json, "upper", sizes->upper ? "keep" : "zero");
+    json_bool(json, "lengths", sizes->lengths);
+}
 
 static void write_failure(struct json *json, const struct op *op, const struct failure *failure) {
     json_begin_object(json, "failure");
@@ -19,6 +28,7 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     if (failure->values) {
         json_integer(json, "N", failure->sizes.N);
         json_integer(json, "C", failure->sizes.C);
+        if (op_is_causal(op)) { write_matrices(json, &failure->sizes); }
         json_string(json, "values", failure->values);
         json_integer(json, "offset", failure->offset);
         json_bool(json, "in_place", failure->in_place);
@@ -32,6 +42,7 @@ static void write_failure(struct json *json, const struct op *op, const struct f
         json_number(json, "tolerance", failure->tolerance);
         json_integer(json, "wrong", failure->wrong);
         json_integer(json, "total", failure->total);
+        json_bool(json, "misrounded", failure->misrounded);
     }
     if (failure->text[0]) { json_string(json, "message", failure->text); }
     if (failure->line) {
@@ -48,6 +59,7 @@ static void write_outcome(struct json *json, const struct outcome *outcome) {
     const struct exercise *exercise = outcome->exercise;
     json_begin_object(json, NULL);
     json_string(json, "op", exercise ? exercise->op : NULL);
+    json_string(json, "type", exercise ? op_type_name(exercise->type) : NULL);
     json_string(json, "file", exercise ? exercise->file : PREDICTIONS_FILE);
     json_bool(json, "optional", exercise && exercise->optional);
     json_string(json, "check", check_name(outcome->check->kind));

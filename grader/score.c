@@ -4,7 +4,7 @@
 
 #include "diagnose.h"
 
-enum { SECTOR_BYTES = 32, FLOAT_BYTES = 4 };
+enum { SECTOR_BYTES = 32 };
 
 static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
     if (unit == TRAFFIC_BYTES) { return (double)(traffic->load_bytes + traffic->store_bytes + traffic->atomic_bytes); }
@@ -14,7 +14,7 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
 static double small_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
     for (int t = 0; t < op->tensor_count; t++) {
-        if (op->tensor[t].shape != SHAPE_NC) { bytes += traffic_bytes(&result->traffic[t], unit); }
+        if (!op_has_rows(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
 }
@@ -22,7 +22,8 @@ static double small_bytes(const struct op *op, enum traffic_unit unit, const str
 static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     double bytes = 0.0;
     for (int t = 0; t < op->tensor_count; t++) {
-        if (op->tensor[t].shape == SHAPE_NC) { bytes += (double)op_elements(op, t, sizes) * FLOAT_BYTES; }
+        double elements = (double)op_needed_elements(op, t, sizes);
+        if (op_has_rows(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
     }
     return bytes;
 }
@@ -42,7 +43,7 @@ static bool is_scattered(const struct result *result) {
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    double all = traffic_bytes(&result->counters.global, target->unit);
+    double all = traffic_bytes(&result->counters.global, target->unit) + (double)result->counters.bytes_on_device;
     return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/elements.h"
 #include "common/reference.h"
 #include "common/runner/generate.h"
 
@@ -27,8 +28,9 @@ static void *allocate(size_t count, size_t size) {
 /* Row r of the part is row rows[r] of the op, or r; column c is columns[c], or c. Accumulated outputs start at 0. */
 static void part_make(struct part *part, const struct op *op, const struct op_sizes *whole, uint64_t seed, int set,
                       const int *rows, int row_count, const int *columns, int column_count) {
-    *part =
-        (struct part){.op = op, .sizes = {rows ? row_count : whole->N, columns ? column_count : whole->C, whole->eps}};
+    *part = (struct part){.op = op, .sizes = *whole};
+    if (rows) { part->sizes.N = row_count; }
+    if (columns) { part->sizes.C = column_count; }
     for (int t = 0; t < op->tensor_count; t++) {
         enum op_shape shape = op->tensor[t].shape;
         size_t count = op_elements(op, t, &part->sizes), C = (size_t)part->sizes.C;
@@ -40,14 +42,15 @@ static void part_make(struct part *part, const struct op *op, const struct op_si
             continue;
         }
         for (size_t i = 0; i < count; i++) {
-            size_t r = shape == SHAPE_NC ? i / C : i, c = shape == SHAPE_NC ? i % C : i;
+            bool matrix = op_has_rows(op, t);
+            size_t r = matrix ? i / C : i, c = matrix ? i % C : i;
             size_t row = rows ? (size_t)rows[shape == SHAPE_C ? 0 : r] : r;
             size_t column = columns ? (size_t)columns[shape == SHAPE_N ? 0 : c] : c;
-            size_t at = shape == SHAPE_NC ? row * (size_t)whole->C + column : shape == SHAPE_N ? row : column;
-            part->tensor[t][i] = generate_float(key, shape, at);
+            size_t at = matrix ? row * (size_t)whole->C + column : shape == SHAPE_N ? row : column;
+            part->tensor[t][i] = (float)element_round(element_type(op, t, whole->type), generate_float(key, shape, at));
         }
     }
-    reference_compute(op, &part->sizes, (const float *const *)part->tensor, part->expected, part->condition);
+    reference_compute_rows(op, &part->sizes, rows, (const float *const *)part->tensor, part->expected, part->condition);
 }
 
 static void part_free(struct part *part) {
@@ -58,41 +61,54 @@ static void part_free(struct part *part) {
     }
 }
 
+/* Takes the next `count` elements of a tensor off the sampled bytes. The caller frees them. */
+static float *take(const struct part *part, int t, size_t count, const char **data) {
+    enum op_type type = part->sizes.type;
+    float *values = allocate(count, sizeof *values);
+    elements_unpack(part->op->tensor[t].element, type, *data, count, values);
+    *data += count * op_element_bytes(part->op, t, type);
+    return values;
+}
+
 /* `data` is advanced past the sampled rows. */
-static bool rows_right(const struct part *part, const float **data) {
+static bool rows_right(const struct part *part, const char **data) {
     bool right = true;
     for (int r = 0; r < part->sizes.N; r++) {
         for (int t = 0; t < part->op->tensor_count; t++) {
-            enum op_shape shape = part->op->tensor[t].shape;
-            if (part->op->tensor[t].role == ROLE_IN || shape == SHAPE_C) { continue; }
-            int width = shape == SHAPE_NC ? part->sizes.C : 1;
-            for (int c = 0; c < width; c++) {
-                size_t i = (size_t)r * (size_t)width + (size_t)c;
-                right = reference_accepts(part->expected[t][i], part->condition[t][i], (*data)[c]) && right;
+            enum op_type type = element_type(part->op, t, part->sizes.type);
+            if (part->op->tensor[t].role == ROLE_IN || part->op->tensor[t].shape == SHAPE_C) { continue; }
+            size_t width = op_has_rows(part->op, t) ? (size_t)part->sizes.C : 1;
+            float *got = take(part, t, width, data);
+            for (size_t c = 0; c < width; c++) {
+                size_t i = (size_t)r * width + c;
+                right = reference_accepts(type, part->expected[t][i], part->condition[t][i], got[c]) && right;
             }
-            *data += width;
+            free(got);
         }
     }
     return right;
 }
 
 /* (C) outputs, accumulated over `calls` calls, at a few columns: a column depends on nothing but its own column. */
-static bool columns_right(const struct part *part, const int *columns, int C, int calls, const float *data) {
+static bool columns_right(const struct part *part, const int *columns, int C, int calls, const char *data) {
     bool right = true;
     for (int t = 0; t < part->op->tensor_count; t++) {
+        enum op_type type = element_type(part->op, t, part->sizes.type);
         if (part->op->tensor[t].role == ROLE_IN || part->op->tensor[t].shape != SHAPE_C) { continue; }
+        float *got = take(part, t, (size_t)C, &data);
         for (int c = 0; c < part->sizes.C; c++) {
             double expected = part->expected[t][c] * calls, condition = part->condition[t][c] * calls * sqrt(calls);
-            right = reference_accepts(expected, condition, data[columns[c]]) && right;
+            right = reference_accepts(type, expected, condition, got[columns[c]]) && right;
         }
-        data += C;
+        free(got);
     }
     return right;
 }
 
 bool timed_check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set, int calls,
-                 const int *rows, int row_count, const float *data) {
+                 const int *rows, int row_count, const void *sampled) {
     (void)context;
+    const char *data = sampled;
     struct part part;
     bool has_columns = false, right;
     int columns[SAMPLED_COLUMNS];

@@ -1,9 +1,9 @@
 #!/bin/sh
 # install.sh PART — see that what PART of the course needs is there; install what is missing through apt.
 #
-# PART is build (a learner needs no more), test, format, docs, notebooks or gpu. As root it installs without asking;
-# else it asks before sudo, or just does it when CI=true. Where it cannot install, it prints one message with the
-# exact line to type and exits 2. Nothing is ever installed that is there already.
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, format, docs, notebooks or gpu. As root it installs
+# without asking; else it asks before sudo, or just does it when CI=true. Where it cannot install, it prints one message
+# with the exact line to type and exits 2. Nothing is ever installed that is there already.
 set -eu
 
 part=${1:-build}
@@ -50,19 +50,24 @@ need_compiler() {
     fi
 }
 
-need_library() { # need_library PACKAGE HEADER LIBRARY
+need_library() { # need_library PACKAGE HEADER FLAGS...
     gxx=$(compiler)
     gcc=$(echo "$gxx" | sed 's/g++/gcc/')
-    if [ -z "$gxx" ] || ! links "$gcc" "#include <$2>" "$3"; then need "$1" "$1"; fi
+    package=$1 header=$2
+    shift 2
+    if [ -z "$gxx" ] || ! links "$gcc" "#include <$header>" "$@"; then need "$package" "$package"; fi
 }
 
-need_python() { # need_python PACKAGE MODULE...
-    have python3 || need python3 "Python 3"
-    package=$1
+need_gpt2_libraries() { # files in JSON; the tokenizer's regular expression; matmuls of the CPU backend
+    need_library libcjson-dev cjson/cJSON.h -lcjson
+    need_library libpcre2-dev pcre2.h -DPCRE2_CODE_UNIT_WIDTH=8 -lpcre2-8
+    need_library libopenblas-dev cblas.h -lopenblas
+}
+
+need_python() { # need_python PACKAGES MODULE...
+    packages=$1
     shift
-    for module in "$@"; do
-        python3 -c "import $module" 2>/dev/null || { need "$package" "$module"; return; }
-    done
+    "$(dirname "$0")/python-with" "$@" >/dev/null || need "$packages" "$*"
 }
 
 refresh_lists() { # a fresh container has no package lists at all
@@ -73,10 +78,14 @@ refresh_lists() { # a fresh container has no package lists at all
 have make || need make make
 case $part in
 build) need_compiler ;;
+gpt2)
+    need_compiler
+    need_gpt2_libraries
+    ;;
 test)
     need_compiler
     need_library libcriterion-dev criterion/criterion.h -lcriterion
-    need_library libcjson-dev cjson/cJSON.h -lcjson
+    need_gpt2_libraries
     have git || need git git
     ;;
 format) have clang-format-14 || have clang-format || need clang-format-14 clang-format ;;
@@ -86,9 +95,7 @@ docs)
     ;;
 notebooks)
     need_compiler
-    need_python python3-nbclient nbclient nbformat
-    need_python python3-ipykernel ipykernel
-    need_python python3-matplotlib matplotlib
+    need_python "python3-nbclient python3-ipykernel python3-matplotlib" nbclient nbformat ipykernel matplotlib
     ;;
 gpu)
     need_compiler
@@ -104,7 +111,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, test, format, docs, notebooks, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, format, docs, notebooks, gpu)" >&2
     exit 2
     ;;
 esac

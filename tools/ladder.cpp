@@ -26,16 +26,16 @@ static column columns[] = {
 
 // Fills one row of the table; false past the last rung.
 static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
-    float *tensor[OP_MAX_TENSORS];
+    void *tensor[OP_MAX_TENSORS];
     for (int i = 0; i < op->tensor_count; i++) {
         size_t count = op_elements(op, i, &sizes);
         std::vector<float> values(count);
         for (size_t k = 0; k < count; k++) { values[k] = (float)(k * 37 % 101) / 101.0f; }
-        if (cudaMalloc((void **)&tensor[i], count * sizeof(float)) != cudaSuccess) { exit(2); }
+        if (cudaMalloc(&tensor[i], count * sizeof(float)) != cudaSuccess) { exit(2); }
         cudaMemcpy(tensor[i], values.data(), count * sizeof(float), cudaMemcpyHostToDevice);
     }
     simt_counters_reset();
-    int status = launcher_find(op->name, rung)(rung, tensor, &sizes, nullptr);
+    int status = launcher_find(op->name, TYPE_F32, rung)(rung, tensor, &sizes, nullptr);
     cudaError_t error = cudaDeviceSynchronize();
     if (status == cudaErrorInvalidValue) { return false; }
     if (status != cudaSuccess || error != cudaSuccess || simt_finding_count() > 0) {
@@ -49,7 +49,7 @@ static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
         simt_traffic traffic;
         simt_allocation_traffic(tensor[i], &traffic);
         cudaFree(tensor[i]);
-        if (op->tensor[i].shape != SHAPE_NC) { continue; }
+        if (!op_has_rows(op, i)) { continue; }
         requests += (double)(traffic.load_requests + traffic.store_requests);
         sectors += (double)(traffic.load_sectors + traffic.store_sectors);
         bytes += (double)(traffic.load_bytes + traffic.store_bytes);
@@ -94,8 +94,11 @@ static void print_table(int rungs) {
 
 int main(int count, char **arguments) {
     const op *op = count == 4 ? op_find(arguments[1]) : nullptr;
-    op_sizes sizes = {count == 4 ? atoi(arguments[2]) : 0, count == 4 ? atoi(arguments[3]) : 0, 1e-5f};
-    if (!op || sizes.N < 1 || sizes.C < 1 || !launcher_find(op->name, 1)) {
+    op_sizes sizes = {};
+    sizes.N = count == 4 ? atoi(arguments[2]) : 0;
+    sizes.C = count == 4 ? atoi(arguments[3]) : 0;
+    sizes.eps = 1e-5f;
+    if (!op || op_is_causal(op) || sizes.N < 1 || sizes.C < 1 || !launcher_find(op->name, TYPE_F32, 1)) {
         fprintf(stderr, "usage: ladder OP N C, linked with a file that exports OP's rungs\n");
         return 2;
     }

@@ -10,7 +10,8 @@
  *   //:stub                           optional: what stands there instead, each line begun by "//: "
  *   //:end
  *
- *   //:omit ... //:end                left out without a trace: kernels that are only the reference's
+ *   //:omit ... //:end                left out without a trace: kernels that are only the reference's; of a file that
+ *                                     is omitted as a whole there is no skeleton
  *   //:swap ... //:stub ... //:end    replaced without a trace: planted bugs, other comments. The stub is optional.
  *
  * A malformed marker ends the program with file, line and reason: regions do not nest, are closed, hold whole
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char *read_file(const char *path, size_t *length) {
     FILE *file = fopen(path, "rb");
@@ -56,6 +58,12 @@ static int first_difference(const char *a, const char *b) {
 
 static int check(const char *solution_path, const char *skeleton_path, const char *skeleton) {
     size_t length;
+    if (!*skeleton) {
+        if (access(skeleton_path, F_OK) != 0) { return 0; }
+        fprintf(stderr, "%s: all of %s is omitted, so this must go: run make skeletons\n", skeleton_path,
+                solution_path);
+        return 1;
+    }
     char *committed = read_file(skeleton_path, &length);
     int line = committed ? first_difference(committed, skeleton) : 1;
     free(committed);
@@ -65,6 +73,11 @@ static int check(const char *solution_path, const char *skeleton_path, const cha
 }
 
 static int write_out(const char *path, const char *skeleton) {
+    if (!*skeleton) {
+        if (remove(path) == 0 || errno == ENOENT) { return 0; }
+        fprintf(stderr, "skeleton: cannot remove %s: %s\n", path, strerror(errno));
+        return 2;
+    }
     FILE *file = fopen(path, "wb");
     bool written = file && fputs(skeleton, file) >= 0;
     if (file && fclose(file) != 0) { written = false; }

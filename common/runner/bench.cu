@@ -98,26 +98,30 @@ int measure(timing *t, int samples, figure *f) {
 
 void print_figure(const timing *t, const figure &f) {
     double bytes = op_floor_bytes(t->op, &t->sizes);
-    printf("%-20s %4d %7d %6d %10.2f %10.2f %8.1f %7.1f %%%s\n", t->op->name, t->rung, t->sizes.N, t->sizes.C,
-           f.op_us.median, f.copy_us.median, bytes / f.op_us.median * 1e-3, 100 * f.fraction.median,
-           t->op_batch.graph ? "" : "  (direct launches)");
+    printf("%-28s %-4s %4d %7d %6d %10.2f %10.2f %8.1f %7.1f %%%s\n", t->op->name, op_type_name(t->sizes.type), t->rung,
+           t->sizes.N, t->sizes.C, f.op_us.median, f.copy_us.median, bytes / f.op_us.median * 1e-3,
+           100 * f.fraction.median, t->op_batch.graph ? "" : "  (direct launches)");
     fflush(stdout);
 }
 
 void append_json(FILE *file, const machine &m, const timing *t, const figure &f) {
-    char driver[64], copy[64];
+    char driver[64], copy[64], matrices[128] = "";
     driver_version(driver, sizeof driver);
     copy_describe(t->copy_variant, t->reads, t->writes, copy, sizeof copy);
+    if (op_is_causal(t->op)) {
+        snprintf(matrices, sizeof matrices, "\"B\": %d, \"H\": %d, \"T\": %d, \"upper\": \"%s\", ", t->sizes.B,
+                 t->sizes.H, t->sizes.T, t->sizes.upper ? "keep" : "zero");
+    }
     fprintf(file,
-            "{\"op\": \"%s\", \"rung\": %d, \"N\": %d, \"C\": %d, \"type\": \"f32\", "
+            "{\"op\": \"%s\", \"rung\": %d, \"N\": %d, \"C\": %d, \"type\": \"%s\", %s"
             "\"us\": %.3f, \"us_low\": %.3f, \"us_high\": %.3f, "
             "\"copy_us\": %.3f, \"copy_us_low\": %.3f, \"copy_us_high\": %.3f, "
             "\"fraction\": %.4f, \"fraction_low\": %.4f, \"fraction_high\": %.4f, "
             "\"floor_bytes\": %zu, \"samples\": %d, \"launches\": %d, \"sets\": %d, \"graph\": %s, \"copy\": \"%s\", "
             "\"gpu\": \"%s\", \"driver\": \"%s\", \"cuda\": \"%d.%d\", \"date\": \"%s\", \"command\": \"%s\"}\n",
-            t->op->name, t->rung, t->sizes.N, t->sizes.C, f.op_us.median, f.op_us.low, f.op_us.high, f.copy_us.median,
-            f.copy_us.low, f.copy_us.high, f.fraction.median, f.fraction.low, f.fraction.high,
-            op_floor_bytes(t->op, &t->sizes), f.samples, t->op_batch.launches, t->sets,
+            t->op->name, t->rung, t->sizes.N, t->sizes.C, op_type_name(t->sizes.type), matrices, f.op_us.median,
+            f.op_us.low, f.op_us.high, f.copy_us.median, f.copy_us.low, f.copy_us.high, f.fraction.median,
+            f.fraction.low, f.fraction.high, op_floor_bytes(t->op, &t->sizes), f.samples, t->op_batch.launches, t->sets,
             t->op_batch.graph ? "true" : "false", copy, m.gpu, driver, m.runtime / 1000, m.runtime % 1000 / 10, m.date,
             m.command);
     fflush(file);
@@ -126,7 +130,7 @@ void append_json(FILE *file, const machine &m, const timing *t, const figure &f)
 /* All rungs of one op at one size; a file without a ladder has the launcher alone, as rung 0. */
 int bench_size(const op *op, const op_sizes &sizes, const bench_options &options, const machine &m, FILE *json) {
     timing t;
-    int first = launcher_find(op->name, 1) ? 1 : 0;
+    int first = options.rung >= 0 ? options.rung : launcher_find(op->name, sizes.type, 1) ? 1 : 0;
     int error = timing_open(&t, op, &sizes, first, 0);
     if (!error) { error = timing_open_copy(&t); }
     for (int rung = first; !error && rung < MAX_RUNGS; rung++) {
@@ -141,14 +145,36 @@ int bench_size(const op *op, const op_sizes &sizes, const bench_options &options
         if (error) { break; }
         print_figure(&t, f);
         if (json) { append_json(json, m, &t, f); }
-        if (first == 0) { break; }
+        if (first == 0 || options.rung >= 0) { break; }
     }
     if (error) {
-        fprintf(stderr, "bench: %s, N = %d, C = %d: %s\n", op->name, sizes.N, sizes.C,
+        fprintf(stderr, "bench: %s_%s, N = %d, C = %d: %s\n", op->name, op_type_name(sizes.type), sizes.N, sizes.C,
                 cudaGetErrorString((cudaError_t)error));
     }
     timing_close(&t);
     return error;
+}
+
+/* Every size that the options ask for of this op. */
+int sizes_of(const op *op, const bench_options &options, op_type type, op_sizes *sizes) {
+    int count = 0;
+    if (op_is_causal(op)) {
+        for (int i = 0; i < options.BHT_count; i++) {
+            sizes[count] = op_causal_sizes(type, options.B[i], options.H[i], options.T[i], 0.125f);
+            sizes[count++].upper = options.upper;
+        }
+        return count;
+    }
+    for (int n = 0; n < options.N_count; n++) {
+        for (int c = 0; c < options.C_count; c++) {
+            sizes[count] = {};
+            sizes[count].N = options.N[n];
+            sizes[count].C = options.C[c];
+            sizes[count].eps = 1e-5f;
+            sizes[count++].type = type;
+        }
+    }
+    return count;
 }
 
 } // namespace
@@ -163,17 +189,17 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench: cannot write %s\n", options.json);
         return 2;
     }
-    printf("%s\n%-20s %4s %7s %6s %10s %10s %8s %9s\n", m.gpu, "op", "rung", "N", "C", "us", "copy us", "GB/s",
-           "of copy");
+    printf("%s\n%-28s %-4s %4s %7s %6s %10s %10s %8s %9s\n", m.gpu, "op", "type", "rung", "N", "C", "us", "copy us",
+           "GB/s", "of copy");
     int failed = 0, measured = 0;
     for (const op *op = ops; op->name; op++) {
-        if ((options.op && strcmp(options.op, op->name) != 0) || !launcher_find(op->name, 0)) { continue; }
-        for (int n = 0; n < options.N_count; n++) {
-            for (int c = 0; c < options.C_count; c++) {
-                op_sizes sizes = {options.N[n], options.C[c], 1e-5f};
-                failed |= bench_size(op, sizes, options, m, json) != 0;
-                measured++;
-            }
+        for (int type = 0; type < OP_TYPES; type++) {
+            op_sizes sizes[BENCH_MAX_SIZES * BENCH_MAX_SIZES];
+            bool wanted = !options.op || strcmp(options.op, op->name) == 0;
+            if (!wanted || !(options.types >> type & 1) || !launcher_find(op->name, (op_type)type, 0)) { continue; }
+            int count = sizes_of(op, options, (op_type)type, sizes);
+            for (int i = 0; i < count; i++) { failed |= bench_size(op, sizes[i], options, m, json) != 0; }
+            measured += count;
         }
     }
     if (json) { fclose(json); }

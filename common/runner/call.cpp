@@ -14,54 +14,51 @@
 namespace {
 
 struct buffer {
-    float *host, *device;
-    size_t floats;
+    char *host, *device;
+    size_t bytes;
 };
-
-size_t bytes_of(const buffer &b) {
-    return b.floats * sizeof(float);
-}
 
 #ifdef RUNNER_CPU
 cudaError_t upload(const buffer &b, enum op_role role) {
-    if (role != ROLE_OUT) { return cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice); }
-    memcpy(b.device, b.host, bytes_of(b));
+    if (role != ROLE_OUT) { return cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice); }
+    memcpy(b.device, b.host, b.bytes);
     return cudaSuccess;
 }
 
 cudaError_t download(const buffer &b) {
-    memcpy(b.host, b.device, bytes_of(b)); /* not cudaMemcpy, which would report what was never written */
+    memcpy(b.host, b.device, b.bytes); /* not cudaMemcpy, which would report what was never written */
     return cudaSuccess;
 }
 #else
 /* From pageable memory cudaMemcpy may return before the last bytes have landed, and the launcher's stream does not wait. */
 cudaError_t upload(const buffer &b, enum op_role) {
-    cudaError_t error = cudaMemcpy(b.device, b.host, bytes_of(b), cudaMemcpyHostToDevice);
+    cudaError_t error = cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice);
     return error != cudaSuccess ? error : cudaDeviceSynchronize();
 }
 
 cudaError_t download(const buffer &b) {
-    return cudaMemcpy(b.host, b.device, bytes_of(b), cudaMemcpyDeviceToHost);
+    return cudaMemcpy(b.host, b.device, b.bytes, cudaMemcpyDeviceToHost);
 }
 #endif
 
-size_t buffer_floats(const struct job *job, const struct op *op, int i) {
-    if (job->alias_of[i] >= 0) { return 0; }
-    return 2 * (size_t)job->guard + (size_t)job->offset + op_elements(op, i, &job->sizes);
+size_t buffer_bytes(const struct job *job, const struct op *op, int i) {
+    size_t elements = op_elements(op, i, &job->sizes), one = op_element_bytes(op, i, job->sizes.type);
+    if (job->alias_of[i] >= 0 || !op_is_given(op, i, &job->sizes)) { return 0; }
+    return 2 * (size_t)job->guard + ((size_t)job->offset + elements) * one;
 }
 
 cudaError_t make_buffer(const struct job *job, const struct op *op, int i, buffer *b) {
-    *b = {nullptr, nullptr, buffer_floats(job, op, i)};
-    if (b->floats == 0) { return cudaSuccess; }
-    b->host = (float *)malloc(bytes_of(*b));
+    *b = {nullptr, nullptr, buffer_bytes(job, op, i)};
+    if (b->bytes == 0) { return cudaSuccess; }
+    b->host = (char *)malloc(b->bytes);
     if (!b->host) { _exit(1); } /* the wire cannot be read past it */
-    wire_read(b->host, bytes_of(*b));
-    cudaError_t error = cudaMalloc((void **)&b->device, bytes_of(*b));
+    wire_read(b->host, b->bytes);
+    cudaError_t error = cudaMalloc((void **)&b->device, b->bytes);
     return error != cudaSuccess ? error : upload(*b, op->tensor[i].role);
 }
 
 /* Everything from the launch to the last error of it, as CUDA tells it. */
-void launch(launcher *function, const struct job *job, float *const tensors[], cudaStream_t stream,
+void launch(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream,
             struct result *result) {
     int status = function(job->rung, tensors, &job->sizes, stream);
     cudaError_t launched = cudaGetLastError(), finished = cudaDeviceSynchronize();
@@ -72,20 +69,23 @@ void launch(launcher *function, const struct job *job, float *const tensors[], c
     result->sticky = error != cudaSuccess && cudaDeviceSynchronize() != cudaSuccess;
 }
 
-void reverse_signs(const buffer &b) {
-    for (size_t i = 0; i < b.floats; i++) { b.host[i] = -b.host[i]; }
+/* Of floating-point numbers the sign is the highest bit, in the last byte; lengths stay as they are. */
+void reverse_signs(const buffer &b, const struct op *op, int i, enum op_type type) {
+    size_t one = op_element_bytes(op, i, type);
+    if (op->tensor[i].element == ELEMENT_INT) { return; }
+    for (size_t at = one - 1; at < b.bytes; at += one) { b.host[at] ^= (char)0x80; }
 }
 
 /* The same call on the same pointers with every input's sign reversed, and then everything as it was: a launcher that
  * remembers pointers, results or sums of the call before shows it in the call that counts. */
 cudaError_t rehearse(launcher *function, const struct job *job, const struct op *op, const buffer *buffers,
-                     float *const tensors[], cudaStream_t stream) {
+                     void *const tensors[], cudaStream_t stream) {
     struct result ignored;
     memset(&ignored, 0, sizeof ignored);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < op->tensor_count; i++) {
             if (!buffers[i].device) { continue; }
-            if (op->tensor[i].role == ROLE_IN) { reverse_signs(buffers[i]); }
+            if (op->tensor[i].role == ROLE_IN) { reverse_signs(buffers[i], op, i, job->sizes.type); }
             cudaError_t error = upload(buffers[i], op->tensor[i].role);
             if (error != cudaSuccess) { return error; }
         }
@@ -95,16 +95,19 @@ cudaError_t rehearse(launcher *function, const struct job *job, const struct op 
 }
 
 #ifdef RUNNER_CPU
-void begin_observation(const struct job *job) {
+void begin_observation(const struct job *job, cudaStream_t stream) {
     struct simt_settings settings;
+    struct simt_watch watch = {stream, job->rehearse != 0, job->refuse_launches != 0};
     simt_settings_get(&settings);
     settings.shuffled_order = job->shuffled_order != 0;
     simt_settings_set(&settings);
     simt_findings_clear();
     simt_counters_reset();
+    simt_watch_begin(&watch);
 }
 
-void end_observation(const struct op *op, float *const tensors[], struct result *result) {
+void end_observation(const struct op *op, void *const tensors[], struct result *result) {
+    simt_watch_end();
     simt_counters_get(&result->counters);
     for (int i = 0; i < op->tensor_count; i++) {
         if (tensors[i]) { simt_allocation_traffic(tensors[i], &result->traffic[i]); }
@@ -133,8 +136,8 @@ void send_findings(int count) {
     }
 }
 #else
-void begin_observation(const struct job *) {}
-void end_observation(const struct op *, float *const[], struct result *) {}
+void begin_observation(const struct job *, cudaStream_t) {}
+void end_observation(const struct op *, void *const[], struct result *) {}
 void send_findings(int) {}
 #endif
 
@@ -145,7 +148,7 @@ void run_call(const struct job *job) {
     if (!op) { _exit(1); }
     struct result result = result_make(job);
     buffer buffers[OP_MAX_TENSORS];
-    float *tensors[OP_MAX_TENSORS] = {};
+    void *tensors[OP_MAX_TENSORS] = {};
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < op->tensor_count; i++) {
         cudaError_t made = make_buffer(job, op, i, &buffers[i]); /* reads the wire whatever went wrong before */
@@ -153,9 +156,10 @@ void run_call(const struct job *job) {
     }
     for (int i = 0; i < op->tensor_count; i++) {
         const buffer &b = buffers[job->alias_of[i] >= 0 ? job->alias_of[i] : i];
-        tensors[i] = b.device ? b.device + job->guard + job->offset : nullptr;
+        size_t one = op_element_bytes(op, i, job->sizes.type);
+        tensors[i] = b.device ? b.device + job->guard + (size_t)job->offset * one : nullptr;
     }
-    launcher *function = launcher_find(job->op, job->rung);
+    launcher *function = launcher_find(job->op, job->sizes.type, job->rung);
     result.missing = !function;
     cudaStream_t stream = nullptr;
     if (error == cudaSuccess) { error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }
@@ -163,7 +167,7 @@ void run_call(const struct job *job) {
         error = rehearse(function, job, op, buffers, tensors, stream);
     }
     if (error == cudaSuccess && function) {
-        begin_observation(job);
+        begin_observation(job, stream);
         launch(function, job, tensors, stream, &result);
         end_observation(op, tensors, &result);
     } else {
@@ -175,7 +179,7 @@ void run_call(const struct job *job) {
     }
     wire_write(&result, sizeof result);
     for (int i = 0; i < op->tensor_count; i++) {
-        if (result.returned) { wire_write(buffers[i].host, bytes_of(buffers[i])); }
+        if (result.returned) { wire_write(buffers[i].host, buffers[i].bytes); }
         cudaFree(buffers[i].device);
         free(buffers[i].host);
     }

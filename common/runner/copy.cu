@@ -18,7 +18,7 @@ const shape shapes[] = {
     {2, 256, true, false},  {2, 512, true, false},  {4, 256, true, false},   {4, 512, true, false},
     {2, 512, true, true},   {4, 256, true, true},
 };
-enum { SHAPES = sizeof shapes / sizeof *shapes, FLOATS_PER_LOAD = 4, BLOCKS_PER_MULTIPROCESSOR = 8 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, BLOCKS_PER_MULTIPROCESSOR = 8 };
 
 template <int READS, int WRITES, int UNROLL, bool STREAMING> __global__ void copy_kernel(copy_streams s, size_t loads) {
     size_t stride = (size_t)gridDim.x * blockDim.x * UNROLL;
@@ -85,12 +85,13 @@ unsigned block_count(const shape &shape, size_t loads) {
 } // namespace
 
 int copy_count(int reads, int writes) {
-    bool known = (reads == 1 && writes <= 2) || (reads == 2 && (writes == 1 || writes == 2));
+    bool known =
+        (reads == 1 && writes <= 2) || (reads == 2 && (writes == 1 || writes == 2)) || (reads == 3 && writes == 1);
     return known ? SHAPES : 0;
 }
 
 void copy_launch(int variant, const struct copy_streams *s, cudaStream_t stream) {
-    size_t loads = s->floats / FLOATS_PER_LOAD;
+    size_t loads = s->bytes / sizeof(float4);
     const shape &shape = shapes[variant];
     unsigned blocks = block_count(shape, loads);
     switch (s->reads * 10 + s->writes) {
@@ -99,6 +100,7 @@ void copy_launch(int variant, const struct copy_streams *s, cudaStream_t stream)
         case 12: launch_shape<1, 2>(shape, *s, blocks, loads, stream); break;
         case 21: launch_shape<2, 1>(shape, *s, blocks, loads, stream); break;
         case 22: launch_shape<2, 2>(shape, *s, blocks, loads, stream); break;
+        case 31: launch_shape<3, 1>(shape, *s, blocks, loads, stream); break;
     }
 }
 

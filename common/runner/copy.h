@@ -1,6 +1,8 @@
 /* copy.h — the yardstick: the fastest of a small sweep of vectorised kernels that read and write as many tensors as the op.
  *
- * "2R:1W" reads two tensors and writes one. A row reduction (1R:0W) is measured against a kernel that only reads.
+ * "2R:1W" reads two streams of bytes and writes one. A stream is a tensor; where an op needs no more than half of some of
+ * its tensors (a causal mask), every stream is half a tensor, and a tensor that is written whole makes two. A row reduction
+ * (1R:0W) is measured against a kernel that only reads.
  */
 #ifndef COPY_H
 #define COPY_H
@@ -8,13 +10,13 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
-enum { COPY_MAX_READS = 2, COPY_MAX_WRITES = 2 };
+enum { COPY_MAX_READS = 3, COPY_MAX_WRITES = 2 };
 
 struct copy_streams {
-    const float *read[COPY_MAX_READS];
-    float *write[COPY_MAX_WRITES];
+    const void *read[COPY_MAX_READS];
+    void *write[COPY_MAX_WRITES];
     int reads, writes;
-    size_t floats; /* in each tensor */
+    size_t bytes; /* in each stream */
 };
 
 /* How many kernels the sweep has for this mix; 0: no kernel for it. */

@@ -1,8 +1,9 @@
 /* generate.h — the inputs of timed calls, made from a seed by a counter: element i of tensor t of set s depends on nothing
  * but (seed, s, t, i). The device fills its tensors with it, and the parent regenerates the rows that it checks.
  *
- * (N, C) tensors: a triangular distribution on (-2, 2); (C): on [0.5, 1.5); (N), which hold means and reciprocal deviations:
- * on [0.5, 1.5). All values are multiples of 2^-22, so that host and device agree to the last bit.
+ * (N, C) and (B, H, T, T) tensors: a triangular distribution on (-2, 2); (C), and (N), which hold means and reciprocal
+ * deviations: on [0.5, 1.5). All values are multiples of 2^-22, so that host and device agree to the last bit, and then
+ * rounded to the tensor's type, to nearest even.
  */
 #ifndef GENERATE_H
 #define GENERATE_H
@@ -34,10 +35,11 @@ GENERATE_FUNCTION float generate_float(uint64_t key, enum op_shape shape, uint64
     uint64_t bits = generate_mix(key + 0x9e3779b97f4a7c15u * (i + 1));
     float a = (float)(uint32_t)(bits >> 42) * 0x1p-21f; /* 22 bits: [0, 2) */
     float b = (float)(uint32_t)(bits & 0x3fffff) * 0x1p-21f;
-    return shape == SHAPE_NC ? a - b : 0.5f + 0.5f * a;
+    return shape == SHAPE_NC || shape == SHAPE_BHTT ? a - b : 0.5f + 0.5f * a;
 }
 
-/* The poison of outputs before a timed batch: a NaN that differs from element to element. Accumulated outputs start at 0. */
+/* The poison of outputs before a timed batch: a NaN that differs from element to element. Accumulated outputs start at
+ * 0. The upper half of it is a NaN in both 16-bit types. */
 GENERATE_FUNCTION uint32_t generate_poison(uint64_t key, uint64_t i) {
     return 0x7fc00000u | (uint32_t)(generate_mix(key ^ i) & 0x3fffff);
 }

@@ -2,52 +2,65 @@
 
 #include <string.h>
 
+/* Every op that has a contract, once: those of fp32 alone, and those of all types. */
+#define FOR_EACH_FLOAT_OP(use) use(residual_forward) use(row_sum) use(row_sum_squares) use(row_dot) use(bias_add)
+#define FOR_EACH_TYPED_OP(use)                                                                                \
+    use(softmax_forward) use(softmax_backward) use(causal_softmax_forward) use(causal_softmax_backward)       \
+        use(layernorm_forward) use(layernorm_backward) use(residual_layernorm_forward)                        \
+            use(residual_layernorm_backward) use(layernorm_residual_forward) use(layernorm_residual_backward) \
+                use(bias_gelu_forward) use(bias_gelu_backward) use(three_way_add)
+
+#define USE_F32(use, op)   use(op##_f32, op, TYPE_F32)
+#define USE_TYPES(use, op) use(op##_f32, op, TYPE_F32) use(op##_f16, op, TYPE_F16) use(op##_bf16, op, TYPE_BF16)
+
 /* Weak before they are declared, so that the lab file may define some of them only. */
-#define WEAK_LAUNCHER(op) _Pragma_(weak op##_f32) _Pragma_(weak op##_f32_rung)
-#define _Pragma_(text)    _Pragma(#text)
-
-/* Every op that has a contract, once. */
-#define FOR_EACH_OP(use)                                                                                   \
-    use(residual_forward) use(softmax_forward) use(layernorm_forward) use(layernorm_backward) use(row_sum) \
-        use(row_sum_squares) use(row_dot) use(bias_add)
-
-FOR_EACH_OP(WEAK_LAUNCHER)
+#define PRAGMA(text)                _Pragma(#text)
+#define WEAK(launcher, op, of_type) PRAGMA(weak launcher) PRAGMA(weak launcher##_rung)
+#define WEAK_FLOAT(op)              USE_F32(WEAK, op)
+#define WEAK_TYPED(op)              USE_TYPES(WEAK, op)
+FOR_EACH_FLOAT_OP(WEAK_FLOAT)
+FOR_EACH_TYPED_OP(WEAK_TYPED)
 
 #include "../contracts/bias_add.h"
+#include "../contracts/bias_gelu_backward.h"
+#include "../contracts/bias_gelu_forward.h"
+#include "../contracts/causal_softmax_backward.h"
+#include "../contracts/causal_softmax_forward.h"
 #include "../contracts/layernorm_backward.h"
 #include "../contracts/layernorm_forward.h"
+#include "../contracts/layernorm_residual_backward.h"
+#include "../contracts/layernorm_residual_forward.h"
 #include "../contracts/residual_forward.h"
+#include "../contracts/residual_layernorm_backward.h"
+#include "../contracts/residual_layernorm_forward.h"
 #include "../contracts/row_dot.h"
 #include "../contracts/row_sum.h"
 #include "../contracts/row_sum_squares.h"
+#include "../contracts/softmax_backward.h"
 #include "../contracts/softmax_forward.h"
+#include "../contracts/three_way_add.h"
 
 namespace {
 
-/* Hands out a contract's arguments in its order: tensors, then N and C, then eps, then the stream. */
+/* Hands out a contract's arguments in its order: tensors; N and C, or B, H, T and upper; eps, or scale; the stream. */
 struct arguments {
-    float *const *tensor;
+    void *const *tensor;
     const op_sizes *sizes;
+    bool causal;
     cudaStream_t stream;
-    int ints = 0;
+    int ints;
 
-    template <typename T> T next();
+    template <typename T> T next(T *) { return static_cast<T>(*tensor++); } /* a pointer */
+    float next(float *) { return causal ? sizes->scale : sizes->eps; }
+    cudaStream_t next(cudaStream_t *) { return stream; }
+    int next(int *) {
+        const int rows[] = {sizes->N, sizes->C}, matrices[] = {sizes->B, sizes->H, sizes->T, sizes->upper};
+        return (causal ? matrices : rows)[ints++];
+    }
 };
 
-template <> float *arguments::next() {
-    return *tensor++;
-}
-template <> const float *arguments::next() {
-    return *tensor++;
-}
-template <> int arguments::next() {
-    return ints++ == 0 ? sizes->N : sizes->C;
-}
-template <> float arguments::next() {
-    return sizes->eps;
-}
-template <> cudaStream_t arguments::next() {
-    return stream;
+template <typename T> T next(arguments &from) {
+    return from.next(static_cast<T *>(nullptr));
 }
 
 /* A list in braces is evaluated from left to right, unlike the arguments of a call. */
@@ -57,11 +70,11 @@ template <typename... Arguments> struct call {
 };
 
 template <typename... Arguments> int call_launcher(int (*function)(Arguments...), arguments from) {
-    return call<Arguments...>{function, from.next<Arguments>()...}.status;
+    return call<Arguments...>{function, next<Arguments>(from)...}.status;
 }
 
 template <typename... Arguments> int call_rung(int (*function)(int, Arguments...), int rung, arguments from) {
-    return call<int, Arguments...>{function, rung, from.next<Arguments>()...}.status;
+    return call<int, Arguments...>{function, rung, next<Arguments>(from)...}.status;
 }
 
 template <typename Function> struct ladder_of;
@@ -69,28 +82,42 @@ template <typename... Arguments> struct ladder_of<int(Arguments...)> { typedef i
 
 struct entry {
     const char *op;
+    op_type type;
     bool has_launcher, has_ladder;
     launcher *function;
 };
 
+bool is_causal(const char *op) {
+    return op_is_causal(op_find(op));
+}
+
 } // namespace
 
-#define DECLARE_LADDER(op) extern "C" ladder_of<decltype(op##_f32)>::type op##_f32_rung;
-FOR_EACH_OP(DECLARE_LADDER)
+#define LADDER(launcher, op, of_type) extern "C" ladder_of<decltype(launcher)>::type launcher##_rung;
+#define LADDER_FLOAT(op)              USE_F32(LADDER, op)
+#define LADDER_TYPED(op)              USE_TYPES(LADDER, op)
+FOR_EACH_FLOAT_OP(LADDER_FLOAT)
+FOR_EACH_TYPED_OP(LADDER_TYPED)
 
-#define ADAPTER(op)                                                                                       \
-    static int adapt_##op(int rung, float *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
-        arguments from = {tensors, sizes, stream};                                                        \
-        return rung > 0 ? call_rung(op##_f32_rung, rung, from) : call_launcher(op##_f32, from);           \
+#define ADAPTER(launcher, op, of_type)                                                                         \
+    static int adapt_##launcher(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
+        arguments from = {tensors, sizes, is_causal(#op), stream, 0};                                          \
+        return rung > 0 ? call_rung(launcher##_rung, rung, from) : call_launcher(launcher, from);              \
     }
-FOR_EACH_OP(ADAPTER)
+#define ADAPTER_FLOAT(op) USE_F32(ADAPTER, op)
+#define ADAPTER_TYPED(op) USE_TYPES(ADAPTER, op)
+FOR_EACH_FLOAT_OP(ADAPTER_FLOAT)
+FOR_EACH_TYPED_OP(ADAPTER_TYPED)
 
-#define ENTRY(op) {#op, op##_f32 != nullptr, op##_f32_rung != nullptr, adapt_##op},
+#define ENTRY(launcher, op, of_type) {#op, of_type, launcher != nullptr, launcher##_rung != nullptr, adapt_##launcher},
+#define ENTRY_FLOAT(op)              USE_F32(ENTRY, op)
+#define ENTRY_TYPED(op)              USE_TYPES(ENTRY, op)
 
-launcher *launcher_find(const char *op, int rung) {
-    const entry table[] = {FOR_EACH_OP(ENTRY)};
+launcher *launcher_find(const char *op, enum op_type type, int rung) {
+    const entry table[] = {FOR_EACH_FLOAT_OP(ENTRY_FLOAT) FOR_EACH_TYPED_OP(ENTRY_TYPED)};
     for (const entry &e : table) {
-        if (strcmp(e.op, op) == 0) { return (rung > 0 ? e.has_ladder : e.has_launcher) ? e.function : nullptr; }
+        if (strcmp(e.op, op) != 0 || e.type != type) { continue; }
+        return (rung > 0 ? e.has_ladder : e.has_launcher) ? e.function : nullptr;
     }
     return nullptr;
 }

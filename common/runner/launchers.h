@@ -1,4 +1,4 @@
-/* launchers.h — the table of the contracts' launchers, by the op's name.
+/* launchers.h — the table of the contracts' launchers, by the op's name and type.
  *
  * A lab file defines the launchers of its own ops and no others, so all are weak symbols here: one that the file does not
  * define is null, and launcher_find() says so. `rung` 0 is the contract's launcher; k >= 1 is kernel k of the ladder,
@@ -12,9 +12,9 @@
 #include "../ops.h"
 
 /* Calls with the tensors in the order of ops.h. Returns what the launcher returns. */
-typedef int launcher(int rung, float *const tensors[], const struct op_sizes *sizes, cudaStream_t stream);
+typedef int launcher(int rung, void *const tensors[], const struct op_sizes *sizes, cudaStream_t stream);
 
-/* NULL if the lab file defines no such launcher (rung 0) or no ladder (rung >= 1). */
-launcher *launcher_find(const char *op, int rung);
+/* NULL if the lab file defines no such launcher (rung 0) or no ladder (rung >= 1) for that type. */
+launcher *launcher_find(const char *op, enum op_type type, int rung);
 
 #endif

@@ -1,7 +1,7 @@
 # common/runner/module.mk — what the tests of the runner and of the gate to it need: programs that misbehave on purpose.
 # The runners themselves are built by common/step.mk, beside the step that they run.
 
-HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(COURSE)/grader/tests/hostile/hostile.c | \
+HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(wildcard $(COURSE)/grader/tests/hostile/hostile.c) /dev/null | \
                    grep -o '{"[a-z0-9_]*"' | tr -d '{"') constructor
 # What the tests start is always the ordinary build, also when the tests themselves are under sanitizers (make test-asan).
 PLAIN_BUILD := $(patsubst %/asan,%,$(BUILD))

@@ -4,9 +4,10 @@
  * the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers, and its findings.
  * Both sides are the same machine and the same build: plain structs, native byte order.
  *
- * A buffer is `guard` floats, `offset` floats, the tensor's elements, `guard` floats. The parent fills all of it
- * (inputs, poison in outputs, canaries in guards); the child uploads it, calls the launcher, and sends it back; the
- * parent alone judges. On the CPU backend guard is 0: the backend's red zones name the line instead, and outputs are left
+ * A buffer is `guard` bytes, `offset` elements, the tensor's elements, `guard` bytes, in the tensor's type. The
+ * parent fills all of it (inputs, poison in outputs, canaries in guards); the child uploads it, calls the launcher,
+ * and sends it back; the parent alone judges. A tensor that is not given (lengths) has no buffer, and its pointer is
+ * null. On the CPU backend guard is 0: the backend's red zones name the line instead, and outputs are left
  * uninitialised so that a read before the write is found.
  */
 #ifndef PROTOCOL_H
@@ -15,7 +16,7 @@
 #include "../ops.h"
 #include "../simt/core/simt.h"
 
-enum { PROTOCOL_VERSION = 1, PROTOCOL_FD = 3 };
+enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };
 
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
@@ -32,13 +33,14 @@ struct job {
     char op[48];    /* ops.h name */
     struct op_sizes sizes;
     int rung;   /* 0: the contract's launcher; k >= 1: kernel k of the ladder, where the file exports one */
-    int guard;  /* floats before and after each tensor */
-    int offset; /* floats by which each tensor is moved off its natural alignment */
+    int guard;  /* bytes before and after each tensor, a multiple of 16 */
+    int offset; /* elements by which each tensor is moved off its natural alignment */
     /* -1, or the tensor whose pointer this output gets; its own buffer then stays empty */
     int alias_of[OP_MAX_TENSORS];
-    int shuffled_order; /* CPU backend: run blocks in the shuffled order that hunts races */
-    int rehearse;       /* call once before, on the same pointers with other inputs: nothing of it may be left */
-    int launches;       /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
+    int shuffled_order;  /* CPU backend: run blocks in the shuffled order that hunts races */
+    int rehearse;        /* call once before, on the same pointers with other inputs: nothing of it may be left */
+    int refuse_launches; /* CPU backend: every launch fails, so that one sees whether the launcher says so */
+    int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
 enum { RESULT_MAX_FINDINGS = 64 };
@@ -63,7 +65,7 @@ struct result {
     int uses_graph;           /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
     double peak_bytes_per_us; /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
-    char copy_name[64];         /* the best copy of the sweep: "2R:1W float4 x4, 512 threads" */
+    char copy_name[64];         /* the best copy of the sweep: "2R:1W, 16 bytes x 4, 512 threads" */
 };
 
 /* JOB_TIME goes on after its result with steps, each a request and a reply: for every batch TIME_PREPARE (inputs of every
@@ -87,7 +89,7 @@ struct time_reply {
     int error; /* a cudaError_t, or what the launcher returned */
     uint64_t nonce;
     double us; /* TIME_OP, TIME_COPY: per launch, by the child's events */
-};             /* TIME_SAMPLE: the floats follow when error is 0 */
+};             /* TIME_SAMPLE: the elements follow when error is 0 */
 
 struct finding_record {
     int kind; /* enum simt_finding_kind */

@@ -6,24 +6,21 @@
 #include "timing.h"
 #include "wire.h"
 
-static size_t sample_floats(const struct op *op, const struct op_sizes *sizes, int rows) {
-    size_t floats = 0;
+static size_t sample_bytes(const struct op *op, const struct op_sizes *sizes, int rows) {
+    size_t bytes = 0;
     for (int i = 0; i < op->tensor_count; i++) {
+        size_t one = op_element_bytes(op, i, sizes->type), C = (size_t)sizes->C;
         if (op->tensor[i].role == ROLE_IN) { continue; }
-        switch (op->tensor[i].shape) {
-            case SHAPE_NC: floats += (size_t)rows * (size_t)sizes->C; break;
-            case SHAPE_N: floats += (size_t)rows; break;
-            case SHAPE_C: floats += (size_t)sizes->C; break;
-        }
+        bytes += one * (op->tensor[i].shape == SHAPE_C ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
     }
-    return floats;
+    return bytes;
 }
 
 static void answer_sample(struct timing *t, const struct time_request *request, struct time_reply *reply) {
     int rows = request->row_count;
     if (rows < 0 || rows > TIME_MAX_ROWS) { _exit(1); }
-    size_t bytes = sample_floats(t->op, &t->sizes, rows) * sizeof(float);
-    float *data = (float *)malloc(bytes);
+    size_t bytes = sample_bytes(t->op, &t->sizes, rows);
+    char *data = (char *)malloc(bytes);
     if (!data) { _exit(1); }
     reply->error = timing_sample(t, request->set, request->rows, rows, data);
     wire_write(reply, sizeof *reply);
@@ -54,7 +51,7 @@ void run_timing(const struct job *job) {
     struct timing t = {};
     const struct op *op = op_find(job->op);
     if (!op) { _exit(1); }
-    result.missing = !launcher_find(job->op, job->rung);
+    result.missing = !launcher_find(job->op, job->sizes.type, job->rung);
     int status = result.missing ? 0 : timing_open(&t, op, &job->sizes, job->rung, job->launches);
     if (status == 0 && !result.missing) { status = timing_open_copy(&t); }
     cudaError_t error = cudaGetLastError();

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "generate.h"
+#include "fill.h"
 #include "timing.h"
 
 enum {
@@ -11,8 +11,7 @@ enum {
     TRIAL_LAUNCHES = 4,
     COPY_TRIAL_LAUNCHES = 40,
     COPY_TRIALS = 3,
-    ALIGNMENT = 64, /* floats: tensors start as cudaMalloc's do */
-    FILL_THREADS = 256,
+    ALIGNMENT = 256, /* bytes: tensors start as cudaMalloc's do */
 };
 
 #define TRY(call)                           \
@@ -21,29 +20,17 @@ enum {
         if (error_ != 0) { return error_; } \
     } while (0)
 
-/* One tensor of every set: blockIdx.y is the set. */
-__global__ void fill_kernel(float *first, size_t stride, size_t count, uint64_t seed, int tensor, enum op_role role,
-                            enum op_shape shape) {
-    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) { return; }
-    uint64_t key = generate_key(seed, (int)blockIdx.y, tensor);
-    float *out = first + blockIdx.y * stride;
-    if (role == ROLE_IN) { out[i] = generate_float(key, shape, i); }
-    if (role == ROLE_OUT) { out[i] = __uint_as_float(generate_poison(key, i)); }
-    if (role == ROLE_ACCUMULATE) { out[i] = 0; }
+static char *tensor_of_set(const struct timing *t, int tensor, int set) {
+    return t->tensor[tensor] + (size_t)set * t->stride[tensor];
 }
 
-static float *tensor_of_set(const struct timing *t, int tensor, int set) {
-    return t->tensor[tensor] + (size_t)set * t->stride[tensor];
+static size_t tensor_bytes(const struct timing *t, int tensor) {
+    return op_elements(t->op, tensor, &t->sizes) * op_element_bytes(t->op, tensor, t->sizes.type);
 }
 
 int timing_prepare(struct timing *t, uint64_t seed) {
     for (int i = 0; i < t->op->tensor_count; i++) {
-        size_t count = op_elements(t->op, i, &t->sizes);
-        dim3 blocks((unsigned)((count + FILL_THREADS - 1) / FILL_THREADS), (unsigned)t->sets);
-        if (count == 0) { continue; }
-        fill_kernel<<<blocks, FILL_THREADS, 0, t->stream>>>(t->tensor[i], t->stride[i], count, seed, i,
-                                                            t->op->tensor[i].role, t->op->tensor[i].shape);
+        fill_tensor(t->op, i, &t->sizes, t->tensor[i], t->stride[i], t->sets, seed, t->stream);
     }
     TRY(cudaGetLastError());
     return cudaDeviceSynchronize();
@@ -52,31 +39,39 @@ int timing_prepare(struct timing *t, uint64_t seed) {
 /* ---- what is launched: number `i` of a batch works on set i ---- */
 
 static int launch_op(const struct timing *t, int i) {
-    float *tensors[OP_MAX_TENSORS];
-    for (int k = 0; k < t->op->tensor_count; k++) { tensors[k] = tensor_of_set(t, k, i); }
+    void *tensors[OP_MAX_TENSORS];
+    for (int k = 0; k < t->op->tensor_count; k++) {
+        tensors[k] = op_is_given(t->op, k, &t->sizes) ? tensor_of_set(t, k, i) : nullptr;
+    }
     int status = t->function(t->rung, tensors, &t->sizes, t->stream);
     return status ? status : (int)cudaGetLastError();
 }
 
-static int launch_copy_variant(const struct timing *t, int i, int variant) {
+/* What a copy of the same footprint reads and writes in set i. */
+static struct copy_streams streams_of_set(const struct timing *t, int i) {
     struct copy_streams s = {};
-    s.floats = (size_t)t->sizes.N * (size_t)t->sizes.C;
+    bool halves = op_is_causal(t->op);
+    s.bytes = (size_t)t->sizes.N * (size_t)t->sizes.C * op_element_bytes(t->op, 0, t->sizes.type) / (halves ? 2 : 1);
+    s.bytes -= s.bytes % 16;
     s.write[0] = t->scratch;
     for (int k = 0; k < t->op->tensor_count; k++) {
-        if (t->op->tensor[k].shape != SHAPE_NC) { continue; }
-        float *tensor = tensor_of_set(t, k, i);
+        if (!op_has_rows(t->op, k)) { continue; }
+        char *tensor = tensor_of_set(t, k, i);
+        bool whole = t->op->tensor[k].role == ROLE_OUT && !t->sizes.upper;
         if (t->op->tensor[k].role == ROLE_IN) {
             s.read[s.reads++] = tensor;
         } else {
             s.write[s.writes++] = tensor;
         }
+        if (halves && whole) { s.write[s.writes++] = tensor + s.bytes; }
     }
-    copy_launch(variant, &s, t->stream);
-    return cudaGetLastError();
+    return s;
 }
 
 static int launch_copy(const struct timing *t, int i) {
-    return launch_copy_variant(t, i, t->copy_variant);
+    struct copy_streams s = streams_of_set(t, i);
+    copy_launch(t->copy_variant, &s, t->stream);
+    return cudaGetLastError();
 }
 
 typedef int launch_function(const struct timing *t, int i);
@@ -167,22 +162,27 @@ static int allocate_sets(struct timing *t, int launches) {
     t->set_bytes = (double)op_floor_bytes(t->op, &t->sizes);
     size_t free_bytes = 0, total_bytes = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
+    double allocated = 0; /* a set's tensors are larger than its floor where a mask leaves half of them */
+    for (int i = 0; i < t->op->tensor_count; i++) {
+        t->stride[i] = (tensor_bytes(t, i) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        allocated += (double)t->stride[i];
+    }
     /* As many as a batch of the fastest possible kernel needs, in half of the memory that is free. */
     double shortest_us = 1 + t->set_bytes / fmax(t->peak_bytes_per_us, 1e6);
     double sets = fmax(MIN_LAUNCHES, fmax(TARGET_US / shortest_us, 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
-    sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(t->set_bytes, 1)));
+    sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(allocated, 1)));
     t->sets = sets < TRIAL_LAUNCHES ? TRIAL_LAUNCHES : (int)sets;
-    for (int i = 0; i < t->op->tensor_count; i++) {
-        t->stride[i] = (op_elements(t->op, i, &t->sizes) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets * sizeof(float)));
-        if (t->op->tensor[i].shape == SHAPE_NC) { *(t->op->tensor[i].role == ROLE_IN ? &t->reads : &t->writes) += 1; }
-    }
-    return cudaMalloc((void **)&t->scratch, ALIGNMENT * sizeof(float));
+    for (int i = 0; i < t->op->tensor_count; i++) { TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets)); }
+    TRY(cudaMalloc((void **)&t->scratch, ALIGNMENT));
+    struct copy_streams s = streams_of_set(t, 0);
+    t->reads = s.reads;
+    t->writes = s.writes;
+    return 0;
 }
 
 int timing_set_rung(struct timing *t, int rung, int launches) {
     t->rung = rung;
-    t->function = launcher_find(t->op->name, rung);
+    t->function = launcher_find(t->op->name, t->sizes.type, rung);
     if (!t->function) { return cudaErrorInvalidValue; }
     TRY(timing_prepare(t, 1));
     return plan_batch(t, launch_op, &t->op_batch, launches);
@@ -234,23 +234,23 @@ int timing_open_copy(struct timing *t) {
 
 /* ---- results ---- */
 
-int timing_sample(struct timing *t, int set, const int *rows, int row_count, float *data) {
+int timing_sample(struct timing *t, int set, const int *rows, int row_count, char *data) {
     size_t C = (size_t)t->sizes.C;
     if (set < 0 || set >= t->sets) { return cudaErrorInvalidValue; }
     for (int r = 0; r < row_count; r++) {
         if (rows[r] < 0 || rows[r] >= t->sizes.N) { return cudaErrorInvalidValue; }
         for (int i = 0; i < t->op->tensor_count; i++) {
             if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape == SHAPE_C) { continue; }
-            size_t width = t->op->tensor[i].shape == SHAPE_NC ? C : 1;
-            const float *row = tensor_of_set(t, i, set) + (size_t)rows[r] * width;
-            TRY(cudaMemcpy(data, row, width * sizeof(float), cudaMemcpyDeviceToHost));
+            size_t width = (op_has_rows(t->op, i) ? C : 1) * op_element_bytes(t->op, i, t->sizes.type);
+            const char *row = tensor_of_set(t, i, set) + (size_t)rows[r] * width;
+            TRY(cudaMemcpy(data, row, width, cudaMemcpyDeviceToHost));
             data += width;
         }
     }
     for (int i = 0; i < t->op->tensor_count; i++) {
         if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape != SHAPE_C) { continue; }
-        TRY(cudaMemcpy(data, tensor_of_set(t, i, set), C * sizeof(float), cudaMemcpyDeviceToHost));
-        data += C;
+        TRY(cudaMemcpy(data, tensor_of_set(t, i, set), tensor_bytes(t, i), cudaMemcpyDeviceToHost));
+        data += tensor_bytes(t, i);
     }
     return 0;
 }

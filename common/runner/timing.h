@@ -31,10 +31,10 @@ struct timing {
     cudaStream_t stream;
     cudaEvent_t start, end, all_done;
     int sets;
-    size_t stride[OP_MAX_TENSORS]; /* floats from one set's tensor to the next set's */
-    float *tensor[OP_MAX_TENSORS]; /* set 0's; the others follow */
-    float *scratch;                /* where a copy writes when the op has no (N, C) output; at least 4 floats */
-    int reads, writes;             /* (N, C) tensors read and written */
+    size_t stride[OP_MAX_TENSORS]; /* bytes from one set's tensor to the next set's */
+    char *tensor[OP_MAX_TENSORS];  /* set 0's; the others follow */
+    char *scratch;                 /* where a copy writes when the op has no output of rows; at least 16 bytes */
+    int reads, writes;             /* streams of the copy: see copy.h */
     double l2_bytes, set_bytes, peak_bytes_per_us;
     int copy_variant;
     struct batch op_batch, copy_batch;
@@ -53,8 +53,8 @@ int timing_prepare(struct timing *t, uint64_t seed);
 /* One batch; microseconds per launch. */
 int timing_op(struct timing *t, double *us);
 int timing_copy(struct timing *t, double *us);
-/* Rows of the outputs of one set (see job.h, job_sample_floats). */
-int timing_sample(struct timing *t, int set, const int *rows, int row_count, float *data);
+/* Rows of the outputs of one set, in their own types (see job.h, job_sample_bytes). */
+int timing_sample(struct timing *t, int set, const int *rows, int row_count, char *data);
 void timing_close(struct timing *t);
 
 #endif

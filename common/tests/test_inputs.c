@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../elements.h"
 #include "../inputs.h"
 #include "../reference.h"
 
@@ -11,7 +12,7 @@ TestSuite(inputs, .timeout = 60);
 
 enum { N = 6, C = 771, COUNT = N * C };
 
-static const struct op_sizes sizes = {N, C, 1e-5f};
+static const struct op_sizes sizes = {.N = N, .C = C, .eps = 1e-5f};
 
 struct filled {
     float storage[OP_MAX_TENSORS][COUNT];
@@ -144,4 +145,93 @@ Test(inputs, every_kind_has_a_name_and_every_op_some_kinds) {
         cr_assert(inputs_kinds(op) >> VALUES_LARGE & 1, "%s", op->name);
         cr_assert(inputs_kinds(op) >> VALUES_NAN & 1, "%s", op->name);
     }
+}
+
+/* ---- types, causal matrices ---- */
+
+enum { B = 5, H = 2, T = 19 };
+
+static struct filled *fill_causal(const char *op, enum op_type type, enum input_values values, uint64_t seed) {
+    struct filled *filled = calloc(1, sizeof *filled);
+    struct op_sizes causal = op_causal_sizes(type, B, H, T, 0.5f);
+    causal.lengths = 1;
+    for (int t = 0; t < OP_MAX_TENSORS; t++) { filled->tensor[t] = filled->storage[t]; }
+    cr_assert(op_elements(op_find(op), 0, &causal) <= COUNT);
+    inputs_fill(op_find(op), &causal, values, seed, filled->tensor);
+    return filled;
+}
+
+Test(inputs, values_are_those_of_the_type) {
+    struct op_sizes narrow = sizes;
+    for (int type = TYPE_F16; type <= TYPE_BF16; type++) {
+        narrow.type = (enum op_type)type;
+        for (const struct op *op = ops; op->name; op++) {
+            struct filled *a = calloc(1, sizeof *a);
+            for (int t = 0; t < OP_MAX_TENSORS; t++) { a->tensor[t] = a->storage[t]; }
+            if (op->types >> type & 1 && !op_is_causal(op)) { inputs_fill(op, &narrow, VALUES_SHIFTED, 4, a->tensor); }
+            for (int t = 0; t < op->tensor_count; t++) {
+                for (int i = 0; op->tensor[t].element == ELEMENT_T && i < COUNT; i++) {
+                    float value = a->storage[t][i];
+                    cr_assert_eq(value, (float)element_round(narrow.type, value), "%s: %s[%d]", op->name,
+                                 op->tensor[t].name, i);
+                }
+            }
+            free(a);
+        }
+    }
+}
+
+Test(inputs, lengths_are_of_every_kind) {
+    struct filled *a = fill_causal("causal_softmax_forward", TYPE_F32, VALUES_NORMAL, 3);
+    bool whole = false, none = false, one = false;
+    for (int b = 0; b < B; b++) {
+        float length = a->storage[2][b];
+        cr_assert(length >= 0.0f && length <= T);
+        whole = whole || length == T, none = none || length == 0.0f, one = one || length == 1.0f;
+    }
+    cr_assert(whole && none && one);
+    free(a);
+    a = fill_causal("causal_softmax_forward", TYPE_F32, VALUES_LENGTHS, 3);
+    bool below = false, above = false;
+    for (int b = 0; b < B; b++) { below = below || a->storage[2][b] < 0.0f, above = above || a->storage[2][b] > T; }
+    cr_assert(below && above);
+    free(a);
+}
+
+Test(inputs, nan_stands_where_the_mask_is_and_nowhere_else) {
+    struct filled *a = fill_causal("causal_softmax_forward", TYPE_BF16, VALUES_MASKED_NAN, 5);
+    struct op_sizes causal = op_causal_sizes(TYPE_BF16, B, H, T, 0.5f);
+    causal.lengths = 1;
+    for (int i = 0; i < B * H * T * T; i++) {
+        bool masked = i % T >= reference_keys(&causal, a->storage[2], i / T);
+        cr_assert_eq(isnan(a->storage[1][i]) != 0, masked, "element %d", i);
+    }
+    free(a);
+}
+
+Test(inputs, spoiled_values_are_never_masked) {
+    struct filled *a = fill_causal("causal_softmax_backward", TYPE_F32, VALUES_NAN, 6);
+    struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
+    causal.lengths = 1;
+    for (int i = 0; i < B * H * T * T; i++) {
+        if (isnan(a->storage[1][i])) { cr_assert(i % T < reference_keys(&causal, a->storage[3], i / T)); }
+    }
+    free(a);
+}
+
+Test(inputs, the_backward_pass_gets_a_softmax) {
+    struct filled *a = fill_causal("causal_softmax_backward", TYPE_F32, VALUES_NORMAL, 6);
+    struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
+    causal.lengths = 1;
+    for (int n = 0; n < B * H * T; n++) {
+        int keys = reference_keys(&causal, a->storage[3], n);
+        double sum = 0.0;
+        for (int j = 0; j < T; j++) {
+            float out = a->storage[2][n * T + j];
+            sum += out;
+            if (j >= keys) { cr_assert_eq(out, 0.0f); }
+        }
+        cr_assert(fabs(sum - (keys > 0)) < 1e-6, "row %d sums to %g", n, sum);
+    }
+    free(a);
 }

@@ -11,12 +11,12 @@ TestSuite(reference, .timeout = 60);
 
 enum { N = 4, C = 37, COUNT = N * C };
 
-static const struct op_sizes sizes = {N, C, 1e-5f};
+static const struct op_sizes sizes = {.N = N, .C = C, .eps = 1e-5f};
 
 static void softmax(const float *x, int rows, int columns, double *out, double *condition) {
     const float *tensor[OP_MAX_TENSORS] = {NULL, x};
     double *expected[OP_MAX_TENSORS] = {out}, *conditions[OP_MAX_TENSORS] = {condition};
-    struct op_sizes shape = {rows, columns, 0.0f};
+    struct op_sizes shape = {.N = rows, .C = columns};
     cr_assert(reference_compute(op_find("softmax_forward"), &shape, tensor, expected, conditions));
 }
 
@@ -176,14 +176,14 @@ Test(reference, residual_and_bias_are_exact) {
     const float x[] = {1.0f, 16777216.0f, -0.5f, 1e-40f}, y[] = {0.25f, 1.0f, 0.5f, 1e-40f};
     const float *tensor[OP_MAX_TENSORS] = {NULL, x, y};
     double out[4], condition[4], *expected[OP_MAX_TENSORS] = {out}, *conditions[OP_MAX_TENSORS] = {condition};
-    struct op_sizes shape = {1, 4, 0.0f};
+    struct op_sizes shape = {.N = 1, .C = 4};
     const char *names[] = {"residual_forward", "bias_add"};
     for (int k = 0; k < 2; k++) {
         cr_assert(reference_compute(op_find(names[k]), &shape, tensor, expected, conditions));
         for (int i = 0; i < 4; i++) {
             cr_assert_eq(condition[i], 0.0);
-            cr_assert(reference_accepts(out[i], 0.0, x[i] + y[i]));
-            cr_assert(!reference_accepts(out[i], 0.0, nextafterf(x[i] + y[i], INFINITY)));
+            cr_assert(reference_accepts(TYPE_F32, out[i], 0.0, x[i] + y[i]));
+            cr_assert(!reference_accepts(TYPE_F32, out[i], 0.0, nextafterf(x[i] + y[i], INFINITY)));
         }
     }
 }
@@ -192,7 +192,7 @@ Test(reference, row_sums) {
     const float x[] = {1.0f, -2.0f, 3.0f, 4.0f, 5.0f, -INFINITY}, weight[] = {2.0f, 0.5f, -1.0f};
     const float *tensor[OP_MAX_TENSORS] = {NULL, x, weight};
     double out[2], condition[2], *expected[OP_MAX_TENSORS] = {out}, *conditions[OP_MAX_TENSORS] = {condition};
-    struct op_sizes shape = {2, 3, 0.0f};
+    struct op_sizes shape = {.N = 2, .C = 3};
     reference_compute(op_find("row_sum"), &shape, tensor, expected, conditions);
     cr_assert_eq(out[0], 2.0);
     cr_assert_eq(out[1], -INFINITY);
@@ -227,14 +227,14 @@ Test(reference, every_op_has_one) {
 }
 
 Test(reference, nan_never_passes_a_tolerance) {
-    cr_assert(!reference_accepts(1.0, 1e9, NAN));
-    cr_assert(!reference_accepts(NAN, 1e9, 1.0f));
-    cr_assert(reference_accepts(NAN, 0.0, NAN));
-    cr_assert(reference_accepts(NAN, 0.0, -NAN));
-    cr_assert(reference_accepts(INFINITY, 1.0, INFINITY));
-    cr_assert(!reference_accepts(INFINITY, 1.0, -INFINITY));
-    cr_assert(!reference_accepts(1.0, 1.0, INFINITY));
-    cr_assert(reference_accepts(5.0, INFINITY, NAN), "an open element is not judged");
-    cr_assert(reference_accepts(1.0, 1.0, nextafterf(1.0f, 2.0f)));
-    cr_assert(!reference_accepts(1.0, 1.0, 1.0f + 0x1p-20f));
+    cr_assert(!reference_accepts(TYPE_F32, 1.0, 1e9, NAN));
+    cr_assert(!reference_accepts(TYPE_F32, NAN, 1e9, 1.0f));
+    cr_assert(reference_accepts(TYPE_F32, NAN, 0.0, NAN));
+    cr_assert(reference_accepts(TYPE_F32, NAN, 0.0, -NAN));
+    cr_assert(reference_accepts(TYPE_F32, INFINITY, 1.0, INFINITY));
+    cr_assert(!reference_accepts(TYPE_F32, INFINITY, 1.0, -INFINITY));
+    cr_assert(!reference_accepts(TYPE_F32, 1.0, 1.0, INFINITY));
+    cr_assert(reference_accepts(TYPE_F32, 5.0, INFINITY, NAN), "an open element is not judged");
+    cr_assert(reference_accepts(TYPE_F32, 1.0, 1.0, nextafterf(1.0f, 2.0f)));
+    cr_assert(!reference_accepts(TYPE_F32, 1.0, 1.0, 1.0f + 0x1p-20f));
 }

@@ -8,14 +8,14 @@
 #include "fakes.h"
 
 /* The id that a learner would read, "" when no check fails, "none" when nothing matches. */
-static inline const char *diagnosis(struct fake *fake, const char *op, int guard) {
+static inline const char *diagnosis_of(struct fake *fake, const char *op, enum op_type type, int guard) {
     static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
     struct evidence evidence;
     struct failure failure;
     struct device device = fake_device(fake, guard);
     const struct signature *signature = NULL;
     bool failed = false;
-    evidence_init(&evidence, op_find(op));
+    evidence_init(&evidence, op_find(op), type);
     for (int i = 0; i < 4 && !failed; i++) {
         failed = check_run(&device, correctness[i], 2024, 77, &evidence, &failure) != VERDICT_PASS;
     }
@@ -24,9 +24,14 @@ static inline const char *diagnosis(struct fake *fake, const char *op, int guard
     return !failed ? "" : signature ? signature->id : "none";
 }
 
+static inline const char *diagnosis(struct fake *fake, const char *op, int guard) {
+    return diagnosis_of(fake, op, TYPE_F32, guard);
+}
+
 /* Criterion hands parameters over by their bytes, so they are indices. */
 static inline struct criterion_test_params indices(int count) {
-    static int index[128];
+    static int index[1024];
+    cr_assert(count <= 1024, "%d parameters", count);
     for (int i = 0; i < count; i++) { index[i] = i; }
     return cr_make_param_array(int, index, (size_t)count);
 }

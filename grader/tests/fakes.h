@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../check.h"
+#include "common/elements.h"
 
 typedef float rounding(float value);
 
@@ -45,33 +46,63 @@ struct fake {
     bool approximate; /* exp as __expf has it: exp2(x * log2 e) in float */
     bool fused;       /* multiply-adds are fused */
     int (*kernel)(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes);
-    int calls;                      /* counted by the device */
-    bool rehearsed;                 /* this call was to be rehearsed */
-    enum child_status status;       /* CHILD_OK: the call works */
-    struct finding_record *finding; /* one finding, or NULL */
-    bool writes_input, overruns;
+    int calls;                                    /* counted by the device */
+    bool rehearsed;                               /* this call was to be rehearsed */
+    enum child_status status;                     /* CHILD_OK: the call works */
+    struct finding_record *finding;               /* one finding, or NULL */
+    bool writes_input, overruns, silent, on_host; /* silent: about a refused launch */
 };
 
+/* A tensor's place in the buffers. */
+static inline char *fake_tensor(const struct job *job, const struct op *op, void *const buffers[], int t) {
+    int from = job->alias_of[t] >= 0 ? job->alias_of[t] : t;
+    return (char *)buffers[from] + job_lead_bytes(job, op, t);
+}
+
+/* Fakes compute on floats, unpacked before the kernel and packed after it. */
+static inline int fake_run(struct fake *fake, const struct job *job, const struct op *op, void *const buffers[]) {
+    float *tensor[OP_MAX_TENSORS] = {0};
+    const struct op_sizes *sizes = &job->sizes;
+    for (int t = 0; t < op->tensor_count; t++) {
+        size_t count = op_elements(op, t, sizes);
+        if (job->alias_of[t] >= 0) { continue; }
+        tensor[t] = calloc(count + 1, sizeof(float));
+        if (op_is_given(op, t, sizes)) {
+            elements_unpack(op->tensor[t].element, sizes->type, fake_tensor(job, op, buffers, t), count, tensor[t]);
+        }
+    }
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (job->alias_of[t] >= 0) { tensor[t] = tensor[job->alias_of[t]]; }
+    }
+    int status = fake->kernel(fake, tensor, sizes);
+    if (fake->writes_input) { tensor[op->tensor_count - 1][0] += 1.0f; }
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (job->alias_of[t] >= 0 || !op_is_given(op, t, sizes)) { continue; }
+        elements_pack(op->tensor[t].element, sizes->type, tensor[t], op_elements(op, t, sizes),
+                      fake_tensor(job, op, buffers, t));
+    }
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (job->alias_of[t] < 0) { free(tensor[t]); }
+    }
+    return status;
+}
+
 /* A device's `call`: runs fake->kernel on the tensors inside the buffers. */
-static inline enum child_status fake_call(void *context, const struct job *job, float *const buffers[],
+static inline enum child_status fake_call(void *context, const struct job *job, void *const buffers[],
                                           struct result *result, struct finding_record **findings) {
     struct fake *fake = context;
-    float *tensor[OP_MAX_TENSORS] = {0};
     const struct op *op = op_find(job->op);
     *result = (struct result){0};
     *findings = NULL;
     if (fake->status != CHILD_OK) { return fake->status; }
-    for (int t = 0; t < op->tensor_count; t++) {
-        int from = job->alias_of[t] >= 0 ? job->alias_of[t] : t;
-        tensor[t] = buffers[from] + job->guard + job->offset;
-    }
     fake->calls++;
     fake->rehearsed = job->rehearse;
-    result->status = job->sizes.N == 0 ? 0 : fake->kernel(fake, tensor, &job->sizes);
+    if (job->refuse_launches && !fake->silent) { return result->status = 701, CHILD_OK; }
+    result->status = job->sizes.N == 0 ? 0 : fake_run(fake, job, op, buffers);
+    result->counters.launches = result->status == 0 && !fake->on_host;
     result->returned = 1;
-    size_t last = op_elements(op, 0, &job->sizes);
-    if (fake->writes_input && job->sizes.N) { tensor[op->tensor_count - 1][0] += 1.0f; }
-    if (fake->overruns && job->guard) { tensor[0][last] = 1.0f; }
+    size_t bytes = op_elements(op, 0, &job->sizes) * op_element_bytes(op, 0, job->sizes.type);
+    if (fake->overruns && job->guard) { fake_tensor(job, op, buffers, 0)[bytes] ^= 1; }
     if (fake->finding) {
         *findings = malloc(sizeof **findings);
         **findings = *fake->finding;
@@ -169,11 +200,19 @@ static inline void fake_layernorm_row(const struct fake *fake, float *out, float
                                       const float *weight, const float *bias, int C, float eps) {
     struct fake_row row = {fake, x, NULL, 0.0f, 0.0f};
     float squares = 0.0f;
-    if (fake->online) {
-        for (int c = 0; c < C; c++) {
-            float distance = x[c] - row.a;
-            row.a += distance / (float)(c + 1);
-            squares += distance * (x[c] - row.a);
+    if (fake->online) { /* Welford's, each lane its own columns; put together as Chan's */
+        float count = 0.0f;
+        for (int lane = 0; lane < fake->lanes && lane < C; lane++) {
+            float own = 0.0f, mean_of_own = 0.0f, squares_of_own = 0.0f;
+            for (int c = lane; c < C; c += fake->lanes) {
+                float distance = x[c] - mean_of_own;
+                mean_of_own += distance / ++own;
+                squares_of_own += distance * (x[c] - mean_of_own);
+            }
+            float apart = mean_of_own - row.a;
+            row.a = count == 0.0f ? mean_of_own : row.a + apart * own / (count + own);
+            squares += squares_of_own + (count == 0.0f ? 0.0f : apart * apart * count * own / (count + own));
+            count += own;
         }
     } else {
         row.a = fake_sum(fake, C, fake_read, &row) / (float)C;
@@ -236,28 +275,23 @@ static inline int fake_bias_add(const struct fake *fake, float *const tensor[], 
     return 0;
 }
 
-static inline int fake_row_sum(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
-    for (int n = 0; n < sizes->N; n++) {
-        struct fake_row row = {fake, tensor[1] + (size_t)n * (size_t)sizes->C, NULL, 0.0f, 0.0f};
-        tensor[0][n] = fake_sum(fake, sizes->C, fake_read, &row);
-    }
-    return 0;
-}
-
-static inline int fake_row_sum_squares(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
-    for (int n = 0; n < sizes->N; n++) {
-        struct fake_row row = {fake, tensor[1] + (size_t)n * (size_t)sizes->C, NULL, 0.0f, 0.0f};
-        tensor[0][n] = fake_sum(fake, sizes->C, fake_square_term, &row);
-    }
-    return 0;
-}
-
-static inline int fake_row_dot(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
+static inline int fake_rows(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes,
+                            float (*term)(const void *, int)) {
     for (int n = 0; n < sizes->N; n++) {
         struct fake_row row = {fake, tensor[1] + (size_t)n * (size_t)sizes->C, tensor[2], 0.0f, 0.0f};
-        tensor[0][n] = fake_sum(fake, sizes->C, fake_product_term, &row);
+        tensor[0][n] = fake_sum(fake, sizes->C, term, &row);
     }
     return 0;
+}
+
+static inline int fake_row_sum(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
+    return fake_rows(fake, tensor, sizes, fake_read);
+}
+static inline int fake_row_sum_squares(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
+    return fake_rows(fake, tensor, sizes, fake_square_term);
+}
+static inline int fake_row_dot(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
+    return fake_rows(fake, tensor, sizes, fake_product_term);
 }
 
 #endif

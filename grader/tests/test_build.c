@@ -123,11 +123,17 @@ Test(build, a_make_around_it_does_not_matter) {
 }
 
 Test(build, no_folder_and_no_files) {
-    cr_assert_eq(build_step(&options, &report), BUILD_BROKEN);
+    cr_assert_eq(build_step(&options, &report), BUILD_NO_TOOL);
     cr_assert(strstr(report.message, "no .cu file"), "%s", report.message);
     options.files = "/no/such/folder";
-    cr_assert_eq(build_step(&options, &report), BUILD_BROKEN);
+    cr_assert_eq(build_step(&options, &report), BUILD_NO_TOOL);
     cr_assert(strstr(report.message, "No such file"), "%s", report.message);
+}
+
+Test(build, a_path_with_a_space_is_named) {
+    options.out = "build/my labs";
+    cr_assert_eq(build_step(&options, &report), BUILD_NO_TOOL);
+    cr_assert(strstr(report.message, "build/my labs has a space"), "%s", report.message);
 }
 
 Test(build, a_missing_tool_is_named_with_the_line_to_type) {
@@ -162,7 +168,7 @@ Test(build, the_first_three_errors_are_kept) {
 static bool forbids(const char *source, char *library, char *symbol) {
     char command[400];
     write_text("object.cpp", source);
-    snprintf(command, sizeof command, "g++ -c -o %s/object.o %s/object.cpp", files, files);
+    snprintf(command, sizeof command, "${CXX:-g++} -c -o %s/object.o %s/object.cpp", files, files);
     cr_assert_eq(system(command), 0);
     snprintf(command, sizeof command, "%s/object.o", files);
     return build_forbidden(command, library, 64, symbol, 200);

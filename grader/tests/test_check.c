@@ -97,7 +97,7 @@ Test(check, a_crash_ends_the_check_at_once) {
     struct device device = fake_device(&fake, 0);
     struct evidence evidence;
     struct failure failure;
-    evidence_init(&evidence, op_find("softmax_forward"));
+    evidence_init(&evidence, op_find("softmax_forward"), TYPE_F32);
     cr_assert_eq(check_run(&device, CHECK_SHAPES, 1, 2, &evidence, &failure), VERDICT_FAIL);
     cr_assert_eq(failure.kind, FAILURE_CRASH);
     cr_assert_eq(evidence.count, 1);
@@ -115,7 +115,7 @@ Test(check, a_skeleton_is_not_started) {
     struct device device = fake_device(&fake, 0);
     struct evidence evidence;
     struct failure failure;
-    evidence_init(&evidence, op_find("softmax_forward"));
+    evidence_init(&evidence, op_find("softmax_forward"), TYPE_F32);
     cr_assert_eq(check_run(&device, CHECK_SHAPES, 1, 2, &evidence, &failure), VERDICT_NOT_STARTED);
     evidence_free(&evidence);
 }
@@ -123,10 +123,10 @@ Test(check, a_skeleton_is_not_started) {
 Test(check, secret_cases_depend_on_the_secret_alone) {
     struct test_case a[EVIDENCE_MAX_CASES], b[EVIDENCE_MAX_CASES];
     const struct op *op = op_find("softmax_forward");
-    int count = cases_of(op, CHECK_SECRET, 1, 100, a, EVIDENCE_MAX_CASES);
-    cr_assert_eq(cases_of(op, CHECK_SECRET, 2, 100, b, EVIDENCE_MAX_CASES), count);
+    int count = cases_of(op, TYPE_F32, CHECK_SECRET, 1, 100, a, EVIDENCE_MAX_CASES);
+    cr_assert_eq(cases_of(op, TYPE_F32, CHECK_SECRET, 2, 100, b, EVIDENCE_MAX_CASES), count);
     cr_assert(memcmp(a, b, (size_t)count * sizeof a[0]) == 0);
-    cases_of(op, CHECK_SECRET, 1, 101, b, EVIDENCE_MAX_CASES);
+    cases_of(op, TYPE_F32, CHECK_SECRET, 1, 101, b, EVIDENCE_MAX_CASES);
     cr_assert(memcmp(a, b, (size_t)count * sizeof a[0]) != 0);
     cr_assert(count >= 5);
 }
@@ -134,7 +134,7 @@ Test(check, secret_cases_depend_on_the_secret_alone) {
 Test(check, published_cases_cover_what_kernels_are_built_of) {
     static const int columns[] = {1, 2, 31, 32, 33, 127, 128, 129, 768, 1023, 1024, 1025, 1600, 50257};
     struct test_case cases[EVIDENCE_MAX_CASES];
-    int count = cases_of(op_find("softmax_forward"), CHECK_SHAPES, 1, 1, cases, EVIDENCE_MAX_CASES);
+    int count = cases_of(op_find("softmax_forward"), TYPE_F32, CHECK_SHAPES, 1, 1, cases, EVIDENCE_MAX_CASES);
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
         bool found = false;
         for (int i = 0; i < count; i++) { found = found || cases[i].sizes.C == columns[k]; }
@@ -146,7 +146,7 @@ Test(check, every_list_of_cases_fits) {
     struct test_case cases[EVIDENCE_MAX_CASES];
     for (const struct op *op = ops; op->name; op++) {
         int all = 0;
-        for (int i = 0; i < 4; i++) { all += cases_of(op, correctness[i], 1, 1, cases, EVIDENCE_MAX_CASES); }
+        for (int i = 0; i < 4; i++) { all += cases_of(op, TYPE_F32, correctness[i], 1, 1, cases, EVIDENCE_MAX_CASES); }
         cr_assert(all < EVIDENCE_MAX_CASES, "%s has %d cases", op->name, all);
     }
 }

@@ -8,7 +8,7 @@
 
 enum { N = 3, C = 5, ELEMENTS = N * C };
 
-static const struct op_sizes sizes = {N, C, 1e-5f};
+static const struct op_sizes sizes = {.N = N, .C = C, .eps = 1e-5f};
 static float out[64], x[64];
 static struct runner runner;
 static struct result result;
@@ -19,7 +19,7 @@ static enum child_status call(const char *mode, double seconds) {
     limits.call_seconds = seconds;
     cr_assert_eq(runner_start(&runner, hostile_path(mode), &limits), CHILD_OK, "%s", runner.child.message);
     struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &sizes);
-    float *buffers[OP_MAX_TENSORS] = {out, x};
+    void *buffers[OP_MAX_TENSORS] = {out, x};
     for (int i = 0; i < ELEMENTS; i++) { x[i] = (float)i; }
     return runner_call(&runner, &job, buffers, &result, &findings);
 }
@@ -46,13 +46,13 @@ Test(job, a_few_hundred_calls_use_one_process) {
     cr_assert_eq(call("honest", 5), CHILD_OK);
     double start = child_now();
     for (int i = 0; i < 500; i++) {
-        struct op_sizes many = {i % 40, 1 + i % 70, 0};
+        struct op_sizes many = {.N = i % 40, .C = 1 + i % 70};
         struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &many);
-        job.guard = i % 3;
-        size_t floats = job_buffer_floats(&job, op_find("softmax_forward"), 1);
+        job.guard = i % 3 * 16;
+        size_t floats = job_buffer_bytes(&job, op_find("softmax_forward"), 1) / sizeof(float);
         float *a = calloc(floats + 1, sizeof *a), *b = malloc((floats + 1) * sizeof *b);
         for (size_t k = 0; k < floats; k++) { b[k] = (float)k; }
-        float *buffers[OP_MAX_TENSORS] = {a, b};
+        void *buffers[OP_MAX_TENSORS] = {a, b};
         cr_assert_eq(runner_call(&runner, &job, buffers, &result, NULL), CHILD_OK, "%s", runner.child.message);
         cr_assert(memcmp(a, b, floats * sizeof *a) == 0, "call %d", i);
         free(a);
@@ -64,13 +64,13 @@ Test(job, a_few_hundred_calls_use_one_process) {
 }
 
 Test(job, large_buffers_come_through) {
-    struct op_sizes large = {4096, 1024, 0};
+    struct op_sizes large = {.N = 4096, .C = 1024};
     size_t floats = (size_t)4096 * 1024;
     float *a = calloc(floats, sizeof *a), *b = malloc(floats * sizeof *b);
     for (size_t k = 0; k < floats; k++) { b[k] = (float)k; }
     cr_assert_eq(runner_start(&runner, hostile_path("honest"), NULL), CHILD_OK);
     struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &large);
-    float *buffers[OP_MAX_TENSORS] = {a, b};
+    void *buffers[OP_MAX_TENSORS] = {a, b};
     cr_assert_eq(runner_call(&runner, &job, buffers, &result, NULL), CHILD_OK, "%s", runner.child.message);
     cr_assert(memcmp(a, b, floats * sizeof *a) == 0);
     runner_stop(&runner);
@@ -81,16 +81,19 @@ Test(job, large_buffers_come_through) {
 Test(job, an_aliased_output_has_no_buffer) {
     struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &sizes);
     job.alias_of[0] = 1;
-    job.guard = 7;
+    job.guard = 32;
     job.offset = 2;
-    cr_assert_eq(job_buffer_floats(&job, op_find("softmax_forward"), 0), 0u);
-    cr_assert_eq(job_buffer_floats(&job, op_find("softmax_forward"), 1), 7u + 2 + ELEMENTS + 7);
+    cr_assert_eq(job_buffer_bytes(&job, op_find("softmax_forward"), 0), 0u);
+    cr_assert_eq(job_buffer_bytes(&job, op_find("softmax_forward"), 1), 32u + (2 + ELEMENTS) * 4 + 32);
+    cr_assert_eq(job_lead_bytes(&job, op_find("softmax_forward"), 1), 32u + 8);
+    job.sizes.type = TYPE_BF16;
+    cr_assert_eq(job_buffer_bytes(&job, op_find("softmax_forward"), 1), 32u + (2 + ELEMENTS) * 2 + 32);
 }
 
 Test(job, a_crash_costs_one_call) {
     expect("crash", CHILD_CRASHED, "SIGSEGV");
     struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &sizes);
-    float *buffers[OP_MAX_TENSORS] = {out, x};
+    void *buffers[OP_MAX_TENSORS] = {out, x};
     strcpy(runner.path, hostile_path("honest"));
     cr_assert_eq(runner_call(&runner, &job, buffers, &result, &findings), CHILD_OK, "%s", runner.child.message);
     cr_assert_eq(runner.starts, 2);
@@ -148,10 +151,10 @@ Test(job, nonces_do_not_repeat) {
 
 Test(job, an_impossible_job_is_not_sent) {
     cr_assert_eq(runner_start(&runner, hostile_path("honest"), NULL), CHILD_OK);
-    struct op_sizes negative = {-1, 5, 0};
+    struct op_sizes negative = {.N = -1, .C = 5};
     struct job job = job_make(JOB_CALL, op_find("softmax_forward"), &negative);
     cr_assert_eq(runner_call(&runner, &job, NULL, &result, NULL), CHILD_CANNOT_START);
-    struct op_sizes enormous = {1 << 30, 1 << 30, 0};
+    struct op_sizes enormous = {.N = 1 << 30, .C = 1 << 30};
     job = job_make(JOB_CALL, op_find("softmax_forward"), &enormous);
     cr_assert_eq(runner_call(&runner, &job, NULL, &result, NULL), CHILD_CANNOT_START);
     runner_stop(&runner);
@@ -174,9 +177,12 @@ Test(job, a_time_that_is_no_number_is_refused) {
 }
 
 Test(job, samples_have_rows_then_columns) {
-    struct op_sizes s = {100, 7, 0};
-    cr_assert_eq(job_sample_floats(op_find("softmax_forward"), &s, 4), 4u * 7);
-    cr_assert_eq(job_sample_floats(op_find("layernorm_forward"), &s, 4), 4u * (7 + 1 + 1));
-    cr_assert_eq(job_sample_floats(op_find("layernorm_backward"), &s, 4), 4u * 7 + 2 * 7);
-    cr_assert_eq(job_sample_floats(op_find("row_sum"), &s, 4), 4u);
+    struct op_sizes s = {.N = 100, .C = 7};
+    cr_assert_eq(job_sample_bytes(op_find("softmax_forward"), &s, 4), 4 * 4u * 7);
+    cr_assert_eq(job_sample_bytes(op_find("layernorm_forward"), &s, 4), 4 * 4u * (7 + 1 + 1));
+    cr_assert_eq(job_sample_bytes(op_find("layernorm_backward"), &s, 4), 4 * (4u * 7 + 2 * 7));
+    cr_assert_eq(job_sample_bytes(op_find("row_sum"), &s, 4), 4 * 4u);
+    s.type = TYPE_F16;
+    cr_assert_eq(job_sample_bytes(op_find("layernorm_forward"), &s, 4), 4u * (2 * 7 + 4 + 4));
+    cr_assert_eq(job_sample_bytes(op_find("layernorm_backward"), &s, 4), 2 * 4u * 7 + 4 * 2 * 7);
 }

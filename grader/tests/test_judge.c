@@ -130,7 +130,7 @@ Test(judge, in_place_calls_are_made) {
 }
 
 static int eps_is_fixed(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
-    struct op_sizes fixed = {sizes->N, sizes->C, 1e-5f};
+    struct op_sizes fixed = {.N = sizes->N, .C = sizes->C, .eps = 1e-5f};
     return fake_layernorm(fake, tensor, &fixed);
 }
 

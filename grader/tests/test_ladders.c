@@ -10,6 +10,7 @@
 
 #include "../check.h"
 #include "../registry.h"
+#include "common/elements.h"
 #include "common/reference.h"
 
 TestSuite(ladders, .timeout = 240);
@@ -23,7 +24,7 @@ struct ladder {
     int rung;
 };
 
-static enum child_status call(void *context, const struct job *job, float *const buffers[], struct result *result,
+static enum child_status call(void *context, const struct job *job, void *const buffers[], struct result *result,
                               struct finding_record **findings) {
     struct ladder *ladder = context;
     struct job with_rung = *job;
@@ -41,11 +42,30 @@ static double worst(const struct evidence *evidence) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         for (int t = 0; t < evidence->op->tensor_count; t++) {
+            if (element_type(evidence->op, t, evidence->type) != TYPE_F32) { continue; } /* see misrounded() */
             for (size_t k = 0; shown->got[t] && k < op_elements(evidence->op, t, &shown->test.sizes); k++) {
                 double tolerance = reference_tolerance(shown->condition[t][k]);
                 if (!isfinite(shown->expected[t][k]) || !isfinite(tolerance) || tolerance == 0.0) { continue; }
                 worst = fmax(worst, fabs(shown->got[t][k] - shown->expected[t][k]) / tolerance);
             }
+        }
+    }
+    return worst;
+}
+
+/* The share of 16-bit results that are not the nearest, in units of what is allowed. */
+static double misrounded(const struct evidence *evidence) {
+    double worst = 0.0;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        for (int t = 0; t < evidence->op->tensor_count; t++) {
+            enum op_type type = element_type(evidence->op, t, evidence->type);
+            size_t count = op_elements(evidence->op, t, &shown->test.sizes);
+            long found = 0;
+            for (size_t k = 0; shown->got[t] && k < count; k++) {
+                found += reference_misrounded(type, shown->expected[t][k], shown->condition[t][k], shown->got[t][k]);
+            }
+            worst = fmax(worst, (double)found / (double)reference_misrounded_allowed(count));
         }
     }
     return worst;
@@ -57,7 +77,7 @@ static bool climb(struct ladder *ladder, const struct step *step, const struct e
     struct device device = {call, message, ladder, 0};
     struct evidence evidence;
     struct failure failure = {0};
-    evidence_init(&evidence, op_find(exercise->op));
+    evidence_init(&evidence, op_find(exercise->op), exercise->type);
     for (int i = 0; i < 4; i++) {
         enum verdict verdict = check_run(&device, correctness[i], 2024, 31, &evidence, &failure);
         bool past = ladder->rung > 0 && evidence.cases[0]->status == CUDA_INVALID_VALUE;
@@ -66,12 +86,13 @@ static bool climb(struct ladder *ladder, const struct step *step, const struct e
             return false;
         }
         cr_assert(verdict == VERDICT_PASS,
-                  "%s, %s, kernel %d: check %s fails at N = %d, C = %d, %s: %.9g, not %.9g; %s", step->name,
-                  exercise->op, ladder->rung, check_name(correctness[i]), failure.sizes.N, failure.sizes.C,
-                  failure.values, failure.got, failure.expected, failure.text);
+                  "%s, %s_%s, kernel %d: check %s fails at N = %d, C = %d, %s: %.9g, not %.9g; %s", step->name,
+                  exercise->op, op_type_name(exercise->type), ladder->rung, check_name(correctness[i]), failure.sizes.N,
+                  failure.sizes.C, failure.values, failure.got, failure.expected, failure.text);
     }
-    double used = worst(&evidence);
-    printf("%s %s kernel %d: uses %.3f of the tolerance\n", step->name, exercise->op, ladder->rung, used);
+    double used = fmax(worst(&evidence), misrounded(&evidence));
+    printf("%s %s_%s kernel %d: uses %.3f of the tolerance\n", step->name, exercise->op, op_type_name(exercise->type),
+           ladder->rung, used);
     cr_assert(used <= headroom, "%s, %s, kernel %d uses %.2f of the tolerance", step->name, exercise->op, ladder->rung,
               used);
     evidence_free(&evidence);

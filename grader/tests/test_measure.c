@@ -140,7 +140,7 @@ static char message[256];
 static bool checked_rows_are_right;
 
 static bool check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set, int calls,
-                  const int *rows, int row_count, const float *data) {
+                  const int *rows, int row_count, const void *data) {
     (void)context, (void)op, (void)seed, (void)data;
     cr_assert(set >= 0 && set < 100 && calls == 1 && row_count > 0);
     for (int i = 0; i < row_count; i++) { cr_assert(rows[i] >= 0 && rows[i] < sizes->N); }

@@ -53,6 +53,16 @@ Test(predict, nothing_is_predicted_at_first, .init = make_folder, .fini = remove
     cr_assert_eq(outcome.verdict, VERDICT_WAITING);
 }
 
+Test(predict, an_answer_is_a_number_and_perhaps_its_unit) {
+    static const char *const right[] = {"2", " 2.5x\r\n", "1.9 times", "50%"}, *const wrong[] = {"1,9", "2-3", "two",
+                                                                                                 ""};
+    double answer;
+    for (int i = 0; i < 4; i++) {
+        cr_assert(predict_parse(&steps[0].questions[0], right[i], &answer), "'%s'", right[i]);
+        cr_assert(!predict_parse(&steps[0].questions[0], wrong[i], &answer), "'%s'", wrong[i]);
+    }
+}
+
 Test(predict, answers_come_back, .init = make_folder, .fini = remove_folder) {
     struct prediction prediction;
     struct outcome outcome;

@@ -35,7 +35,17 @@ Test(registry, exercises_name_ops_files_and_targets) {
             cr_assert(op_find(exercise->op), "%s", exercise->op);
             cr_assert(strstr(exercise->file, ".cu"), "%s", exercise->file);
             cr_assert(strlen(exercise->title) <= 30, "%s does not fit its column", exercise->title);
-            cr_assert_eq(exercise_find(step, exercise->op), exercise, "%s appears twice", exercise->op);
+            char launcher[64];
+            op_launcher_name(op_find(exercise->op), exercise->type, launcher, sizeof launcher);
+            cr_assert_eq(exercise_find(step, launcher), exercise, "%s appears twice", launcher);
+            cr_assert(op_find(exercise->op)->types >> exercise->type & 1, "%s", launcher);
+            cr_assert_eq(exercise->traffic.sizes.type, exercise->type, "%s", launcher);
+            cr_assert_eq(exercise->bands.sizes.type, exercise->type, "%s", launcher);
+            if (op_is_causal(op_find(exercise->op))) {
+                const struct op_sizes *sizes = &exercise->bands.sizes;
+                cr_assert_eq(sizes->N, sizes->B * sizes->H * sizes->T);
+                cr_assert_eq(exercise->traffic.sizes.N / exercise->traffic.sizes.T, 1);
+            }
             for (const struct check *check = exercise->checks; check->kind; check++) {
                 cr_assert(!exercise->optional || check->points == 0, "track B carries no points");
                 if (check->kind != CHECK_TRAFFIC) { continue; }
@@ -71,6 +81,11 @@ Test(registry, lookups) {
     while (last[1].name) { last++; }
     cr_assert_null(step_after(last));
     cr_assert_null(exercise_find(&steps[0], "nothing"));
+    const struct step *fused = step_find("step3");
+    cr_assert_eq(exercise_find(fused, "causal_softmax_forward")->type, TYPE_F32);
+    cr_assert_eq(exercise_find(fused, "causal_softmax_forward_bf16")->type, TYPE_BF16);
+    cr_assert(exercise_is(exercise_find(fused, "causal_softmax_forward_bf16"), "causal_softmax_forward"));
+    cr_assert_null(exercise_find(&steps[0], "softmax_forward_bf16"));
 }
 
 Test(registry, only_the_labs_own_files_are_taken) {
@@ -81,6 +96,8 @@ Test(registry, only_the_labs_own_files_are_taken) {
     cr_assert(!step_owns_file(step, "Makefile"));
     cr_assert(!step_owns_file(step, "residual.cu"));
     cr_assert(!step_owns_file(step, "../softmax.cu"));
+    cr_assert(step_owns_file(step_find("step3"), "vec.cuh"));
+    cr_assert(step_owns_file(step_find("step3"), "residual_layernorm_backward.cu"));
 }
 
 Test(registry, questions_can_be_answered) {
@@ -110,6 +127,9 @@ Test(registry, computed_answers_are_the_profiles) {
     cr_assert(fabs(truth("step1", "softmax_share") - profile_speedup(1.0, 0.0, 0.0)) < 0.006);
     cr_assert(fabs(truth("step1", "all_share") - profile_speedup(1.0, 1.0, 1.0)) < 0.006);
     cr_assert(fabs(truth("step2", "all_share") - profile_speedup(1.5, 2.0, 0.0)) < 0.006);
+    /* causal softmax moves 1.5 of softmax's 2; LayerNorm and residual add 2 + 3 apart, 4 as one */
+    cr_assert(fabs(truth("step3", "all_share") - profile_speedup(0.75, 1.0, 2.0 / 3.0)) < 0.006, "%g",
+              profile_speedup(0.75, 1.0, 2.0 / 3.0));
 }
 
 Test(registry, the_profile_is_gpt2_smalls) {

@@ -64,7 +64,7 @@ static struct outcome *fail_softmax(void) {
     }
     const struct signature *signature = signature_find("softmax-no-max");
     failed->failure = (struct failure){.kind = FAILURE_WRONG,
-                                       .sizes = {3, 33, 1e-5f},
+                                       .sizes = {.N = 3, .C = 33, .eps = 1e-5f},
                                        .values = "large (up to 1e4)",
                                        .tensor = 0,
                                        .row = 2,
@@ -84,7 +84,7 @@ static const char *print(bool colour) {
     FILE *out = open_screen();
     score_total(&report);
     report_next(&report, &prediction, "step1_naive");
-    report_print(out, colour, &report, &prediction);
+    report_print(out, colour, 0, &report, &prediction);
     fclose(out);
     return screen;
 }
@@ -108,7 +108,7 @@ Test(report, a_failure_tells_where_what_why_and_where_to_read) {
     print(false);
     assert_says("FAIL");
     assert_says("N = 3, C = 33, values large (up to 1e4)");
-    assert_says("out[2][32]: expected 0.25, got nan");
+    assert_says("out[2][32]: expected 0.25, got NaN");
     assert_says("33 of 99 elements are wrong");
     assert_says("likely cause: the row's maximum is not subtracted");
     assert_says("[softmax-no-max]");

@@ -13,7 +13,7 @@ static const struct check traffic_check = {CHECK_TRAFFIC, 10}, parallel_check = 
 static struct exercise exercise = {
     .op = "layernorm_forward",
     .title = "LayerNorm",
-    .traffic = {TRAFFIC_SECTORS, {N, C, 1e-5f}, {1.05, 2.05, 4.0}, {100, 60, 20}},
+    .traffic = {TRAFFIC_SECTORS, {.N = N, .C = C, .eps = 1e-5f}, {1.05, 2.05, 4.0}, {100, 60, 20}},
     .parallel = {64, 20},
 };
 

@@ -34,7 +34,9 @@ check "no line of a solution is in it" fails grep . "$scratch/leaks"
 
 unset BUILD MAKEFLAGS MAKELEVEL COURSE # nothing of this checkout's may help
 fresh() { (cd "$handout" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
-check "it builds by itself" fresh make BACKEND=cpu step1
+built() { fresh make BACKEND=cpu step1 2>"$scratch/complaints"; }
+check "it builds by itself" built
+check "and complains of nothing" fails grep . "$scratch/complaints"
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
 touch "$scratch/stamp"

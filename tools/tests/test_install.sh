@@ -42,7 +42,7 @@ ci=true
 check "CI=true: sudo is called without asking" exits 0 install build
 check "with the line" grep -q "^sudo -n env DEBIAN_FRONTEND=noninteractive $line g++ -qq" "$log"
 ci=
-if command -v script >/dev/null 2>&1; then
+if script -qec true /dev/null >/dev/null 2>&1; then
     answer() { echo "$1" | script -qec "env CI= PATH=$bin $install build" "$scratch/typescript" >/dev/null 2>&1; }
     : >"$log"
     answer n
@@ -51,7 +51,7 @@ if command -v script >/dev/null 2>&1; then
     answer y
     check "asked, and yes: sudo is called" grep -q "^sudo env" "$log"
 else
-    skip "asking" "no script(1) here"
+    skip "asking" "no script(1), or no pseudo-terminal, here"
 fi
 
 machine root 0 12.2.0

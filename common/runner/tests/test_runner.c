@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/elements.h"
 #include "grader/job.h"
 
 enum { MAX_FLOATS = 4096 };
@@ -24,16 +25,16 @@ static void start(const char *lab) {
 }
 
 static struct job job_for(const char *op, int N, int C) {
-    struct op_sizes sizes = {N, C, 1e-5f};
+    struct op_sizes sizes = {.N = N, .C = C, .eps = 1e-5f};
     return job_make(JOB_CALL, op_find(op), &sizes);
 }
 
 /* Outputs poisoned, inputs 1, 2, 3, ... */
 static enum child_status call(const struct job *job) {
     const struct op *op = op_find(job->op);
-    float *buffers[OP_MAX_TENSORS];
+    void *buffers[OP_MAX_TENSORS];
     for (int i = 0; i < op->tensor_count; i++) {
-        size_t floats = job_buffer_floats(job, op, i);
+        size_t floats = job_buffer_bytes(job, op, i) / sizeof(float);
         cr_assert(floats <= MAX_FLOATS);
         for (size_t k = 0; k < floats; k++) { buffer[i][k] = op->tensor[i].role == ROLE_OUT ? poison : (float)(k + 1); }
         buffers[i] = buffer[i];
@@ -109,7 +110,7 @@ Test(runner, offset_guard_and_alias) {
     start("rows");
     struct job job = job_for("row_sum", 3, 4);
     job.offset = 3;
-    job.guard = 5;
+    job.guard = 5 * sizeof(float);
     works(&job);
     /* Inputs count from the start of the buffer: the tensor starts at element 8, which holds 9. */
     cr_assert_eq(buffer[0][8], 9 + 10 + 11 + 12);
@@ -198,6 +199,79 @@ Test(runner, host_faults_cost_one_call) {
     enum child_status status = call(&job);
     cr_assert(status == CHILD_CLOSED || status == CHILD_EXITED, "%s", runner.child.message);
     cr_assert_eq(runner.starts, 3);
+}
+
+/* ---- types: buffers hold the tensors' own elements ---- */
+
+static unsigned char bytes[OP_MAX_TENSORS][1024];
+
+/* Every tensor filled with 1, 2, 3, ...; outputs with -1. */
+static void call_typed(const struct job *job) {
+    const struct op *op = op_find(job->op);
+    void *buffers[OP_MAX_TENSORS];
+    for (int t = 0; t < op->tensor_count; t++) {
+        float values[64];
+        size_t count = op_elements(op, t, &job->sizes);
+        for (size_t i = 0; i < count; i++) { values[i] = op->tensor[t].role == ROLE_IN ? (float)(i + 1) : -1.0f; }
+        cr_assert(job_buffer_bytes(job, op, t) <= sizeof bytes[t]);
+        if (job_buffer_bytes(job, op, t)) {
+            elements_pack(op->tensor[t].element, job->sizes.type, values, count, bytes[t] + job_lead_bytes(job, op, t));
+        }
+        buffers[t] = bytes[t];
+    }
+    cr_assert_eq(runner_call(&runner, job, buffers, &result, &findings), CHILD_OK, "%s", runner.child.message);
+    cr_assert(result.missing == 0 && result.status == 0, "%s", result.error_name);
+    cr_assert_eq(result.finding_count, 0, "%s", result.finding_count ? findings[0].text : "");
+}
+
+static float element(const struct job *job, int t, size_t i) {
+    const struct op *op = op_find(job->op);
+    size_t at = job_lead_bytes(job, op, t) + i * op_element_bytes(op, t, job->sizes.type);
+    float value;
+    elements_unpack(op->tensor[t].element, job->sizes.type, bytes[t] + at, 1, &value);
+    return value;
+}
+
+Test(runner, sixteen_bit_tensors_travel_in_their_own_type) {
+    start("typed");
+    struct op_sizes sizes = {.N = 3, .C = 5, .type = TYPE_BF16};
+    struct job job = job_make(JOB_CALL, op_find("three_way_add"), &sizes);
+    job.offset = 1;
+    call_typed(&job);
+    for (size_t i = 0; i < 15; i++) { cr_assert_eq(element(&job, 0, i), 3.0f * (float)(i + 1)); }
+    cr_assert_eq(result.traffic[1].load_bytes, 30u);
+    job.sizes.type = TYPE_F16;
+    void *none[OP_MAX_TENSORS] = {bytes[0], bytes[1], bytes[2], bytes[3]};
+    cr_assert_eq(runner_call(&runner, &job, none, &result, NULL), CHILD_OK);
+    cr_assert_eq(result.missing, 1, "the file has no launcher of that type");
+    runner_stop(&runner);
+}
+
+Test(runner, matrices_and_lengths) {
+    start("typed");
+    for (int lengths = 0; lengths < 2; lengths++) {
+        struct op_sizes sizes = op_causal_sizes(TYPE_F16, 3, 1, 4, 0.75f);
+        sizes.lengths = lengths;
+        sizes.upper = lengths;
+        struct job job = job_make(JOB_CALL, op_find("causal_softmax_forward"), &sizes);
+        job.guard = lengths ? 0 : 16; /* a pointer that is not given is null all the same */
+        call_typed(&job);
+        float expected[] = {1, lengths ? 3.0f : -1.0f, 3, 1, 4, 0.75f, (float)lengths};
+        for (size_t i = 0; i < 7; i++) { cr_assert_eq(element(&job, 0, i), expected[i], "argument %zu", i); }
+    }
+    runner_stop(&runner);
+}
+
+Test(runner, the_second_output_may_share_a_pointer) {
+    start("typed");
+    struct op_sizes sizes = {.N = 2, .C = 3, .eps = 1e-5f, .type = TYPE_F16};
+    const struct op *op = op_find("residual_layernorm_forward");
+    struct job job = job_make(JOB_CALL, op, &sizes);
+    job.alias_of[op_tensor_find(op, "sum")] = op_tensor_find(op, "residual");
+    call_typed(&job);
+    for (size_t i = 0; i < 6; i++) { cr_assert_eq(element(&job, 5, i), 2.0f * (float)(i + 1)); }
+    cr_assert_eq(element(&job, 2, 0), 1.0f / 3.0f, "mean is float");
+    runner_stop(&runner);
 }
 
 Test(runner, no_times_without_a_gpu) {

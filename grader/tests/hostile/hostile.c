@@ -116,9 +116,9 @@ static void read_job(void) {
     if (job.kind == JOB_QUIT) { _exit(0); }
     const struct op *op = op_find(job.op);
     for (int i = 0; op && i < op->tensor_count && job.kind == JOB_CALL; i++) {
-        size_t floats =
-            job.alias_of[i] >= 0 ? 0 : 2 * (size_t)job.guard + (size_t)job.offset + op_elements(op, i, &job.sizes);
-        sizes[i] = floats * sizeof(float);
+        size_t elements = (size_t)job.offset + op_elements(op, i, &job.sizes);
+        bool sent = job.alias_of[i] < 0 && op_is_given(op, i, &job.sizes);
+        sizes[i] = sent ? 2 * (size_t)job.guard + elements * op_element_bytes(op, i, job.sizes.type) : 0;
         buffers[i] = realloc(buffers[i], sizes[i] + 1);
         read_all(buffers[i], sizes[i]);
     }

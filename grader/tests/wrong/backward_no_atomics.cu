@@ -1,4 +1,4 @@
-// step: step2  op: layernorm_backward  diagnosis: race
+// step: step2  op: layernorm_backward  diagnosis: race-in-global-memory
 // reason: All rows add to the same dweight and dbias with +=: additions are lost.
 #include "common/contracts/layernorm_backward.h"
 #include "common/cuda_check.h"

@@ -30,8 +30,11 @@ static bool refused(const char *path, const struct cheat *cheat) {
     limits.gpu = true;
     limits.call_seconds = 30;
     static const double edges[] = {0.5};
-    struct measure_options options = {
-        .op = op_find(cheat->op), .sizes = {8192, 1024, 1e-5f}, .edges = edges, .edge_count = 1, .check = timed_check};
+    struct measure_options options = {.op = op_find(cheat->op),
+                                      .sizes = {.N = 8192, .C = 1024, .eps = 1e-5f},
+                                      .edges = edges,
+                                      .edge_count = 1,
+                                      .check = timed_check};
     static struct runner runner;
     static struct measurement measurement;
     static struct result result;

@@ -1,0 +1,13 @@
+/* fill.h — fills one tensor of every set on the device: see generate.h for what with. */
+#ifndef FILL_H
+#define FILL_H
+
+#include <cuda_runtime_api.h>
+
+#include "../ops.h"
+
+/* `first`: set 0's tensor; the others follow, `stride` bytes apart. Lengths are all T. Launches and does not wait. */
+void fill_tensor(const struct op *op, int tensor, const struct op_sizes *sizes, char *first, size_t stride, int sets,
+                 uint64_t seed, cudaStream_t stream);
+
+#endif

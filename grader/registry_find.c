@@ -1,0 +1,68 @@
+/* registry_find.c — looking things up in the table of registry.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "registry.h"
+
+const struct step *step_find(const char *name) {
+    for (const struct step *step = steps; step->name; step++) {
+        if (strcmp(step->name, name) == 0) { return step; }
+    }
+    return NULL;
+}
+
+const struct step *step_after(const struct step *step) {
+    return step[1].name ? step + 1 : NULL;
+}
+
+bool exercise_is(const struct exercise *exercise, const char *name) {
+    char launcher[64];
+    op_launcher_name(op_find(exercise->op), exercise->type, launcher, sizeof launcher);
+    return strcmp(exercise->op, name) == 0 || strcmp(launcher, name) == 0;
+}
+
+const char *exercise_name(const struct step *step, const struct exercise *exercise, char name[EXERCISE_NAME_BYTES]) {
+    int types = 0;
+    for (const struct exercise *other = step->exercises; other->op; other++) {
+        types += strcmp(other->op, exercise->op) == 0;
+    }
+    snprintf(name, EXERCISE_NAME_BYTES, "%s", exercise->op);
+    if (types > 1) { op_launcher_name(op_find(exercise->op), exercise->type, name, EXERCISE_NAME_BYTES); }
+    return name;
+}
+
+const struct exercise *exercise_find(const struct step *step, const char *name) {
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        if (exercise_is(exercise, name)) { return exercise; }
+    }
+    return NULL;
+}
+
+bool step_owns_file(const struct step *step, const char *file) {
+    if (strcmp(file, PREDICTIONS_FILE) == 0) { return true; }
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        if (strcmp(file, exercise->file) == 0) { return true; }
+        for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
+            if (strcmp(file, exercise->includes[i]) == 0) { return true; }
+        }
+    }
+    return false;
+}
+
+const char *check_name(enum check_kind kind) {
+    switch (kind) {
+        case CHECK_SHAPES: return "shapes";
+        case CHECK_VALUES: return "values";
+        case CHECK_MEMORY: return "memory";
+        case CHECK_SECRET: return "secret";
+        case CHECK_TRAFFIC: return "traffic";
+        case CHECK_PARALLEL: return "parallelism";
+        case CHECK_BAND: return "speed";
+        case CHECK_PREDICTION: return "predictions";
+    }
+    return "?";
+}
+
+bool check_is_correctness(enum check_kind kind) {
+    return kind <= CHECK_SECRET;
+}

@@ -1,0 +1,19 @@
+// step: step1  op: residual_forward
+// reason: Blocks of 33 threads: a warp of a single lane in each.
+#include "common/contracts/residual_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__global__ void kernel(float *out, const float *x, const float *residual, int N, int C) {
+    size_t i = (size_t)blockIdx.x * 33 + threadIdx.x;
+    if (i < (size_t)N * C) { out[i] = x[i] + residual[i]; }
+}
+
+int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<((size_t)N * C + 32) / 33, 33, 0, stream>>>(out, x, residual, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

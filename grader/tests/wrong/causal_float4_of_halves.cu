@@ -1,0 +1,41 @@
+// step: step3  op: causal_softmax_forward_f16  diagnosis: float4-of-halves
+// reason: A row of halves is read through float4 as if 16 bytes held 4 of them: the loads go twice too far.
+#include "common/contracts/causal_softmax_forward.h"
+#include "common/cuda_check.h"
+#include "reduce.cuh"
+#include "vec.cuh"
+
+__global__ void kernel(__half *out, const __half *x, const int *lengths, int N, int H, int C, float scale, int upper) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (row >= N) { return; }
+    int i = row % C, keys = i + 1;
+    if (lengths) { keys = min(keys, max(lengths[row / (H * C)], 0)); }
+    const __half *x_row = x + (size_t)row * C;
+    __half *out_row = out + (size_t)row * C;
+    float largest = -INFINITY, sum = 0.0f;
+    const float4 *vectors = (const float4 *)x_row;
+    for (int v = lane; v < C / 4; v += 32) {
+        float4 bits = vectors[v];
+        const __half *halves = (const __half *)&bits;
+        for (int k = 0; k < 4; k++) {
+            if (4 * v + k < keys) { largest = fmaxf(largest, scale * to_float(halves[k])); }
+        }
+    }
+    largest = warp_max(largest);
+    for (int j = lane; j < keys; j += 32) { sum += expf(scale * to_float(x_row[j]) - largest); }
+    sum = warp_sum(sum);
+    for (int j = lane; j < keys; j += 32) {
+        out_row[j] = from_float<__half>(expf(scale * to_float(x_row[j]) - largest) / sum);
+    }
+    int end = upper == CAUSAL_UPPER_KEEP ? i + 1 : C;
+    for (int j = keys + lane; j < end; j += 32) { out_row[j] = from_float<__half>(0.0f); }
+}
+
+int causal_softmax_forward_f16(__half *out, const __half *x, const int *lengths, int B, int H, int T, float scale,
+                               int upper, cudaStream_t stream) {
+    int N = B * H * T;
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 3) / 4, 128, 0, stream>>>(out, x, lengths, N, H, T, scale, upper);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

@@ -1,0 +1,20 @@
+// step: step1  op: residual_forward  diagnosis: grid-rounds-to-zero
+// reason: ceil() of an integer quotient: rounded down before it is rounded up.
+#include "common/contracts/residual_forward.h"
+#include "common/cuda_check.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+
+__global__ void kernel(float *out, const float *x, const float *residual, int N, int C) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x, count = (size_t)N * C;
+    if (i >= count) { return; }
+    out[i] = x[i] + residual[i];
+}
+
+int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(int)ceil((size_t)N * C / 256), 256, 0, stream>>>(out, x, residual, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

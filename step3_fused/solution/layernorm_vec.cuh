@@ -1,0 +1,73 @@
+// layernorm_vec.cuh — what every LayerNorm kernel does with one vec of a row, given
+//
+//   vec_sum         the sum of its elements
+//   vec_squares     the sum of their squared distances from the mean
+//   vec_normalise   (x - mean) * rstd * weight + bias
+//   vec_add         the sum of two, rounded to T
+//   rows_aligned    may every row of these tensors be read by vec_load? (on the host)
+//
+// `count` says how many elements of the row are left, of which the vec holds the first: 1 or more, and vec<T>::size or
+// more for every vec but the last. What vec_load_part puts beyond them is 0.
+#ifndef LAYERNORM_VEC_CUH
+#define LAYERNORM_VEC_CUH
+
+#include "vec.cuh"
+
+#include <initializer_list>
+
+template <class T> __device__ inline float vec_sum(const vec<T> &x) {
+    float values[vec<T>::size], sum = 0.0f;
+    vec_unpack(x, values);
+#pragma unroll
+    for (int i = 0; i < vec<T>::size; i++) { sum += values[i]; }
+    return sum;
+}
+
+// Elements beyond the row are 0, and 0 is not the mean: they must not count.
+template <class T> __device__ inline float vec_squares(const vec<T> &x, float mean, int count) {
+    float values[vec<T>::size], sum = 0.0f;
+    vec_unpack(x, values);
+#pragma unroll
+    for (int i = 0; i < vec<T>::size; i++) { sum += i < count ? (values[i] - mean) * (values[i] - mean) : 0.0f; }
+    return sum;
+}
+
+template <class T>
+__device__ inline vec<T> vec_normalise(const vec<T> &x, float mean, float rstd, const vec<T> &weight,
+                                       const vec<T> &bias) {
+    float values[vec<T>::size], w[vec<T>::size], b[vec<T>::size];
+    vec_unpack(x, values);
+    vec_unpack(weight, w);
+    vec_unpack(bias, b);
+#pragma unroll
+    for (int i = 0; i < vec<T>::size; i++) { values[i] = (values[i] - mean) * rstd * w[i] + b[i]; }
+    vec<T> result;
+    vec_pack(result, values);
+    return result;
+}
+
+template <class T> __device__ inline vec<T> vec_add(const vec<T> &a, const vec<T> &b) {
+    float x[vec<T>::size], y[vec<T>::size];
+    vec_unpack(a, x);
+    vec_unpack(b, y);
+#pragma unroll
+    for (int i = 0; i < vec<T>::size; i++) { x[i] += y[i]; }
+    vec<T> sum;
+    vec_pack(sum, x);
+    return sum;
+}
+
+template <class T> bool rows_aligned(int C, std::initializer_list<const void *> tensors) {
+    bool aligned = C % vec<T>::size == 0;
+    for (const void *tensor : tensors) { aligned = aligned && vec_aligned(tensor); }
+    return aligned;
+}
+
+// What the contracts ask of every launcher: cudaErrorInvalidValue for a size or a pointer that cannot be.
+inline int check_rows(int N, int C, std::initializer_list<const void *> tensors) {
+    bool valid = N >= 0 && (N == 0 || (C >= 1 && C <= 1 << 30)); // beyond that, a column's number would overflow
+    for (const void *tensor : tensors) { valid = valid && (N == 0 || tensor != nullptr); }
+    return valid ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+#endif

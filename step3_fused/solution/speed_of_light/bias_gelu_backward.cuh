@@ -1,0 +1,128 @@
+// bias_gelu_backward.cuh — the gradients of bias and GELU at speed of light: one pass, dbias summed in registers
+#ifndef SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
+#define SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
+
+#include "gelu.cuh"
+#include "pieces.cuh"
+
+template <class T, int width, int rows>
+__device__ inline void load_rows(piece<T, width> (&to)[rows], const T *from, int n, int N, int C) {
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        if (n + r < N) { to[r].load(from + (size_t)r * C); }
+    }
+}
+
+// Stage 1. A block is `lanes` x `height` threads: thread (x, y) keeps one piece of columns and walks down every
+// (parts * height)-th row, `rows` of them at a time. dx may be dout.
+template <class T, int width, int lanes, int height, int rows>
+__global__ void __launch_bounds__(lanes *height)
+    bias_gelu_backward_rows_kernel(T *dx,                       // (N, C)
+                                   float *__restrict__ partial, // (parts, C)
+                                   const T *dout,               // (N, C)
+                                   const T *__restrict__ x,     // (N, C)
+                                   const T *__restrict__ bias,  // (C)
+                                   int N, int C, int parts) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    __shared__ float sums[height][lanes * width];
+    int lane = threadIdx.x % lanes, y = threadIdx.x / lanes, part = blockIdx.x % parts;
+    int c = (blockIdx.x / parts * lanes + lane) * width;
+    float b[width], sum[width];
+    for (int i = 0; i < width; i++) { sum[i] = 0.0f; }
+    if (c < C) {
+        piece<T, width> b_piece;
+        b_piece.load_again(bias + c);
+        b_piece.unpack(b);
+        int n = (part * height + y) * rows, step = parts * height * rows;
+        piece<T, width> d_piece[rows], x_piece[rows], d_next[rows], x_next[rows];
+        size_t at = (size_t)n * C + c;
+        load_rows<T, width, rows>(x_piece, x + at, n, N, C);
+        load_rows<T, width, rows>(d_piece, dout + at, n, N, C);
+        for (; n < N; n += step) {
+            size_t at_next = at + (size_t)step * C;
+            load_rows<T, width, rows>(x_next, x + at_next, n + step, N, C);
+            load_rows<T, width, rows>(d_next, dout + at_next, n + step, N, C);
+#pragma unroll
+            for (int r = 0; r < rows; r++) {
+                if (n + r < N) {
+                    float d[width], v[width];
+                    x_piece[r].unpack(v);
+                    d_piece[r].unpack(d);
+#pragma unroll
+                    for (int i = 0; i < width; i++) {
+                        d[i] *= gelu_slope<T>(v[i] + b[i]);
+                        sum[i] += d[i];
+                    }
+                    d_piece[r].pack(d);
+                    d_piece[r].store(dx + at + (size_t)r * C);
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < rows; r++) { x_piece[r] = x_next[r], d_piece[r] = d_next[r]; }
+            at = at_next;
+        }
+    }
+    for (int i = 0; i < width; i++) { sums[y][i * lanes + lane] = sum[i]; }
+    __syncthreads();
+    for (int j = threadIdx.x; j < lanes * width; j += lanes * height) { // column j of the block
+        int column = blockIdx.x / parts * lanes * width + j, at = j % width * lanes + j / width;
+        float total = 0.0f;
+        for (int row = 0; row < height; row++) { total += sums[row][at]; }
+        if (column < C) { partial[(size_t)part * C + column] = total; }
+    }
+}
+
+// Stage 2. A warp's lanes are neighbouring columns, a block's warps share the parts; the order of the sums is fixed.
+constexpr int finish_warps = 8, together = 8;
+static __global__ void __launch_bounds__(finish_warps *warp_size)
+    bias_gelu_backward_finish_kernel(float *__restrict__ dbias,         // (C), accumulated
+                                     const float *__restrict__ partial, // (parts, C)
+                                     int parts, int C) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    __shared__ float sums[finish_warps][warp_size];
+    int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, c = blockIdx.x * warp_size + lane;
+    float sum = 0.0f;
+    if (c < C) {
+        for (int first = warp; first < parts; first += together * finish_warps) {
+            float value[together];
+#pragma unroll
+            for (int i = 0; i < together; i++) { // all of them on their way before the first is added
+                int part = first + i * finish_warps;
+                value[i] = part < parts ? partial[(size_t)part * C + c] : 0.0f;
+            }
+#pragma unroll
+            for (int i = 0; i < together; i++) { sum += value[i]; }
+        }
+    }
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp > 0 || c >= C) { return; }
+    sum = 0.0f;
+    for (int w = 0; w < finish_warps; w++) { sum += sums[w][lane]; }
+    dbias[c] += sum;
+}
+
+// blocks_each: blocks that a multiprocessor is given.
+template <class T, int lanes, int height, int rows, int blocks_each, int width>
+int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, const T *bias, int N, int C,
+                            cudaStream_t stream) {
+    int column_blocks = (C + lanes * width - 1) / (lanes * width);
+    int most_parts = (N + height * rows - 1) / (height * rows);
+    int parts = (multiprocessor_count() * blocks_each) / column_blocks;
+    parts = parts < 1 ? 1 : parts > most_parts ? most_parts : parts;
+    float *partial; // (parts, C)
+    cudaError_t error = cudaMallocAsync((void **)&partial, (size_t)parts * C * sizeof(float), stream);
+    if (error != cudaSuccess) { return error; }
+    int status =
+        launch({(unsigned)(column_blocks * parts), lanes * height, 1, stream},
+               bias_gelu_backward_rows_kernel<T, width, lanes, height, rows>, dx, partial, dout, x, bias, N, C, parts);
+    if (status == cudaSuccess) {
+        status = launch({(unsigned)((C + warp_size - 1) / warp_size), finish_warps * warp_size, 1, stream},
+                        bias_gelu_backward_finish_kernel, dbias, partial, parts, C);
+    }
+    error = cudaFreeAsync(partial, stream);
+    return status != cudaSuccess ? status : error;
+}
+#endif

@@ -1,0 +1,91 @@
+// layernorm_forward_table.cuh — which kernel for which shape: the dispatcher of the LayerNorm family forward
+#ifndef SPEED_OF_LIGHT_LAYERNORM_FORWARD_TABLE_CUH
+#define SPEED_OF_LIGHT_LAYERNORM_FORWARD_TABLE_CUH
+
+#include "layernorm_forward.cuh"
+#include "layernorm_forward_ring.cuh"
+
+// A line fits rows of (vecs - 1) * threads to vecs * threads 16-byte pieces, where `threads` is the threads that share a
+// row, and up to most_rows rows. The first line that fits is taken.
+template <class T> struct layernorm_forward_choice {
+    int vecs, threads; // 16-byte pieces a thread, threads that share a row (0: a thread for each piece)
+    int most_rows;     // 0: any number
+    int rows;          // at a time in a block
+    int blocks;        // a multiprocessor, for blocks that stay; 0: as many as it takes
+    int capability;    // from this compute capability on
+    size_t shared;     // the ring, bytes
+    void (*kernel)(layernorm_forward_arguments<T>);
+};
+
+template <class T, residual_at AT, int VECS> layernorm_forward_choice<T> warps_line() {
+    return {VECS, warp_size, 0, 4, 0, 75, 0, layernorm_forward_warps<T, AT, VECS, 4>};
+}
+template <class T, residual_at AT, int VECS, int THREADS> layernorm_forward_choice<T> blocks_line() {
+    return {VECS, THREADS, 0, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, VECS, THREADS>};
+}
+template <class T, residual_at AT, bool WARP, int VECS, int STAGES, int THREADS>
+layernorm_forward_choice<T> ring_line(int most_rows, int blocks) {
+    constexpr int tensors = AT == residual_at::nowhere ? 1 : 2;
+    return {VECS,
+            WARP ? warp_size : THREADS,
+            most_rows,
+            WARP ? THREADS / warp_size : 1,
+            blocks,
+            80,
+            row_ring<T, tensors, VECS, STAGES, THREADS>::bytes,
+            layernorm_forward_ring<T, AT, WARP, VECS, STAGES, THREADS>};
+}
+
+template <class T, residual_at AT> int layernorm_forward_launch(layernorm_forward_arguments<T> a, cudaStream_t stream) {
+    constexpr bool wide = sizeof(T) == 4;
+    constexpr int one_wave = 264, few_waves = 20000; // rows
+    constexpr int V = wide ? 6 : 3, S = wide ? 2 : 3;
+    // Latency is all: one access a thread. 768 columns, and any other number.
+    constexpr int T768 = wide ? 192 : 96;
+    const layernorm_forward_choice<T> one_768 = {1, T768, one_wave, 1,
+                                                 0, 75,   0,        layernorm_forward_blocks<T, AT, 1, T768>};
+    const layernorm_forward_choice<T> one_access = {1, 0, one_wave, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, 1, 0>};
+    // clang-format off
+    const layernorm_forward_choice<T> table[] = {
+        one_768,
+        one_access,
+        //               WARP,  VECS, STAGES, THREADS           the next rows on their way, weights in registers
+        ring_line<T, AT, true,  V,    S,      512>(few_waves, 1), // 768 columns
+        wide ? blocks_line<T, AT, 2, 256>()                     // 1600 columns of 32 bits
+             : ring_line<T, AT, false, 4, 3, 64>(few_waves, 8), // 1600 columns of 16 bits
+        //                VECS                                  a warp has a row
+        warps_line<T, AT, 1>(),
+        warps_line<T, AT, 2>(),
+        warps_line<T, AT, 3>(),                                 // 768 columns of 16 bits
+        warps_line<T, AT, 4>(),
+        //                 VECS, THREADS                        a block has a row
+        blocks_line<T, AT, 2,    128>(),                        // 768 columns of 32 bits
+        blocks_line<T, AT, 3,    128>(),
+        blocks_line<T, AT, 4,    128>(),                        // 4096 columns of 16 bits
+        blocks_line<T, AT, 3,    256>(),
+        blocks_line<T, AT, 4,    256>(),                        // 4096 columns of 32 bits
+        blocks_line<T, AT, 8,    512>(),                        // 16384 columns of 32 bits
+        blocks_line<T, AT, 3,    512>(),
+        blocks_line<T, AT, 4,    512>(),                        // 16384 columns of 16 bits
+        blocks_line<T, AT, 3,    1024>(),
+        blocks_line<T, AT, 4,    1024>(),
+    };
+    // clang-format on
+    bool aligned = rows_aligned<T>(a.C, {a.out, a.sum, a.x, a.residual, a.weight, a.bias});
+    int pieces = a.C / vec<T>::size, capability = compute_capability();
+    a.inverse_C = 1.0f / a.C;
+    for (const layernorm_forward_choice<T> &line : table) {
+        int threads = line.threads ? line.threads : (pieces + warp_size - 1) / warp_size * warp_size;
+        bool fits = pieces > (line.vecs - 1) * threads && pieces <= line.vecs * threads && threads <= 1024;
+        if (!aligned || !fits || (line.most_rows && a.N > line.most_rows) || capability < line.capability) { continue; }
+        int blocks = (a.N + line.rows - 1) / line.rows;
+        if (line.blocks && blocks > line.blocks * multiprocessor_count()) {
+            blocks = line.blocks * multiprocessor_count();
+        }
+        return launch({(unsigned)blocks, (unsigned)(threads * line.rows), 1, stream, line.shared}, line.kernel, a);
+    }
+    unsigned threads = a.C >= 2048 ? 512 : 128;
+    return launch({(unsigned)a.N, threads, 1, stream}, layernorm_forward_any<T, AT>, a);
+}
+
+#endif

@@ -1,0 +1,227 @@
+// softmax.cuh — softmax at speed of light: a team of threads for each row, as large as the row needs
+//
+//   softmax_rows_kernel    the row in the team's registers: one read, one write. The team is a warp, a block, or a cluster
+//                          of blocks whose parts meet in distributed shared memory
+//   softmax_wide_kernel    longer rows, parked in part in shared memory: softmax_wide.cuh
+//   softmax_split_kernel   the same without clusters: several blocks for a row, whose parts meet in global memory
+//   softmax_stream_kernel  rows that nothing can hold: a block for each, two reads
+//   softmax_table          which of them takes a row
+#ifndef SPEED_OF_LIGHT_SOFTMAX_CUH
+#define SPEED_OF_LIGHT_SOFTMAX_CUH
+
+#include "pieces.cuh"
+#include "softmax_wide.cuh"
+#include "split_rows.cuh"
+
+#include <limits.h>
+
+// A thread's share of a row. again: the exponentials are computed twice instead of kept, which halves the registers of a
+// 16-bit row.
+template <class T, int width, int pieces, bool again> struct softmax_share {
+    piece<T, width> loaded[pieces];
+    float value[again ? 1 : pieces][width], largest;
+
+    // This thread's pieces are the columns first, first + step, ... before `end`.
+    __device__ void load(const T *from, int first, int step, int end) {
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            if (first + p * step < end) { loaded[p].load(from + first + p * step); }
+        }
+    }
+
+    __device__ softmax_part warp_part(int first, int step, int end) {
+        largest = -FLT_MAX;
+        float sum = 0.0f;
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            float(&v)[width] = value[again ? 0 : p];
+            if (first + p * step < end) {
+                loaded[p].unpack(v);
+            } else {
+#pragma unroll
+                for (int i = 0; i < width; i++) { v[i] = -INFINITY; }
+            }
+#pragma unroll
+            for (int i = 0; i < width; i++) { largest = fmaxf(largest, v[i]); }
+        }
+        largest = warp_max(largest);
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            float(&v)[width] = value[again ? 0 : p];
+            if (again && first + p * step >= end) { continue; }
+            if (again) { loaded[p].unpack(v); }
+#pragma unroll
+            for (int i = 0; i < width; i++) {
+                v[i] = exponential<T>(v[i] - largest);
+                sum += v[i];
+            }
+        }
+        return {largest, warp_sum(sum)};
+    }
+
+    // alone: the warp has the whole row, so its largest element is the row's.
+    __device__ void store(T *to, int first, int step, int end, softmax_part row, bool alone = false) {
+        float scale = (again || alone ? 1.0f : exponential<T>(largest - row.largest)) / row.sum;
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            float(&v)[width] = value[again ? 0 : p];
+            if (first + p * step >= end) { continue; }
+            if (again) { loaded[p].unpack(v); }
+#pragma unroll
+            for (int i = 0; i < width; i++) {
+                if (again) { v[i] = exponential<T>(v[i] - row.largest); }
+                v[i] = again || alone ? quotient<T>(v[i], row.sum, scale) : v[i] * scale;
+            }
+            loaded[p].pack(v);
+            loaded[p].store(to + first + p * step);
+        }
+    }
+};
+
+// out may be x: every element is read before it is written, by the thread that writes it.
+template <class T, int width, int threads, int pieces, int teams, int cluster, bool again>
+__global__ void __launch_bounds__(threads *teams) softmax_rows_kernel(T *out,     // (N, C)
+                                                                      const T *x, // (N, C)
+                                                                      int N, int C) {
+    __shared__ float2 warp_parts[2 * threads / warp_size], block_parts[2 * cluster];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    int n = cluster_number<cluster>() * teams + threadIdx.x / threads;
+    if (teams > 1 && n >= N) { return; } // a whole warp
+    if (cluster > 1) { cluster_started(); }
+    int first = (cluster_rank<cluster>() * threads + threadIdx.x % threads) * width;
+    constexpr int step = cluster * threads * width;
+
+    softmax_share<T, width, pieces, again> share;
+    share.load(x + (size_t)n * C, first, step, C);
+    softmax_part part = share.warp_part(first, step, C);
+    part = block_softmax_merge<T, threads / warp_size>(part, warp_parts);
+    if (cluster > 1) { cluster_all_started(); }
+    part = cluster_softmax_merge<T, cluster>(part, block_parts);
+    share.store(out + (size_t)n * C, first, step, C, part, threads == warp_size && cluster == 1);
+}
+
+template <class T, int width, int threads, int pieces, bool again>
+__global__ void __launch_bounds__(threads) softmax_split_kernel(T *out,     // (N, C)
+                                                                const T *x, // (N, C)
+                                                                split_desk desk, int C) {
+    __shared__ float2 warp_parts[2 * threads / warp_size];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    int ticket = split_ticket(desk), n = ticket / desk.blocks;
+    int first = (ticket % desk.blocks * threads + threadIdx.x) * width, step = desk.blocks * threads * width;
+
+    softmax_share<T, width, pieces, again> share;
+    share.load(x + (size_t)n * C, first, step, C);
+    softmax_part part = share.warp_part(first, step, C);
+    part = block_softmax_merge<T, threads / warp_size>(part, warp_parts);
+    split_meet(desk, ticket, make_float2(part.largest, part.sum));
+    part = {-FLT_MAX, 0.0f};
+    for (int b = threadIdx.x % warp_size; b < desk.blocks; b += warp_size) {
+        float2 other = __ldcg(desk.parts + (size_t)n * desk.blocks + b);
+        part = softmax_merge<T>(part, {other.x, other.y});
+    }
+    share.store(out + (size_t)n * C, first, step, C, warp_softmax_merge<T>(part, warp_size));
+}
+
+template <class T, int width, int threads>
+__global__ void __launch_bounds__(threads) softmax_stream_kernel(T *out,     // (N, C)
+                                                                 const T *x, // (N, C)
+                                                                 int C) {
+    __shared__ float2 warp_parts[2 * threads / warp_size];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    size_t row = (size_t)blockIdx.x * C;
+    softmax_part part = {-FLT_MAX, 0.0f};
+    piece<T, width> loaded;
+    float v[width];
+    for (int c = threadIdx.x * width; c < C; c += threads * width) {
+        loaded.load(x + row + c);
+        loaded.unpack(v);
+#pragma unroll
+        for (int i = 0; i < width; i++) { part = softmax_merge<T>(part, {v[i], 1.0f}); }
+    }
+    part = warp_softmax_merge<T>(part, warp_size);
+    part = block_softmax_merge<T, threads / warp_size>(part, warp_parts);
+    float scale = 1.0f / part.sum;
+    for (int c = threadIdx.x * width; c < C; c += threads * width) {
+        loaded.load(x + row + c);
+        loaded.unpack(v);
+#pragma unroll
+        for (int i = 0; i < width; i++) { v[i] = exponential<T>(v[i] - part.largest) * scale; }
+        loaded.pack(v);
+        loaded.store(out + row + c);
+    }
+}
+
+// ---- launchers: template arguments are the table's columns ----
+
+template <class T, int threads, int pieces, int teams, int cluster, int width, bool again = false>
+int softmax_rows(T *out, const T *x, int N, int C, cudaStream_t stream) {
+    unsigned blocks = (unsigned)((N + teams - 1) / teams) * cluster;
+    return launch({blocks, threads * teams, cluster, stream},
+                  softmax_rows_kernel<T, width, threads, pieces, teams, cluster, again>, out, x, N, C);
+}
+
+template <class T, int threads, int pieces, int width>
+int softmax_split(T *out, const T *x, int N, int C, cudaStream_t stream) {
+    int blocks = (C - 1) / (threads * pieces * width) + 1;
+    if (blocks > multiprocessor_count() || N > INT_MAX / blocks) { // they must be able to run at the same time
+        return launch({(unsigned)N, threads, 1, stream}, softmax_stream_kernel<T, width, threads>, out, x, C);
+    }
+    split_desk desk;
+    cudaError_t error = split_open(&desk, N, blocks, stream);
+    if (error != cudaSuccess) { return error; }
+    int status = launch({(unsigned)(N * blocks), threads, 1, stream},
+                        softmax_split_kernel<T, width, threads, pieces, sizeof(T) == 2>, out, x, desk, C);
+    error = split_close(desk, stream);
+    return status != cudaSuccess ? status : error;
+}
+
+// ---- the choice: the first line whose pieces, element size and compute capability fit ----
+
+template <class T> struct softmax_line {
+    int most_pieces, element, capability; // 16-byte pieces of a row; bytes, 0: any; compute capability at least
+    int (*launch)(T *out, const T *x, int N, int C, cudaStream_t stream);
+};
+
+template <class T> int softmax_speed_of_light(T *out, const T *x, int N, int C, cudaStream_t stream) {
+    constexpr int w = vec<T>::size;
+    constexpr bool again = sizeof(T) == 2;
+    static const softmax_line<T> table[] = {
+        // pieces, bytes, from      threads, pieces each, teams in a block, blocks in a cluster
+        {32, 0, 0, softmax_rows<T, 32, 1, 8, 1, w>},
+        {64, 0, 0, softmax_rows<T, 32, 2, 4, 1, w>},
+        {128, 0, 0, softmax_rows<T, 32, 4, 2, 1, w>},
+        {256, 4, 0, softmax_rows<T, 32, 8, 1, 1, w>},
+        {256, 2, 0, softmax_rows<T, 64, 4, 1, 1, w>},
+        {512, 0, 0, softmax_rows<T, 128, 4, 1, 1, w>},
+        {1024, 0, 0, softmax_rows<T, 512, 2, 1, 1, w, again>},
+        {2048, 4, 0, softmax_rows<T, 1024, 2, 1, 1, w>},
+        {2048, 2, 0, softmax_rows<T, 256, 8, 1, 1, w, again>},
+        {4096, 0, 0, softmax_rows<T, 512, 8, 1, 1, w, again>},
+        {8192, 2, 90, softmax_wide<T, 512, 4, 12, 1>}, // threads, pieces in registers, in shared memory, cluster
+        {8192, 0, 0, softmax_rows<T, 1024, 8, 1, 1, w, again>},
+        {16384, 4, 90, softmax_rows<T, 512, 8, 1, 4, w>},
+        {16384, 2, 90, softmax_wide<T, 512, 8, 8, 2>},
+        {32768, 4, 90, softmax_wide<T, 512, 8, 8, 4>},
+        {32768, 2, 90, softmax_wide<T, 256, 8, 8, 8>},
+        {65536, 0, 90, softmax_wide<T, 512, 8, 8, 8>},
+        {INT_MAX, 0, 0, softmax_split<T, 512, 8, w>},
+    };
+    static const softmax_line<T> by_element[] = {
+        // the same for rows that are not aligned to 16 bytes: pieces of one element
+        {256, 0, 0, softmax_rows<T, 32, 8, 4, 1, 1>},    {1024, 0, 0, softmax_rows<T, 32, 32, 2, 1, 1>},
+        {8192, 0, 0, softmax_rows<T, 256, 32, 1, 1, 1>}, {32768, 0, 0, softmax_rows<T, 1024, 32, 1, 1, 1>},
+        {INT_MAX, 0, 0, softmax_split<T, 512, 32, 1>},
+    };
+    bool aligned = rows_aligned<T>(C, out, x);
+    int pieces = aligned ? C / w : C, capability = compute_capability();
+    const softmax_line<T> *line = aligned ? table : by_element;
+    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T)) ||
+           capability < line->capability) {
+        line++;
+    }
+    return line->launch(out, x, N, C, stream);
+}
+#endif

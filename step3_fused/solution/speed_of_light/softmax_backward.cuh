@@ -1,0 +1,195 @@
+// softmax_backward.cuh — the gradient of softmax at speed of light: softmax.cuh's teams, two tensors in registers
+#ifndef SPEED_OF_LIGHT_SOFTMAX_BACKWARD_CUH
+#define SPEED_OF_LIGHT_SOFTMAX_BACKWARD_CUH
+
+#include "pieces.cuh"
+#include "softmax_wide.cuh"
+#include "split_rows.cuh"
+
+#include <limits.h>
+
+// A thread's share of a row: the columns first, first + step, ... before `end`.
+template <class T, int width, int pieces> struct softmax_backward_share {
+    piece<T, width> dout[pieces], out[pieces];
+
+    __device__ void load(const T *dout_from, const T *out_from, int first, int step, int end) {
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            if (first + p * step < end) {
+                out[p].load(out_from + first + p * step);
+                dout[p].load(dout_from + first + p * step);
+            }
+        }
+    }
+
+    __device__ float warp_dot(int first, int step, int end) const {
+        float dot = 0.0f;
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            if (first + p * step >= end) { continue; }
+            float d[width], y[width];
+            dout[p].unpack(d);
+            out[p].unpack(y);
+#pragma unroll
+            for (int i = 0; i < width; i++) { dot += d[i] * y[i]; }
+        }
+        return warp_sum(dot);
+    }
+
+    __device__ void store(T *to, int first, int step, int end, float dot) {
+#pragma unroll
+        for (int p = 0; p < pieces; p++) {
+            if (first + p * step >= end) { continue; }
+            float d[width], y[width];
+            dout[p].unpack(d);
+            out[p].unpack(y);
+#pragma unroll
+            for (int i = 0; i < width; i++) { d[i] = y[i] * (d[i] - dot); }
+            dout[p].pack(d);
+            dout[p].store(to + first + p * step);
+        }
+    }
+};
+
+// dx may be dout: every element is read before it is written, by the thread that writes it.
+template <class T, int width, int threads, int pieces, int teams, int cluster>
+__global__ void __launch_bounds__(threads *teams) softmax_backward_rows_kernel(T *dx,                     // (N, C)
+                                                                               const T *dout,             // (N, C)
+                                                                               const T *__restrict__ out, // (N, C)
+                                                                               int N, int C) {
+    __shared__ float warp_parts[2 * threads / warp_size];
+    __shared__ float2 block_parts[2 * cluster];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    int n = cluster_number<cluster>() * teams + threadIdx.x / threads;
+    if (teams > 1 && n >= N) { return; } // a whole warp
+    if (cluster > 1) { cluster_started(); }
+    size_t row = (size_t)n * C;
+    int first = (cluster_rank<cluster>() * threads + threadIdx.x % threads) * width;
+    constexpr int step = cluster * threads * width;
+
+    softmax_backward_share<T, width, pieces> share;
+    share.load(dout + row, out + row, first, step, C);
+    float dot = block_sum_turn<threads / warp_size>(share.warp_dot(first, step, C), warp_parts);
+    if (cluster > 1) { cluster_all_started(); }
+    share.store(dx + row, first, step, C, cluster_sum<cluster>(dot, block_parts));
+}
+
+template <class T, int width, int threads, int pieces>
+__global__ void __launch_bounds__(threads) softmax_backward_split_kernel(T *dx,                     // (N, C)
+                                                                         const T *dout,             // (N, C)
+                                                                         const T *__restrict__ out, // (N, C)
+                                                                         split_desk desk, int C) {
+    __shared__ float warp_parts[2 * threads / warp_size];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    int ticket = split_ticket(desk), n = ticket / desk.blocks;
+    size_t row = (size_t)n * C;
+    int first = (ticket % desk.blocks * threads + threadIdx.x) * width, step = desk.blocks * threads * width;
+
+    softmax_backward_share<T, width, pieces> share;
+    share.load(dout + row, out + row, first, step, C);
+    float dot = block_sum_turn<threads / warp_size>(share.warp_dot(first, step, C), warp_parts);
+    split_meet(desk, ticket, make_float2(dot, 0.0f));
+    dot = 0.0f;
+    for (int b = threadIdx.x % warp_size; b < desk.blocks; b += warp_size) {
+        dot += __ldcg(desk.parts + (size_t)n * desk.blocks + b).x;
+    }
+    share.store(dx + row, first, step, C, warp_sum(dot));
+}
+
+// Rows that nothing can hold: a block for each, two reads.
+template <class T, int width, int threads>
+__global__ void __launch_bounds__(threads) softmax_backward_stream_kernel(T *dx,                     // (N, C)
+                                                                          const T *dout,             // (N, C)
+                                                                          const T *__restrict__ out, // (N, C)
+                                                                          int C) {
+    __shared__ float warp_parts[2 * threads / warp_size];
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    size_t row = (size_t)blockIdx.x * C;
+    softmax_backward_share<T, width, 1> share;
+    float dot = 0.0f;
+    for (int c = threadIdx.x * width; c - (int)threadIdx.x * width < C;
+         c += threads * width) { // all lanes, for the sum
+        share.load(dout + row, out + row, c, 0, C);
+        dot += share.warp_dot(c, 0, C);
+    }
+    dot = block_sum_turn<threads / warp_size>(dot, warp_parts);
+    for (int c = threadIdx.x * width; c < C; c += threads * width) {
+        share.load(dout + row, out + row, c, 0, C);
+        share.store(dx + row, c, 0, C, dot);
+    }
+}
+
+// ---- launchers: template arguments are the table's columns ----
+
+template <class T, int threads, int pieces, int teams, int cluster, int width>
+int softmax_backward_rows(T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
+    unsigned blocks = (unsigned)((N + teams - 1) / teams) * cluster;
+    return launch({blocks, threads * teams, cluster, stream},
+                  softmax_backward_rows_kernel<T, width, threads, pieces, teams, cluster>, dx, dout, out, N, C);
+}
+
+template <class T, int threads, int pieces, int width>
+int softmax_backward_split(T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
+    int blocks = (C - 1) / (threads * pieces * width) + 1;
+    if (blocks > multiprocessor_count() || N > INT_MAX / blocks) { // they must be able to run at the same time
+        return launch({(unsigned)N, threads, 1, stream}, softmax_backward_stream_kernel<T, width, threads>, dx, dout,
+                      out, C);
+    }
+    split_desk desk;
+    cudaError_t error = split_open(&desk, N, blocks, stream);
+    if (error != cudaSuccess) { return error; }
+    int status = launch({(unsigned)(N * blocks), threads, 1, stream},
+                        softmax_backward_split_kernel<T, width, threads, pieces>, dx, dout, out, desk, C);
+    error = split_close(desk, stream);
+    return status != cudaSuccess ? status : error;
+}
+
+// ---- the choice: the first line whose pieces, element size and compute capability fit ----
+
+template <class T> struct softmax_backward_line {
+    int most_pieces, element, capability; // 16-byte pieces of a row; bytes, 0: any; compute capability at least
+    int (*launch)(T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream);
+};
+
+template <class T>
+int softmax_backward_speed_of_light(T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
+    constexpr int w = vec<T>::size;
+    static const softmax_backward_line<T> table[] = {
+        // pieces, bytes, from      threads, pieces each, teams in a block, blocks in a cluster
+        {32, 0, 0, softmax_backward_rows<T, 32, 1, 4, 1, w>},
+        {64, 0, 0, softmax_backward_rows<T, 32, 2, 2, 1, w>},
+        {112, 0, 0, softmax_backward_rows<T, 32, 4, 2, 1, w>},
+        {128, 0, 0, softmax_backward_rows<T, 128, 1, 1, 1, w>},
+        {256, 0, 0, softmax_backward_rows<T, 256, 1, 1, 1, w>},
+        {512, 0, 0, softmax_backward_rows<T, 256, 2, 1, 1, w>},
+        {1024, 0, 0, softmax_backward_rows<T, 512, 2, 1, 1, w>},
+        {2048, 0, 0, softmax_backward_rows<T, 512, 4, 1, 1, w>},
+        {4096, 0, 0, softmax_backward_rows<T, 1024, 4, 1, 1, w>},
+        {8192, 0, 90, softmax_backward_rows<T, 256, 8, 1, 4, w>},
+        {16384, 0, 90, softmax_backward_rows<T, 512, 8, 1, 4, w>},
+        {32768, 2, 90, softmax_backward_rows<T, 512, 8, 1, 8, w>},
+        //                          threads, pieces each in registers, in shared memory, blocks in a cluster
+        {32768, 4, 90, softmax_backward_wide<T, 512, 8, 0, 8>},
+        {65536, 0, 90, softmax_backward_wide<T, 512, 8, 0, 16>},
+        {INT_MAX, 0, 0, softmax_backward_split<T, 512, 8, w>},
+    };
+    static const softmax_backward_line<T> by_element[] = {
+        // the same for rows that are not aligned to 16 bytes: pieces of one element
+        {256, 0, 0, softmax_backward_rows<T, 32, 8, 4, 1, 1>},
+        {1024, 0, 0, softmax_backward_rows<T, 64, 16, 1, 1, 1>},
+        {8192, 0, 0, softmax_backward_rows<T, 512, 16, 1, 1, 1>},
+        {INT_MAX, 0, 0, softmax_backward_split<T, 512, 32, 1>},
+    };
+    bool aligned = rows_aligned<T>(C, dx, dout, out);
+    int pieces = aligned ? C / w : C, capability = compute_capability();
+    const softmax_backward_line<T> *line = aligned ? table : by_element;
+    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T)) ||
+           capability < line->capability) {
+        line++;
+    }
+    return line->launch(dx, dout, out, N, C, stream);
+}
+#endif

@@ -1,0 +1,171 @@
+//:omit
+// three_way_add.cu — out = (a + b) + c in one kernel (lab 3, to read)
+//
+// Purpose   A block with parallel branches adds two of them to the residual stream. Two kernels would write the sum of the
+//           first two and read it again: 6 s N C bytes; one kernel keeps it in a register: 4 s N C.
+// Math      out = (a + b) + c, rounded to T after each addition, as the two kernels would. Not a + (b + c): in fp16, where
+//           the numbers above 2048 are even, (2048 + 1) + 1 is 2048 and 2048 + (1 + 1) is 2050.   all tensors: (N, C)
+// Bytes     floor: 4 s N C. 8192 x 768: 100.7 MB in fp32, 50.3 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s).
+// Kernels   1  thread per element: it is coalesced, but asks for 4 or 2 bytes at a time
+//           2  two kernels, 16 bytes at a time: what the fusion saves. In decode (one row) the launch is most of the time,
+//              and a lone fused add is hardly better: fuse it with its neighbours or leave it
+//           3  one kernel, 16 bytes at a time
+//           4  speed of light: two pieces of each tensor on their way, dependent launch
+// Launchers three_way_add_f32, _f16, _bf16, promised in common/contracts/three_way_add.h
+#include "common/contracts/three_way_add.h"
+#include "common/cuda_check.h"
+#include "speed_of_light/pieces.cuh"
+#include "vec.cuh"
+
+#include <cuda_runtime.h>
+#include <limits.h>
+
+enum { threads_per_block = 256 };
+
+// out may be a, b or c, so these pointers are not __restrict__. Every element is read before it is written, by the thread
+// that writes it.
+
+// Rounded to T; the sum of two 16-bit numbers in fp32 and one rounding of it is that of the 16-bit addition.
+template <class T> __device__ inline float add(float a, float b) {
+    return to_float(from_float<T>(a + b));
+}
+
+template <class T>
+__global__ void three_way_add_kernel1(T *out,     // (count)
+                                      const T *a, // (count)
+                                      const T *b, // (count)
+                                      const T *c, // (count)
+                                      size_t count) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) { return; }
+    out[i] = from_float<T>(add<T>(to_float(a[i]), to_float(b[i])) + to_float(c[i]));
+}
+
+// aligned: all tensors begin at a multiple of 16 bytes. The last vec may be incomplete.
+template <class T>
+__global__ void three_way_add_kernel2(T *out,     // (count)
+                                      const T *a, // (count)
+                                      const T *b, // (count)
+                                      size_t count, bool aligned) {
+    constexpr int size = vec<T>::size;
+    size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * size;
+    if (i >= count) { return; }
+    int left = count - i < size ? (int)(count - i) : size;
+    bool whole = aligned && left == size;
+    float x[size], y[size];
+    vec_unpack(vec_load(a + i, left, whole), x);
+    vec_unpack(vec_load(b + i, left, whole), y);
+#pragma unroll
+    for (int k = 0; k < size; k++) { x[k] += y[k]; }
+    vec<T> result;
+    vec_pack(result, x);
+    vec_store(out + i, result, left, whole);
+}
+
+template <class T>
+__global__ void three_way_add_kernel3(T *out,     // (count)
+                                      const T *a, // (count)
+                                      const T *b, // (count)
+                                      const T *c, // (count)
+                                      size_t count, bool aligned) {
+    constexpr int size = vec<T>::size;
+    size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * size;
+    if (i >= count) { return; }
+    int left = count - i < size ? (int)(count - i) : size;
+    bool whole = aligned && left == size;
+    float x[size], y[size], z[size];
+    vec_unpack(vec_load(a + i, left, whole), x);
+    vec_unpack(vec_load(b + i, left, whole), y);
+    vec_unpack(vec_load(c + i, left, whole), z);
+#pragma unroll
+    for (int k = 0; k < size; k++) { x[k] = add<T>(x[k], y[k]) + z[k]; }
+    vec<T> result;
+    vec_pack(result, x);
+    vec_store(out + i, result, left, whole);
+}
+
+template <class T, int width, int each>
+__global__ void __launch_bounds__(threads_per_block) three_way_add_kernel4(T *out,         // (count)
+                                                                           const T *a,     // (count)
+                                                                           const T *b,     // (count)
+                                                                           const T *c,     // (count)
+                                                                           size_t count) { // a multiple of width
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    size_t first = ((size_t)blockIdx.x * each * threads_per_block + threadIdx.x) * width;
+    constexpr int step = threads_per_block * width;
+    piece<T, width> x[each], y[each], z[each];
+#pragma unroll
+    for (int p = 0; p < each; p++) {
+        size_t i = first + (size_t)p * step;
+        if (i >= count) { continue; }
+        x[p].load(a + i);
+        y[p].load(b + i);
+        z[p].load(c + i);
+    }
+#pragma unroll
+    for (int p = 0; p < each; p++) {
+        size_t i = first + (size_t)p * step;
+        if (i >= count) { continue; }
+        float u[width], v[width], w[width];
+        x[p].unpack(u);
+        y[p].unpack(v);
+        z[p].unpack(w);
+#pragma unroll
+        for (int k = 0; k < width; k++) { u[k] = add<T>(u[k], v[k]) + w[k]; }
+        x[p].pack(u);
+        x[p].store(out + i);
+    }
+}
+
+template <class T, int width>
+static int speed_of_light(T *out, const T *a, const T *b, const T *c, size_t count, cudaStream_t stream) {
+    constexpr int each = 2;
+    unsigned blocks = (unsigned)((count - 1) / (threads_per_block * width * each) + 1);
+    return launch({blocks, threads_per_block, 1, stream}, three_way_add_kernel4<T, width, each>, out, a, b, c, count);
+}
+
+template <class T>
+static int launch_rung(int rung, T *out, const T *a, const T *b, const T *c, int N, int C, cudaStream_t stream) {
+    CUDA_CHECK(rows_status(N, C, {out, a, b, c}));
+    if (rung < 0 || rung > 4) { return cudaErrorInvalidValue; }
+    if (N == 0) { return cudaSuccess; }
+    size_t count = (size_t)N * C;
+    size_t element_blocks = (count - 1) / threads_per_block + 1;
+    size_t vec_blocks = (count - 1) / ((size_t)threads_per_block * vec<T>::size) + 1;
+    if (element_blocks > INT_MAX) { return cudaErrorInvalidValue; } // no grid has so many blocks
+    bool aligned = vec_aligned(out) && vec_aligned(a) && vec_aligned(b) && vec_aligned(c);
+    switch (rung) {
+        case 1:
+            three_way_add_kernel1<<<(unsigned)element_blocks, threads_per_block, 0, stream>>>(out, a, b, c, count);
+            break;
+        case 2: {
+            if (out == c) { return launch_rung(3, out, a, b, c, N, C, stream); } // the first sum would overwrite c
+            three_way_add_kernel2<<<(unsigned)vec_blocks, threads_per_block, 0, stream>>>(out, a, b, count, aligned);
+            const T *sum = out;
+            three_way_add_kernel2<<<(unsigned)vec_blocks, threads_per_block, 0, stream>>>(out, sum, c, count, aligned);
+            break;
+        }
+        case 3:
+            three_way_add_kernel3<<<(unsigned)vec_blocks, threads_per_block, 0, stream>>>(out, a, b, c, count, aligned);
+            break;
+        default:
+            return aligned && count % vec<T>::size == 0 ? speed_of_light<T, vec<T>::size>(out, a, b, c, count, stream)
+                                                        : speed_of_light<T, 1>(out, a, b, c, count, stream);
+    }
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}
+
+#define LAUNCHERS(name, T)                                                                         \
+    int name(T *out, const T *a, const T *b, const T *c, int N, int C, cudaStream_t stream) {      \
+        return launch_rung(0, out, a, b, c, N, C, stream);                                         \
+    }                                                                                              \
+    extern "C" int name##_rung(int rung, T *out, const T *a, const T *b, const T *c, int N, int C, \
+                               cudaStream_t stream) {                                              \
+        return launch_rung(rung, out, a, b, c, N, C, stream);                                      \
+    }
+LAUNCHERS(three_way_add_f32, float)
+LAUNCHERS(three_way_add_f16, __half)
+LAUNCHERS(three_way_add_bf16, __nv_bfloat16)
+//:end
