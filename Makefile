@@ -88,14 +88,15 @@ test-run: test-build
 	@CC='$(CC)' CXX='$(CXX)' tools/run-tests $(TESTS) $(SHELL_TESTS)
 
 # Only what is host C. The backend's own tests switch stacks, which the address sanitizer does not follow; and what the
-# tests start (runners, hostile programs) is the ordinary build, which therefore has to be there.
+# tests start (runners, hostile programs) is the ordinary build, which therefore has to be there. Two tests do nothing but
+# start it, for hundreds of kernels.
 test-asan: ## the host C's tests again, under sanitizers
 	@tools/install.sh test
 	@$(MAKE) --no-print-directory -s $(PARALLEL) test-build
 	@$(MAKE) --no-print-directory -s $(PARALLEL) BUILD=$(BUILD)/asan SANITIZE=address,undefined test-host
 
 .PHONY: test-build test-host
-HOST_TESTS = $(filter-out $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES)),$(TESTS))
+HOST_TESTS = $(filter-out $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES) test_corpus test_ladders),$(TESTS))
 test-host: $(HOST_TESTS)
 	@CC='$(CC)' CXX='$(CXX)' tools/run-tests $(HOST_TESTS)
 

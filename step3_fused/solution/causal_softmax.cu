@@ -27,12 +27,12 @@
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 //:omit
+#include "causal_softmax_online.cuh"
 #include "speed_of_light/causal_softmax.cuh"
 //:end
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <type_traits>
@@ -212,31 +212,6 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
     //:end
 }
 
-//:omit
-template <class T>
-__global__ void causal_softmax_forward_kernel5(T *out,             // (N, T)
-                                               const T *x,         // (N, T)
-                                               const int *lengths, // (B) or null
-                                               int N, int H, int T_, float scale, int upper) {
-    int lane = threadIdx.x % warp_size;
-    int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
-    if (n >= N) { return; }
-    causal_range range = causal_range_of(n, lengths, H, T_, upper);
-    const T *x_row = x + (size_t)n * T_; // (T)
-    T *out_row = out + (size_t)n * T_;   // (T)
-
-    softmax_part part = {-FLT_MAX, 0.0f};
-    for (int j = lane; j < range.keys; j += warp_size) {
-        part = softmax_merge<float>(part, {scale * to_float(x_row[j]), 1.0f});
-    }
-    part = warp_softmax_merge<float>(part, warp_size);
-    for (int j = lane; j < range.keys; j += warp_size) {
-        out_row[j] = from_float<T>(expf(scale * to_float(x_row[j]) - part.largest) / part.sum);
-    }
-    warp_zeros(out_row, range.keys, range.end, lane);
-}
-
-//:end
 // ---- launchers ----
 
 //:swap

@@ -1,3 +1,4 @@
+// needs: sm_90 (griddepcontrol)
 // Launches as other people's programs make them. A run returns 0, or line * 1000 + error, or the line of what did not
 // hold. The codes of the launch bounds were seen on an H200 under CUDA 13.
 #define OK(call)                                                        \
