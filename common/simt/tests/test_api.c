@@ -164,7 +164,6 @@ Test(api, one_device_with_the_limits_of_its_compute_capability) {
     OK(cudaDeviceGetLimit(&stack, cudaLimitStackSize));
     cr_assert_eq(stack, 4096);
     OK(cudaDeviceSynchronize());
-    OK(cudaThreadSynchronize()); // its name before CUDA 4, gone with CUDA 13
     OK(cudaDeviceReset());
 }
 

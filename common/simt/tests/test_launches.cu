@@ -180,6 +180,9 @@ extern "C" int run_hints(void) {
     OK(cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &value));
     bounded<<<1, 32, 0, stream>>>(p);
     OK(cudaCtxResetPersistingL2Cache());
+#ifdef SIMT_CPU_BACKEND // the name that CUDA 13 dropped
+    OK(cudaThreadSynchronize());
+#endif
     OK(cudaDeviceSynchronize());
     EXPECT(p[31] == 1);
     EXPECT(cudaDeviceDisablePeerAccess(0) == cudaErrorPeerAccessNotEnabled);
