@@ -43,12 +43,12 @@ static bool is_in_a_lab(int index) {
 }
 
 ParameterizedTestParameters(diagnose, each_mistake_is_named) {
-    int count = 0, kept = 0;
+    int count = 0, kept = 0, seen = 0;
     while (mistakes[count].id) { count++; }
     struct criterion_test_params all = indices(TYPES * count);
     int *index = all.params;
     for (int i = 0; i < TYPES * count; i++) {
-        if (is_in_a_lab(i)) { index[kept++] = i; }
+        if (is_in_a_lab(i) && seen++ % EVERY == 0) { index[kept++] = i; }
     }
     all.length = (size_t)kept;
     return all;

@@ -5,10 +5,10 @@
 
 TestSuite(patterns_softmax, .timeout = 120);
 
-/* Softmax in double with what the mistakes change: what is subtracted, and what divides lane `c % 32`. */
+/* Softmax in double with what the mistakes change: what is subtracted, and what divides the even and the odd columns. */
 static int softmax(float *const tensor[], const struct op_sizes *sizes,
                    double (*subtracted)(const float *x, int C, double maximum),
-                   double (*divisor)(const float *x, int C, int column, double maximum)) {
+                   double (*divisor)(const float *x, int C, int parity, double maximum)) {
     for (int n = 0; n < sizes->N; n++) {
         float *out = tensor[0] + (size_t)n * (size_t)sizes->C, *x = tensor[1] + (size_t)n * (size_t)sizes->C;
         double maximum = -INFINITY;
@@ -18,10 +18,11 @@ static int softmax(float *const tensor[], const struct op_sizes *sizes,
             nan = nan || isnan(x[c]);
         }
         double shift = subtracted(x, sizes->C, maximum);
+        double divisors[2] = {divisor(x, sizes->C, 0, maximum), divisor(x, sizes->C, 1, maximum)};
         float result[1 << 16];
         for (int c = 0; c < sizes->C; c++) {
             float term = expf((float)(x[c] - shift));
-            result[c] = nan ? NAN : term / (float)(divisor(x, sizes->C, c, maximum) * exp(maximum - shift));
+            result[c] = nan ? NAN : term / (float)(divisors[c % 2] * exp(maximum - shift));
         }
         memcpy(out, result, (size_t)sizes->C * sizeof(float));
     }
@@ -42,14 +43,14 @@ static double sum_from(const float *x, int C, int first, int step, double maximu
     for (int c = first; c < C; c += step) { sum += exp(x[c] - maximum); }
     return sum;
 }
-static double whole(const float *x, int C, int column, double maximum) {
-    return (void)column, sum_from(x, C, 0, 1, maximum);
+static double whole(const float *x, int C, int parity, double maximum) {
+    return (void)parity, sum_from(x, C, 0, 1, maximum);
 }
-static double without_column_0(const float *x, int C, int column, double maximum) {
-    return (void)column, sum_from(x, C, 1, 1, maximum);
+static double without_column_0(const float *x, int C, int parity, double maximum) {
+    return (void)parity, sum_from(x, C, 1, 1, maximum);
 }
-static double own_parity(const float *x, int C, int column, double maximum) {
-    return sum_from(x, C, column % 2, 2, maximum);
+static double own_parity(const float *x, int C, int parity, double maximum) {
+    return sum_from(x, C, parity, 2, maximum);
 }
 
 static int magnitude(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
