@@ -161,8 +161,15 @@ static enum measure_verdict measure(const char *mode, measure_check *function) {
     return verdict;
 }
 
+/* On a machine that is busy the grader's clock runs on while the runner waits for its turn. */
+static enum measure_verdict measure_patiently(const char *mode, measure_check *function) {
+    enum measure_verdict verdict = MEASURE_CLOCKS;
+    for (int attempt = 0; attempt < 8 && verdict == MEASURE_CLOCKS; attempt++) { verdict = measure(mode, function); }
+    return verdict;
+}
+
 Test(measure, a_dialogue_with_an_honest_runner) {
-    cr_assert_eq(measure("time_right", NULL), MEASURE_OK, "%s", message);
+    cr_assert_eq(measure_patiently("time_right", NULL), MEASURE_OK, "%s", message);
     cr_assert(measurement.count >= MEASURE_MIN_SAMPLES);
     cr_assert_float_eq(measure_fraction(&measurement).median, 1, 0.01);
 }
@@ -186,5 +193,5 @@ Test(measure, a_wrong_sample_ends_it) {
     checked_rows_are_right = false;
     cr_assert_eq(measure("time_sampled", check), MEASURE_WRONG_OUTPUT, "%s", message);
     checked_rows_are_right = true;
-    cr_assert_eq(measure("time_sampled", check), MEASURE_OK, "%s", message);
+    cr_assert_eq(measure_patiently("time_sampled", check), MEASURE_OK, "%s", message);
 }
