@@ -18,6 +18,7 @@ static bool parse_type(struct session *session, const struct options *options, s
         const char *name;
         enum gpt2_type type;
     } types[] = {{"f32", GPT2_F32}, {"tf32", GPT2_F32}, {"f16", GPT2_F16}, {"bf16", GPT2_BF16}};
+    if (options->type == NULL) { return session->type = GPT2_F32, true; }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(options->type, types[i].name) == 0) {
             session->type = types[i].type;
@@ -50,6 +51,7 @@ static bool open_tokenizer(struct session *session, const struct options *option
 
 bool session_open(struct session *session, const struct options *options, struct gpt2_error *error) {
     *session = (struct session){.tokenizer = NULL};
+    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
     if (parse_type(session, options, error) && gpt2_weights_open(&session->weights, options->model, error) &&
         open_tokenizer(session, options, error)) {
         return true;
@@ -64,7 +66,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
-                                          .tf32 = strcmp(options->type, "tf32") == 0,
+                                          .tf32 = options->type != NULL && strcmp(options->type, "tf32") == 0,
                                           .graph = !options->no_graph,
                                           .batch = batch,
                                           .prompt = prompt,
