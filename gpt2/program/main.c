@@ -9,7 +9,7 @@ static const struct {
     int (*run)(const struct options *options, struct gpt2_error *error);
 } commands[] = {
     {"generate", "write on from each prompt", command_generate},
-    {"eval", "perplexity of a text file, or of a file of tokens", command_eval},
+    {"eval", "perplexity of a text or a file of tokens; multiple choice; last words", command_eval},
     {"check", "compare every hidden state with another kernel set, float64 or a dump; name the first that differs",
      command_check},
     {"profile", "where the time of a pass goes, stage by stage", command_profile},

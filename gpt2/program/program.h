@@ -13,7 +13,7 @@ enum { MOST_PROMPTS = 64 };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace;
-    const char *from, *to, *json;
+    const char *from, *to, *choices, *last_word, *json;
     const char *prompts[MOST_PROMPTS];
     int prompt_count;
     int tokens, context, batch, top_k;
@@ -61,5 +61,9 @@ int command_convert(const struct options *options, struct gpt2_error *error);
 
 /* check: the session's model beside a dump (dump.h). *same: within the target. */
 bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);
+
+/* eval: the files of examples (examples.h). Each prints its line. */
+bool eval_choices(struct session *session, const struct options *options, struct gpt2_error *error);
+bool eval_last_word(struct session *session, const struct options *options, struct gpt2_error *error);
 
 #endif
