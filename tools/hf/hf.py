@@ -9,10 +9,12 @@ try:
     import torch
     import transformers
 except ImportError as missing:
-    sys.exit(
-        f"{os.path.basename(sys.argv[0])}: Python has no module {missing.name}. The comparison with Hugging Face needs torch "
-        "and transformers: pip install torch transformers in an environment of your own, and name its python in PYTHON="
+    print(
+        f"{os.path.basename(sys.argv[0])}: this Python has no module {missing.name}. The comparison with Hugging Face needs torch and "
+        "transformers: pip install torch transformers in an environment of your own, and name its python in PYTHON=",
+        file=sys.stderr,
     )
+    sys.exit(2)
 transformers.utils.logging.disable_progress_bar()
 
 
