@@ -11,17 +11,22 @@ once, padded to the longest: so that padding changes nothing is part of what is 
 import argparse
 import datetime
 import json
+import math
+import multiprocessing
 import os
 import platform
 import random
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 from hf import fail, torch, transformers
+
+import reference
+import write_weights
 from write_weights import SIZES, TYPES
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 INNER = ["ln1", "qkv", "attention", "attention projection", "residual after attention", "ln2", "gelu", "mlp projection"]
 
 
@@ -39,12 +44,19 @@ def arguments():
     return parser.parse_args()
 
 
-def run(*command):
-    """Its output; what it cannot do ends this script, too."""
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if ran.returncode == 2 or ran.returncode < 0:
+def apart(function, *given):
+    """What the function returns, in a process of its own that gives its memory back."""
+    with futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        try:
+            return pool.submit(function, *given).result()
+        except futures.process.BrokenProcessPool:
+            sys.exit(2)  # it has said why
+
+
+def check(program, *options):
+    """Runs `gpt2 check`, which may find a difference but must not fail."""
+    if subprocess.run([program, "check", *options], stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         sys.exit(2)
-    return ran.stdout.strip()
 
 
 def write_prompts(options, path):
@@ -61,20 +73,22 @@ def figures(options, folder):
     """What `gpt2 check` finds, and what was measured of the weights."""
     model, prompts, dumped = (os.path.join(folder, name) for name in ("model", "prompts", "dump.safetensors"))
     report = os.path.join(folder, "report.jsonl")
-    python, seed = sys.executable, str(options.seed)
-    weights = run(python, f"{HERE}/write_weights.py", options.size, model, "--type", options.type, "--seed", seed)
+    weights = apart(write_weights.write, options.size, model, options.type, options.seed)
     lengths = write_prompts(options, prompts)
-    run(python, f"{HERE}/reference.py", model, prompts, dumped, "--tokens", str(options.tokens))
-    run(options.gpt2, "check", "--model", model, "--against", dumped, "--kernels", options.kernels, "--json", report)
+    apart(reference.write, model, prompts, dumped, options.tokens)
+    check(options.gpt2, "--model", model, "--against", dumped, "--kernels", options.kernels, "--json", report)
     with open(report, encoding="utf-8") as file:
-        return weights, lengths, [json.loads(line) for line in file]
+        lines = [json.loads(line) for line in file]
+    for line in lines:  # a NaN is null in JSON
+        line.update({key: math.nan if line[key] is None else line[key] for key in ("ours", "theirs", "ratio")})
+    return weights, lengths, lines
 
 
 # ---- the table ----
 
 
 def worst(lines):
-    return max(lines, key=lambda line: (not line["good"], line["ratio"]))
+    return max(lines, key=lambda line: (math.isnan(line["ratio"]), not line["good"], line["ratio"]))
 
 
 def chosen(lines, everything):
@@ -136,7 +150,9 @@ def main():
     if options.json:
         run_of = about(options, lengths, weights)
         with open(options.json, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line | run_of) + "\n" for line in lines)
+            for line in lines:
+                finite = {key: None if value != value else value for key, value in line.items()}
+                file.write(json.dumps(finite | run_of) + "\n")
     sys.exit(1 if wrong else 0)
 
 

@@ -5,9 +5,11 @@ import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # every model here comes from a folder
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to others
 try:
     import torch
     import transformers
+    from transformers import GPT2Config, GPT2LMHeadModel
 except ImportError as missing:
     print(
         f"{os.path.basename(sys.argv[0])}: this Python has no module {missing.name}. The comparison with Hugging Face needs torch and "
@@ -28,7 +30,7 @@ def open_model(folder, dtype=torch.float32):
     """The GPT2LMHeadModel of a folder, whatever type its file has, in this type, ready to be asked."""
     if not os.path.isfile(os.path.join(folder, "config.json")):
         fail(f"{folder}: no config.json: not a folder of Hugging Face's")
-    model = transformers.GPT2LMHeadModel.from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+    model = GPT2LMHeadModel.from_pretrained(folder, dtype=dtype, attn_implementation="eager")
     return model.eval()
 
 

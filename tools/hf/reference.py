@@ -144,18 +144,23 @@ def dump(model, prompts, tokens, path, step=decode_step, more=None):
     save_file(out, path)
 
 
-def main():
-    options = arguments()
-    model = open_model(options.folder)
-    prompts = read_prompts(options.prompts, model.config)
+def write(folder, path, out, tokens=200, steps=None):
+    """All of it; with gradients where the number of steps is given."""
+    model = open_model(folder)
+    prompts = read_prompts(path, model.config)
     if sum(map(len, prompts)) == len(prompts):
-        fail(f"{options.prompts}: no prompt has two tokens, so there is nothing to predict")
+        fail(f"{path}: no prompt has two tokens, so there is nothing to predict")
 
     def train(_):
-        again = open_model(options.folder, next(model.parameters()).dtype)
-        return gradients(again, prompts, options.steps)
+        again = open_model(folder, next(model.parameters()).dtype)
+        return gradients(again, prompts, steps)
 
-    dump(model, prompts, options.tokens, options.out, more=train if options.gradients else None)
+    dump(model, prompts, tokens, out, more=None if steps is None else train)
+
+
+def main():
+    options = arguments()
+    write(options.folder, options.prompts, options.out, options.tokens, options.steps if options.gradients else None)
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ def main():
         expected = f"{model.config.n_layer if layer == LAST else layer} {stage}"
         with tempfile.TemporaryDirectory() as scratch:
             dumped, report = os.path.join(scratch, "wrong.safetensors"), os.path.join(scratch, "report.jsonl")
-            dump(model, prompts, 8, dumped, step)
+            dump(model, prompts, 2, dumped, step)
             status, found = first_difference(options.gpt2, options.folder, dumped, report)
         good = status == 1 and found == expected
         missed += not good

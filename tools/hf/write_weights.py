@@ -13,7 +13,7 @@ import copy
 import math
 import os
 
-from hf import fail, greedy, torch, transformers
+from hf import GPT2Config, GPT2LMHeadModel, fail, greedy, torch
 
 import vocabulary
 
@@ -43,12 +43,12 @@ def arguments():
 
 def new_model(size):
     layers, heads, channels, tokens, context = SIZES[size]
-    config = transformers.GPT2Config(
+    config = GPT2Config(
         n_layer=layers, n_head=heads, n_embd=channels, vocab_size=tokens, n_positions=context,
         bos_token_id=tokens - 1, eos_token_id=tokens - 1, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
     )  # fmt: skip
     config._attn_implementation = "eager"  # which shows its weights
-    return transformers.GPT2LMHeadModel(config).eval()
+    return GPT2LMHeadModel(config).eval()
 
 
 @torch.no_grad()
@@ -125,15 +125,20 @@ def liven(model, seed, dtype):
     fail("these weights stay at rest whatever their scale: take another --seed")
 
 
+def write(size, folder, type_name="f32", seed=1):
+    """All of it; what was measured, as words."""
+    model = new_model(size)
+    fill(model, seed)
+    measured = liven(model, seed, TYPES[type_name])
+    os.makedirs(folder, exist_ok=True)
+    vocabulary.write(folder, model.config.vocab_size)
+    model.to(TYPES[type_name]).save_pretrained(folder)
+    return f"{size}, {type_name}, seed {seed}: {measured}"
+
+
 def main():
     options = arguments()
-    model = new_model(options.size)
-    fill(model, options.seed)
-    measured = liven(model, options.seed, TYPES[options.type])
-    os.makedirs(options.folder, exist_ok=True)
-    vocabulary.write(options.folder, model.config.vocab_size)
-    model.to(TYPES[options.type]).save_pretrained(options.folder)
-    print(f"{options.size}, {options.type}, seed {options.seed}: {measured}")
+    print(write(options.size, options.folder, options.type, options.seed))
 
 
 if __name__ == "__main__":
