@@ -40,7 +40,10 @@ TOKENIZE := $(BUILD)/gpt2/tokenize
 $(TOKENIZE): $(BUILD)/host/gpt2/tools/tokenize.o $(GPT2_HOST_LIBRARY)
 	$(CC) -o $@ $^ $(GPT2_HOST_LIBS)
 
--include $(BUILD)/host/gpt2/tools/tokenize.d
+$(BUILD)/gpt2/random_model: $(BUILD)/host/gpt2/tools/random_model.o $(GPT2_HOST_LIBRARY)
+	$(CC) -o $@ $^ $(GPT2_HOST_LIBS)
+
+-include $(wildcard $(BUILD)/host/gpt2/tools/*.d)
 
 # Tried, and compared with Hugging Face's where Python has that; the program is built with the tests.
 SHELL_TESTS += gpt2/tokenizer/tests/test_tokenize.sh gpt2/tokenizer/tests/test_compare.sh

@@ -1,4 +1,5 @@
 /* check.c — gpt2 check: the hidden states of two kernel sets, stage by stage, on one prompt; or of a set and of float64.
+ * Against a dump of another implementation: check_dump.c.
  *
  * A stage's difference is the largest one of its elements, over the root mean square of its row: a number that means the same
  * for every stage and size. The first stage past the tolerance is where to look: those after it inherit its error. */
@@ -167,11 +168,18 @@ static bool run(struct session *session, const struct options *options, bool *sa
     return good;
 }
 
+static bool is_dump(const char *name) {
+    static const char end[] = ".safetensors";
+    size_t length = strlen(name);
+    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
+}
+
 int command_check(const struct options *options, struct gpt2_error *error) {
     struct session session;
     bool same = false;
     if (!session_open(&session, options, error)) { return 2; }
-    bool good = run(&session, options, &same, error);
+    bool good = is_dump(options->against) ? check_against_dump(&session, options, &same, error)
+                                          : run(&session, options, &same, error);
     session_close(&session);
     return good ? !same : 2;
 }

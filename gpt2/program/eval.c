@@ -1,7 +1,8 @@
 /* eval.c — gpt2 eval: how well the model predicts a text.
  *
  * The text is cut into windows of T tokens, one after the other. Every token but the first of all is predicted once, from those
- * before it in its window. Perplexity is exp(mean loss); bits per byte can be compared across tokenizers. */
+ * before it in its window. Perplexity is exp(mean loss); bits per byte can be compared across tokenizers.
+ * Files of examples: eval_choices.c, eval_last_word.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,6 @@ static bool windows(struct evaluation *e, int B, int T, float *losses, struct gp
 }
 
 static bool run(struct evaluation *e, const struct options *options, struct gpt2_error *error) {
-    if (options->file == NULL) { return gpt2_fail(error, "eval needs --file: a text, or tokens as llm.c stores them"); }
     if (!read_text(e, options->file, error)) { return false; }
     int most = e->session.weights.config.max_tokens, T = options->context > 0 ? options->context : most;
     if (T > most) { return gpt2_fail(error, "--context %d: the model's is %d", T, most); }
@@ -93,8 +93,16 @@ static bool run(struct evaluation *e, const struct options *options, struct gpt2
 
 int command_eval(const struct options *options, struct gpt2_error *error) {
     struct evaluation e = {.loss = 0.0};
+    int files = (options->file != NULL) + (options->choices != NULL) + (options->last_word != NULL);
     if (!session_open(&e.session, options, error)) { return 2; }
-    bool good = run(&e, options, error);
+    bool good = files == 1 || gpt2_fail(error, "eval needs --file, --choices or --last-word, and one of them");
+    if (options->choices != NULL) {
+        good = good && eval_choices(&e.session, options, error);
+    } else if (options->last_word != NULL) {
+        good = good && eval_last_word(&e.session, options, error);
+    } else {
+        good = good && run(&e, options, error);
+    }
     gpt2_ids_free(&e.ids);
     session_close(&e.session);
     return good ? 0 : 2;

@@ -9,14 +9,16 @@ static const struct {
     int (*run)(const struct options *options, struct gpt2_error *error);
 } commands[] = {
     {"generate", "write on from each prompt", command_generate},
-    {"eval", "perplexity of a text file, or of a file of tokens", command_eval},
-    {"check", "compare two kernel sets, every hidden state; name the first that differs", command_check},
+    {"eval", "perplexity of a text or a file of tokens; multiple choice; last words", command_eval},
+    {"check", "compare every hidden state with another kernel set, float64 or a dump; name the first that differs",
+     command_check},
     {"profile", "where the time of a pass goes, stage by stage", command_profile},
+    {"convert", "Hugging Face's folder to llm.c's checkpoint, or back", command_convert},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *to) {
-    fprintf(to, "usage: gpt2 COMMAND --model PATH [OPTIONS]\n\n");
+    fprintf(to, "usage: gpt2 COMMAND [OPTIONS]\n\n");
     for (int i = 0; i < COMMANDS; i++) { fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what); }
     fprintf(to, "\n");
     options_print(to);

@@ -16,12 +16,14 @@ gpt2: $(GPT2)
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
 
-# Its tests: test_program.c runs the program; test_sample.c is host C alone.
+# Its tests run the program; test_sample.c is host C alone.
+GPT2_PROGRAM_TESTS := $(filter-out test_sample,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/tests/test_*.c))))
+
 $(GPT2_OUT)/program/tests/%.o: $(COURSE)/gpt2/program/tests/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DGPT2='"$(GPT2)"' -c -o $@ $<
 
-$(GPT2_TESTS_OUT)/test_program: $(GPT2_OUT)/program/tests/test_program.o $(GPT2_HOST_LIBRARY) \
+$(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/program/tests/%.o $(GPT2_HOST_LIBRARY) \
     | $(GPT2) $(GPT2_OUT)/kernels/kernels_wrong.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS)
@@ -30,7 +32,7 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion -lm
 
-TESTS += $(GPT2_TESTS_OUT)/test_program $(GPT2_TESTS_OUT)/test_sample
-SIMT_TEST_NAMES += test_program
+TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample
+SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
 
 -include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

@@ -30,17 +30,28 @@ static const struct option {
     {"--seed", "N", "of the choices (1)", LONG, offsetof(struct options, seed), 0, 9e15},
     {"--no-stop", NULL, "write on after <|endoftext|>", SWITCH, offsetof(struct options, no_stop), 0, 0},
     {"--file", "PATH", "eval: the text, or tokens as llm.c stores them", TEXT, offsetof(struct options, file), 0, 0},
+    {"--choices", "FILE", "eval: lines {\"ctx\": ..., \"endings\": [...], \"label\": 0}, as HellaSwag has them", TEXT,
+     offsetof(struct options, choices), 0, 0},
+    {"--last-word", "FILE", "eval: lines {\"text\": ...} whose last word is to be found, as LAMBADA has them", TEXT,
+     offsetof(struct options, last_word), 0, 0},
     {"--context", "T", "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
      offsetof(struct options, context), 1, 1 << 20},
-    {"--batch", "B", "eval: windows at once; profile: sequences (1)", INTEGER, offsetof(struct options, batch), 1,
-     1 << 12},
+    {"--batch", "B", "eval: windows or sequences at once; profile: sequences (1)", INTEGER,
+     offsetof(struct options, batch), 1, 1 << 12},
     {"--kernels", "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
      offsetof(struct options, kernels), 0, 0},
-    {"--against", "SET", "check: the other set, or float64 for plain loops on the host (float64)", TEXT,
-     offsetof(struct options, against), 0, 0},
-    {"--tolerance", "X", "check: largest difference over a row's root mean square (by type)", REAL,
-     offsetof(struct options, tolerance), 0, 1e9},
-    {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32)", TEXT, offsetof(struct options, type), 0, 0},
+    {"--against", "SET", "check: the other set, float64 for plain loops on the host, or a dump.safetensors (float64)",
+     TEXT, offsetof(struct options, against), 0, 0},
+    {"--tolerance", "X", "check: largest difference over a row's root mean square (by type); of a dump's error (2)",
+     REAL, offsetof(struct options, tolerance), 0, 1e9},
+    {"--json", "FILE", "check against a dump: also write each line as JSON", TEXT, offsetof(struct options, json), 0,
+     0},
+    {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: as it is)", TEXT, offsetof(struct options, type), 0, 0},
+    {"--from", "PATH", "convert: the model, as for --model", TEXT, offsetof(struct options, from), 0, 0},
+    {"--to", "PATH", "convert: NAME.bin for llm.c's form, else a folder of Hugging Face's", TEXT,
+     offsetof(struct options, to), 0, 0},
+    {"--force", NULL, "convert: replace what is there", SWITCH, offsetof(struct options, force), 0, 0},
+    {"--no-tokenizer", NULL, "convert: the weights alone", SWITCH, offsetof(struct options, no_tokenizer), 0, 0},
     {"--no-graph", NULL, "launch each kernel by itself, not a CUDA graph", SWITCH, offsetof(struct options, no_graph),
      0, 0},
     {"--trace", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)", TEXT,
@@ -93,7 +104,7 @@ static bool take(struct options *options, const struct option *option, const cha
 
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
     *options = (struct options){
-        .tokens = 64, .top_p = 1.0, .seed = 1, .batch = 1, .kernels = "reference", .against = "float64", .type = "f32"};
+        .tokens = 64, .top_p = 1.0, .seed = 1, .batch = 1, .kernels = "reference", .against = "float64"};
     for (int i = 0; i < count; i++) {
         int at = 0;
         while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
@@ -107,6 +118,5 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
         if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
         i += has_value;
     }
-    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
     return true;
 }

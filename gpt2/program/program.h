@@ -13,12 +13,13 @@ enum { MOST_PROMPTS = 64 };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace;
+    const char *from, *to, *choices, *last_word, *json;
     const char *prompts[MOST_PROMPTS];
     int prompt_count;
     int tokens, context, batch, top_k;
     double temperature, top_p, tolerance;
     long seed;
-    bool tf32, no_graph, no_stop, quiet;
+    bool tf32, no_graph, no_stop, no_tokenizer, force, quiet;
 };
 
 /* From the arguments after the command. False: the error says what is wrong. */
@@ -42,6 +43,10 @@ bool session_start(struct session *session, const struct options *options, const
 void session_stop(struct session *session); /* the model and its kernels; weights and tokenizer stay */
 void session_close(struct session *session);
 
+/* Where the tokenizer of a model lies, in a new string: `given` if there is one; NAME_tokenizer.bin beside NAME.bin; the model's
+ * folder, if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin there. NULL: none of them is there. False: out of memory. */
+bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
+
 double seconds(void);
 
 /* ---- the commands: an exit status; 2 with the error filled ---- */
@@ -50,5 +55,15 @@ int command_generate(const struct options *options, struct gpt2_error *error);
 int command_eval(const struct options *options, struct gpt2_error *error);
 int command_check(const struct options *options, struct gpt2_error *error);
 int command_profile(const struct options *options, struct gpt2_error *error);
+int command_convert(const struct options *options, struct gpt2_error *error);
+
+/* ---- parts of the commands ---- */
+
+/* check: the session's model beside a dump (dump.h). *same: within the target. */
+bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);
+
+/* eval: the files of examples (examples.h). Each prints its line. */
+bool eval_choices(struct session *session, const struct options *options, struct gpt2_error *error);
+bool eval_last_word(struct session *session, const struct options *options, struct gpt2_error *error);
 
 #endif

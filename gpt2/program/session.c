@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -18,6 +19,7 @@ static bool parse_type(struct session *session, const struct options *options, s
         const char *name;
         enum gpt2_type type;
     } types[] = {{"f32", GPT2_F32}, {"tf32", GPT2_F32}, {"f16", GPT2_F16}, {"bf16", GPT2_BF16}};
+    if (options->type == NULL) { return session->type = GPT2_F32, true; }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(options->type, types[i].name) == 0) {
             session->type = types[i].type;
@@ -27,29 +29,69 @@ static bool parse_type(struct session *session, const struct options *options, s
     return gpt2_fail(error, "--type %s: f32, tf32, f16 or bf16", options->type);
 }
 
-/* The model's folder, also where a file in it was named. */
-static bool open_tokenizer(struct session *session, const struct options *options, struct gpt2_error *error) {
+/* folder/name if it is there, else NULL. folder NULL: name alone. */
+static char *present(const char *folder, const char *name, bool *no_memory) {
+    char *path = folder != NULL ? gpt2_path(folder, name) : strdup(name);
+    *no_memory = *no_memory || path == NULL;
+    if (path == NULL || access(path, R_OK) == 0) { return path; }
+    free(path);
+    return NULL;
+}
+
+/* NAME.bin's own is NAME_tokenizer.bin, as `convert` calls it. */
+static char *own_tokenizer(const char *model, bool *no_memory) {
+    size_t length = strlen(model);
+    char *name = NULL;
+    if (length < 4 || strcmp(model + length - 4, ".bin") != 0) { return NULL; }
+    if (asprintf(&name, "%.*s_tokenizer.bin", (int)length - 4, model) < 0) { return *no_memory = true, NULL; }
+    char *path = present(NULL, name, no_memory);
+    free(name);
+    return path;
+}
+
+bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error) {
     struct stat status;
-    char *folder = NULL;
-    const char *path = options->tokenizer;
-    if (path == NULL) {
-        folder = strdup(options->model);
-        if (folder == NULL) { return gpt2_fail(error, "out of memory"); }
-        if (stat(folder, &status) == 0 && !S_ISDIR(status.st_mode)) {
-            char *slash = strrchr(folder, '/');
-            strcpy(slash != NULL ? slash : folder, slash != NULL ? "" : ".");
+    bool no_memory = false;
+    char *folder = strdup(model);
+    *path = NULL;
+    if (folder == NULL) { return gpt2_fail(error, "out of memory"); }
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        char *slash = strrchr(folder, '/');
+        strcpy(slash != NULL ? slash + (slash == folder) : folder, slash != NULL ? "" : ".");
+    }
+    if (given != NULL) {
+        *path = strdup(given);
+        no_memory = *path == NULL;
+    } else if ((*path = own_tokenizer(model, &no_memory)) == NULL) {
+        static const char *const files[] = {"vocab.json", "tokenizer.json"};
+        for (int i = 0; i < 2 && *path == NULL; i++) {
+            *path = present(folder, files[i], &no_memory);
+            if (*path != NULL) { *strrchr(*path, '/') = '\0'; } /* the folder has all of it */
         }
-        path = folder;
+        if (*path == NULL) { *path = present(folder, "gpt2_tokenizer.bin", &no_memory); }
+    }
+    free(folder);
+    return !no_memory || gpt2_fail(error, "out of memory");
+}
+
+static bool open_tokenizer(struct session *session, const struct options *options, struct gpt2_error *error) {
+    char *path;
+    if (!session_tokenizer_path(options->tokenizer, options->model, &path, error)) { return false; }
+    if (path == NULL) {
+        return gpt2_fail(error,
+                         "%s: there is no tokenizer beside it (vocab.json and merges.txt, tokenizer.json, or one "
+                         "of llm.c): --tokenizer names it",
+                         options->model);
     }
     session->tokenizer = gpt2_tokenizer_open(path, error);
-    bool good = session->tokenizer != NULL &&
-                gpt2_tokenizer_fits(session->tokenizer, session->weights.config.vocabulary, options->model, error);
-    free(folder);
-    return good;
+    free(path);
+    return session->tokenizer != NULL &&
+           gpt2_tokenizer_fits(session->tokenizer, session->weights.config.vocabulary, options->model, error);
 }
 
 bool session_open(struct session *session, const struct options *options, struct gpt2_error *error) {
     *session = (struct session){.tokenizer = NULL};
+    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
     if (parse_type(session, options, error) && gpt2_weights_open(&session->weights, options->model, error) &&
         open_tokenizer(session, options, error)) {
         return true;
@@ -64,7 +106,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
-                                          .tf32 = strcmp(options->type, "tf32") == 0,
+                                          .tf32 = options->type != NULL && strcmp(options->type, "tf32") == 0,
                                           .graph = !options->no_graph,
                                           .batch = batch,
                                           .prompt = prompt,

@@ -1,0 +1,59 @@
+/* random_model — FOLDER TEXT: a small GPT-2 of seeded random numbers, with a vocabulary learned from the text. It writes nonsense,
+ * the same on every machine: for examples that need a model and no training. Exit status: 0, or 2 after one line. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpt2/formats/hf.h"
+#include "gpt2/tokenizer/tokenizer.h"
+
+static const struct gpt2_config config = {.max_tokens = 128,
+                                          .vocabulary = 512,
+                                          .padded_vocabulary = 512,
+                                          .layers = 2,
+                                          .heads = 4,
+                                          .channels = 64,
+                                          .epsilon = 1e-5f};
+
+static float uniform(uint64_t z) { /* splitmix64, in -1..1 */
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (float)((int)((z ^ (z >> 31)) >> 40) - (1 << 23)) / (float)(1 << 23);
+}
+
+static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                 void *out, struct gpt2_error *error) {
+    (void)context, (void)layout; /* random either way */
+    if (type != GPT2_F32) { return gpt2_fail(error, "F32 alone"); }
+    float *values = out, size = sqrtf(3.0f / (float)gpt2_tensor_columns(&config, tensor));
+    bool is_embedding = tensor == GPT2_WTE || tensor == GPT2_WPE, is_matrix = gpt2_tensor_is_linear(tensor);
+    bool is_scale = tensor == GPT2_LN1W || tensor == GPT2_LN2W || tensor == GPT2_LNFW;
+    for (int64_t i = 0; i < gpt2_tensor_elements(&config, tensor); i++) {
+        float u = uniform((uint64_t)tensor << 56 | (uint64_t)layer << 40 | (uint64_t)i);
+        bool prints =
+            tensor != GPT2_WTE || i / config.channels < 94 || i / config.channels > 255; /* else never likely */
+        values[i] = !prints        ? 0.0f
+                    : is_embedding ? 0.3f * u * size
+                    : is_matrix    ? 2.0f * u * size
+                    : is_scale     ? 1.0f + 0.3f * u
+                                   : 0.2f * u;
+    }
+    return true;
+}
+
+int main(int count, char **arguments) {
+    struct gpt2_error error = {""};
+    struct gpt2_source source = {.config = config, .read = read};
+    struct gpt2_file text = {NULL, 0, NULL};
+    struct gpt2_tokenizer *tokenizer = NULL;
+    bool good = (count == 3 || gpt2_fail(&error, "random_model FOLDER TEXT")) &&
+                gpt2_file_open(&text, arguments[2], &error) &&
+                (tokenizer = gpt2_tokenizer_train(text.bytes, text.size, config.vocabulary, 2, &error)) &&
+                gpt2_hf_write(arguments[1], &source, GPT2_F32, &error) &&
+                gpt2_tokenizer_write_hf(tokenizer, arguments[1], &error);
+    gpt2_tokenizer_close(tokenizer);
+    gpt2_file_close(&text);
+    if (!good) { fprintf(stderr, "random_model: %s\n", error.text); }
+    return good ? 0 : 2;
+}

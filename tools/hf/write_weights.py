@@ -1,0 +1,145 @@
+"""write_weights.py SIZE FOLDER — a GPT-2 that transformers wrote, with random weights that are not at rest.
+
+A fresh model hides mistakes: its biases are 0, its LayerNorms do nothing, every token looks at all others alike. Here biases
+are N(0, 0.1), LayerNorm weights 1 + N(0, 0.2), a few channels are outliers, and two scales grow until measurements say that
+it is enough: that of queries and keys until the attention's mean entropy is below half of uniform's, that of the other
+matrices until a quarter of the tokens that the model writes greedily (200, or as many as its context leaves) are different ones.
+
+FOLDER gets config.json, model.safetensors, vocab.json and merges.txt. The same SIZE, seed and PyTorch give the same numbers.
+"""
+
+import argparse
+import copy
+import math
+import os
+
+from hf import GPT2Config, GPT2LMHeadModel, fail, greedy, torch
+
+import vocabulary
+
+#         layers, heads, channels, vocabulary, context
+SIZES = {
+    "124M": (12, 12, 768, 50257, 1024),
+    "355M": (24, 16, 1024, 50257, 1024),
+    "774M": (36, 20, 1280, 50257, 1024),
+    "1558M": (48, 25, 1600, 50257, 1024),
+    "tiny": (3, 3, 48, 1000, 64),
+    "odd": (2, 3, 51, 515, 260),  # a head of 17 channels: nothing is a multiple of 4
+    "long": (4, 2, 64, 300, 300),
+}
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+CALIBRATION, WRITTEN, STEP = 64, 200, 1.25  # tokens looked at; tokens written; how much a scale grows at once
+OUTLIERS = 3
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("size", choices=SIZES)
+    parser.add_argument("folder", help="which is made if it is not there")
+    parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
+    return parser.parse_args()
+
+
+def new_model(size):
+    layers, heads, channels, tokens, context = SIZES[size]
+    config = GPT2Config(
+        n_layer=layers, n_head=heads, n_embd=channels, vocab_size=tokens, n_positions=context,
+        bos_token_id=tokens - 1, eos_token_id=tokens - 1, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+    )  # fmt: skip
+    config._attn_implementation = "eager"  # which shows its weights
+    return GPT2LMHeadModel(config).eval()
+
+
+@torch.no_grad()
+def fill(model, seed):
+    """Every tensor anew. Matrices keep the size of what goes through them; rows of wte give logits of about N(0, 3)."""
+    random = torch.Generator().manual_seed(seed)
+    channels = model.config.n_embd
+    for name, tensor in model.named_parameters():
+        normal = torch.randn(tensor.shape, generator=random)
+        if name.endswith("bias"):
+            tensor.copy_(0.1 * normal)
+        elif ".ln_" in name:
+            tensor.copy_(1.0 + 0.2 * normal)
+        elif name.endswith(("wte.weight", "wpe.weight")):
+            tensor.copy_(3.0 / math.sqrt(channels) * normal)
+        else:
+            tensor.copy_(normal / math.sqrt(tensor.shape[0]))  # Conv1D: (in, out)
+    blocks, outliers = model.transformer.h, torch.randperm(channels, generator=random)[:OUTLIERS]
+    blocks[0].mlp.c_proj.bias[outliers] += 8.0
+    blocks[len(blocks) // 2].mlp.c_proj.weight[:, outliers] *= 6.0
+
+
+@torch.no_grad()
+def entropy(model, ids):
+    """Of the attention, as a share of uniform's: the mean over layers, heads and positions that have a choice."""
+    shares = []
+    for weights in model(ids, output_attentions=True).attentions:  # (1, H, T, T)
+        bits = -(weights * weights.clamp_min(1e-30).log()).sum(-1)[..., 1:]
+        shares.append((bits / torch.arange(2, ids.shape[1] + 1).log()).mean())
+    return float(torch.stack(shares).mean())
+
+
+@torch.no_grad()
+def scale_attention(model, factor):
+    for block in model.transformer.h:
+        queries_and_keys = 2 * model.config.n_embd
+        block.attn.c_attn.weight[:, :queries_and_keys] *= factor
+        block.attn.c_attn.bias[:queries_and_keys] *= factor
+
+
+@torch.no_grad()
+def scale_rest(model, factor):
+    """What makes the next token depend on more than the last one: the branches and the positions."""
+    model.transformer.wpe.weight *= factor
+    for block in model.transformer.h:
+        block.attn.c_proj.weight *= factor
+        block.mlp.c_fc.weight *= factor
+        block.mlp.c_proj.weight *= factor
+
+
+def rounded(model, dtype):
+    """As it will be read from a file of this type."""
+    return model if dtype == torch.float32 else copy.deepcopy(model).to(dtype).float()
+
+
+def liven(model, seed, dtype):
+    """Grows both scales until the model is not at rest. What was measured, as words."""
+    random = torch.Generator().manual_seed(seed + 1)
+    ids = torch.randint(model.config.vocab_size, (1, min(CALIBRATION, model.config.n_positions)), generator=random)
+    prompt = ids[0, :8].tolist()
+    count = min(WRITTEN, model.config.n_positions - len(prompt))
+    for grown in range(40):
+        scales = 0
+        while (share := entropy(rounded(model, dtype), ids)) >= 0.5 and scales < 40:
+            scale_attention(model, STEP)
+            scales += 1
+        different = len(set(greedy(rounded(model, dtype), prompt, count)))
+        if share < 0.5 and 4 * different >= count:
+            return (
+                f"attention entropy {share:.2f} of uniform's; {different} different tokens of {count} written greedily; "
+                f"the branches grew {STEP**grown:.2f} times"
+            )
+        scale_rest(model, STEP)
+    fail("these weights stay at rest whatever their scale: take another --seed")
+
+
+def write(size, folder, type_name="f32", seed=1):
+    """All of it; what was measured, as words."""
+    model = new_model(size)
+    fill(model, seed)
+    measured = liven(model, seed, TYPES[type_name])
+    os.makedirs(folder, exist_ok=True)
+    vocabulary.write(folder, model.config.vocab_size)
+    model.to(TYPES[type_name]).save_pretrained(folder)
+    return f"{size}, {type_name}, seed {seed}: {measured}"
+
+
+def main():
+    options = arguments()
+    print(write(options.size, options.folder, options.type, options.seed))
+
+
+if __name__ == "__main__":
+    main()
