@@ -74,7 +74,7 @@ static void unpack_buffers(const struct exchange *exchange, const struct op *op,
     for (int t = 0; t < op->tensor_count; t++) {
         int from = exchange->job.alias_of[t] >= 0 ? exchange->job.alias_of[t] : t;
         size_t count = op_elements(op, t, &shown->test.sizes);
-        if (op->tensor[t].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, t)) { continue; }
         shown->got[t] = allocate(count, sizeof(float));
         if (exchange->bytes[from]) {
             size_t lead = job_lead_bytes(&exchange->job, op, t);
@@ -92,7 +92,7 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
     for (int t = 0; t < op->tensor_count; t++) {
         size_t count = op_elements(op, t, &test->sizes);
         shown->given[t] = allocate(count, sizeof(float));
-        if (op->tensor[t].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, t)) { continue; }
         shown->expected[t] = allocate(count, sizeof(double));
         shown->condition[t] = allocate(count, sizeof(double));
     }

@@ -53,10 +53,42 @@ static void print_lines(const struct page *page, const char *text, const char *i
     if (*text) { fprintf(page->out, "%s...\n", indent); }
 }
 
+/* Of a model, after the tensor's name: "[0][1][3][5]" of a cache, " after layer 1's attention [4][5]" of a hidden state. */
+static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
+    const struct op_sizes *sizes = &failure->sizes;
+    long row = failure->row, N = sizes->N;
+    switch (op->tensor[failure->tensor].shape) {
+        case SHAPE_BHSD:
+            snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
+                     row % sizes->S, failure->column);
+            break;
+        case SHAPE_LNC:
+            if (row / N == 2L * sizes->L) {
+                snprintf(text, size, " state, last LayerNorm [%ld][%ld]", row % N, failure->column);
+            } else {
+                snprintf(text, size, " state, block %ld, %s [%ld][%ld]", row / N / 2,
+                         row / N % 2 ? "branch of the MLP" : "residual after attention", row % N, failure->column);
+            }
+            break;
+        case SHAPE_K1B: snprintf(text, size, ", step %ld, sequence %ld", row / sizes->B, row % sizes->B); break;
+        case SHAPE_K1BC:
+        case SHAPE_K1BV:
+            snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
+            break;
+        default:
+            if (row >= 0) { snprintf(text, size, "[%ld][%ld]", row, failure->column); }
+            break;
+    }
+}
+
 /* "out[2][33]", "rstd[2]", "dweight[33]"; of (B, H, T, T): "out[1][0][2][33]" */
 static void element_name(const struct op *op, const struct failure *failure, char *name, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
+    if (op_is_wiring(op)) {
+        wired_element(op, failure, name + length, size - (size_t)length);
+        return;
+    }
     if (op->tensor[failure->tensor].shape == SHAPE_BHTT && failure->row >= 0 && sizes->T > 0) {
         long matrix = failure->row / sizes->T;
         snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
@@ -69,7 +101,14 @@ static void element_name(const struct op *op, const struct failure *failure, cha
 
 static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
-    if (op_is_causal(op)) {
+    if (op_is_wiring(op)) {
+        const char *separator = "    ";
+        for (const char *letter = op->ints; *letter; letter++) {
+            fprintf(page->out, "%s%c = %d", separator, *letter, op_size(sizes, *letter));
+            separator = ", ";
+        }
+        fprintf(page->out, ", values %s", failure->values);
+    } else if (op_is_causal(op)) {
         fprintf(page->out, "    B = %d, H = %d, T = %d, scale %g, %s, %s, values %s", sizes->B, sizes->H, sizes->T,
                 (double)sizes->scale, sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
                 sizes->lengths ? "with lengths" : "no lengths", failure->values);
@@ -177,6 +216,15 @@ static int print_group(const struct page *page, int first, const char *title) {
     return last;
 }
 
+/* Has the figure that a question may ask for: the traffic, or, where there is none, the launches. */
+static bool is_counted(const struct outcome *outcome) {
+    bool traffic = false;
+    for (const struct check *check = outcome->exercise->checks; check->kind; check++) {
+        traffic = traffic || check->kind == CHECK_TRAFFIC;
+    }
+    return outcome->check->kind == (traffic ? CHECK_TRAFFIC : CHECK_LAUNCHES) && outcome->figure > 0.0;
+}
+
 static void print_counted(const struct page *page, const struct prediction *prediction) {
     const struct step *step = page->report->step;
     for (int i = 0; i < predict_question_count(step); i++) {
@@ -184,7 +232,7 @@ static void print_counted(const struct page *page, const struct prediction *pred
         double truth = question->truth;
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
-            if (outcome->exercise && outcome->check->kind == CHECK_TRAFFIC && outcome->figure > 0.0 &&
+            if (outcome->exercise && is_counted(outcome) &&
                 exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
