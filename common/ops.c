@@ -279,6 +279,10 @@ bool op_is_wiring(const struct op *op) {
     return strchr(op->ints, 'S') != NULL;
 }
 
+bool op_is_model(const struct op *op) {
+    return op_tensor_find(op, "weights") >= 0;
+}
+
 struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S) {
     struct op_sizes sizes = {
         .N = B * T, .C = H * D, .eps = 1e-5f, .type = type, .B = B, .H = H, .T = T, .lengths = 1, .S = S, .L = 1};

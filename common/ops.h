@@ -115,6 +115,9 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
 /* Does it wire a model: attention, a block, a whole pass? */
 bool op_is_wiring(const struct op *op);
 
+/* Is it a whole model, with all its weights? */
+bool op_is_model(const struct op *op);
+
 /* Sizes of a wiring call, N and C included: B sequences of T tokens, H heads of D channels, S positions; L 1 and V 0. */
 struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S);
 

@@ -31,20 +31,16 @@ static struct test_case *add_model(struct case_list *list, const int *n) {
     return cases_add(list, sizes, VALUES_NORMAL);
 }
 
-static bool is_model(const struct op *op) {
-    return strncmp(op->name, "gpt2_", 5) == 0;
-}
-
 static bool is_block(const struct op *op) {
     return strcmp(op->name, "block_forward") == 0;
 }
 
 static void add_shapes(struct case_list *list) {
-    for (size_t i = 0; i < sizeof models / sizeof *models && is_model(list->op); i++) { add_model(list, models[i]); }
+    for (size_t i = 0; i < sizeof models / sizeof *models && op_is_model(list->op); i++) { add_model(list, models[i]); }
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks && is_block(list->op); i++) {
         add_wired(list, blocks[i], VALUES_NORMAL)->sizes.L = i % 3 != 1; /* layer 0 too */
     }
-    for (size_t i = 0; i < sizeof attention / sizeof *attention && !is_model(list->op) && !is_block(list->op); i++) {
+    for (size_t i = 0; i < sizeof attention / sizeof *attention && !op_is_model(list->op) && !is_block(list->op); i++) {
         add_wired(list, attention[i], VALUES_NORMAL);
     }
 }
@@ -52,7 +48,7 @@ static void add_shapes(struct case_list *list) {
 static void add_values(struct case_list *list) {
     static const int sizes[2][5] = {{2, 9, 2, 8, 12}, {3, 5, 1, 3, 5}};
     static const int model[7] = {4, 5, 2, 4, 10, 2, 17};
-    if (is_model(list->op)) { add_model(list, model); }
+    if (op_is_model(list->op)) { add_model(list, model); }
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
         if (!(inputs_kinds(list->op) >> values & 1)) { continue; }
         for (int i = 0; i < 2; i++) { add_wired(list, sizes[i], (enum input_values)values); }
@@ -63,7 +59,7 @@ static void add_values(struct case_list *list) {
 static void add_memory(struct case_list *list) {
     static const int wired[5] = {2, 6, 2, 8, 9}, model[7] = {2, 4, 2, 4, 7, 2, 13};
     for (int i = 0; i < 5; i++) {
-        struct test_case *test = is_model(list->op) ? add_model(list, model) : add_wired(list, wired, VALUES_NORMAL);
+        struct test_case *test = op_is_model(list->op) ? add_model(list, model) : add_wired(list, wired, VALUES_NORMAL);
         if (i == 1 || i == 2) { *test = test[-1]; }
         test->again = i == 1 || i == 2;
         test->shuffled = i == 2;
@@ -76,9 +72,9 @@ static void add_secret(struct case_list *list, uint64_t secret) {
     list->seed = generate_mix(secret + 1);
     for (int i = 0; i < 4; i++) {
         int B = cases_draw(&secret, 1, 4), T = cases_draw(&secret, 2, 30), H = cases_draw(&secret, 1, 4);
-        int D = cases_draw(&secret, 2, is_model(list->op) ? 8 : 24), S = T + cases_draw(&secret, 1, 8);
-        int n[7] = {B, is_model(list->op) ? 2 + T / 4 : T, H, D, S, cases_draw(&secret, 1, 3), cases_draw(&secret, 7, 60)};
-        if (is_model(list->op)) {
+        int D = cases_draw(&secret, 2, op_is_model(list->op) ? 8 : 24), S = T + cases_draw(&secret, 1, 8);
+        int n[7] = {B, op_is_model(list->op) ? 2 + T / 4 : T, H, D, S, cases_draw(&secret, 1, 3), cases_draw(&secret, 7, 60)};
+        if (op_is_model(list->op)) {
             n[4] = n[1] + cases_draw(&secret, 1, 6);
             add_model(list, n);
         } else {

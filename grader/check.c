@@ -154,9 +154,10 @@ bool check_count(const struct device *device, const struct op_sizes *sizes, uint
     return failure->kind == FAILURE_NONE;
 }
 
-/* The skeleton as it was handed out: its launcher says so, and launches nothing. */
-static bool not_started(const struct evidence_case *shown) {
-    return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED && shown->launches == 0;
+/* The skeleton as it was handed out: its launcher says so, and launches nothing; of a model the course launches the rest. */
+static bool not_started(const struct op *op, const struct evidence_case *shown) {
+    bool said = shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED;
+    return said && (shown->launches == 0 || op_is_model(op));
 }
 
 /* After these nothing more is learned by calling again. */
@@ -175,7 +176,7 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
         const struct evidence_case *shown = evidence->cases[evidence->count - 1];
         if (verdict == VERDICT_PASS) { *failure = shown->failure; }
         verdict = VERDICT_FAIL;
-        if (i == 0 && not_started(shown)) { return VERDICT_NOT_STARTED; }
+        if (i == 0 && not_started(evidence->op, shown)) { return VERDICT_NOT_STARTED; }
         if (hopeless(shown->failure.kind)) { break; }
     }
     return verdict;

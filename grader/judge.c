@@ -194,7 +194,7 @@ static void judge_status(const struct op *op, const struct result *result, struc
     } else if (shown->status == CUDA_NOT_SUPPORTED && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,
-                 "a part that this one calls is not started: it returned cudaErrorNotSupported");
+                 "a part of it is not started: something that it calls returned cudaErrorNotSupported");
     } else if (shown->status > BLAS_ERROR && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,

@@ -1,6 +1,23 @@
 /* patterns_wiring.c — signatures of lab 4 that say where a wiring first goes wrong. */
 #include "patterns.h"
 
+enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 };
+
+static int status_of_failure(const struct evidence *evidence) {
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_STATUS ? first->status : 0;
+}
+
+bool pattern_part_not_started(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return status_of_failure(evidence) == CUDA_NOT_SUPPORTED;
+}
+
+bool pattern_product_refused(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return status_of_failure(evidence) > BLAS_ERROR;
+}
+
 /* The first output that is wrong in that case, or -1: outputs stand in the order in which they are computed. */
 static int first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 0; t < evidence->op->tensor_count; t++) {

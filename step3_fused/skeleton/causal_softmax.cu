@@ -20,7 +20,6 @@
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <type_traits>
