@@ -234,6 +234,9 @@ void wiring_decode(const struct wiring *w, struct field out, struct field k, str
             size_t read = w->mistake == WIRING_CACHE_OF_0 ? h * S * D : own;
             attend(w, at(out, (b * heads + h) * D), at(row, part_at(w, 0, (int)h)), at(k, read), at(v, read),
                    decode_keys(w, position));
+            for (size_t d = 0; decode_keys(w, position) == 0 && d < D; d++) { /* 0 / 0 */
+                out.value[(b * heads + h) * D + d] = NAN;
+            }
             if (w->mistake == WIRING_CACHE_USED_ONLY) {
                 copy(at(k, own + (size_t)place * D), was_key, w->D);
                 copy(at(v, own + (size_t)place * D), was_value, w->D);

@@ -15,7 +15,7 @@
 
 enum { threads_per_block = 128 };
 
-static unsigned blocks_for(int64_t threads) {
+inline unsigned blocks_for(int64_t threads) {
     return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
 }
 
