@@ -61,8 +61,8 @@ static float state(const struct op *op, const struct op_sizes *sizes, enum input
     float z = inputs_bell(key, i);
     uint64_t C = (uint64_t)sizes->C, S = (uint64_t)sizes->S;
     bool cache = op->tensor[t].shape == SHAPE_BHSD;
-    bool is_score = cache ? strcmp(op->tensor[t].name, "k") == 0
-                          : op->tensor[t].shape == SHAPE_N3C && i % (3 * C) < 2 * C;
+    bool is_score =
+        cache ? strcmp(op->tensor[t].name, "k") == 0 : op->tensor[t].shape == SHAPE_N3C && i % (3 * C) < 2 * C;
     bool behind = cache && (float)(i / (C / (uint64_t)sizes->H) % S) >= lengths[i / (C * S)];
     if (values == VALUES_MASKED_NAN && behind) { return NAN; }
     if (values == VALUES_EQUAL) { return 1.0f; }

@@ -36,18 +36,18 @@ enum op_shape {
     SHAPE_B,
     /* of a model; K = S - T decoding steps after the prompt */
     SHAPE_N3C,
-    SHAPE_BHSD,                   /* a cache */
-    SHAPE_SCORES,                 /* (B, H, T, T), as room to work in */
+    SHAPE_BHSD,   /* a cache */
+    SHAPE_SCORES, /* (B, H, T, T), as room to work in */
     SHAPE_3C,
     SHAPE_4C,
     SHAPE_CC,
     SHAPE_3CC,
-    SHAPE_4CC,                    /* (4C, C), or (C, 4C) */
-    SHAPE_LNC,                    /* (2 L + 1, N, C): two hidden states a layer, and the last one */
+    SHAPE_4CC, /* (4C, C), or (C, 4C) */
+    SHAPE_LNC, /* (2 L + 1, N, C): two hidden states a layer, and the last one */
     SHAPE_NV,
-    SHAPE_WEIGHTS,                /* all tensors of a model, one after the other */
-    SHAPE_KB,                     /* (K, B) */
-    SHAPE_K1B,                    /* (K + 1, B): the prompt's end and every step after it */
+    SHAPE_WEIGHTS, /* all tensors of a model, one after the other */
+    SHAPE_KB,      /* (K, B) */
+    SHAPE_K1B,     /* (K + 1, B): the prompt's end and every step after it */
     SHAPE_K1BC,
     SHAPE_K1BV,
 };

@@ -8,7 +8,7 @@
 #include "reference_parts.h"
 
 struct wiring wiring_of(const struct op_sizes *sizes, const float *lengths, enum wiring_mistake mistake) {
-    static const double rounding[OP_TYPES] = {[TYPE_F32] = 1.0, [TYPE_F16] = 0x1p13, [TYPE_BF16] = 0x1p16};
+    static const double rounding[OP_TYPES] = {[TYPE_F32] = 0.5, [TYPE_F16] = 0x1p12, [TYPE_BF16] = 0x1p15};
     return (struct wiring){.B = sizes->B,
                            .T = sizes->T,
                            .H = sizes->H,
@@ -113,7 +113,8 @@ static void mix(const struct wiring *w, struct field out, const double *p, const
 }
 
 /* out (D) from the query and `count` keys and values */
-static void attend(const struct wiring *w, struct field out, struct field q, struct field k, struct field v, int count) {
+static void attend(const struct wiring *w, struct field out, struct field q, struct field k, struct field v,
+                   int count) {
     double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
     if (!p || !error) { abort(); }
     for (int j = 0; j < count; j++) { score(w, q, at(k, (size_t)j * (size_t)w->D), &p[j], &error[j]); }
@@ -171,8 +172,8 @@ static void attend_transposed(const struct wiring *w, struct field out, struct f
     }
 }
 
-static void attend_head(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv, int b,
-                        int h) {
+static void attend_head(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv,
+                        int b, int h) {
     size_t T = (size_t)w->T, D = (size_t)w->D, C = (size_t)w->C, S = (size_t)w->S;
     struct field part[3] = {field_make(T * D), field_make(T * D), field_make(T * D)}, heads = field_make(T * D);
     for (size_t t = 0; t < T; t++) {

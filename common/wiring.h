@@ -36,10 +36,10 @@ enum wiring_mistake {
     WIRING_CACHE_ONE_EARLY,
     WIRING_CACHE_NOT_WRITTEN, /* and what was there is read */
     WIRING_CACHE_USED_ONLY,   /* the new key and value are seen, and not kept */
-    WIRING_CACHE_OF_0, /* every sequence reads sequence 0's cache */
+    WIRING_CACHE_OF_0,        /* every sequence reads sequence 0's cache */
     /* a block */
-    WIRING_PARALLEL,             /* LayerNorm 2 reads what LayerNorm 1 read; the attention's branch is added all the same */
-    WIRING_BRANCH_FORGOTTEN,     /* what the block before left is not added */
+    WIRING_PARALLEL,         /* LayerNorm 2 reads what LayerNorm 1 read; the attention's branch is added all the same */
+    WIRING_BRANCH_FORGOTTEN, /* what the block before left is not added */
     WIRING_ATTENTION_FORGOTTEN,  /* the attention's branch is not added */
     WIRING_RESIDUAL_NOT_WRITTEN, /* the second sum is normalised and not kept */
     WIRING_LN1_MISSING,          /* qkv of the residual itself */
@@ -70,7 +70,7 @@ struct field {
 struct wiring {
     int B, T, H, D, S, C;
     double eps;
-    double rounding; /* half a unit in the last place of the tensors' type, relative, in 2^-24: 1, 2^13 or 2^16 */
+    double rounding; /* usual size of one rounding to the tensors' type, relative, in 2^-24: 0.5, 2^12 or 2^15 */
     enum wiring_mistake mistake;
     const float *lengths; /* (B): of the prompts */
 };

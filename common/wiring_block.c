@@ -62,8 +62,8 @@ void wiring_layernorm(const struct wiring *w, struct field out, struct field x, 
 void wiring_add(const struct wiring *w, struct field sum, struct field a, struct field b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         double value = a.value[i] + b.value[i];
-        sum.error[i] = sqrt(a.error[i] * a.error[i] + b.error[i] * b.error[i] +
-                            w->rounding * w->rounding * value * value);
+        sum.error[i] =
+            sqrt(a.error[i] * a.error[i] + b.error[i] * b.error[i] + w->rounding * w->rounding * value * value);
         sum.value[i] = value;
     }
 }

@@ -113,10 +113,10 @@ struct model {
     const struct call *call;
     struct wiring w; /* T is 1 when decoding */
     struct wiring_model weights;
-    struct field residual, branch;         /* (N, C) */
-    struct field *k, *v;                   /* (L) of (B, H, S, D) */
-    struct field normalised, logits;       /* (N, C), (N, V) */
-    float *positions;                      /* (B): tokens in the cache */
+    struct field residual, branch;   /* (N, C) */
+    struct field *k, *v;             /* (L) of (B, H, S, D) */
+    struct field normalised, logits; /* (N, C), (N, V) */
+    float *positions;                /* (B): tokens in the cache */
 };
 
 /* residual (N, C) = token and position embeddings */
@@ -289,8 +289,8 @@ bool wiring_compute(const struct op *op, const struct op_sizes *sizes, const flo
         {"gpt2_forward", gpt2_forward},   {"gpt2_decode", gpt2_decode},
     };
     int lengths = op_tensor_find(op, "lengths");
-    struct call call = {op, sizes, tensor, out, condition,
-                        wiring_of(sizes, lengths >= 0 ? tensor[lengths] : NULL, mistake)};
+    struct call call = {op,  sizes,     tensor,
+                        out, condition, wiring_of(sizes, lengths >= 0 ? tensor[lengths] : NULL, mistake)};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(parts[i].op, op->name) != 0) { continue; }
         parts[i].compute(&call);

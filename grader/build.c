@@ -233,6 +233,12 @@ static void blame_parts(const struct build_options *options, struct build_report
     }
 }
 
+static enum build_status no_openblas(struct build_report *report) {
+    snprintf(report->message, sizeof report->message,
+             "the CPU backend's matrix products need OpenBLAS. Type: sudo apt-get install -y libopenblas-dev");
+    return BUILD_NO_TOOL;
+}
+
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
                                   const char *output) {
     int failed = 0, explained = 0;
@@ -248,8 +254,10 @@ static enum build_status conclude(const struct build_options *options, struct bu
                 "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
             return BUILD_NO_TOOL;
         }
+        if (strstr(file->errors, "cannot find -lopenblas")) { return no_openblas(report); }
         explained += file->errors[0] != '\0';
     }
+    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return no_openblas(report); }
     if (make_status == 0 && failed == 0) {
         describe_rebuilt(report);
         return BUILD_OK;

@@ -23,7 +23,8 @@ struct build_options {
     const char *out;     /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
     const char *names;   /* "softmax layernorm": only these files, where they are there; NULL: all */
-    const char *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
+    const char
+        *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
 };
 
 struct build_file {
@@ -60,7 +61,8 @@ const struct build_file *build_find(const struct build_report *report, const cha
 /* Names the first library that the lab object uses and a kernel lab may not ("cuBLAS", "cuDNN", "Thrust", "CUB", "the
  * grader's own runtime"), and an offending symbol. True if there is one. `path`: an ELF object or executable; `allowed`: a
  * library that this lab may use all the same, or NULL. */
-bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol, size_t symbol_size);
+bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
+                     size_t symbol_size);
 
 /* The object file of a lab file, with or without .cu: out/obj/NAME.o (it holds the lab's code alone). */
 void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);

@@ -151,9 +151,11 @@ static void add_secret(struct case_list *list, uint64_t secret) {
     add(list, cases_draw(&secret, 2, 40), cases_draw(&secret, 3, 300), VALUES_NORMAL);
     add(list, cases_draw(&secret, 260, 700), cases_draw(&secret, 2, 40), VALUES_NORMAL);
     add(list, cases_draw(&secret, 2, 9), 2 * cases_draw(&secret, 150, 1250) + 1, VALUES_LARGE);
-    add(list, cases_draw(&secret, 2, 9), 32 * cases_draw(&secret, 5, 60) + 4 * cases_draw(&secret, 1, 7), VALUES_NORMAL);
+    add(list, cases_draw(&secret, 2, 9), 32 * cases_draw(&secret, 5, 60) + 4 * cases_draw(&secret, 1, 7),
+        VALUES_NORMAL);
     add(list, cases_draw(&secret, 1, 3), cases_draw(&secret, 3000, 6000), VALUES_SHIFTED);
-    add(list, cases_draw(&secret, 2, 9), cases_draw(&secret, 33, 900), VALUES_SMALL)->offset = cases_draw(&secret, 1, 3);
+    add(list, cases_draw(&secret, 2, 9), cases_draw(&secret, 33, 900), VALUES_SMALL)->offset =
+        cases_draw(&secret, 1, 3);
 }
 
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,

@@ -6,15 +6,20 @@
 
 /* B, T, H, D, S: one token, a cache that is full and one that is not, odd heads, heads wider than a warp or a block. */
 static const int attention[][5] = {
-    {1, 4, 2, 8, 6},   {1, 1, 1, 1, 1},  {2, 3, 1, 4, 3},    {3, 5, 2, 3, 9},    {1, 17, 3, 16, 17}, {5, 8, 4, 8, 8},
-    {2, 33, 2, 64, 40}, {1, 64, 2, 16, 80}, {1, 127, 1, 5, 130}, {2, 65, 2, 33, 70}, {1, 20, 1, 150, 20},
+    {1, 4, 2, 8, 6},     {1, 1, 1, 1, 1},    {2, 3, 1, 4, 3},     {3, 5, 2, 3, 9},
+    {1, 17, 3, 16, 17},  {5, 8, 4, 8, 8},    {2, 33, 2, 64, 40},  {1, 64, 2, 16, 80},
+    {1, 127, 1, 5, 130}, {2, 65, 2, 33, 70}, {1, 20, 1, 150, 20},
 };
 static const int blocks[][5] = {
-    {1, 4, 2, 4, 6}, {1, 1, 1, 2, 1}, {2, 3, 1, 5, 3}, {3, 6, 2, 3, 9}, {1, 17, 3, 8, 17}, {2, 20, 2, 16, 24}, {5, 7, 4, 4, 8},
+    {1, 4, 2, 4, 6},   {1, 1, 1, 2, 1},    {2, 3, 1, 5, 3}, {3, 6, 2, 3, 9},
+    {1, 17, 3, 8, 17}, {2, 20, 2, 16, 24}, {5, 7, 4, 4, 8},
 };
 /* B, T, H, D, S, L, V */
 static const int models[][7] = {
-    {1, 4, 2, 4, 7, 2, 11}, {2, 3, 1, 6, 6, 1, 8}, {3, 6, 2, 8, 12, 3, 40}, {2, 9, 3, 5, 13, 2, 23},
+    {1, 4, 2, 4, 7, 2, 11},
+    {2, 3, 1, 6, 6, 1, 8},
+    {3, 6, 2, 8, 12, 3, 40},
+    {2, 9, 3, 5, 13, 2, 23},
 };
 
 static struct test_case *add_wired(struct case_list *list, const int *n, enum input_values values) {
@@ -73,7 +78,8 @@ static void add_secret(struct case_list *list, uint64_t secret) {
     for (int i = 0; i < 4; i++) {
         int B = cases_draw(&secret, 1, 4), T = cases_draw(&secret, 2, 30), H = cases_draw(&secret, 1, 4);
         int D = cases_draw(&secret, 2, op_is_model(list->op) ? 8 : 24), S = T + cases_draw(&secret, 1, 8);
-        int n[7] = {B, op_is_model(list->op) ? 2 + T / 4 : T, H, D, S, cases_draw(&secret, 1, 3), cases_draw(&secret, 7, 60)};
+        int n[7] = {
+            B, op_is_model(list->op) ? 2 + T / 4 : T, H, D, S, cases_draw(&secret, 1, 3), cases_draw(&secret, 7, 60)};
         if (op_is_model(list->op)) {
             n[4] = n[1] + cases_draw(&secret, 1, 6);
             add_model(list, n);

@@ -249,7 +249,8 @@ static void judge_where(const struct exchange *exchange, const struct op *op, st
     if (counters->launches == 0) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text, "no kernel was launched");
-    } else if (!op_is_wiring(op) && elements >= SMALL && counters->bytes_to_host >= bytes && counters->bytes_to_device >= bytes) {
+    } else if (!op_is_wiring(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
+               counters->bytes_to_device >= bytes) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text,
                  "the launcher copied %llu bytes to the host and %llu bytes back to the device",

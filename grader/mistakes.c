@@ -22,14 +22,22 @@
 #define CAUSALS(id, variant)    CAUSAL(id, variant), CAUSAL_BACKWARD(id, variant)
 
 /* Of a model: what is wrong in a part shows in whatever it is a part of. */
-#define ATTENTION(id, variant) \
-    {id, "attention_forward", mistake_attention, variant}, { id, "block_forward", mistake_block, variant }
-#define DECODE(id, variant) \
-    {id, "decode_attention", mistake_decode_attention, variant}, { id, "gpt2_decode", mistake_gpt2_decode, variant }
-#define BLOCK(id, variant) \
-    {id, "block_forward", mistake_block, variant}, { id, "gpt2_forward", mistake_gpt2_forward, variant }
-#define MODEL(id, variant) \
-    {id, "gpt2_forward", mistake_gpt2_forward, variant}, { id, "gpt2_decode", mistake_gpt2_decode, variant }
+#define ATTENTION(id, variant)                               \
+    {id, "attention_forward", mistake_attention, variant}, { \
+        id, "block_forward", mistake_block, variant          \
+    }
+#define DECODE(id, variant)                                        \
+    {id, "decode_attention", mistake_decode_attention, variant}, { \
+        id, "gpt2_decode", mistake_gpt2_decode, variant            \
+    }
+#define BLOCK(id, variant)                                \
+    {id, "block_forward", mistake_block, variant}, {      \
+        id, "gpt2_forward", mistake_gpt2_forward, variant \
+    }
+#define MODEL(id, variant)                                 \
+    {id, "gpt2_forward", mistake_gpt2_forward, variant}, { \
+        id, "gpt2_decode", mistake_gpt2_decode, variant    \
+    }
 
 const struct mistake mistakes[] = {
     SOFTMAX("softmax-no-max", SOFTMAX_NO_MAX),
@@ -216,6 +224,6 @@ const struct mistake mistakes[] = {
     BLOCK("block-gelu-erf", WIRING_GELU_ERF),
     BLOCK("block-branches-added", WIRING_BRANCHES_ADDED),
     MODEL("weights-of-layer-0", WIRING_WEIGHTS_OF_LAYER_0),
-    MODEL("cache-of-layer-0", WIRING_CACHE_OF_LAYER_0),
+    {"cache-of-layer-0", "gpt2_decode", mistake_gpt2_decode, WIRING_CACHE_OF_LAYER_0}, /* a prompt reads no cache */
     {.id = 0},
 };

@@ -56,14 +56,15 @@
 #define BY_PRODUCTS                            .library = "cuBLAS"
 #define WITH_ALL                               .parts = {"attention.cu", "decode.cu"}, BY_PRODUCTS
 /* B sequences of T tokens, H heads of D channels, S positions, layer or layers L, V tokens. */
-#define WIRING(of_type, b, t, h, d, s, l, v)                                                              \
-    {                                                                                                     \
-        .N = (b) * (t), .C = (h) * (d), .eps = 1e-5f, .type = of_type, .B = b, .H = h, .T = t, .lengths = 1, \
-        .S = s, .L = l, .V = v                                                                            \
+#define WIRING(of_type, b, t, h, d, s, l, v)                                                                         \
+    {                                                                                                                \
+        .N = (b) * (t), .C = (h) * (d), .eps = 1e-5f, .type = of_type, .B = b, .H = h, .T = t, .lengths = 1, .S = s, \
+        .L = l, .V = v                                                                                               \
     }
 #define ATTENTION(of_type, words, ...)                                                                             \
     {                                                                                                              \
-        WIRED("attention_forward", words, "attention.cu", of_type), BY_PRODUCTS, .bands = {.sizes.type = of_type}, \
+        WIRED("attention_forward", words, "attention.cu", of_type), BY_PRODUCTS,                                   \
+            .bands = {.sizes.type = of_type},                                                                      \
             .traffic = {TRAFFIC_BYTES, WIRING(of_type, 1, 64, 4, 16, 64, 1, 0), {1.02, 1.55, 3.0}, {100, 60, 30}}, \
             .launches = {{3, 4, 8}, {100, 60, 30}}, .parallel = {32, 64}, .checks = {                              \
                 __VA_ARGS__                                                                                        \
@@ -71,27 +72,29 @@
     }
 #define DECODE(of_type, words, ...)                                                                                 \
     {                                                                                                               \
-        WIRED("decode_attention", words, "decode.cu", of_type), .bands = {.sizes.type = of_type},                   \
+        WIRED("decode_attention", words, "decode.cu", of_type),                                                     \
+            .bands = {.sizes.type = of_type},                                                                       \
             .traffic = {TRAFFIC_BYTES, WIRING(of_type, 1, 1, 12, 64, 256, 1, 0), {1.05, 1.60, 4.0}, {100, 60, 30}}, \
             .launches = {{1, 3, 6}, {100, 60, 30}}, .parallel = {32, 400}, .checks = {                              \
                 __VA_ARGS__                                                                                         \
             }                                                                                                       \
     }
-#define BLOCK(of_type, words, ...)                                                                                  \
-    {                                                                                                               \
-        WIRED("block_forward", words, "block.cu", of_type), WITH_ALL, .bands = {.sizes.type = of_type},             \
-            .traffic = {TRAFFIC_BYTES, WIRING(of_type, 1, 16, 2, 8, 16, 1, 0), {1.0, 2.0, 3.0}, {100, 60, 30}},     \
-            .launches = {{8, 10, 14}, {100, 60, 30}}, .parallel = {1, 1}, .checks = {                               \
-                __VA_ARGS__                                                                                         \
-            }                                                                                                       \
+#define BLOCK(of_type, words, ...)                                                                              \
+    {                                                                                                           \
+        WIRED("block_forward", words, "block.cu", of_type), WITH_ALL,                                           \
+            .bands = {.sizes.type = of_type},                                                                   \
+            .traffic = {TRAFFIC_BYTES, WIRING(of_type, 1, 16, 2, 8, 16, 1, 0), {1.0, 2.0, 3.0}, {100, 60, 30}}, \
+            .launches = {{8, 10, 14}, {100, 60, 30}}, .parallel = {1, 1}, .checks = {                           \
+                __VA_ARGS__                                                                                     \
+            }                                                                                                   \
     }
-#define MODEL(op_name, words, most, some, more, ...)                                                              \
-    {                                                                                                             \
-        WIRED(op_name, words, "block.cu", TYPE_F32), WITH_ALL,                                                    \
-            .traffic = {TRAFFIC_BYTES, WIRING(TYPE_F32, 1, 8, 2, 8, 12, 2, 32), {1.0, 2.0, 3.0}, {100, 60, 30}},  \
-            .launches = {{most, some, more}, {100, 60, 30}}, .parallel = {1, 1}, .checks = {                      \
-                __VA_ARGS__                                                                                       \
-            }                                                                                                     \
+#define MODEL(op_name, words, most, some, more, ...)                                                             \
+    {                                                                                                            \
+        WIRED(op_name, words, "block.cu", TYPE_F32), WITH_ALL,                                                   \
+            .traffic = {TRAFFIC_BYTES, WIRING(TYPE_F32, 1, 8, 2, 8, 12, 2, 32), {1.0, 2.0, 3.0}, {100, 60, 30}}, \
+            .launches = {{most, some, more}, {100, 60, 30}}, .parallel = {1, 1}, .checks = {                     \
+                __VA_ARGS__                                                                                      \
+            }                                                                                                    \
     }
 
 const struct step
@@ -371,7 +374,8 @@ const struct step
                          .truth = 19300.0},
                         {.key = "decode_launches",
                          .text = "The grader's model has 2 blocks, reads a prompt and decodes 4 tokens, with the "
-                                 "course's plain kernels. How many kernel launches will it count in all, matrix products "
+                                 "course's plain kernels. How many kernel launches will it count in all, matrix "
+                                 "products "
                                  "not among them?",
                          .unit = "launches",
                          .low = 1.0,

@@ -232,8 +232,7 @@ static void print_counted(const struct page *page, const struct prediction *pred
         double truth = question->truth;
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
-            if (outcome->exercise && is_counted(outcome) &&
-                exercise_is(outcome->exercise, question->counted)) {
+            if (outcome->exercise && is_counted(outcome) && exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
         }

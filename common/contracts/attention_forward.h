@@ -22,9 +22,13 @@
 extern "C" {
 #endif
 
-int attention_forward_f32(float *k, float *v, float *out, float *query, float *scores, const float *qkv, const int *lengths, int B, int T_, int H, int D, int S, cudaStream_t stream);
-int attention_forward_f16(__half *k, __half *v, __half *out, __half *query, __half *scores, const __half *qkv, const int *lengths, int B, int T_, int H, int D, int S, cudaStream_t stream);
-int attention_forward_bf16(__nv_bfloat16 *k, __nv_bfloat16 *v, __nv_bfloat16 *out, __nv_bfloat16 *query, __nv_bfloat16 *scores, const __nv_bfloat16 *qkv, const int *lengths, int B, int T_, int H, int D, int S, cudaStream_t stream);
+int attention_forward_f32(float *k, float *v, float *out, float *query, float *scores, const float *qkv,
+                          const int *lengths, int B, int T_, int H, int D, int S, cudaStream_t stream);
+int attention_forward_f16(__half *k, __half *v, __half *out, __half *query, __half *scores, const __half *qkv,
+                          const int *lengths, int B, int T_, int H, int D, int S, cudaStream_t stream);
+int attention_forward_bf16(__nv_bfloat16 *k, __nv_bfloat16 *v, __nv_bfloat16 *out, __nv_bfloat16 *query,
+                           __nv_bfloat16 *scores, const __nv_bfloat16 *qkv, const int *lengths, int B, int T_, int H,
+                           int D, int S, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -18,9 +18,12 @@
 extern "C" {
 #endif
 
-int decode_attention_f32(float *out, float *k, float *v, const float *qkv, const int *positions, int B, int H, int D, int S, cudaStream_t stream);
-int decode_attention_f16(__half *out, __half *k, __half *v, const __half *qkv, const int *positions, int B, int H, int D, int S, cudaStream_t stream);
-int decode_attention_bf16(__nv_bfloat16 *out, __nv_bfloat16 *k, __nv_bfloat16 *v, const __nv_bfloat16 *qkv, const int *positions, int B, int H, int D, int S, cudaStream_t stream);
+int decode_attention_f32(float *out, float *k, float *v, const float *qkv, const int *positions, int B, int H, int D,
+                         int S, cudaStream_t stream);
+int decode_attention_f16(__half *out, __half *k, __half *v, const __half *qkv, const int *positions, int B, int H,
+                         int D, int S, cudaStream_t stream);
+int decode_attention_bf16(__nv_bfloat16 *out, __nv_bfloat16 *k, __nv_bfloat16 *v, const __nv_bfloat16 *qkv,
+                          const int *positions, int B, int H, int D, int S, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -17,9 +17,15 @@
 extern "C" {
 #endif
 
-int gpt2_decode_f32(float *hidden, float *logits, int *greedy, const float *weights, const int *tokens, const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
-int gpt2_decode_f16(__half *hidden, float *logits, int *greedy, const __half *weights, const int *tokens, const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
-int gpt2_decode_bf16(__nv_bfloat16 *hidden, float *logits, int *greedy, const __nv_bfloat16 *weights, const int *tokens, const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
+int gpt2_decode_f32(float *hidden, float *logits, int *greedy, const float *weights, const int *tokens, const int *next,
+                    const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps,
+                    cudaStream_t stream);
+int gpt2_decode_f16(__half *hidden, float *logits, int *greedy, const __half *weights, const int *tokens,
+                    const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps,
+                    cudaStream_t stream);
+int gpt2_decode_bf16(__nv_bfloat16 *hidden, float *logits, int *greedy, const __nv_bfloat16 *weights, const int *tokens,
+                     const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps,
+                     cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -17,9 +17,15 @@
 extern "C" {
 #endif
 
-int gpt2_forward_f32(float *hidden, float *logits, float *losses, const float *weights, const int *tokens, const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
-int gpt2_forward_f16(__half *hidden, float *logits, float *losses, const __half *weights, const int *tokens, const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
-int gpt2_forward_bf16(__nv_bfloat16 *hidden, float *logits, float *losses, const __nv_bfloat16 *weights, const int *tokens, const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, float eps, cudaStream_t stream);
+int gpt2_forward_f32(float *hidden, float *logits, float *losses, const float *weights, const int *tokens,
+                     const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V,
+                     float eps, cudaStream_t stream);
+int gpt2_forward_f16(__half *hidden, float *logits, float *losses, const __half *weights, const int *tokens,
+                     const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V,
+                     float eps, cudaStream_t stream);
+int gpt2_forward_bf16(__nv_bfloat16 *hidden, float *logits, float *losses, const __nv_bfloat16 *weights,
+                      const int *tokens, const int *targets, const int *lengths, int B, int T_, int H, int D, int S,
+                      int L, int V, float eps, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

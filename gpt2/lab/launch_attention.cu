@@ -11,10 +11,10 @@ static int attention(T *k, T *v, T *out, T *query, T *scores, const T *qkv, cons
     return attention_forward(*device, lab_kernels(), out, k, v, query, scores, qkv, lengths, B, T_, H, D, S);
 }
 
-#define LAUNCHERS(T, type)                                                                                             \
-    int attention_forward_##type(T *k, T *v, T *out, T *query, T *scores, const T *qkv, const int *lengths, int B,     \
-                                 int T_, int H, int D, int S, cudaStream_t stream) {                                   \
-        return attention(k, v, out, query, scores, qkv, lengths, B, T_, H, D, S, stream);                              \
+#define LAUNCHERS(T, type)                                                                                         \
+    int attention_forward_##type(T *k, T *v, T *out, T *query, T *scores, const T *qkv, const int *lengths, int B, \
+                                 int T_, int H, int D, int S, cudaStream_t stream) {                               \
+        return attention(k, v, out, query, scores, qkv, lengths, B, T_, H, D, S, stream);                          \
     }
 LAUNCHERS(float, f32)
 LAUNCHERS(__half, f16)

@@ -41,10 +41,9 @@ template <class T> static T *own(const T *parameter) { // the model's struct has
                              const T *attention_bias, const T *ln2_weight, const T *ln2_bias, const T *fc_weight,      \
                              const T *fc_bias, const T *mlp_weight, const T *mlp_bias, const int *lengths, int B,      \
                              int T_, int H, int D, int S, int layer, float eps, cudaStream_t stream) {                 \
-        const block_weights<T> weights = {own(ln1_weight), own(ln1_bias),         own(qkv_weight),                     \
-                                          own(qkv_bias),   own(attention_weight), own(attention_bias),                 \
-                                          own(ln2_weight), own(ln2_bias),         own(fc_weight),                      \
-                                          own(fc_bias),    own(mlp_weight),       own(mlp_bias)};                      \
+        const block_weights<T> weights = {own(ln1_weight),       own(ln1_bias),       own(qkv_weight), own(qkv_bias),  \
+                                          own(attention_weight), own(attention_bias), own(ln2_weight), own(ln2_bias),  \
+                                          own(fc_weight),        own(fc_bias),        own(mlp_weight), own(mlp_bias)}; \
         return block(k, v, residual, branch, weights, lengths, B, T_, H, D, S, layer, eps, stream);                    \
     }
 LAUNCHERS(float, f32)

@@ -11,10 +11,10 @@ static int decode(T *out, T *k, T *v, const T *qkv, const int *positions, int B,
     return decode_attention(*device, out, k, v, qkv, positions, B, H, D, S);
 }
 
-#define LAUNCHERS(T, type)                                                                                             \
-    int decode_attention_##type(T *out, T *k, T *v, const T *qkv, const int *positions, int B, int H, int D, int S,    \
-                                cudaStream_t stream) {                                                                 \
-        return decode(out, k, v, qkv, positions, B, H, D, S, stream);                                                  \
+#define LAUNCHERS(T, type)                                                                                          \
+    int decode_attention_##type(T *out, T *k, T *v, const T *qkv, const int *positions, int B, int H, int D, int S, \
+                                cudaStream_t stream) {                                                              \
+        return decode(out, k, v, qkv, positions, B, H, D, S, stream);                                               \
     }
 LAUNCHERS(float, f32)
 LAUNCHERS(__half, f16)

@@ -122,16 +122,16 @@ int decode(T *hidden, float *logits, int *greedy, const T *weights, const int *t
 
 } // namespace
 
-#define LAUNCHERS(T, type)                                                                                             \
-    int gpt2_forward_##type(T *hidden, float *logits, float *losses, const T *weights, const int *tokens,              \
-                            const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V,  \
-                            float eps, cudaStream_t stream) {                                                          \
-        return forward(hidden, logits, losses, weights, tokens, targets, lengths, B, T_, H, D, S, L, V, eps, stream);  \
-    }                                                                                                                  \
-    int gpt2_decode_##type(T *hidden, float *logits, int *greedy, const T *weights, const int *tokens,                 \
-                           const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V,      \
-                           float eps, cudaStream_t stream) {                                                           \
-        return decode(hidden, logits, greedy, weights, tokens, next, lengths, B, T_, H, D, S, L, V, eps, stream);      \
+#define LAUNCHERS(T, type)                                                                                            \
+    int gpt2_forward_##type(T *hidden, float *logits, float *losses, const T *weights, const int *tokens,             \
+                            const int *targets, const int *lengths, int B, int T_, int H, int D, int S, int L, int V, \
+                            float eps, cudaStream_t stream) {                                                         \
+        return forward(hidden, logits, losses, weights, tokens, targets, lengths, B, T_, H, D, S, L, V, eps, stream); \
+    }                                                                                                                 \
+    int gpt2_decode_##type(T *hidden, float *logits, int *greedy, const T *weights, const int *tokens,                \
+                           const int *next, const int *lengths, int B, int T_, int H, int D, int S, int L, int V,     \
+                           float eps, cudaStream_t stream) {                                                          \
+        return decode(hidden, logits, greedy, weights, tokens, next, lengths, B, T_, H, D, S, L, V, eps, stream);     \
     }
 LAUNCHERS(float, f32)
 LAUNCHERS(__half, f16)

@@ -14,10 +14,11 @@ GPT2_FAST_OBJECTS    := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/fast/%.o)
 GPT2_CHECKED_OBJECTS := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/checked/%.o)
 GPT2_CHECKED_WIRING  := $(GPT2_WIRING_NAMES:%=$(GPT2_OUT)/checked/wiring/%.o)
 GPT2_SIMT_COMPILE     = BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) $(1) -Wall -Wextra -Wno-sign-compare -I$(COURSE) -MMD -MP -MF $(@:.o=.d) -MT $@ -o $@ $<
+GPT2_COMPILE_FAST     = $(call GPT2_SIMT_COMPILE,--fast)
 
 $(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(COURSE)/gpt2/model/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
-	$(call GPT2_SIMT_COMPILE,--fast)
+	$(GPT2_COMPILE_FAST)
 
 $(GPT2_CHECKED_OBJECTS): $(GPT2_OUT)/checked/%.o: $(COURSE)/gpt2/model/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
@@ -25,7 +26,7 @@ $(GPT2_CHECKED_OBJECTS): $(GPT2_OUT)/checked/%.o: $(COURSE)/gpt2/model/%.cu $(GP
 
 $(GPT2_WIRING_OBJECTS): $(GPT2_OUT)/fast/wiring/%.o: $(COURSE)/$(GPT2_WIRING)/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
-	$(call GPT2_SIMT_COMPILE,--fast)
+	$(GPT2_COMPILE_FAST)
 
 $(GPT2_CHECKED_WIRING): $(GPT2_OUT)/checked/wiring/%.o: $(COURSE)/$(GPT2_WIRING)/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
@@ -37,14 +38,14 @@ GPT2_LINK         = $(CXX) -no-pie -rdynamic -o $@ $(filter %.o,$^) $(GPT2_WIRIN
     $(SIMT_CUBLAS_FAST) -Wl,--whole-archive $(BUILD)/simt/libsimt_fast.a -Wl,--no-whole-archive $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 else
 GPT2_FAST_OBJECTS := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/fast/%.o)
-GPT2_CUDA_COMPILE  = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+GPT2_COMPILE_FAST  = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 $(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(COURSE)/gpt2/model/%.cu
 	@mkdir -p $(@D)
-	$(GPT2_CUDA_COMPILE)
+	$(GPT2_COMPILE_FAST)
 
 $(GPT2_WIRING_OBJECTS): $(GPT2_OUT)/fast/wiring/%.o: $(COURSE)/$(GPT2_WIRING)/%.cu
 	@mkdir -p $(@D)
-	$(GPT2_CUDA_COMPILE)
+	$(GPT2_COMPILE_FAST)
 
 GPT2_RUNTIME :=
 GPT2_LINK     = $(NVCC) -cudart shared -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^) $(GPT2_WIRING_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) \

@@ -100,9 +100,9 @@ Test(build, what_changed_is_rebuilt_and_said) {
     cr_assert_str_eq(report.message, "good.cu changed since the last build: rebuilt");
 
     char object[200], library[64], symbol[200];
-    build_object_path(&options, build_find(&report, "good"), object, sizeof object);
+    build_object_path(&options, "good.cu", object, sizeof object);
     cr_assert_eq(access(object, R_OK), 0);
-    cr_assert(!build_forbidden(object, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
+    cr_assert(!build_forbidden(object, NULL, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
 }
 
 Test(build, a_missing_function_is_the_linkers_error) {
@@ -171,7 +171,7 @@ static bool forbids(const char *source, char *library, char *symbol) {
     snprintf(command, sizeof command, "${CXX:-g++} -c -o %s/object.o %s/object.cpp", files, files);
     cr_assert_eq(system(command), 0);
     snprintf(command, sizeof command, "%s/object.o", files);
-    return build_forbidden(command, library, 64, symbol, 200);
+    return build_forbidden(command, NULL, library, 64, symbol, 200);
 }
 
 Test(build, forbidden_libraries_are_named) {
@@ -201,6 +201,6 @@ Test(build, ordinary_names_are_not_forbidden) {
                        "extern \"C\" long write(int, const void *, unsigned long); void g() { write(1, \"\", 0); }",
                        library, symbol),
               "%s", symbol);
-    cr_assert(!build_forbidden("Makefile", library, 64, symbol, 200));
-    cr_assert(!build_forbidden("/no/such/file", library, 64, symbol, 200));
+    cr_assert(!build_forbidden("Makefile", NULL, library, 64, symbol, 200));
+    cr_assert(!build_forbidden("/no/such/file", NULL, library, 64, symbol, 200));
 }
