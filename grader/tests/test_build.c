@@ -114,6 +114,17 @@ Test(build, a_missing_function_is_the_linkers_error) {
     cr_assert(strstr(file->errors, "undefined reference to `nowhere'"), "%s", file->errors);
 }
 
+/* attention.cu is a part of what block.cu's program is linked with (gpt2/lab/lab.mk). */
+Test(build, a_part_that_does_not_compile_is_named) {
+    write_text("attention.cu", "#include \"gpt2/model/attention.cuh\"\nint broken() { return nothing; }\n");
+    write_text("block.cu", "#include \"gpt2/model/block.cuh\"\n");
+    options.names = "block";
+    options.parts[0] = "attention.cu";
+    const struct build_file *file = build("block");
+    cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
+    cr_assert(strstr(file->errors, "linked with attention.cu") && strstr(file->errors, "nothing"), "%s", file->errors);
+}
+
 Test(build, a_make_around_it_does_not_matter) {
     setenv("MAKEFLAGS", "n -j3 --jobserver-auth=3,4", 1);
     setenv("MAKELEVEL", "2", 1);
@@ -191,6 +202,14 @@ Test(build, forbidden_libraries_are_named) {
     cr_assert(strstr(library, "grader"), "a definition in the library's place: %s", library);
     cr_assert(forbids("extern \"C\" long write(int, const void *, unsigned long) { return 0; }", library, symbol));
     cr_assert_str_eq(symbol, "write");
+}
+
+Test(build, a_library_can_be_allowed) {
+    char library[64], symbol[200], object[300];
+    cr_assert(forbids("extern \"C\" int cublasSgemm_v2(int); int f() { return cublasSgemm_v2(1); }", library, symbol));
+    snprintf(object, sizeof object, "%s/object.o", files);
+    cr_assert(!build_forbidden(object, "cuBLAS", library, 64, symbol, 200));
+    cr_assert(build_forbidden(object, "cuDNN", library, 64, symbol, 200));
 }
 
 Test(build, ordinary_names_are_not_forbidden) {
