@@ -77,7 +77,7 @@ endif
 CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major)
 SIMT_LIBRARY :=
 SHARED_NAMES := main call launchers wire time_job timing fill copy
-BENCH_NAMES  := bench bench_options launchers timing fill copy ops
+BENCH_NAMES  := bench bench_options launchers timing fill copy ops ops_table
 SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
 
 CU_NEEDS     :=
@@ -111,8 +111,10 @@ $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
-JUDGING := ops elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops inputs \
+JUDGING := ops ops_table elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops inputs \
            inputs_wiring
+
+OPS := $(SHARED)/ops.o $(SHARED)/ops_table.o
 
 $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 	@mkdir -p $(@D)
@@ -121,7 +123,7 @@ $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 $(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(SHARED)/launchers.o $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(SHARED)/ops.o $(SIMT_LIBRARY)
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(OPS) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
 .SECONDARY:

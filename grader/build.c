@@ -219,24 +219,14 @@ static bool cannot_write(const char *folder) {
 }
 
 /* A file that is right, but is linked with one that does not compile. */
-static void blame_parts(const struct build_options *options, struct build_report *report) {
-    for (int i = 0; i < report->file_count; i++) {
-        struct build_file *file = &report->file[i], other = {0};
-        if (file->built || file->errors[0]) { continue; }
-        for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k]; k++) {
-            snprintf(other.name, sizeof other.name, "%.*s", (int)strcspn(options->parts[k], "."), options->parts[k]);
-            read_errors(options, &other);
-            if (!other.errors[0]) { continue; }
-            snprintf(file->errors, sizeof file->errors, "it is linked with %s.cu:\n%.3900s", other.name, other.errors);
-            break;
-        }
+static void blame_parts(const struct build_options *options, struct build_file *file) {
+    for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k] && !file->errors[0]; k++) {
+        struct build_file part = {0};
+        snprintf(part.name, sizeof part.name, "%.*s", (int)strcspn(options->parts[k], "."), options->parts[k]);
+        read_errors(options, &part);
+        if (!part.errors[0]) { continue; }
+        snprintf(file->errors, sizeof file->errors, "it is linked with %s.cu:\n%.3900s", part.name, part.errors);
     }
-}
-
-static enum build_status no_openblas(struct build_report *report) {
-    snprintf(report->message, sizeof report->message,
-             "the CPU backend's matrix products need OpenBLAS. Type: sudo apt-get install -y libopenblas-dev");
-    return BUILD_NO_TOOL;
 }
 
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
@@ -247,17 +237,17 @@ static enum build_status conclude(const struct build_options *options, struct bu
         if (file->built) { continue; }
         failed++;
         read_errors(options, file);
-        blame_parts(options, report);
+        blame_parts(options, file);
         if (strstr(file->errors, "cannot find -lbacktrace")) {
             snprintf(
                 report->message, sizeof report->message,
                 "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
             return BUILD_NO_TOOL;
         }
-        if (strstr(file->errors, "cannot find -lopenblas")) { return no_openblas(report); }
+        if (strstr(file->errors, "cannot find -lopenblas")) { return build_no_openblas(report); }
         explained += file->errors[0] != '\0';
     }
-    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return no_openblas(report); }
+    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return build_no_openblas(report); }
     if (make_status == 0 && failed == 0) {
         describe_rebuilt(report);
         return BUILD_OK;

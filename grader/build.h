@@ -50,6 +50,9 @@ enum build_status build_step(const struct build_options *options, struct build_r
 /* make, and the compiler of the report's backend. False: the message says what to type. */
 bool build_tools_are_there(struct build_report *report);
 
+/* The message for a machine without OpenBLAS, which lab 4 needs on the CPU backend. */
+enum build_status build_no_openblas(struct build_report *report);
+
 bool build_gpu_is_there(void);
 
 /* What "auto" means on this machine, as in common/config.mk: a device and nvcc are there. */
