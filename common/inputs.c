@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "elements.h"
+#include "inputs_parts.h"
 #include "reference.h"
 #include "runner/generate.h"
 
@@ -23,6 +24,7 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_DENORMAL] = "denormal",
     [VALUES_MASKED_NAN] = "NaN in all that is masked",
     [VALUES_LENGTHS] = "lengths outside 0..T",
+    [VALUES_SHARP] = "large queries and keys",
 };
 
 const char *inputs_name(enum input_values values) {
@@ -40,6 +42,7 @@ enum {
     MASKED = 1 << VALUES_MINUS_INF | 1 << VALUES_ROW_MINUS_INF,
     CAUSAL = 1 << VALUES_MASKED_NAN | 1 << VALUES_LENGTHS,
     ONE_NAN = 1 << VALUES_NAN,
+    WIRED = 1 << VALUES_SMALL | 1 << VALUES_EQUAL | 1 << VALUES_SHARP,
 };
 
 static const struct rule {
@@ -60,6 +63,11 @@ static const struct rule {
     {"bias_gelu_forward", FINITE | ONE_NAN, "x", "x"},
     {"bias_gelu_backward", FINITE | ONE_NAN, "x", "dout"},
     {"three_way_add", FINITE | SPOILED | MASKED, "a", "a"},
+    {"attention_forward", WIRED, "qkv", "qkv"},
+    {"decode_attention", WIRED | 1 << VALUES_MASKED_NAN, "qkv", "qkv"},
+    {"block_forward", 1 << VALUES_SMALL, "residual", "residual"},
+    {"gpt2_forward", 0, "weights", "weights"},
+    {"gpt2_decode", 0, "weights", "weights"},
     {NULL, FINITE | SPOILED | MASKED, "x", "x"},
 };
 
@@ -77,14 +85,13 @@ int inputs_special_row(const struct op_sizes *sizes) {
     return sizes->N / 2;
 }
 
-/* Bell-shaped on (-2.5, 2.5), deviation 1, with a full mantissa. */
-static float bell(uint64_t key, uint64_t i) {
+float inputs_bell(uint64_t key, uint64_t i) {
     return generate_float(key, SHAPE_NC, i) * 1.2345678f;
 }
 
 static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
     bool is_weight = tensor->role == ROLE_IN && strcmp(tensor->name, "weight") == 0;
-    return is_weight ? 1.0f + 0.3f * bell(key, i) : bell(key, i);
+    return is_weight ? 1.0f + 0.3f * inputs_bell(key, i) : inputs_bell(key, i);
 }
 
 /* One element of the hard input, from its ordinary value z. `width`: columns of its row that count, the unmasked ones. */
@@ -166,17 +173,31 @@ static void make_softmax(const struct op *op, const struct op_sizes *sizes, floa
     }
 }
 
+/* The tensor that says how long each sequence is, or -1. */
+static int lengths_of(const struct op *op) {
+    int lengths = op_tensor_find(op, "lengths");
+    return lengths >= 0 ? lengths : op_tensor_find(op, "positions");
+}
+
 static void fill_input(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                        float *const tensor[], int t) {
     const struct rule *rule = rule_of(op);
     enum op_type type = element_type(op, t, sizes->type);
     const char *hard = values == VALUES_NAN ? rule->nan : rule->hard;
     uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
+    if (op->tensor[t].shape == SHAPE_WEIGHTS) { inputs_model(sizes, key, tensor[t]); }
+    int lengths = lengths_of(op);
     bool is_hard = values != VALUES_NORMAL && strcmp(op->tensor[t].name, hard) == 0;
     for (uint64_t i = 0; i < count; i++) {
         float z = plain(&op->tensor[t], key, i);
         int width = is_hard ? width_of(op, sizes, tensor, i) : 0;
-        if (is_hard) { z = hard_value(values, sizes, width, key, i, z); }
+        if (op->tensor[t].shape == SHAPE_WEIGHTS) {
+            z = tensor[t][i];
+        } else if (op_is_wiring(op)) {
+            z = inputs_wiring(op, sizes, values, lengths >= 0 ? tensor[lengths] : NULL, t, key, i);
+        } else if (is_hard) {
+            z = hard_value(values, sizes, width, key, i, z);
+        }
         tensor[t][i] = (float)element_round(type, z);
     }
     if (strcmp(op->tensor[t].name, "out") == 0) { make_softmax(op, sizes, tensor, tensor[t]); }
@@ -188,16 +209,20 @@ void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_v
         uint64_t count = op_elements(op, t, sizes);
         if (op->tensor[t].shape != SHAPE_B) { continue; }
         for (uint64_t b = 0; b < count; b++) {
-            tensor[t][b] = length_of(sizes, values == VALUES_LENGTHS, generate_key(seed, 0, t), (int)b);
+            uint64_t key = generate_key(seed, 0, t);
+            tensor[t][b] = op_is_wiring(op) ? inputs_wiring(op, sizes, values, NULL, t, key, b)
+                                            : length_of(sizes, values == VALUES_LENGTHS, key, (int)b);
         }
     }
     for (int t = 0; t < op->tensor_count; t++) {
         enum op_type type = element_type(op, t, sizes->type);
         uint64_t count = op_elements(op, t, sizes);
         if (op->tensor[t].shape == SHAPE_B) { continue; }
-        if (op->tensor[t].role != ROLE_OUT) { fill_input(op, sizes, values, seed, tensor, t); }
-        for (uint64_t i = 0; op->tensor[t].role == ROLE_OUT && i < count; i++) {
-            tensor[t][i] = (float)element_round(type, inputs_poison(seed, t, i));
+        bool poisoned = op->tensor[t].role == ROLE_OUT || op->tensor[t].role == ROLE_WORK;
+        if (!poisoned) { fill_input(op, sizes, values, seed, tensor, t); }
+        for (uint64_t i = 0; poisoned && i < count; i++) {
+            float poison = inputs_poison(seed, t, i);
+            tensor[t][i] = op->tensor[t].element == ELEMENT_INT ? truncf(poison) : (float)element_round(type, poison);
         }
     }
     fill_statistics(op, sizes, tensor);

@@ -24,6 +24,7 @@ enum input_values {
     VALUES_DENORMAL,      /* below the smallest normal number of the type */
     VALUES_MASKED_NAN,    /* causal: NaN wherever the mask is, lengths given */
     VALUES_LENGTHS,       /* causal: lengths outside 0..T, which are to be clamped */
+    VALUES_SHARP,         /* wiring: queries and keys so large that attention looks at a few keys */
     VALUES_KINDS
 };
 
@@ -41,7 +42,7 @@ int inputs_special_row(const struct op_sizes *sizes);
 
 /* Fills every tensor: inputs and the start of accumulated outputs with values, outputs with poison. Inputs called mean
  * and rstd are the statistics of x (or of sum), an input called out is a softmax, lengths are of every kind: T, 0, 1, and
- * between. tensor[i] holds op_elements() floats. */
+ * between (of a wiring 1 to T; positions 0 to S - 1). tensor[i] holds op_elements() floats. */
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]);
 

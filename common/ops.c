@@ -3,174 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define F32 (1u << TYPE_F32)
-#define ALL (1u << TYPE_F32 | 1u << TYPE_F16 | 1u << TYPE_BF16)
-
-/* Tensors as the table needs them. */
-#define IN(name, shape) \
-    { name, ROLE_IN, SHAPE_##shape, ELEMENT_T }
-#define OUT(name, shape) \
-    { name, ROLE_OUT, SHAPE_##shape, ELEMENT_T }
-#define IN_FLOAT(name, shape) \
-    { name, ROLE_IN, SHAPE_##shape, ELEMENT_FLOAT }
-#define OUT_FLOAT(name, shape) \
-    { name, ROLE_OUT, SHAPE_##shape, ELEMENT_FLOAT }
-#define ADD_FLOAT(name, shape) \
-    { name, ROLE_ACCUMULATE, SHAPE_##shape, ELEMENT_FLOAT }
-#define LENGTHS \
-    { "lengths", ROLE_IN, SHAPE_B, ELEMENT_INT }
-
-const struct op ops[] = {
-    {
-        .name = "residual_forward",
-        .types = F32,
-        .tensor_count = 3,
-        .tensor = {OUT("out", NC), IN("x", NC), IN("residual", NC)},
-        .alias = {[0] = 1 << 1 | 1 << 2},
-        .deterministic = true,
-    },
-    {
-        .name = "softmax_forward",
-        .types = ALL,
-        .tensor_count = 2,
-        .tensor = {OUT("out", NC), IN("x", NC)},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {
-        .name = "softmax_backward",
-        .types = ALL,
-        .tensor_count = 3,
-        .tensor = {OUT("dx", NC), IN("dout", NC), IN("out", NC)},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {
-        .name = "causal_softmax_forward",
-        .types = ALL,
-        .tensor_count = 3,
-        .tensor = {OUT("out", BHTT), IN("x", BHTT), LENGTHS},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {
-        .name = "causal_softmax_backward",
-        .types = ALL,
-        .tensor_count = 4,
-        .tensor = {OUT("dx", BHTT), IN("dout", BHTT), IN("out", BHTT), LENGTHS},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {
-        .name = "layernorm_forward",
-        .types = ALL,
-        .tensor_count = 6,
-        .tensor = {OUT("out", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC), IN("weight", C),
-                   IN("bias", C)},
-        .alias = {[0] = 1 << 3},
-        .deterministic = true,
-    },
-    {
-        .name = "layernorm_backward",
-        .types = ALL,
-        .tensor_count = 8,
-        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC),
-                   IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
-        .alias = {[0] = 1 << 3},
-        .deterministic = false,
-    },
-    {
-        .name = "residual_layernorm_forward",
-        .types = ALL,
-        .tensor_count = 8,
-        .tensor = {OUT("out", NC), OUT("sum", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC),
-                   IN("residual", NC), IN("weight", C), IN("bias", C)},
-        .alias = {[0] = 1 << 4, [1] = 1 << 4 | 1 << 5},
-        .deterministic = true,
-    },
-    {
-        .name = "residual_layernorm_backward",
-        .types = ALL,
-        .tensor_count = 9,
-        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("dsum", NC),
-                   IN("sum", NC), IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
-        .alias = {[0] = 1 << 3 | 1 << 4},
-        .deterministic = true,
-    },
-    {
-        .name = "layernorm_residual_forward",
-        .types = ALL,
-        .tensor_count = 7,
-        .tensor = {OUT("out", NC), OUT_FLOAT("mean", N), OUT_FLOAT("rstd", N), IN("x", NC), IN("residual", NC),
-                   IN("weight", C), IN("bias", C)},
-        .alias = {[0] = 1 << 3 | 1 << 4},
-        .deterministic = true,
-    },
-    {
-        .name = "layernorm_residual_backward",
-        .types = ALL,
-        .tensor_count = 8,
-        .tensor = {OUT("dinp", NC), ADD_FLOAT("dweight", C), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC),
-                   IN("weight", C), IN_FLOAT("mean", N), IN_FLOAT("rstd", N)},
-        .alias = {[0] = 1 << 3},
-        .deterministic = true,
-    },
-    {
-        .name = "bias_gelu_forward",
-        .types = ALL,
-        .tensor_count = 3,
-        .tensor = {OUT("out", NC), IN("x", NC), IN("bias", C)},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {
-        .name = "bias_gelu_backward",
-        .types = ALL,
-        .tensor_count = 5,
-        .tensor = {OUT("dx", NC), ADD_FLOAT("dbias", C), IN("dout", NC), IN("x", NC), IN("bias", C)},
-        .alias = {[0] = 1 << 2},
-        .deterministic = true,
-    },
-    {
-        .name = "three_way_add",
-        .types = ALL,
-        .tensor_count = 4,
-        .tensor = {OUT("out", NC), IN("a", NC), IN("b", NC), IN("c", NC)},
-        .alias = {[0] = 1 << 1 | 1 << 2 | 1 << 3},
-        .deterministic = true,
-    },
-    {
-        .name = "row_sum",
-        .types = F32,
-        .tensor_count = 2,
-        .tensor = {OUT("out", N), IN("x", NC)},
-        .deterministic = true,
-    },
-    {
-        .name = "row_sum_squares",
-        .types = F32,
-        .tensor_count = 2,
-        .tensor = {OUT("out", N), IN("x", NC)},
-        .deterministic = true,
-    },
-    {
-        .name = "row_dot",
-        .types = F32,
-        .tensor_count = 3,
-        .tensor = {OUT("out", N), IN("x", NC), IN("weight", C)},
-        .deterministic = true,
-    },
-    {
-        .name = "bias_add",
-        .types = F32,
-        .tensor_count = 3,
-        .tensor = {OUT("out", NC), IN("x", NC), IN("bias", C)},
-        .alias = {[0] = 1 << 1},
-        .deterministic = true,
-    },
-    {.name = NULL},
-};
-
 const struct op *op_find(const char *name) {
     for (const struct op *op = ops; op->name; op++) {
         if (strcmp(op->name, name) == 0) { return op; }
@@ -203,8 +35,56 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
     return sizes;
 }
 
+bool op_is_wiring(const struct op *op) {
+    return strchr(op->ints, 'S') != NULL;
+}
+
+bool op_is_model(const struct op *op) {
+    return op_tensor_find(op, "weights") >= 0;
+}
+
+struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S) {
+    struct op_sizes sizes = {
+        .N = B * T, .C = H * D, .eps = 1e-5f, .type = type, .B = B, .H = H, .T = T, .lengths = 1, .S = S, .L = 1};
+    return sizes;
+}
+
+int op_size(const struct op_sizes *sizes, char letter) {
+    switch (letter) {
+        case 'N': return sizes->N;
+        case 'C': return sizes->C;
+        case 'B': return sizes->B;
+        case 'H': return sizes->H;
+        case 'T': return sizes->T;
+        case 'D': return sizes->C / sizes->H;
+        case 'S': return sizes->S;
+        case 'L': return sizes->L;
+        case 'V': return sizes->V;
+        case 'U': return sizes->upper;
+        default: return 0;
+    }
+}
+
+bool op_is_output(const struct op *op, int tensor) {
+    return op->tensor[tensor].role != ROLE_IN && op->tensor[tensor].role != ROLE_WORK;
+}
+
 bool op_has_rows(const struct op *op, int tensor) {
     return op->tensor[tensor].shape == SHAPE_NC || op->tensor[tensor].shape == SHAPE_BHTT;
+}
+
+size_t op_row_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    switch (op->tensor[tensor].shape) {
+        case SHAPE_N:
+        case SHAPE_B:
+        case SHAPE_KB:
+        case SHAPE_K1B: return 1;
+        case SHAPE_NV:
+        case SHAPE_K1BV: return (size_t)sizes->V;
+        case SHAPE_BHSD: return (size_t)(sizes->C / sizes->H);
+        case SHAPE_N3C: return 3 * (size_t)sizes->C;
+        default: return (size_t)sizes->C;
+    }
 }
 
 size_t op_element_bytes(const struct op *op, int tensor, enum op_type type) {
@@ -217,13 +97,29 @@ bool op_is_given(const struct op *op, int tensor, const struct op_sizes *sizes) 
 }
 
 size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
-    size_t N = (size_t)sizes->N, C = (size_t)sizes->C;
+    size_t N = (size_t)sizes->N, C = (size_t)sizes->C, B = (size_t)sizes->B, T = (size_t)sizes->T;
+    size_t S = (size_t)sizes->S, L = (size_t)sizes->L, V = (size_t)sizes->V, K = S - T;
     switch (op->tensor[tensor].shape) {
         case SHAPE_NC:
         case SHAPE_BHTT: return N * C;
+        case SHAPE_SCORES: return B * (size_t)sizes->H * T * T;
         case SHAPE_N: return N;
         case SHAPE_C: return C;
-        case SHAPE_B: return op_is_given(op, tensor, sizes) ? (size_t)sizes->B : 0;
+        case SHAPE_B: return op_is_given(op, tensor, sizes) ? B : 0;
+        case SHAPE_N3C: return N * 3 * C;
+        case SHAPE_BHSD: return B * S * C;
+        case SHAPE_3C: return 3 * C;
+        case SHAPE_4C: return 4 * C;
+        case SHAPE_CC: return C * C;
+        case SHAPE_3CC: return 3 * C * C;
+        case SHAPE_4CC: return 4 * C * C;
+        case SHAPE_LNC: return (2 * L + 1) * N * C;
+        case SHAPE_NV: return N * V;
+        case SHAPE_WEIGHTS: return (V + S) * C + L * (12 * C + 13) * C + 2 * C;
+        case SHAPE_KB: return K * B;
+        case SHAPE_K1B: return (K + 1) * B;
+        case SHAPE_K1BC: return (K + 1) * B * C;
+        case SHAPE_K1BV: return (K + 1) * B * V;
     }
     return 0;
 }

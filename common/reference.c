@@ -6,6 +6,7 @@
 
 #include "elements.h"
 #include "reference_parts.h"
+#include "wiring.h"
 
 double reference_growth(long terms) {
     return 4.0 + sqrt((double)terms);
@@ -14,6 +15,10 @@ double reference_growth(long terms) {
 void reference_exact(double *expected, double *condition, size_t i, double value) {
     expected[i] = value;
     condition[i] = 0.0;
+}
+
+static void reference_wiring(const struct reference_call *call) {
+    wiring_compute(call->op, call->sizes, call->tensor, WIRING_RIGHT, call->expected, call->condition);
 }
 
 static const struct {
@@ -38,6 +43,11 @@ static const struct {
     {"row_sum_squares", reference_row_sum_squares},
     {"row_dot", reference_row_dot},
     {"bias_add", reference_bias_add},
+    {"attention_forward", reference_wiring},
+    {"decode_attention", reference_wiring},
+    {"block_forward", reference_wiring},
+    {"gpt2_forward", reference_wiring},
+    {"gpt2_decode", reference_wiring},
 };
 
 bool reference_compute_rows(const struct op *op, const struct op_sizes *sizes, const int *rows,

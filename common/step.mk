@@ -35,9 +35,9 @@ bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
 objects: $(NAMES:%=$(OUT)/obj/%.o)
 
-# $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and its program.
+# $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and the programs made of it.
 define logged
-$(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$*; exit 1; fi
+$(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$* $(call wired_with,$*); exit 1; fi
 endef
 
 ifeq ($(BACKEND),cpu)
@@ -53,16 +53,18 @@ SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
 SHARED_NAMES := main call launchers wire time_none
 SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) -I$(COURSE)/common/simt/include -MMD -MP
 
-$(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
-	@mkdir -p $(@D)
-	@$(call logged,BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -Werror=return-type -I$(COURSE) \
-	    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ $(CPUFLAGS),$(OUT)/obj/$*.log)
+CU_NEEDS     := $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
+COMPILE_CU    = BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -Werror=return-type -I$(COURSE) \
+    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@
+CUDA_INCLUDE := -isystem $(COURSE)/common/simt/include
+MODEL_LIBS   := -lopenblas
+MODEL_ARCHIVES := $(SIMT_CUBLAS_CHECKED)
 
 $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
 	@mkdir -p $(@D)
 	$(CXX) $(SHARED_FLAGS) -c -o $@ $<
 
-LINK      = $(CXX) -no-pie -o $@ $(filter %.o %.a,$^) -lbacktrace -lpthread -lm
+LINK      = $(CXX) -no-pie -o $@ $(filter %.o,$^) -Wl$(comma)--start-group $(filter %.a,$^) -Wl$(comma)--end-group $(LINK_LIBS) -lbacktrace -lpthread -lm
 BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (the CPU backend's seconds mean nothing)
 
 $(NAMES:%=$(OUT)/%.bench):
@@ -75,13 +77,14 @@ endif
 CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major)
 SIMT_LIBRARY :=
 SHARED_NAMES := main call launchers wire time_job timing fill copy
-BENCH_NAMES  := bench bench_options launchers timing fill copy ops
+BENCH_NAMES  := bench bench_options launchers timing fill copy ops ops_table
 SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
 
-$(NAMES:%=$(OUT)/obj/%.o): $(OUT)/obj/%.o: $(SRC)/%.cu
-	@mkdir -p $(@D)
-	@$(call logged,$(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall$(comma)-Werror=return-type -MF $(@:.o=.d) -MT $@ $(CUDAFLAGS) \
-	    -c -o $@ $<,$(OUT)/obj/$*.log)
+CU_NEEDS     :=
+COMPILE_CU    = $(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall$(comma)-Werror=return-type -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+CUDA_INCLUDE := -isystem $(dir $(NVCC))../include
+MODEL_LIBS   := -lcublasLt -lcublas
+MODEL_ARCHIVES :=
 
 $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
 	@mkdir -p $(@D)
@@ -91,13 +94,27 @@ $(SHARED)/%.o: $(COURSE)/common/runner/%.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(SHARED_FLAGS) -Xcompiler -Wall$(comma)-Wextra -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
-LINK = $(NVCC) -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^)
+LINK = $(NVCC) -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_LIBS)
 
 $(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHARED)/%.o)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 endif
 
-JUDGING := ops elements reference reference_softmax reference_layernorm reference_small inputs
+# ---- files that wire a model are linked with the rest of it, and with what they call of each other ----
+NAMED_PARTS :=
+ifneq ($(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null),)
+include $(COURSE)/gpt2/lab/lab.mk
+endif
+
+OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
+$(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
+
+JUDGING := ops ops_table elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops inputs \
+           inputs_wiring
+
+OPS := $(SHARED)/ops.o $(SHARED)/ops_table.o
 
 $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 	@mkdir -p $(@D)
@@ -106,8 +123,8 @@ $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 $(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(SHARED)/launchers.o $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(SHARED)/ops.o $(SIMT_LIBRARY)
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(OPS) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
 .SECONDARY:
--include $(NAMES:%=$(OUT)/obj/%.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(JUDGING))
+-include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(JUDGING))

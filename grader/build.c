@@ -55,8 +55,8 @@ static int64_t modified(const char *path) {
     return stat(path, &s) == 0 ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
 }
 
-void build_object_path(const struct build_options *options, const struct build_file *file, char *path, size_t size) {
-    snprintf(path, size, "%s/obj/%s.o", options->out, file->name);
+void build_object_path(const struct build_options *options, const char *name, char *path, size_t size) {
+    snprintf(path, size, "%s/obj/%.*s.o", options->out, (int)strcspn(name, "."), name);
 }
 
 const struct build_file *build_find(const struct build_report *report, const char *name) {
@@ -218,6 +218,17 @@ static bool cannot_write(const char *folder) {
     }
 }
 
+/* A file that is right, but is linked with one that does not compile. */
+static void blame_parts(const struct build_options *options, struct build_file *file) {
+    for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k] && !file->errors[0]; k++) {
+        struct build_file part = {0};
+        snprintf(part.name, sizeof part.name, "%.*s", (int)strcspn(options->parts[k], "."), options->parts[k]);
+        read_errors(options, &part);
+        if (!part.errors[0]) { continue; }
+        snprintf(file->errors, sizeof file->errors, "it is linked with %s.cu:\n%.3900s", part.name, part.errors);
+    }
+}
+
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
                                   const char *output) {
     int failed = 0, explained = 0;
@@ -226,14 +237,17 @@ static enum build_status conclude(const struct build_options *options, struct bu
         if (file->built) { continue; }
         failed++;
         read_errors(options, file);
+        blame_parts(options, file);
         if (strstr(file->errors, "cannot find -lbacktrace")) {
             snprintf(
                 report->message, sizeof report->message,
                 "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
             return BUILD_NO_TOOL;
         }
+        if (strstr(file->errors, "cannot find -lopenblas")) { return build_no_openblas(report); }
         explained += file->errors[0] != '\0';
     }
+    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return build_no_openblas(report); }
     if (make_status == 0 && failed == 0) {
         describe_rebuilt(report);
         return BUILD_OK;

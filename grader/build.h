@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_ERROR_BYTES = 4096 };
+enum { BUILD_MAX_PARTS = 8, BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_ERROR_BYTES = 4096 };
 
 enum build_status {
     BUILD_OK,      /* every file that exists has a runner */
@@ -23,6 +23,8 @@ struct build_options {
     const char *out;     /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
     const char *names;   /* "softmax layernorm": only these files, where they are there; NULL: all */
+    const char
+        *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
 };
 
 struct build_file {
@@ -48,6 +50,9 @@ enum build_status build_step(const struct build_options *options, struct build_r
 /* make, and the compiler of the report's backend. False: the message says what to type. */
 bool build_tools_are_there(struct build_report *report);
 
+/* The message for a machine without OpenBLAS, which lab 4 needs on the CPU backend. */
+enum build_status build_no_openblas(struct build_report *report);
+
 bool build_gpu_is_there(void);
 
 /* What "auto" means on this machine, as in common/config.mk: a device and nvcc are there. */
@@ -57,11 +62,13 @@ bool build_auto_is_cuda(void);
 const struct build_file *build_find(const struct build_report *report, const char *name);
 
 /* Names the first library that the lab object uses and a kernel lab may not ("cuBLAS", "cuDNN", "Thrust", "CUB", "the
- * grader's own runtime"), and an offending symbol. True if there is one. `path`: an ELF object or executable. */
-bool build_forbidden(const char *path, char *library, size_t library_size, char *symbol, size_t symbol_size);
+ * grader's own runtime"), and an offending symbol. True if there is one. `path`: an ELF object or executable; `allowed`: a
+ * library that this lab may use all the same, or NULL. */
+bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
+                     size_t symbol_size);
 
-/* The object file of a runner: out/obj/NAME.o (it holds the lab's code alone). */
-void build_object_path(const struct build_options *options, const struct build_file *file, char *path, size_t size);
+/* The object file of a lab file, with or without .cu: out/obj/NAME.o (it holds the lab's code alone). */
+void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);
 
 /* The first errors of a compiler's or linker's output, at most three, each with the lines that belong to it. */
 void build_first_errors(const char *log, char *errors, size_t size);

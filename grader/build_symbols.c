@@ -75,8 +75,9 @@ static bool matches(const struct forbidden *entry, const char *symbol, bool unde
     return false;
 }
 
-static const char *library_of(const char *symbol, bool undefined) {
+static const char *library_of(const char *symbol, bool undefined, const char *allowed) {
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (allowed && strcmp(list[i].library, allowed) == 0) { continue; }
         if (matches(&list[i], symbol, undefined)) { return list[i].library; }
     }
     return NULL;
@@ -93,20 +94,20 @@ static const void *at(const struct image *image, uint64_t offset, uint64_t bytes
 
 /* One symbol table. The file comes from a compiler, but every offset is checked all the same. */
 static const char *search_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names,
-                                const char **symbol) {
+                                const char *allowed, const char **symbol) {
     const char *strings = at(image, names->sh_offset, names->sh_size);
     const Elf64_Sym *symbols = at(image, table->sh_offset, table->sh_size);
     if (!strings || !symbols || names->sh_size == 0 || strings[names->sh_size - 1] != '\0') { return NULL; }
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
         if (symbols[i].st_name >= names->sh_size) { continue; }
         *symbol = strings + symbols[i].st_name;
-        const char *library = library_of(*symbol, symbols[i].st_shndx == SHN_UNDEF);
+        const char *library = library_of(*symbol, symbols[i].st_shndx == SHN_UNDEF, allowed);
         if (library) { return library; }
     }
     return NULL;
 }
 
-static const char *search_image(const struct image *image, const char **symbol) {
+static const char *search_image(const struct image *image, const char *allowed, const char **symbol) {
     const Elf64_Ehdr *header = at(image, 0, sizeof *header);
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
         return NULL;
@@ -114,13 +115,14 @@ static const char *search_image(const struct image *image, const char **symbol) 
     const Elf64_Shdr *sections = at(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *sections);
     for (int i = 0; sections && i < header->e_shnum; i++) {
         if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= header->e_shnum) { continue; }
-        const char *library = search_table(image, &sections[i], &sections[sections[i].sh_link], symbol);
+        const char *library = search_table(image, &sections[i], &sections[sections[i].sh_link], allowed, symbol);
         if (library) { return library; }
     }
     return NULL;
 }
 
-bool build_forbidden(const char *path, char *library, size_t library_size, char *symbol, size_t symbol_size) {
+bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
+                     size_t symbol_size) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat s;
     if (file < 0) { return false; }
@@ -129,7 +131,7 @@ bool build_forbidden(const char *path, char *library, size_t library_size, char 
         void *data = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, file, 0);
         if (data != MAP_FAILED) {
             struct image image = {data, (size_t)s.st_size};
-            found = search_image(&image, &name);
+            found = search_image(&image, allowed, &name);
             if (found) {
                 snprintf(library, library_size, "%s", found);
                 snprintf(symbol, symbol_size, "%s", name);

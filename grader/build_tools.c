@@ -53,3 +53,9 @@ bool build_tools_are_there(struct build_report *report) {
     if (missing) { snprintf(report->message, sizeof report->message, "%s", missing); }
     return !missing;
 }
+
+enum build_status build_no_openblas(struct build_report *report) {
+    snprintf(report->message, sizeof report->message,
+             "the CPU backend's matrix products need OpenBLAS. Type: sudo apt-get install -y libopenblas-dev");
+    return BUILD_NO_TOOL;
+}

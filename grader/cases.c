@@ -1,7 +1,7 @@
 /* cases.c — which calls make up each correctness check. */
 #include <string.h>
 
-#include "check.h"
+#include "cases.h"
 #include "common/runner/generate.h"
 
 /* Columns around the widths that kernels are built of: 1, a warp, a block, a float4, GPT-2's own 768, 1600 and 50257. */
@@ -24,17 +24,9 @@ static const struct {
 /* The 16-bit types have the same logic: what is large is done in fp32 alone. */
 enum { LARGE_FOR_16_BITS = 1 << 20 };
 
-struct case_list {
-    struct test_case *cases;
-    int count, capacity;
-    uint64_t seed;
-    const struct op *op;
-    enum op_type type;
-};
-
 static const float usual_eps = 1e-5f, usual_scale = 0.125f;
 
-static struct test_case *add_sizes(struct case_list *list, struct op_sizes sizes, enum input_values values) {
+struct test_case *cases_add(struct case_list *list, struct op_sizes sizes, enum input_values values) {
     if (list->count >= list->capacity) { return &list->cases[list->capacity - 1]; }
     struct test_case *test = &list->cases[list->count++];
     *test = (struct test_case){.sizes = sizes, .values = values};
@@ -44,11 +36,11 @@ static struct test_case *add_sizes(struct case_list *list, struct op_sizes sizes
 }
 
 static struct test_case *add(struct case_list *list, int N, int C, enum input_values values) {
-    return add_sizes(list, (struct op_sizes){.N = N, .C = C, .eps = usual_eps}, values);
+    return cases_add(list, (struct op_sizes){.N = N, .C = C, .eps = usual_eps}, values);
 }
 
 static struct test_case *add_matrices(struct case_list *list, int B, int H, int T, enum input_values values) {
-    return add_sizes(list, op_causal_sizes(list->type, B, H, T, usual_scale), values);
+    return cases_add(list, op_causal_sizes(list->type, B, H, T, usual_scale), values);
 }
 
 /* Rows of an op on rows; a causal op gets matrices instead, with about as many elements. */
@@ -133,8 +125,7 @@ static void add_memory(struct case_list *list) {
     add_usual(list, 0, 768, 0, 64);
 }
 
-/* A number of [low, high] that only the secret knows. */
-static int draw(uint64_t *secret, int low, int high) {
+int cases_draw(uint64_t *secret, int low, int high) {
     *secret = generate_mix(*secret + 0x9e3779b97f4a7c15u);
     return low + (int)(*secret % (uint64_t)(high - low + 1));
 }
@@ -142,12 +133,12 @@ static int draw(uint64_t *secret, int low, int high) {
 static void add_secret_matrices(struct case_list *list, uint64_t secret) {
     for (int i = 0; i < 6; i++) {
         static const int smallest[] = {3, 30, 60, 4, 100, 250}, largest[] = {29, 60, 130, 28, 250, 400};
-        int B = draw(&secret, 1, i % 3 == 0 ? 6 : 2), H = draw(&secret, 1, 3);
-        struct test_case *test = add_matrices(list, B, H, draw(&secret, smallest[i], largest[i]), VALUES_NORMAL);
+        int B = cases_draw(&secret, 1, i % 3 == 0 ? 6 : 2), H = cases_draw(&secret, 1, 3);
+        struct test_case *test = add_matrices(list, B, H, cases_draw(&secret, smallest[i], largest[i]), VALUES_NORMAL);
         test->sizes.upper = i % 2;
         test->sizes.lengths = i % 3 == 0;
-        test->sizes.scale = 0.0625f * (float)draw(&secret, 1, 24);
-        if (i == 4) { test->offset = draw(&secret, 1, 3); }
+        test->sizes.scale = 0.0625f * (float)cases_draw(&secret, 1, 24);
+        if (i == 4) { test->offset = cases_draw(&secret, 1, 3); }
     }
 }
 
@@ -157,17 +148,23 @@ static void add_secret(struct case_list *list, uint64_t secret) {
         add_secret_matrices(list, secret);
         return;
     }
-    add(list, draw(&secret, 2, 40), draw(&secret, 3, 300), VALUES_NORMAL);
-    add(list, draw(&secret, 260, 700), draw(&secret, 2, 40), VALUES_NORMAL);
-    add(list, draw(&secret, 2, 9), 2 * draw(&secret, 150, 1250) + 1, VALUES_LARGE);
-    add(list, draw(&secret, 2, 9), 32 * draw(&secret, 5, 60) + 4 * draw(&secret, 1, 7), VALUES_NORMAL);
-    add(list, draw(&secret, 1, 3), draw(&secret, 3000, 6000), VALUES_SHIFTED);
-    add(list, draw(&secret, 2, 9), draw(&secret, 33, 900), VALUES_SMALL)->offset = draw(&secret, 1, 3);
+    add(list, cases_draw(&secret, 2, 40), cases_draw(&secret, 3, 300), VALUES_NORMAL);
+    add(list, cases_draw(&secret, 260, 700), cases_draw(&secret, 2, 40), VALUES_NORMAL);
+    add(list, cases_draw(&secret, 2, 9), 2 * cases_draw(&secret, 150, 1250) + 1, VALUES_LARGE);
+    add(list, cases_draw(&secret, 2, 9), 32 * cases_draw(&secret, 5, 60) + 4 * cases_draw(&secret, 1, 7),
+        VALUES_NORMAL);
+    add(list, cases_draw(&secret, 1, 3), cases_draw(&secret, 3000, 6000), VALUES_SHIFTED);
+    add(list, cases_draw(&secret, 2, 9), cases_draw(&secret, 33, 900), VALUES_SMALL)->offset =
+        cases_draw(&secret, 1, 3);
 }
 
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,
              struct test_case *cases, int capacity) {
     struct case_list list = {cases, 0, capacity, generate_mix(seed + (uint64_t)kind), op, type};
+    if (op_is_wiring(op)) {
+        cases_wiring(&list, kind, secret);
+        return list.count;
+    }
     switch (kind) {
         case CHECK_SHAPES: add_shapes(&list); break;
         case CHECK_VALUES: add_values(&list); break;

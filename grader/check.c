@@ -74,7 +74,7 @@ static void unpack_buffers(const struct exchange *exchange, const struct op *op,
     for (int t = 0; t < op->tensor_count; t++) {
         int from = exchange->job.alias_of[t] >= 0 ? exchange->job.alias_of[t] : t;
         size_t count = op_elements(op, t, &shown->test.sizes);
-        if (op->tensor[t].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, t)) { continue; }
         shown->got[t] = allocate(count, sizeof(float));
         if (exchange->bytes[from]) {
             size_t lead = job_lead_bytes(&exchange->job, op, t);
@@ -92,7 +92,7 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
     for (int t = 0; t < op->tensor_count; t++) {
         size_t count = op_elements(op, t, &test->sizes);
         shown->given[t] = allocate(count, sizeof(float));
-        if (op->tensor[t].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, t)) { continue; }
         shown->expected[t] = allocate(count, sizeof(double));
         shown->condition[t] = allocate(count, sizeof(double));
     }
@@ -154,9 +154,10 @@ bool check_count(const struct device *device, const struct op_sizes *sizes, uint
     return failure->kind == FAILURE_NONE;
 }
 
-/* The skeleton as it was handed out: its launcher says so, and launches nothing. */
-static bool not_started(const struct evidence_case *shown) {
-    return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED && shown->launches == 0;
+/* The skeleton as it was handed out: its launcher says so, and launches nothing; of a model the course launches the rest. */
+static bool not_started(const struct op *op, const struct evidence_case *shown) {
+    bool said = shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED;
+    return said && (shown->launches == 0 || op_is_model(op));
 }
 
 /* After these nothing more is learned by calling again. */
@@ -175,7 +176,7 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
         const struct evidence_case *shown = evidence->cases[evidence->count - 1];
         if (verdict == VERDICT_PASS) { *failure = shown->failure; }
         verdict = VERDICT_FAIL;
-        if (i == 0 && not_started(shown)) { return VERDICT_NOT_STARTED; }
+        if (i == 0 && not_started(evidence->op, shown)) { return VERDICT_NOT_STARTED; }
         if (hopeless(shown->failure.kind)) { break; }
     }
     return verdict;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* What was reported is certain; what the outputs show is looked at after it. */
-static const struct signature *const tables[] = {signatures_reported, signatures_shown};
+static const struct signature *const tables[] = {signatures_reported, signatures_wiring, signatures_shown};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 const struct signature *diagnose(const struct evidence *evidence) {

@@ -20,8 +20,8 @@ struct signature {
 };
 
 /* The tables, each ended by one without id: what the process, the launch, the backend or the memory has told of; what the
- * outputs show, which is asked after it. */
-extern const struct signature signatures_reported[], signatures_shown[];
+ * outputs show, of a model's wiring and of any op, which is asked after it. */
+extern const struct signature signatures_reported[], signatures_wiring[], signatures_shown[];
 
 /* The first signature that matches, or NULL. */
 const struct signature *diagnose(const struct evidence *evidence);

@@ -35,10 +35,12 @@ static bool not_callable(struct grading *grading, const struct exercise *exercis
         snprintf(failure->text, sizeof failure->text, "%s does not compile:\n%.1900s", exercise->file, (*file)->errors);
         return true;
     }
-    build_object_path(&grading->options, *file, object, sizeof object);
-    if (build_forbidden(object, library, sizeof library, symbol, sizeof symbol)) {
+    for (int i = -1; i < EXERCISE_MAX_PARTS && (i < 0 || exercise->parts[i]); i++) {
+        const char *name = i < 0 ? exercise->file : exercise->parts[i];
+        build_object_path(&grading->options, name, object, sizeof object);
+        if (!build_forbidden(object, exercise->library, library, sizeof library, symbol, sizeof symbol)) { continue; }
         snprintf(failure->text, sizeof failure->text, "%s uses %s (%s); the kernels of this lab are to be your own",
-                 exercise->file, library, symbol);
+                 name, library, symbol);
         return true;
     }
     *failure = (struct failure){0};
@@ -182,12 +184,25 @@ static void list_names(const struct grade_request *request, char *names, size_t 
     }
 }
 
+/* The files that programs are linked with besides their own. */
+static void list_parts(const struct step *step, const char *parts[BUILD_MAX_PARTS]) {
+    int count = 0;
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i] && count + 1 < BUILD_MAX_PARTS; i++) {
+            bool known = false;
+            for (int k = 0; k < count; k++) { known = known || strcmp(parts[k], exercise->parts[i]) == 0; }
+            if (!known) { parts[count++] = exercise->parts[i]; }
+        }
+    }
+}
+
 static enum exit_code build_all(struct grading *grading) {
     const struct grade_request *request = grading->request;
     struct report *report = grading->report;
     list_names(request, grading->names, sizeof grading->names);
     grading->options =
-        (struct build_options){request->course, request->files, grading->out, backend_of(request), grading->names};
+        (struct build_options){request->course, request->files, grading->out, backend_of(request), grading->names, {0}};
+    list_parts(request->step, grading->options.parts);
     grade_out(request, grading->out, sizeof grading->out);
     enum exit_code code = build(grading, &grading->options, &grading->build);
     if (code != EXIT_FULL) { return code; }
@@ -206,7 +221,8 @@ static enum exit_code build_all(struct grading *grading) {
     }
     char counted[PATH_LENGTH + 16];
     snprintf(counted, sizeof counted, "%s/counted", grading->out);
-    struct build_options options = {request->course, request->files, counted, "cpu", grading->names};
+    struct build_options options = {request->course, request->files, counted, "cpu", grading->names, {0}};
+    list_parts(request->step, options.parts);
     if (build(grading, &options, &grading->counted) != EXIT_FULL) {
         grading->can_count = false;
         add_text(report->note, sizeof report->note,

@@ -85,6 +85,8 @@ static void score_counted(struct outcome *outcome, const struct result *result, 
         outcome->verdict = VERDICT_NOT_RUN;
     } else if (outcome->check->kind == CHECK_TRAFFIC) {
         score_traffic(outcome, result);
+    } else if (outcome->check->kind == CHECK_LAUNCHES) {
+        score_launches(outcome, result);
     } else {
         score_parallel(outcome, result);
     }

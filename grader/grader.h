@@ -21,6 +21,7 @@ enum {
     STEP_MAX_EXERCISES = 16,
     EXERCISE_MAX_CHECKS = 8,
     EXERCISE_MAX_INCLUDES = 3,
+    EXERCISE_MAX_PARTS = 2,
     TRAFFIC_TIERS = 3,
     STEP_MAX_QUESTIONS = 6,
 };
@@ -31,6 +32,7 @@ enum check_kind {
     CHECK_MEMORY,     /* pointers off by one element, in place, twice the same, empty input */
     CHECK_SECRET,     /* shapes and seeds that only the grader knows */
     CHECK_TRAFFIC,    /* counted bytes or sectors of the (N, C) tensors against the floor */
+    CHECK_LAUNCHES,   /* counted kernel launches of the same call */
     CHECK_PARALLEL,   /* enough warps, no warp with a far longer chain of requests than the reference's */
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
     CHECK_PREDICTION, /* answered before the first measurement */
@@ -48,6 +50,12 @@ struct traffic_target {
     enum traffic_unit unit;
     struct op_sizes sizes;
     double limit[TRAFFIC_TIERS];
+    int percent[TRAFFIC_TIERS];
+};
+
+/* Kernel launches of the traffic's call, whoever wrote the kernels; a library's products are not counted. */
+struct launch_target {
+    uint64_t limit[TRAFFIC_TIERS];
     int percent[TRAFFIC_TIERS];
 };
 
@@ -69,9 +77,12 @@ struct exercise {
     const char *title; /* "softmax, forward" */
     const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
     const char *includes[EXERCISE_MAX_INCLUDES]; /* headers of the lab that the file includes ("reduce.cuh") */
+    const char *parts[EXERCISE_MAX_PARTS];       /* files of the lab that the program is linked with ("attention.cu") */
+    const char *library;                         /* what a lab file may not use elsewhere, and may here ("cuBLAS") */
     bool optional;                               /* track B: marked, without points */
     struct check checks[EXERCISE_MAX_CHECKS];
     struct traffic_target traffic;
+    struct launch_target launches;
     struct parallel_target parallel;
     struct band_target bands;
 };

@@ -9,6 +9,8 @@
 #include "common/reference.h"
 #include "common/runner/generate.h"
 
+enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 /* + a cublasStatus_t: gpt2/model/device.cuh */ };
+
 unsigned char judge_canary(uint64_t seed, int tensor, size_t i) {
     return (unsigned char)(generate_mix(generate_key(seed ^ 0xca9a51e5u, 1, tensor) + i / 8) >> i % 8 * 8);
 }
@@ -26,10 +28,10 @@ void judge_describe(struct failure *failure, enum failure_kind kind, const struc
 /* Row and column of a tensor's element; -1 where the tensor has none. */
 static void locate(const struct op *op, int tensor, const struct op_sizes *sizes, size_t i, struct failure *failure) {
     enum op_shape shape = op->tensor[tensor].shape;
-    bool one_per_row = shape == SHAPE_N || shape == SHAPE_B;
+    size_t width = op_row_elements(op, tensor, sizes);
     failure->tensor = tensor;
-    failure->row = shape == SHAPE_C ? -1 : one_per_row ? (long)i : (long)(i / (size_t)sizes->C);
-    failure->column = one_per_row ? -1 : shape == SHAPE_C ? (long)i : (long)(i % (size_t)sizes->C);
+    failure->row = shape == SHAPE_C ? -1 : (long)(i / width);
+    failure->column = width == 1 && shape != SHAPE_NC && shape != SHAPE_C ? -1 : (long)(i % width);
 }
 
 bool evidence_is_wrong(const struct evidence *evidence, const struct evidence_case *shown, int tensor, size_t i) {
@@ -56,7 +58,7 @@ static void judge_elements(const struct evidence *evidence, struct evidence_case
     struct failure *failure = &shown->failure;
     const struct op *op = evidence->op;
     for (int t = 0; t < op->tensor_count; t++) {
-        if (op->tensor[t].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, t)) { continue; }
         enum op_type type = element_type(op, t, shown->test.sizes.type);
         size_t count = op_elements(op, t, &shown->test.sizes), first = count;
         bool outside = false;
@@ -189,6 +191,15 @@ static void judge_status(const struct op *op, const struct result *result, struc
         op_launcher_name(op, shown->test.sizes.type, launcher, sizeof launcher);
         snprintf(failure->text, sizeof failure->text, "the file does not define %s (see common/contracts/%s.h)",
                  launcher, op->name);
+    } else if (shown->status == CUDA_NOT_SUPPORTED && failure->kind == FAILURE_NONE) {
+        judge_describe(failure, FAILURE_STATUS, &shown->test);
+        snprintf(failure->text, sizeof failure->text,
+                 "a part of it is not started: something that it calls returned cudaErrorNotSupported");
+    } else if (shown->status > BLAS_ERROR && failure->kind == FAILURE_NONE) {
+        judge_describe(failure, FAILURE_STATUS, &shown->test);
+        snprintf(failure->text, sizeof failure->text,
+                 "cuBLAS refused a product with status %d (7: a size, leading dimension or pointer that cannot be)",
+                 shown->status - BLAS_ERROR);
     } else if (shown->status && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text, "%s %d: %.63s: %.159s",
@@ -238,7 +249,8 @@ static void judge_where(const struct exchange *exchange, const struct op *op, st
     if (counters->launches == 0) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text, "no kernel was launched");
-    } else if (elements >= SMALL && counters->bytes_to_host >= bytes && counters->bytes_to_device >= bytes) {
+    } else if (!op_is_wiring(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
+               counters->bytes_to_device >= bytes) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text,
                  "the launcher copied %llu bytes to the host and %llu bytes back to the device",

@@ -1,5 +1,7 @@
 #include "mistakes.h"
 
+#include "common/wiring.h"
+
 #define SOFTMAX(id, variant) \
     { id, "softmax_forward", mistake_softmax, variant }
 #define LAYERNORM(id, variant) \
@@ -18,6 +20,24 @@
 #define LAYERNORMS(id, variant) LAYERNORM(id, variant), FUSED(id, variant)
 #define BACKWARDS(id, variant)  BACKWARD(id, variant), FUSED_BACKWARD(id, variant)
 #define CAUSALS(id, variant)    CAUSAL(id, variant), CAUSAL_BACKWARD(id, variant)
+
+/* Of a model: what is wrong in a part shows in whatever it is a part of. */
+#define ATTENTION(id, variant)                               \
+    {id, "attention_forward", mistake_attention, variant}, { \
+        id, "block_forward", mistake_block, variant          \
+    }
+#define DECODE(id, variant)                                        \
+    {id, "decode_attention", mistake_decode_attention, variant}, { \
+        id, "gpt2_decode", mistake_gpt2_decode, variant            \
+    }
+#define BLOCK(id, variant)                                \
+    {id, "block_forward", mistake_block, variant}, {      \
+        id, "gpt2_forward", mistake_gpt2_forward, variant \
+    }
+#define MODEL(id, variant)                                 \
+    {id, "gpt2_forward", mistake_gpt2_forward, variant}, { \
+        id, "gpt2_decode", mistake_gpt2_decode, variant    \
+    }
 
 const struct mistake mistakes[] = {
     SOFTMAX("softmax-no-max", SOFTMAX_NO_MAX),
@@ -153,5 +173,57 @@ const struct mistake mistakes[] = {
     {"bias-missing", "bias_add", mistake_small, BIAS_MISSING},
     {"sum-not-squared", "row_sum_squares", mistake_small, SUM_NOT_SQUARED},
     {"sum-not-weighted", "row_dot", mistake_small, SUM_NOT_WEIGHTED},
+
+    ATTENTION("attention-scale-missing", WIRING_SCALE_MISSING),
+    ATTENTION("attention-scale-twice", WIRING_SCALE_TWICE),
+    ATTENTION("attention-scale-of-channels", WIRING_SCALE_OF_C),
+    ATTENTION("attention-mask-strict", WIRING_MASK_STRICT),
+    ATTENTION("attention-mask-one-more", WIRING_MASK_ONE_MORE),
+    ATTENTION("attention-no-mask", WIRING_MASK_NONE),
+    ATTENTION("attention-lengths-ignored", WIRING_LENGTHS_IGNORED),
+    ATTENTION("attention-kv-swapped", WIRING_KV_SWAPPED),
+    ATTENTION("attention-qk-swapped", WIRING_QK_SWAPPED),
+    ATTENTION("attention-qk-swapped", WIRING_QK_EXCHANGED),
+    ATTENTION("attention-qkv-by-head", WIRING_QKV_BY_HEAD),
+    ATTENTION("attention-heads-not-merged", WIRING_HEADS_NOT_MERGED),
+    ATTENTION("attention-heads-inside", WIRING_HEADS_INSIDE),
+    ATTENTION("attention-weights-transposed", WIRING_WEIGHTS_TRANSPOSED),
+    ATTENTION("attention-cache-stride", WIRING_CACHE_STRIDE),
+    ATTENTION("cache-one-late", WIRING_CACHE_ONE_LATE),
+    DECODE("attention-scale-missing", WIRING_SCALE_MISSING),
+    DECODE("attention-scale-twice", WIRING_SCALE_TWICE),
+    DECODE("attention-scale-of-channels", WIRING_SCALE_OF_C),
+    DECODE("attention-kv-swapped", WIRING_KV_SWAPPED),
+    DECODE("attention-qk-swapped", WIRING_QK_SWAPPED),
+    DECODE("attention-qkv-by-head", WIRING_QKV_BY_HEAD),
+    DECODE("decode-new-token-missing", WIRING_NEW_TOKEN_MISSING),
+    DECODE("decode-one-key-more", WIRING_DECODE_ONE_MORE),
+    DECODE("decode-position-ignored", WIRING_POSITION_IGNORED),
+    DECODE("decode-position-of-first", WIRING_POSITION_OF_0),
+    DECODE("cache-of-first-sequence", WIRING_CACHE_OF_0),
+    DECODE("cache-one-late", WIRING_CACHE_ONE_LATE),
+    DECODE("cache-one-early", WIRING_CACHE_ONE_EARLY),
+    DECODE("cache-not-written", WIRING_CACHE_NOT_WRITTEN),
+    DECODE("cache-not-written", WIRING_CACHE_USED_ONLY),
+    BLOCK("block-parallel", WIRING_PARALLEL),
+    BLOCK("block-branch-forgotten", WIRING_BRANCH_FORGOTTEN),
+    BLOCK("block-attention-forgotten", WIRING_ATTENTION_FORGOTTEN),
+    BLOCK("block-residual-not-written", WIRING_RESIDUAL_NOT_WRITTEN),
+    BLOCK("block-ln1-missing", WIRING_LN1_MISSING),
+    BLOCK("block-ln2-of-branch", WIRING_LN2_OF_BRANCH),
+    BLOCK("block-layernorms-swapped", WIRING_LN_SWAPPED),
+    BLOCK("block-residual-normalised", WIRING_RESIDUAL_NORMALISED),
+    BLOCK("block-weight-transposed", WIRING_WEIGHT_TRANSPOSED),
+    BLOCK("block-projection-missing", WIRING_PROJECTION_MISSING),
+    BLOCK("block-qkv-bias-missing", WIRING_QKV_BIAS_MISSING),
+    BLOCK("block-attention-bias-missing", WIRING_ATTENTION_BIAS_MISSING),
+    BLOCK("block-fc-bias-missing", WIRING_FC_BIAS_MISSING),
+    BLOCK("block-fc-bias-twice", WIRING_FC_BIAS_TWICE),
+    BLOCK("block-mlp-bias-missing", WIRING_MLP_BIAS_MISSING),
+    BLOCK("block-gelu-missing", WIRING_GELU_MISSING),
+    BLOCK("block-gelu-erf", WIRING_GELU_ERF),
+    BLOCK("block-branches-added", WIRING_BRANCHES_ADDED),
+    MODEL("weights-of-layer-0", WIRING_WEIGHTS_OF_LAYER_0),
+    {"cache-of-layer-0", "gpt2_decode", mistake_gpt2_decode, WIRING_CACHE_OF_LAYER_0}, /* a prompt reads no cache */
     {.id = 0},
 };

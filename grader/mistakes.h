@@ -27,6 +27,13 @@ void mistake_causal_backward(int variant, const struct op_sizes *sizes, const fl
 void mistake_fused(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_fused_backward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_small(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+/* Variants are enum wiring_mistake of common/wiring.h. */
+void mistake_attention(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_decode_attention(int variant, const struct op_sizes *sizes, const float *const given[],
+                              double *const out[]);
+void mistake_block(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_gpt2_forward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_gpt2_decode(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 
 enum softmax_mistake {
     SOFTMAX_NO_MAX,

@@ -42,6 +42,11 @@ pattern pattern_only_values; /* argument: enum input_values */
 pattern pattern_only_lengths, pattern_only_upper_kept;
 pattern pattern_float4_of_halves, pattern_sum_untouched, pattern_lengths_index;
 
+/* ---- patterns_wiring.c: models ---- */
+pattern pattern_wired_tensor; /* argument: first letter of the first output that is wrong */
+pattern pattern_part_not_started, pattern_product_refused;
+pattern pattern_wired_repeated, pattern_wired_first_sequence;
+
 /* ---- shared by them ---- */
 bool pattern_nan_missing(const struct evidence *evidence, const struct evidence_case *shown);
 bool pattern_is_op(const struct evidence *evidence, const char *op);

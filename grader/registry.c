@@ -1,5 +1,7 @@
 #include "registry.h"
 
+#include "registry_wiring.h"
+
 #define CORRECTNESS(shapes, values, memory, secret)                           \
     {CHECK_SHAPES, shapes}, {CHECK_VALUES, values}, {CHECK_MEMORY, memory}, { \
         CHECK_SECRET, secret                                                  \
@@ -281,5 +283,6 @@ const struct step
                          .truth = 2.16},
                     },
             },
+            STEP_4,
             {.name = NULL},
 };

@@ -56,6 +56,7 @@ const char *check_name(enum check_kind kind) {
         case CHECK_MEMORY: return "memory";
         case CHECK_SECRET: return "secret";
         case CHECK_TRAFFIC: return "traffic";
+        case CHECK_LAUNCHES: return "launches";
         case CHECK_PARALLEL: return "parallelism";
         case CHECK_BAND: return "speed";
         case CHECK_PREDICTION: return "predictions";

@@ -53,23 +53,16 @@ static void print_lines(const struct page *page, const char *text, const char *i
     if (*text) { fprintf(page->out, "%s...\n", indent); }
 }
 
-/* "out[2][33]", "rstd[2]", "dweight[33]"; of (B, H, T, T): "out[1][0][2][33]" */
-static void element_name(const struct op *op, const struct failure *failure, char *name, size_t size) {
-    const struct op_sizes *sizes = &failure->sizes;
-    int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
-    if (op->tensor[failure->tensor].shape == SHAPE_BHTT && failure->row >= 0 && sizes->T > 0) {
-        long matrix = failure->row / sizes->T;
-        snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
-                 failure->row % sizes->T, failure->column);
-        return;
-    }
-    if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
-    if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
-}
-
 static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
-    if (op_is_causal(op)) {
+    if (op_is_wiring(op)) {
+        const char *separator = "    ";
+        for (const char *letter = op->ints; *letter; letter++) {
+            fprintf(page->out, "%s%c = %d", separator, *letter, op_size(sizes, *letter));
+            separator = ", ";
+        }
+        fprintf(page->out, ", values %s", failure->values);
+    } else if (op_is_causal(op)) {
         fprintf(page->out, "    B = %d, H = %d, T = %d, scale %g, %s, %s, values %s", sizes->B, sizes->H, sizes->T,
                 (double)sizes->scale, sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
                 sizes->lengths ? "with lengths" : "no lengths", failure->values);
@@ -92,7 +85,7 @@ static const char *number(double value, char text[32]) {
 static void print_element(const struct page *page, const struct op *op, const struct failure *failure) {
     char name[96], expected_text[32], got_text[32];
     const char *expected = number(failure->expected, expected_text), *got = number(failure->got, got_text);
-    element_name(op, failure, name, sizeof name);
+    report_element(op, failure, name, sizeof name);
     if (failure->kind == FAILURE_WRONG && failure->misrounded) {
         fprintf(page->out, "    %s: expected %s, got %s, which is not the nearest %s; so are %ld of %ld elements\n",
                 name, expected, got, op_type_name(failure->sizes.type), failure->wrong, failure->total);
@@ -177,6 +170,15 @@ static int print_group(const struct page *page, int first, const char *title) {
     return last;
 }
 
+/* Has the figure that a question may ask for: the traffic, or, where there is none, the launches. */
+static bool is_counted(const struct outcome *outcome) {
+    bool traffic = false;
+    for (const struct check *check = outcome->exercise->checks; check->kind; check++) {
+        traffic = traffic || check->kind == CHECK_TRAFFIC;
+    }
+    return outcome->check->kind == (traffic ? CHECK_TRAFFIC : CHECK_LAUNCHES) && outcome->figure > 0.0;
+}
+
 static void print_counted(const struct page *page, const struct prediction *prediction) {
     const struct step *step = page->report->step;
     for (int i = 0; i < predict_question_count(step); i++) {
@@ -184,8 +186,7 @@ static void print_counted(const struct page *page, const struct prediction *pred
         double truth = question->truth;
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
-            if (outcome->exercise && outcome->check->kind == CHECK_TRAFFIC && outcome->figure > 0.0 &&
-                exercise_is(outcome->exercise, question->counted)) {
+            if (outcome->exercise && is_counted(outcome) && exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
         }

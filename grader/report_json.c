@@ -28,6 +28,10 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     if (failure->values) {
         json_integer(json, "N", failure->sizes.N);
         json_integer(json, "C", failure->sizes.C);
+        for (const char *letter = op_is_wiring(op) ? op->ints : ""; *letter; letter++) {
+            const char key[2] = {*letter, 0};
+            json_integer(json, key, op_size(&failure->sizes, *letter));
+        }
         if (op_is_causal(op)) { write_matrices(json, &failure->sizes); }
         json_string(json, "values", failure->values);
         json_integer(json, "offset", failure->offset);

@@ -11,10 +11,25 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
     return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
 }
 
+/* Tensors whose bytes make the figure; of a wiring's also no room to work in, and no launch of others beside them. */
+static bool is_counted(const struct op *op, int t) {
+    enum op_shape shape = op->tensor[t].shape;
+    bool large = shape == SHAPE_NC || shape == SHAPE_N3C || shape == SHAPE_BHSD;
+    return op_is_wiring(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
+}
+
+static double counted_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
+    double bytes = 0.0;
+    for (int t = 0; t < op->tensor_count; t++) {
+        if (is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
+    }
+    return bytes;
+}
+
 static double small_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
     for (int t = 0; t < op->tensor_count; t++) {
-        if (!op_has_rows(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
+        if (!is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
 }
@@ -23,7 +38,7 @@ static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     double bytes = 0.0;
     for (int t = 0; t < op->tensor_count; t++) {
         double elements = (double)op_needed_elements(op, t, sizes);
-        if (op_has_rows(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
+        if (is_counted(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
     }
     return bytes;
 }
@@ -43,12 +58,13 @@ static bool is_scattered(const struct result *result) {
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
+    if (op_is_wiring(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
     double all = traffic_bytes(&result->counters.global, target->unit) + (double)result->counters.bytes_on_device;
     return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
 }
 
 double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    return small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
+    return op_is_wiring(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
 }
 
 void score_traffic(struct outcome *outcome, const struct result *result) {
@@ -73,6 +89,21 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     if (percent < 100) { blame(outcome, scattered ? "uncoalesced" : "too-much-traffic"); }
 }
 
+void score_launches(struct outcome *outcome, const struct result *result) {
+    const struct launch_target *target = &outcome->exercise->launches;
+    uint64_t launches = result->counters.launches;
+    int percent = 0;
+    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
+        if (launches <= target->limit[i]) { percent = target->percent[i]; }
+    }
+    outcome->figure = (double)launches;
+    outcome->points = outcome->check->points * percent / 100.0;
+    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    snprintf(outcome->measured, sizeof outcome->measured, "%llu launches", (unsigned long long)launches);
+    snprintf(outcome->target, sizeof outcome->target, "at most %llu", (unsigned long long)target->limit[0]);
+    if (percent < 100) { blame(outcome, "too-many-launches"); }
+}
+
 void score_parallel(struct outcome *outcome, const struct result *result) {
     const struct parallel_target *target = &outcome->exercise->parallel;
     uint64_t warps = result->counters.largest_grid_warps, chain = result->counters.longest_chain;
@@ -88,7 +119,7 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
 }
 
 void score_hide(struct outcome *outcome) {
-    if (outcome->check->kind != CHECK_TRAFFIC) { return; }
+    if (outcome->check->kind != CHECK_TRAFFIC && outcome->check->kind != CHECK_LAUNCHES) { return; }
     outcome->figure = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");

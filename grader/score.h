@@ -11,6 +11,9 @@ double score_traffic_multiple(const struct op *op, const struct traffic_target *
 /* The small tensors' traffic in the same unit, in multiples of the floor: reported, not graded. */
 double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result);
 
+/* Fills points, verdict, figure and texts of a launches outcome. */
+void score_launches(struct outcome *outcome, const struct result *result);
+
 /* Fills verdict, points, figure, measured and target of an outcome whose exercise and check are set. */
 void score_traffic(struct outcome *outcome, const struct result *result);
 void score_parallel(struct outcome *outcome, const struct result *result);

@@ -236,6 +236,11 @@ const struct signature signatures_shown[] = {
      pattern_never, 0},
     {"uncoalesced", "neighbouring threads touch words far apart, and each 4-byte access moves a sector of 32 bytes", 1,
      pattern_never, 0},
+    {"too-many-launches",
+     "more kernels are launched than the wiring needs: fuse the residual add with the LayerNorm after it, one launch "
+     "for all "
+     "heads",
+     1, pattern_never, 0},
     {"too-much-traffic", "the rows are read or written more often than needed: keep what you have in registers", 1,
      pattern_never, 0},
     {.id = NULL},

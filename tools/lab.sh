@@ -5,7 +5,7 @@
 #           Later it brings what is new: files that were not edited are replaced, for edited ones the change is printed.
 #           What was handed out last is the branch `course` of lab's own repository; nothing else is remembered.
 # reset     puts a step's skeleton back, after a backup in lab/backup/DATE.
-# handout   packs the same folder and the sources of grader and backend (course/) into build/handout/.
+# handout   packs the same folder and the sources of grader, backend and model (course/) into build/handout/.
 # skeleton  writes the folder, nothing more (used by the others and by the tests).
 set -eu
 
@@ -153,8 +153,8 @@ handout() {
     mkdir -p "$course/tools"
     cp Makefile LICENSE "$course"
     cp tools/install.sh "$course/tools"
-    # Everything that builds the grader and the backend; tests stay here: they hold right kernels.
-    find common grader -type d -name tests -prune -o -type f -print | while read -r file; do
+    # Everything that builds the grader, the backend and lab 4's program; tests stay here: they hold right kernels.
+    find common grader gpt2 -type d -name tests -prune -o -type f -print | while read -r file; do
         mkdir -p "$course/$(dirname "$file")"
         cp -p "$file" "$course/$file"
     done

@@ -20,7 +20,7 @@ struct buffer {
 
 #ifdef RUNNER_CPU
 cudaError_t upload(const buffer &b, enum op_role role) {
-    if (role != ROLE_OUT) { return cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice); }
+    if (role != ROLE_OUT && role != ROLE_WORK) { return cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice); }
     memcpy(b.device, b.host, b.bytes);
     return cudaSuccess;
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <vector>
 
 #include "launchers.h"
@@ -33,6 +34,7 @@ const shape row_shapes[] = {{1, 1, 0, 0},    {3, 33, 0, 0},   {129, 31, 0, 0}, {
                             {64, 768, 0, 0}, {2, 1600, 0, 0}, {0, 8, 0, 0}};
 const shape causal_shapes[] = {{1, 1, 0, 0},  {3, 33, 0, 1},  {4, 31, 1, 0},   {2, 64, 0, 0},
                                {5, 96, 1, 1}, {3, 127, 0, 0}, {1, 1023, 0, 0}, {0, 8, 0, 0}};
+const shape wiring_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
 
 struct tensors {
     std::vector<float> host[OP_MAX_TENSORS];
@@ -50,6 +52,13 @@ op_sizes sizes_of(const op *op, op_type type, const shape &shape) {
     sizes.upper = shape.upper;
     sizes.lengths = shape.lengths;
     if (op_is_causal(op)) { return sizes; }
+    if (op_is_wiring(op)) {
+        sizes = op_wiring_sizes(type, shape.N, shape.C, 2, 8, shape.C + 3);
+        sizes.V = 17;
+        sizes.L = 2;
+        if (strcmp(op->name, "decode_attention") == 0) { sizes.N = sizes.B; }
+        return sizes;
+    }
     sizes = {};
     sizes.N = shape.N;
     sizes.C = shape.C;
@@ -74,13 +83,19 @@ void fill(const op *op, const op_sizes *sizes, tensors *t) {
     reference_compute(op, sizes, host, expected, condition);
 }
 
+/* Outputs and room to work in: but caches, which are compared whole. */
+bool is_left_out(const op *op, int i) {
+    bool cache = op->tensor[i].shape == SHAPE_BHSD;
+    return (op->tensor[i].role == ROLE_OUT || op->tensor[i].role == ROLE_WORK) && !cache;
+}
+
 /* Outputs are uploaded only where a causal op leaves some of them alone, so that what reads others is still found. */
 cudaError_t upload(const op *op, const op_sizes *sizes, int i, tensors *t) {
     size_t count = op_elements(op, i, sizes), bytes = count * op_element_bytes(op, i, sizes->type);
     std::vector<char> packed(bytes + 1);
     if (!op_is_given(op, i, sizes)) { return cudaSuccess; }
     cudaError_t error = cudaMalloc(&t->device[i], bytes ? bytes : 1);
-    if (error != cudaSuccess || bytes == 0 || (op->tensor[i].role == ROLE_OUT && !sizes->upper)) { return error; }
+    if (error != cudaSuccess || bytes == 0 || (is_left_out(op, i) && !sizes->upper)) { return error; }
     elements_pack(op->tensor[i].element, sizes->type, t->host[i].data(), count, packed.data());
     return cudaMemcpy(t->device[i], packed.data(), bytes, cudaMemcpyHostToDevice);
 }
@@ -111,7 +126,7 @@ cudaError_t call(const op *op, const op_sizes *sizes, int rung, tensors *t, int 
 
 void compare(const op *op, const op_sizes *sizes, const tensors *t, worst *w) {
     for (int i = 0; i < op->tensor_count; i++) {
-        if (op->tensor[i].role == ROLE_IN) { continue; }
+        if (!op_is_output(op, i)) { continue; }
         op_type type = element_type(op, i, sizes->type);
         size_t count = op_elements(op, i, sizes), misrounded = 0;
         for (size_t k = 0; k < count; k++) {
@@ -132,8 +147,10 @@ void compare(const op *op, const op_sizes *sizes, const tensors *t, worst *w) {
 int exercise(const op *op, op_type type, int rung) {
     worst w;
     bool causal = op_is_causal(op);
-    const shape *shapes = causal ? causal_shapes : row_shapes;
-    size_t count = causal ? sizeof causal_shapes / sizeof *shapes : sizeof row_shapes / sizeof *shapes;
+    const shape *shapes = op_is_wiring(op) ? wiring_shapes : causal ? causal_shapes : row_shapes;
+    size_t count = op_is_wiring(op) ? sizeof wiring_shapes / sizeof *shapes
+                   : causal         ? sizeof causal_shapes / sizeof *shapes
+                                    : sizeof row_shapes / sizeof *shapes;
     char name[64];
     op_launcher_name(op, type, name, sizeof name);
     for (size_t i = 0; i < count; i++) {

@@ -8,7 +8,8 @@
     use(softmax_forward) use(softmax_backward) use(causal_softmax_forward) use(causal_softmax_backward)       \
         use(layernorm_forward) use(layernorm_backward) use(residual_layernorm_forward)                        \
             use(residual_layernorm_backward) use(layernorm_residual_forward) use(layernorm_residual_backward) \
-                use(bias_gelu_forward) use(bias_gelu_backward) use(three_way_add)
+                use(bias_gelu_forward) use(bias_gelu_backward) use(three_way_add) use(attention_forward)      \
+                    use(decode_attention) use(block_forward) use(gpt2_forward) use(gpt2_decode)
 
 #define USE_F32(use, op)   use(op##_f32, op, TYPE_F32)
 #define USE_TYPES(use, op) use(op##_f32, op, TYPE_F32) use(op##_f16, op, TYPE_F16) use(op##_bf16, op, TYPE_BF16)
@@ -21,11 +22,16 @@
 FOR_EACH_FLOAT_OP(WEAK_FLOAT)
 FOR_EACH_TYPED_OP(WEAK_TYPED)
 
+#include "../contracts/attention_forward.h"
 #include "../contracts/bias_add.h"
 #include "../contracts/bias_gelu_backward.h"
 #include "../contracts/bias_gelu_forward.h"
+#include "../contracts/block_forward.h"
 #include "../contracts/causal_softmax_backward.h"
 #include "../contracts/causal_softmax_forward.h"
+#include "../contracts/decode_attention.h"
+#include "../contracts/gpt2_decode.h"
+#include "../contracts/gpt2_forward.h"
 #include "../contracts/layernorm_backward.h"
 #include "../contracts/layernorm_forward.h"
 #include "../contracts/layernorm_residual_backward.h"
@@ -42,21 +48,18 @@ FOR_EACH_TYPED_OP(WEAK_TYPED)
 
 namespace {
 
-/* Hands out a contract's arguments in its order: tensors; N and C, or B, H, T and upper; eps, or scale; the stream. */
+/* Hands out a contract's arguments in its order: tensors; the ints that the op's letters say; eps, or scale; the stream. */
 struct arguments {
     void *const *tensor;
     const op_sizes *sizes;
+    const char *ints;
     bool causal;
     cudaStream_t stream;
-    int ints;
 
     template <typename T> T next(T *) { return static_cast<T>(*tensor++); } /* a pointer */
     float next(float *) { return causal ? sizes->scale : sizes->eps; }
     cudaStream_t next(cudaStream_t *) { return stream; }
-    int next(int *) {
-        const int rows[] = {sizes->N, sizes->C}, matrices[] = {sizes->B, sizes->H, sizes->T, sizes->upper};
-        return (causal ? matrices : rows)[ints++];
-    }
+    int next(int *) { return op_size(sizes, *ints++); }
 };
 
 template <typename T> T next(arguments &from) {
@@ -87,10 +90,6 @@ struct entry {
     launcher *function;
 };
 
-bool is_causal(const char *op) {
-    return op_is_causal(op_find(op));
-}
-
 } // namespace
 
 #define LADDER(launcher, op, of_type) extern "C" ladder_of<decltype(launcher)>::type launcher##_rung;
@@ -101,7 +100,8 @@ FOR_EACH_TYPED_OP(LADDER_TYPED)
 
 #define ADAPTER(launcher, op, of_type)                                                                         \
     static int adapt_##launcher(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
-        arguments from = {tensors, sizes, is_causal(#op), stream, 0};                                          \
+        const auto *about = op_find(#op);                                                                      \
+        arguments from = {tensors, sizes, about->ints, op_is_causal(about), stream};                           \
         return rung > 0 ? call_rung(launcher##_rung, rung, from) : call_launcher(launcher, from);              \
     }
 #define ADAPTER_FLOAT(op) USE_F32(ADAPTER, op)

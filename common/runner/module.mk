@@ -8,7 +8,8 @@ PLAIN_BUILD := $(patsubst %/asan,%,$(BUILD))
 HOSTILE := $(HOSTILE_MODES:%=$(PLAIN_BUILD)/hostile/%)
 GATE_TESTS := spawn sandbox job measure
 
-$(PLAIN_BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(PLAIN_BUILD)/host/common/ops.o
+$(PLAIN_BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(PLAIN_BUILD)/host/common/ops.o \
+                                $(PLAIN_BUILD)/host/common/ops_table.o
 	@mkdir -p $(@D)
 	$(HOST_C) -D_GNU_SOURCE -o $@ $(filter %.c %.o,$^)
 

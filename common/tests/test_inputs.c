@@ -142,6 +142,7 @@ Test(inputs, weights_stay_away_from_zero) {
 Test(inputs, every_kind_has_a_name_and_every_op_some_kinds) {
     for (int k = 0; k < VALUES_KINDS; k++) { cr_assert(inputs_name((enum input_values)k)); }
     for (const struct op *op = ops; op->name; op++) {
+        if (op_is_wiring(op)) { continue; } /* products of large values, or of NaN, say little */
         cr_assert(inputs_kinds(op) >> VALUES_LARGE & 1, "%s", op->name);
         cr_assert(inputs_kinds(op) >> VALUES_NAN & 1, "%s", op->name);
     }
@@ -168,7 +169,9 @@ Test(inputs, values_are_those_of_the_type) {
         for (const struct op *op = ops; op->name; op++) {
             struct filled *a = calloc(1, sizeof *a);
             for (int t = 0; t < OP_MAX_TENSORS; t++) { a->tensor[t] = a->storage[t]; }
-            if (op->types >> type & 1 && !op_is_causal(op)) { inputs_fill(op, &narrow, VALUES_SHIFTED, 4, a->tensor); }
+            if (op->types >> type & 1 && !op_is_causal(op) && !op_is_wiring(op)) {
+                inputs_fill(op, &narrow, VALUES_SHIFTED, 4, a->tensor);
+            }
             for (int t = 0; t < op->tensor_count; t++) {
                 for (int i = 0; op->tensor[t].element == ELEMENT_T && i < COUNT; i++) {
                     float value = a->storage[t][i];

@@ -207,16 +207,22 @@ Test(reference, every_op_has_one) {
     for (const struct op *op = ops; op->name; op++) {
         float *tensor[OP_MAX_TENSORS] = {0};
         double *expected[OP_MAX_TENSORS] = {0}, *condition[OP_MAX_TENSORS] = {0};
-        for (int t = 0; t < op->tensor_count; t++) {
-            tensor[t] = calloc(COUNT, sizeof(float));
-            expected[t] = calloc(COUNT, sizeof(double));
-            condition[t] = calloc(COUNT, sizeof(double));
+        struct op_sizes shape = sizes;
+        if (op_is_wiring(op)) {
+            shape = op_wiring_sizes(TYPE_F32, 3, 4, 2, 5, 6);
+            shape.V = 9;
         }
-        inputs_fill(op, &sizes, VALUES_NORMAL, 1, tensor);
-        cr_assert(reference_compute(op, &sizes, (const float *const *)tensor, expected, condition), "%s has none",
+        for (int t = 0; t < op->tensor_count; t++) {
+            size_t count = op_elements(op, t, &shape) + COUNT;
+            tensor[t] = calloc(count, sizeof(float));
+            expected[t] = calloc(count, sizeof(double));
+            condition[t] = calloc(count, sizeof(double));
+        }
+        inputs_fill(op, &shape, VALUES_NORMAL, 1, tensor);
+        cr_assert(reference_compute(op, &shape, (const float *const *)tensor, expected, condition), "%s has none",
                   op->name);
         for (int t = 0; t < op->tensor_count; t++) {
-            for (size_t i = 0; op->tensor[t].role != ROLE_IN && i < op_elements(op, t, &sizes); i++) {
+            for (size_t i = 0; op_is_output(op, t) && i < op_elements(op, t, &shape); i++) {
                 cr_assert(isfinite(expected[t][i]) && condition[t][i] >= 0.0, "%s: tensor %d", op->name, t);
             }
             free(tensor[t]);

@@ -134,9 +134,11 @@ static bool choose(struct kernel_choice *choice, const char *text, struct gpt2_e
         if (other == NULL) { return false; }
         kernel_table_take(&choice->table, other, op);
     }
-    struct gpt2_error unheard;
-    if (strcmp(set->name, "reference") != 0 && strcmp(set->name, "naive") != 0) {
-        const struct kernel_table *rest = load(choice, "reference", strlen("reference"), &unheard);
+    static const char *const rests[] = {"reference", "naive"};
+    bool complete = strcmp(set->name, "reference") == 0 || strcmp(set->name, "naive") == 0;
+    for (int i = 0; !complete && i < 2; i++) { /* in a handout there is no reference */
+        struct gpt2_error unheard;
+        const struct kernel_table *rest = load(choice, rests[i], strlen(rests[i]), &unheard);
         if (rest != NULL) { kernel_table_complete(&choice->table, rest); }
     }
     return true;

@@ -18,7 +18,7 @@ struct kernel_choice;
 
 /* text: a set, then any number of ",op=set". A set is a name (naive, reference, lab: kernels_NAME.so in the folder
  * "kernels" beside the program, or in $GPT2_KERNELS) or the path of a shared object. An op that the chosen set lacks is taken
- * from reference. Refused: no such file, a file that is no kernel set or of another version, an unknown op. */
+ * from reference, or from naive where there is no reference. Refused: no such file, a file that is no kernel set or of another version, an unknown op. */
 struct kernel_choice *kernel_choice_open(const char *text, struct gpt2_error *error);
 
 /* Valid until the close. */

@@ -1,14 +1,16 @@
 # Kernel sets (table.h): $(BUILD)/gpt2/$(BACKEND)/kernels/kernels_NAME.so from a folder of .cu files. The loader and the model
-# are in gpt2/model/module.mk. `make kernels-lab` builds the set of what the learner wrote in lab/step3_fused.
+# are in gpt2/model/module.mk. `make kernels-lab` builds the set of what the learner wrote in step3_fused of lab/ (in a handout
+# the course is a folder of lab/, and has no reference set).
 #
 # CPU backend: fast build. The runtime is the program's, which exports it; so a set links with nothing, and -nodefaultlibs keeps
 # gcc's own __morestack out of it, in whose place the backend has another.
 
 GPT2_OUT        := $(BUILD)/gpt2/$(BACKEND)
 GPT2_TESTS_OUT  := $(if $(filter cpu,$(BACKEND)),$(BUILD)/tests,$(BUILD)/cuda/tests)
-GPT2_SETS       := naive reference
+GPT2_LAB        := $(if $(wildcard $(COURSE)/lab/step3_fused),lab,..)
 GPT2_SET_naive  := gpt2/kernels/naive
 GPT2_SET_reference := step3_fused/solution
+GPT2_SETS       := $(foreach set,naive reference,$(if $(wildcard $(COURSE)/$(GPT2_SET_$(set))/*.cu),$(set)))
 # The ops that the model calls. (Training will add their backward files; each takes a while to compile.)
 GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax
 
@@ -44,9 +46,10 @@ endef
 gpt2_set_names = $(filter $(GPT2_SET_FILES),$(basename $(notdir $(wildcard $(COURSE)/$(1)/*.cu))))
 $(foreach set,$(GPT2_SETS),$(eval $(call gpt2_kernel_set,$(set),$(GPT2_SET_$(set)),$(call gpt2_set_names,$(GPT2_SET_$(set))))))
 
-# The learner's: not built with the others, because it may not compile yet. What is not there comes from the reference.
-ifneq ($(wildcard $(COURSE)/lab/step3_fused),)
-$(eval $(call gpt2_kernel_set,lab,lab/step3_fused,$(call gpt2_set_names,lab/step3_fused)))
+# The learner's: not built with the others, because it may not compile yet. What is not there comes from the reference, or,
+# where that is not either, from the naive set.
+ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step3_fused),)
+$(eval $(call gpt2_kernel_set,lab,$(GPT2_LAB)/step3_fused,$(call gpt2_set_names,$(GPT2_LAB)/step3_fused)))
 .PHONY: kernels-lab
 kernels-lab: $(GPT2_OUT)/kernels/kernels_lab.so
 endif

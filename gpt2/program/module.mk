@@ -13,6 +13,24 @@ $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GP
 .PHONY: gpt2
 gpt2: $(GPT2)
 
+# The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
+# their kernels of lab 3, if those compile.
+ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration),)
+GPT2_OWN_NAMES   := $(notdir $(basename $(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/*.cu)))
+GPT2_OWN_OBJECTS := $(GPT2_OWN_NAMES:%=$(GPT2_OUT)/own/%.o)
+$(GPT2_OWN_OBJECTS): $(GPT2_OUT)/own/%.o: $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/%.cu $(GPT2_CU_NEEDS)
+	@mkdir -p $(@D)
+	$(subst $(COMMA)-Wextra,,$(filter-out -Wextra,$(GPT2_COMPILE_FAST)))
+
+$(GPT2_OUT)/gpt2-lab: private GPT2_WIRING_OBJECTS :=
+$(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
+    | $(GPT2_KERNELS)
+	$(GPT2_LINK)
+
+.PHONY: gpt2-lab
+gpt2-lab: $(GPT2_OUT)/gpt2-lab kernels-lab
+endif
+
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
 

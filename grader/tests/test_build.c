@@ -100,9 +100,9 @@ Test(build, what_changed_is_rebuilt_and_said) {
     cr_assert_str_eq(report.message, "good.cu changed since the last build: rebuilt");
 
     char object[200], library[64], symbol[200];
-    build_object_path(&options, build_find(&report, "good"), object, sizeof object);
+    build_object_path(&options, "good.cu", object, sizeof object);
     cr_assert_eq(access(object, R_OK), 0);
-    cr_assert(!build_forbidden(object, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
+    cr_assert(!build_forbidden(object, NULL, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
 }
 
 Test(build, a_missing_function_is_the_linkers_error) {
@@ -112,6 +112,17 @@ Test(build, a_missing_function_is_the_linkers_error) {
     const struct build_file *file = build("calls");
     cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
     cr_assert(strstr(file->errors, "undefined reference to `nowhere'"), "%s", file->errors);
+}
+
+/* attention.cu is a part of what block.cu's program is linked with (gpt2/lab/lab.mk). */
+Test(build, a_part_that_does_not_compile_is_named) {
+    write_text("attention.cu", "#include \"gpt2/model/attention.cuh\"\nint broken() { return nothing; }\n");
+    write_text("block.cu", "#include \"gpt2/model/block.cuh\"\n");
+    options.names = "block";
+    options.parts[0] = "attention.cu";
+    const struct build_file *file = build("block");
+    cr_assert_eq(report.status, BUILD_PARTIAL, "%s", report.message);
+    cr_assert(strstr(file->errors, "linked with attention.cu") && strstr(file->errors, "nothing"), "%s", file->errors);
 }
 
 Test(build, a_make_around_it_does_not_matter) {
@@ -171,7 +182,7 @@ static bool forbids(const char *source, char *library, char *symbol) {
     snprintf(command, sizeof command, "${CXX:-g++} -c -o %s/object.o %s/object.cpp", files, files);
     cr_assert_eq(system(command), 0);
     snprintf(command, sizeof command, "%s/object.o", files);
-    return build_forbidden(command, library, 64, symbol, 200);
+    return build_forbidden(command, NULL, library, 64, symbol, 200);
 }
 
 Test(build, forbidden_libraries_are_named) {
@@ -193,6 +204,14 @@ Test(build, forbidden_libraries_are_named) {
     cr_assert_str_eq(symbol, "write");
 }
 
+Test(build, a_library_can_be_allowed) {
+    char library[64], symbol[200], object[300];
+    cr_assert(forbids("extern \"C\" int cublasSgemm_v2(int); int f() { return cublasSgemm_v2(1); }", library, symbol));
+    snprintf(object, sizeof object, "%s/object.o", files);
+    cr_assert(!build_forbidden(object, "cuBLAS", library, 64, symbol, 200));
+    cr_assert(build_forbidden(object, "cuDNN", library, 64, symbol, 200));
+}
+
 Test(build, ordinary_names_are_not_forbidden) {
     char library[64], symbol[200];
     cr_assert(!forbids("namespace n { int cubic_step3cub(int) { return 1; } int cub_like(int) { return 2; } }\n"
@@ -201,6 +220,6 @@ Test(build, ordinary_names_are_not_forbidden) {
                        "extern \"C\" long write(int, const void *, unsigned long); void g() { write(1, \"\", 0); }",
                        library, symbol),
               "%s", symbol);
-    cr_assert(!build_forbidden("Makefile", library, 64, symbol, 200));
-    cr_assert(!build_forbidden("/no/such/file", library, 64, symbol, 200));
+    cr_assert(!build_forbidden("Makefile", NULL, library, 64, symbol, 200));
+    cr_assert(!build_forbidden("/no/such/file", NULL, library, 64, symbol, 200));
 }

@@ -91,9 +91,10 @@ static cJSON *mark(const char *folder, const char *name, const struct header *he
     snprintf(place, sizeof place, "%s/corpus/%s", TEST_BUILD, name);
     snprintf(json, sizeof json, "%s/report.json", place);
     shell("mkdir -p %s && rm -f %s && cp -u %s/%s %s/%s", place, json, folder, name, place, exercise->file);
-    shell("cp -u %s/solution/*.cuh %s/solution/predictions.txt %s/ 2>/dev/null || "
-          "cp -u %s/solution/predictions.txt %s/",
-          step->folder, step->folder, place, step->folder, place);
+    /* what it includes and is linked with; its own file is there already */
+    shell("for f in %s/solution/*.cu* %s/solution/predictions.txt; do [ ! -f \"$f\" ] || [ \"${f##*/}\" = %s ] || "
+          "cp -u \"$f\" %s/; done",
+          step->folder, step->folder, exercise->file, place);
     shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s --out %s/build --seed 7 --json "
           "%s "
           "> %s/report.txt 2>&1",

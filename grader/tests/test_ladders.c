@@ -15,7 +15,7 @@
 
 TestSuite(ladders, .timeout = 240);
 
-enum { CUDA_INVALID_VALUE = 1, MAX_RUNGS = 12, MAX_EXERCISES = 32 };
+enum { CUDA_INVALID_VALUE = 1, MAX_RUNGS = 12, MAX_EXERCISES = 48 };
 
 static const double headroom = 0.5; /* of the tolerance, at most, is used by a right kernel */
 

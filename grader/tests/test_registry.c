@@ -115,6 +115,19 @@ Test(registry, questions_can_be_answered) {
     }
 }
 
+/* Every file that a program is linked with is some exercise's own, so that it is marked, checked and taken from a submission. */
+Test(registry, parts_are_exercises) {
+    int parts = 0;
+    for (const struct step *step = steps; step->name; step++) {
+        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+            for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++, parts++) {
+                cr_assert(step_owns_file(step, exercise->parts[i]), "%s", exercise->parts[i]);
+            }
+        }
+    }
+    cr_assert(parts > 0);
+}
+
 static double truth(const char *step, const char *key) {
     for (int i = 0; i < predict_question_count(step_find(step)); i++) {
         const struct question *question = &step_find(step)->questions[i];
@@ -127,6 +140,9 @@ Test(registry, computed_answers_are_the_profiles) {
     cr_assert(fabs(truth("step1", "softmax_share") - profile_speedup(1.0, 0.0, 0.0)) < 0.006);
     cr_assert(fabs(truth("step1", "all_share") - profile_speedup(1.0, 1.0, 1.0)) < 0.006);
     cr_assert(fabs(truth("step2", "all_share") - profile_speedup(1.5, 2.0, 0.0)) < 0.006);
+    double products = 0.0;
+    for (int i = 0; i < PROFILE_ROWS; i++) { products += profile[i].flops > 0.0 ? profile_ms(&profile[i], 1.0) : 0.0; }
+    cr_assert(fabs(truth("step4", "all_share") - profile_naive_ms() / products) < 0.006);
     /* causal softmax moves 1.5 of softmax's 2; LayerNorm and residual add 2 + 3 apart, 4 as one */
     cr_assert(fabs(truth("step3", "all_share") - profile_speedup(0.75, 1.0, 2.0 / 3.0)) < 0.006, "%g",
               profile_speedup(0.75, 1.0, 2.0 / 3.0));

@@ -95,6 +95,41 @@ Test(score, parallelism_needs_warps_and_short_chains) {
     cr_assert_str_eq(score(&parallel_check, &result).failure.diagnosis, "too-few-warps");
 }
 
+Test(score, launches_have_tiers) {
+    static const struct exercise wired = {.op = "block_forward", .launches = {{8, 10, 14}, {100, 60, 30}}};
+    static const struct check check = {CHECK_LAUNCHES, 10};
+    static const struct {
+        uint64_t launches;
+        double points;
+    } tiers[] = {{6, 10}, {8, 10}, {9, 6}, {14, 3}, {15, 0}};
+    for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
+        struct result result = {.counters = {.launches = tiers[i].launches}};
+        struct outcome outcome = {.exercise = &wired, .check = &check};
+        score_launches(&outcome, &result);
+        cr_assert_eq(outcome.points, tiers[i].points, "%d launches", (int)tiers[i].launches);
+        cr_assert(tiers[i].points == 10 || strcmp(outcome.failure.diagnosis, "too-many-launches") == 0);
+        score_hide(&outcome);
+        cr_assert_eq(outcome.figure, 0.0);
+    }
+}
+
+/* Room to work in and other people's kernels do not count: a wiring's figure is that of its own tensors. */
+Test(score, a_wirings_traffic_is_that_of_its_tensors) {
+    const struct op *op = op_find("attention_forward");
+    struct traffic_target target = {TRAFFIC_BYTES, op_wiring_sizes(TYPE_F32, 1, 8, 2, 4, 8), {1.0}, {100}};
+    struct result result = {0};
+    for (int t = 0; t < op->tensor_count; t++) {
+        result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);
+    }
+    result.counters.global.load_bytes = 1 << 20;
+    cr_assert(score_traffic_multiple(op, &target, &result) > 0.999 &&
+              score_traffic_multiple(op, &target, &result) < 1.001);
+    result.traffic[op_tensor_find(op, "scores")].load_bytes *= 10;
+    cr_assert(score_traffic_multiple(op, &target, &result) < 1.001);
+    result.traffic[op_tensor_find(op, "k")].store_bytes = result.traffic[op_tensor_find(op, "k")].load_bytes;
+    cr_assert(score_traffic_multiple(op, &target, &result) > 1.1);
+}
+
 Test(score, totals) {
     static struct report report;
     report.outcomes[0] = (struct outcome){.check = &traffic_check, .points = 6, .verdict = VERDICT_PARTIAL};

@@ -15,27 +15,27 @@ __global__ void layernorm_naive(T *out,          // (N, C)
                                 const T *weight, // (C)
                                 const T *bias,   // (C)
                                 int N, int C, float eps) {
-    int n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= N) { return; }
-    const T *x_row = x + (size_t)n * C; // (C)
-    T *out_row = out + (size_t)n * C;   // (C)
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= N) { return; }
+    const T *from = x + (size_t)row * C; // (C)
+    T *to = out + (size_t)row * C;       // (C)
 
     float sum = 0.0f;
-    for (int c = 0; c < C; c++) { sum += to_float(x_row[c]); }
+    for (int c = 0; c < C; c++) { sum += to_float(from[c]); }
     float m = sum / C;
 
     float squares = 0.0f;
     for (int c = 0; c < C; c++) {
-        float d = to_float(x_row[c]) - m;
+        float d = to_float(from[c]) - m;
         squares += d * d;
     }
     float r = 1.0f / sqrtf(squares / C + eps);
 
     for (int c = 0; c < C; c++) {
-        out_row[c] = from_float<T>((to_float(x_row[c]) - m) * r * to_float(weight[c]) + to_float(bias[c]));
+        to[c] = from_float<T>((to_float(from[c]) - m) * r * to_float(weight[c]) + to_float(bias[c]));
     }
-    mean[n] = m;
-    rstd[n] = r;
+    mean[row] = m;
+    rstd[row] = r;
 }
 
 template <class T>

@@ -1,7 +1,5 @@
-// block.cu — one transformer block, with residual adds fused into the LayerNorms (block.cuh)
-//
-// Launches  8 a block when decoding: 4 products, 2 residual+LayerNorms, bias+GELU, attention; in prompts attention is 5.
-// Bytes     decoding: the weights, 12 C C elements a block, once for all sequences: 28.3 MB in fp32 for 124M.
+// step: step4  op: block_forward  diagnosis: block-mlp-bias-missing
+// reason: the second product of the MLP without its bias
 #include "gpt2/model/block.cuh"
 
 #include "gpt2/model/attention.cuh"
@@ -10,7 +8,6 @@
 
 #include <algorithm>
 
-// attention (N, C) from qkv (N, 3C), through the layer's cache.
 template <class T>
 static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
     activations<T> &a = all.work;
@@ -19,7 +16,6 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     if (pass.decoding) {
         return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
     }
-    // As many sequences at once as the scores have room for.
     for (int b = 0; b < pass.B; b += all.group) {
         const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
         TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,
@@ -59,11 +55,11 @@ int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
 
-    TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
+    TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C));
     TRY(mark(device, "fc", layer));
     TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
-    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, (const T *)nullptr, N, 4 * C, C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
     return 0;
 }

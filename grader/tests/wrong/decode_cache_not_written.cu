@@ -1,58 +1,41 @@
-// decode.cu — one query against the cache: a block for each sequence and head
-//
-// Purpose   Decoding. There is one query a head, so the products are matrix times vector, and a library call for each would
-//           cost more than the work; nothing but the keys and values is worth a byte.
-// Math      decode.cuh
-// Bytes     2 (p + 1) D elements a head: K and V once. 124M at position 1000 in fp32: 74 MB a token, beside 500 MB of weights.
-// Steps     1 a thread per key: score = q . k / sqrt(D), kept in shared memory
-//           2 the block's maximum and sum
-//           3 a thread per channel: out[d] = sum over keys of weight * v[d]; groups of threads share the keys
+// step: step4  op: decode_attention  diagnosis: cache-not-written
+// reason: the new key and value are not stored
 #include "gpt2/model/decode.cuh"
 
 #include <cmath>
 
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 
-// The reductions of lab 2, over a block; every thread gets the result.
-__device__ static float warp_max(float value) {
+__device__ inline float warp_max(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
     }
     return value;
 }
 
-__device__ static float warp_sum(float value) {
+__device__ inline float warp_sum(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
     return value;
 }
 
 template <class T>
-__global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
-                              T *__restrict__ k,                 // (B, H, S, D)
-                              T *__restrict__ v,                 // (B, H, S, D)
-                              const T *__restrict__ qkv,         // (B, 3, H, D)
-                              const int *__restrict__ positions, // (B)
-                              int H, int D, int S, float scale) {
-    extern __shared__ float shared[]; // query (D), scores (S), partial sums (threads), warps' results (warps)
+__global__ void decode_kernel(T *__restrict__ out, T *__restrict__ k, T *__restrict__ v, const T *__restrict__ qkv,
+                              const int *__restrict__ positions, int H, int D, int S, float scale) {
+    extern __shared__ float shared[];
     float *query = shared, *scores = query + D, *partial = scores + S, *results = partial + threads_per_block;
     int h = blockIdx.x, b = blockIdx.y, t = threadIdx.x;
-    int last = positions[b];                           // the new token's position
-    T *keys = k + ((size_t)b * H + h) * S * D;         // (S, D)
-    T *values = v + ((size_t)b * H + h) * S * D;       // (S, D)
-    const T *from = qkv + ((size_t)b * 3 * H + h) * D; // (D): Q; K and V are C and 2C further
-    const T *new_key = from + (size_t)H * D, *new_value = from + (size_t)2 * H * D;
+    int last = positions[b];
+    T *keys = k + ((size_t)b * H + h) * S * D;
+    T *values = v + ((size_t)b * H + h) * S * D;
+    const T *from = qkv + ((size_t)b * 3 * H + h) * D;
 
-    for (int d = t; d < D; d += threads_per_block) {
-        query[d] = to_float(from[d]);
-        keys[(size_t)last * D + d] = new_key[d];
-        values[(size_t)last * D + d] = new_value[d];
-    }
+    for (int d = t; d < D; d += threads_per_block) { query[d] = to_float(from[d]); }
     __syncthreads();
 
     float largest = -INFINITY;
     for (int j = t; j <= last; j += threads_per_block) {
         const T *key = keys + (size_t)j * D;
-        float dots[4] = {}; // four sums, so that one addition need not wait for the one before
+        float dots[4] = {};
         int d = 0;
         for (; d + 4 <= D; d += 4) {
             for (int i = 0; i < 4; i++) { dots[i] += query[d + i] * to_float(key[d + i]); }
@@ -66,7 +49,7 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     if (t % warp_size == 0) { results[t / warp_size] = largest; }
     __syncthreads();
     for (int w = 0; w < warps; w++) { largest = fmaxf(largest, results[w]); }
-    __syncthreads(); // all have read: results is used again
+    __syncthreads();
 
     float sum = 0.0f;
     for (int j = t; j <= last; j += threads_per_block) {
@@ -75,11 +58,10 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     }
     sum = warp_sum(sum);
     if (t % warp_size == 0) { results[t / warp_size] = sum; }
-    __syncthreads(); // and every score has become a weight
+    __syncthreads();
     sum = 0.0f;
     for (int w = 0; w < warps; w++) { sum += results[w]; }
 
-    // Heads are narrower than a block (D = 64): group g of the threads takes the keys g, g + groups, ...
     int groups = D < threads_per_block ? threads_per_block / D : 1;
     for (int first = 0; first < D; first += threads_per_block) {
         int d = first + (groups > 1 ? t % D : t), group = groups > 1 ? t / D : 0;
@@ -93,7 +75,7 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
             for (int g = 1; g < groups; g++) { total += partial[g * D + t]; }
             out[((size_t)b * H + h) * D + d] = from_float<T>(total / sum);
         }
-        __syncthreads(); // partial is used again
+        __syncthreads();
     }
 }
 

@@ -1,36 +1,23 @@
-// attention.cu — causal self-attention from two batched products and the fused causal softmax
-//
-// Purpose   The taught form: every score is written. For a prompt of T tokens that is H * T * T numbers, in and out of memory.
-// Math      attention.cuh
-// Bytes     scores: the first product writes all of them, the softmax reads half and writes all, the second product reads
-//           all: 3.5 B H T T elements, against 4 B T C for Q, K, V and the output. From T of about 2 D on they dominate.
-// Steps     1 split   qkv → query, and k and v into the cache, head by head
-//           2 scores  = query k^T           cuBLAS, a product for each sequence and head
-//           3 causal softmax, in place      the kernel set's
-//           4 query   = scores v            cuBLAS
-//           5 merge   the heads side by side
+// step: step4  op: attention_forward  diagnosis: attention-mask-strict
+// reason: a softmax of its own in which a token does not see itself
 #include "gpt2/model/attention.cuh"
 
 #include <cmath>
 
 enum { threads_per_block = 128 };
 
-static unsigned blocks_for(int64_t threads) {
+inline unsigned blocks_for(int64_t threads) {
     return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
 }
 
-// A thread per element of Q. (Neighbours in d are neighbours in memory, on both sides.)
 template <class T>
-__global__ void split_heads(T *__restrict__ query,     // (B, H, T, D)
-                            T *__restrict__ k,         // (B, H, S, D)
-                            T *__restrict__ v,         // (B, H, S, D)
-                            const T *__restrict__ qkv, // (B, T, 3, H, D)
+__global__ void split_heads(T *__restrict__ query, T *__restrict__ k, T *__restrict__ v, const T *__restrict__ qkv,
                             int64_t count, int T_, int H, int D, int S) {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
     int d = (int)(i % D), t = (int)(i / D % T_), h = (int)(i / D / T_ % H);
     int64_t b = i / D / T_ / H;
-    const T *from = qkv + ((b * T_ + t) * 3 * H + h) * D + d; // Q; K and V are C and 2C further
+    const T *from = qkv + ((b * T_ + t) * 3 * H + h) * D + d;
     int64_t cached = ((b * H + h) * S + t) * D + d;
     query[i] = from[0];
     k[cached] = from[(int64_t)H * D];
@@ -38,9 +25,7 @@ __global__ void split_heads(T *__restrict__ query,     // (B, H, T, D)
 }
 
 template <class T>
-__global__ void merge_heads(T *__restrict__ out,         // (B, T, H, D)
-                            const T *__restrict__ heads, // (B, H, T, D)
-                            int64_t count, int T_, int H, int D) {
+__global__ void merge_heads(T *__restrict__ out, const T *__restrict__ heads, int64_t count, int T_, int H, int D) {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
     int d = (int)(i % D), h = (int)(i / D % H), t = (int)(i / D / H % T_);
@@ -48,9 +33,21 @@ __global__ void merge_heads(T *__restrict__ out,         // (B, T, H, D)
     out[i] = heads[((b * H + h) * T_ + t) * D + d];
 }
 
+template <class T> __global__ void own_softmax(T *scores, const int *lengths, int rows, int H, int T_, float scale) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) { return; }
+    T *x = scores + (size_t)row * T_;
+    int keys = min(row % T_, lengths[row / (H * T_)]);
+    float largest = -INFINITY, sum = 0.0f;
+    for (int j = 0; j < keys; j++) { largest = fmaxf(largest, scale * to_float(x[j])); }
+    for (int j = 0; j < keys; j++) { sum += expf(scale * to_float(x[j]) - largest); }
+    for (int j = 0; j < keys; j++) { x[j] = from_float<T>(expf(scale * to_float(x[j]) - largest) / sum); }
+    for (int j = keys; j < T_; j++) { x[j] = from_float<T>(0.0f); }
+}
+
 template <class T>
-int attention_forward(gpt2_device &device, const kernel_table &kernels, T *out, T *k, T *v, T *query, T *scores,
-                      const T *qkv, const int *lengths, int B, int T_, int H, int D, int S) {
+int attention_forward(gpt2_device &device, const kernel_table &, T *out, T *k, T *v, T *query, T *scores, const T *qkv,
+                      const int *lengths, int B, int T_, int H, int D, int S) {
     const float one = 1.0f, zero = 0.0f, scale = 1.0f / sqrtf((float)D);
     const cudaDataType type = type_of<T>::cuda;
     const int64_t count = (int64_t)B * T_ * H * D;
@@ -59,17 +56,16 @@ int attention_forward(gpt2_device &device, const kernel_table &kernels, T *out, 
     split_heads<<<blocks_for(count), threads_per_block, 0, device.stream>>>(query, k, v, qkv, count, T_, H, D, S);
     TRY(cudaGetLastError());
 
-    // cuBLAS is column-major: a row-major (T, D) is its (D, T). scores^T = K Q^T, so K comes first, transposed.
     TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, CUBLAS_OP_T, CUBLAS_OP_N, T_, T_, D, &one, k, type, D,
                                         cache_stride, query, type, D, head_stride, &zero, scores, type, T_,
                                         score_stride, B * H, device.compute, CUBLAS_GEMM_DEFAULT));
     TRY(mark(device, "attention scores", -1));
 
-    TRY(type_of<T>::kernels(kernels).causal_softmax_forward(scores, scores, lengths, B, H, T_, scale, CAUSAL_UPPER_ZERO,
-                                                            device.stream));
+    own_softmax<<<blocks_for((int64_t)B * H * T_), threads_per_block, 0, device.stream>>>(scores, lengths, B * H * T_,
+                                                                                          H, T_, scale);
+    TRY(cudaGetLastError());
     TRY(mark(device, "causal softmax", -1));
 
-    // heads^T (D, T) = V^T scores^T: V as it lies.
     TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, CUBLAS_OP_N, CUBLAS_OP_N, D, T_, T_, &one, v, type, D,
                                         cache_stride, scores, type, T_, score_stride, &zero, query, type, D,
                                         head_stride, B * H, device.compute, CUBLAS_GEMM_DEFAULT));

@@ -1,0 +1,53 @@
+# lab.mk — what a lab file that wires a model is linked with; included by common/step.mk, which sets SRC, OUT, NAMES, SHARED.
+#
+# A file of SRC that includes gpt2/ is such a file. Its runner gets the rest of the model (gpt2/model), built for checks and
+# counters, the naive kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
+PARTS_block := attention decode
+
+WIRED       := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
+parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
+wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
+NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
+MODEL_OUT   := $(SHARED)/gpt2
+MODEL_NAMES := $(notdir $(basename $(filter-out %/model.cu,$(wildcard $(COURSE)/gpt2/model/*.cu))))
+NAIVE_NAMES := $(notdir $(basename $(wildcard $(COURSE)/gpt2/kernels/naive/*.cu)))
+MODEL_HOST  := error tensors config
+
+$(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(COURSE)/gpt2/model/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+$(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(COURSE)/gpt2/kernels/naive/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+LAUNCH_NAMES := $(notdir $(basename $(wildcard $(COURSE)/gpt2/lab/*.cu)))
+$(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(COURSE)/gpt2/lab/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+$(MODEL_OUT)/host/%.o: $(COURSE)/gpt2/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/%.o: $(COURSE)/gpt2/formats/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/table.o: $(COURSE)/gpt2/kernels/table.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
+
+$(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODEL_OUT)/host/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+MODEL_OBJECTS := $(MODEL_OUT)/launch.o $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
+define wired_program
+$(OUT)/$(1) $(OUT)/$(1).exercise: LINK_LIBS := $(MODEL_LIBS)
+$(OUT)/$(1) $(OUT)/$(1).exercise: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \
+    $(MODEL_OUT)/launch_$(1).o $(MODEL_OBJECTS) $(MODEL_OUT)/libmodel.a $(MODEL_ARCHIVES)
+endef
+$(foreach name,$(WIRED),$(eval $(call wired_program,$(name))))
+$(filter $(OUT)/block,$(WIRED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
+$(filter $(OUT)/block.exercise,$(WIRED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
+
+-include $(wildcard $(MODEL_OUT)/*.d $(MODEL_OUT)/*/*.d)

@@ -1,0 +1,61 @@
+/* patterns_wiring.c — signatures of lab 4 that say where a wiring first goes wrong. */
+#include "patterns.h"
+
+enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 };
+
+static int status_of_failure(const struct evidence *evidence) {
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_STATUS ? first->status : 0;
+}
+
+bool pattern_part_not_started(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return status_of_failure(evidence) == CUDA_NOT_SUPPORTED;
+}
+
+bool pattern_product_refused(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    return status_of_failure(evidence) > BLAS_ERROR;
+}
+
+/* The first output that is wrong in that case, or -1: outputs stand in the order in which they are computed. */
+static int first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
+    for (int t = 0; t < evidence->op->tensor_count; t++) {
+        if (shown->wrong[t]) { return t; }
+    }
+    return -1;
+}
+
+static bool is_wired(const struct signature *signature, const struct evidence *evidence) {
+    return op_is_wiring(evidence->op) && !pattern_untouched(signature, evidence);
+}
+
+bool pattern_wired_tensor(const struct signature *signature, const struct evidence *evidence) {
+    if (!is_wired(signature, evidence) || pattern_low_precision(signature, evidence)) { return false; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!pattern_case_is_wrong(shown)) { continue; }
+        char name = evidence->op->tensor[first_wrong(evidence, shown)].name[0];
+        return name == signature->argument || (name == 'v' && signature->argument == 'k');
+    }
+    return false;
+}
+
+bool pattern_wired_repeated(const struct signature *signature, const struct evidence *evidence) {
+    return is_wired(signature, evidence) && pattern_only_repeated(signature, evidence);
+}
+
+/* Output 0 is right for sequence 0, and its other sequences, each a B-th of it, are where it is wrong. */
+static bool only_first_right(const struct evidence *evidence, const struct evidence_case *shown) {
+    size_t count = op_elements(evidence->op, 0, &shown->test.sizes), B = (size_t)shown->test.sizes.B;
+    if (B < 2 || !shown->wrong[0]) { return false; }
+    for (size_t i = 0; i < count / B; i++) {
+        if (evidence_is_wrong(evidence, shown, 0, i)) { return false; }
+    }
+    return true;
+}
+
+bool pattern_wired_first_sequence(const struct signature *signature, const struct evidence *evidence) {
+    bool by_sequence = evidence->op->tensor[0].shape == SHAPE_BHSD || evidence->op->tensor[0].shape == SHAPE_NC;
+    return is_wired(signature, evidence) && by_sequence && pattern_all_wrong(evidence, only_first_right);
+}

@@ -1,0 +1,231 @@
+/* wiring: lab 4's references, against gpt2/reference.c and against each other; and its mistakes, which all show. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../diagnose.h"
+#include "../mistakes.h"
+#include "common/elements.h"
+#include "common/inputs.h"
+#include "common/reference.h"
+#include "common/wiring.h"
+#include "gpt2/reference.h"
+
+TestSuite(wiring, .timeout = 60);
+
+/* One call of an op: inputs, and what comes out. */
+struct computed {
+    const struct op *op;
+    struct op_sizes sizes;
+    float *tensor[OP_MAX_TENSORS];
+    double *out[OP_MAX_TENSORS], *condition[OP_MAX_TENSORS];
+};
+
+static struct computed fill(const char *op, struct op_sizes sizes, uint64_t seed) {
+    struct computed c = {.op = op_find(op), .sizes = sizes};
+    for (int t = 0; t < c.op->tensor_count; t++) {
+        size_t count = op_elements(c.op, t, &sizes) + 1;
+        c.tensor[t] = calloc(count, sizeof(float));
+        c.out[t] = calloc(count, sizeof(double));
+        c.condition[t] = calloc(count, sizeof(double));
+    }
+    inputs_fill(c.op, &sizes, VALUES_NORMAL, seed, c.tensor);
+    return c;
+}
+
+static void compute(struct computed *c) {
+    cr_assert(reference_compute(c->op, &c->sizes, (const float *const *)c->tensor, c->out, c->condition));
+}
+
+static void drop(struct computed *c) {
+    for (int t = 0; t < OP_MAX_TENSORS; t++) {
+        free(c->tensor[t]);
+        free(c->out[t]);
+        free(c->condition[t]);
+    }
+}
+
+static const float *input(const struct computed *c, const char *name) {
+    return c->tensor[op_tensor_find(c->op, name)];
+}
+
+static const double *output(const struct computed *c, const char *name) {
+    return c->out[op_tensor_find(c->op, name)];
+}
+
+static struct op_sizes model_sizes(int B, int T, int S, int L) {
+    struct op_sizes sizes = op_wiring_sizes(TYPE_F32, B, T, 2, 6, S);
+    sizes.L = L;
+    sizes.V = 19;
+    return sizes;
+}
+
+/* ---- the model of gpt2/reference.c, from the same weights ---- */
+
+static bool read_packed(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                        void *to, struct gpt2_error *error) {
+    const struct computed *c = context;
+    struct gpt2_config config = {c->sizes.S, c->sizes.V, c->sizes.V, c->sizes.L, c->sizes.H, c->sizes.C, c->sizes.eps};
+    const float *from = input(c, "weights");
+    (void)type, (void)layout, (void)error;
+    for (int i = 0; i < (int)tensor; i++) {
+        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)i) ? config.layers : 1;
+        from += layers * gpt2_tensor_elements(&config, (enum gpt2_tensor)i);
+    }
+    size_t count = (size_t)gpt2_tensor_elements(&config, tensor);
+    memcpy(to, from + (size_t)layer * count, count * sizeof(float));
+    return true;
+}
+
+/* Compares each state with its place in `hidden`, and the logits. */
+struct comparison {
+    const struct computed *c;
+    int compared;
+};
+
+static void compare_state(void *context, const char *stage, int layer, const double *values, int64_t rows,
+                          int64_t columns) {
+    struct comparison *comparison = context;
+    const struct computed *c = comparison->c;
+    const double *own = NULL, *hidden = output(c, "hidden");
+    size_t count = (size_t)(rows * columns);
+    if (strcmp(stage, "residual after attention") == 0) { own = hidden + (size_t)(2 * layer) * count; }
+    if (strcmp(stage, "mlp projection") == 0) { own = hidden + (size_t)(2 * layer + 1) * count; }
+    if (strcmp(stage, "final layernorm") == 0) { own = hidden + (size_t)(2 * layer) * count; }
+    if (strcmp(stage, "logits") == 0) { own = output(c, "logits"); }
+    for (size_t i = 0; own && i < count; i++) {
+        cr_assert(fabs(own[i] - values[i]) <= 1e-9 * (1.0 + fabs(values[i])), "%s of layer %d, element %zu", stage,
+                  layer, i);
+    }
+    comparison->compared += own != NULL;
+}
+
+Test(wiring, hidden_states_are_those_of_the_models_reference) {
+    struct computed c = fill("gpt2_forward", model_sizes(1, 7, 9, 3), 5);
+    struct comparison comparison = {&c, 0};
+    int32_t tokens[7];
+    struct gpt2_error error;
+    for (int t = 0; t < 7; t++) { tokens[t] = (int32_t)input(&c, "tokens")[t]; }
+    compute(&c);
+    struct gpt2_source source = {
+        .config = {c.sizes.S, c.sizes.V, c.sizes.V, c.sizes.L, c.sizes.H, c.sizes.C, c.sizes.eps},
+        .read = read_packed,
+        .context = &c};
+    cr_assert(gpt2_reference(&source, tokens, 7, compare_state, &comparison, &error), "%s", error.text);
+    cr_assert_eq(comparison.compared, 2 * 3 + 2);
+    drop(&c);
+}
+
+Test(wiring, losses_are_those_of_the_logits) {
+    struct computed c = fill("gpt2_forward", model_sizes(2, 4, 5, 1), 6);
+    compute(&c);
+    for (int n = 0; n < c.sizes.N; n++) {
+        const double *row = output(&c, "logits") + n * c.sizes.V;
+        int target = (int)input(&c, "targets")[n];
+        double sum = 0.0;
+        for (int v = 0; v < c.sizes.V; v++) { sum += exp(row[v]); }
+        double expected = target < 0 ? 0.0 : log(sum) - row[target];
+        cr_assert(fabs(output(&c, "losses")[n] - expected) < 1e-9);
+    }
+    drop(&c);
+}
+
+/* A prompt, and tokens after it one by one, give what the whole as one prompt gives in its last row. */
+Test(wiring, decoding_gives_what_prompts_give) {
+    enum { T = 3, S = 8, B = 3 };
+    struct computed decode = fill("gpt2_decode", model_sizes(B, T, S, 2), 7);
+    float *next = decode.tensor[op_tensor_find(decode.op, "next")];
+    next[1] = -1; /* sequence 1 rests in the first step */
+    for (int i = 0; i < (S - T) * B; i++) { next[i] = i == 1 ? -1.0f : fabsf(next[i]); }
+    compute(&decode);
+    for (int b = 0; b < B; b++) {
+        int length = (int)input(&decode, "lengths")[b];
+        float tokens[S];
+        for (int t = 0; t < length; t++) { tokens[t] = input(&decode, "tokens")[b * T + t]; }
+        for (int step = 0; step <= S - T; step++) {
+            bool rests = step > 0 && next[(step - 1) * B + b] < 0;
+            if (step > 0 && !rests) { tokens[length++] = next[(step - 1) * B + b]; }
+            struct computed whole = fill("gpt2_forward", model_sizes(1, length, S, 2), 7);
+            memcpy(whole.tensor[op_tensor_find(whole.op, "tokens")], tokens, (size_t)length * sizeof(float));
+            memcpy(whole.tensor[op_tensor_find(whole.op, "weights")], input(&decode, "weights"),
+                   op_elements(whole.op, op_tensor_find(whole.op, "weights"), &whole.sizes) * sizeof(float));
+            compute(&whole);
+            for (int v = 0; v < decode.sizes.V; v++) {
+                size_t i = (size_t)((step * B + b) * decode.sizes.V + v);
+                double expected = output(&whole, "logits")[(length - 1) * whole.sizes.V + v];
+                double condition = decode.condition[op_tensor_find(decode.op, "logits")][i];
+                cr_assert_eq(isinf(condition), rests, "step %d, sequence %d", step, b);
+                cr_assert(rests || fabs(output(&decode, "logits")[i] - expected) < 1e-9, "step %d, sequence %d", step,
+                          b);
+            }
+            drop(&whole);
+        }
+    }
+    drop(&decode);
+}
+
+/* ---- what is wrong shows ---- */
+
+static bool accepted(const struct computed *c, double *const *other) {
+    for (int t = 0; t < c->op->tensor_count; t++) {
+        for (size_t i = 0; op_is_output(c->op, t) && i < op_elements(c->op, t, &c->sizes); i++) {
+            enum op_type type = element_type(c->op, t, c->sizes.type);
+            float got = (float)element_round(type, other[t][i]);
+            if (!reference_accepts(type, c->out[t][i], c->condition[t][i], got)) { return false; }
+        }
+    }
+    return true;
+}
+
+/* Enough sequences, positions and layers for each of them to matter. */
+static struct computed telling_call(const char *op, enum op_type type) {
+    struct op_sizes sizes = op_wiring_sizes(type, 3, 5, 2, 6, 9);
+    if (strcmp(op, "decode_attention") == 0) { sizes.N = sizes.B; }
+    sizes.L = 2;
+    sizes.V = 19;
+    return fill(op, sizes, 11);
+}
+
+Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
+    int tried = 0;
+    for (const struct mistake *mistake = mistakes; mistake->id; mistake++) {
+        if (!op_is_wiring(op_find(mistake->op))) { continue; }
+        int types =
+            op_is_model(op_find(mistake->op)) ? 1 : OP_TYPES; /* in bf16 a model's roundings hide some of them */
+        for (int type = 0; type < types; type++) {
+            struct computed c = telling_call(mistake->op, (enum op_type)type),
+                            wrong = telling_call(mistake->op, (enum op_type)type);
+            /* two GELUs differ by less than bf16 can hold */
+            bool tiny = mistake->variant == WIRING_GELU_ERF && type != TYPE_F32;
+            compute(&c);
+            cr_assert(accepted(&c, c.out), "%s", mistake->op);
+            mistake->compute(mistake->variant, &wrong.sizes, (const float *const *)wrong.tensor, wrong.out);
+            cr_assert(tiny || !accepted(&c, wrong.out), "%s, %s: %s would pass", mistake->op,
+                      op_type_name((enum op_type)type), mistake->id);
+            tried++;
+            drop(&c);
+            drop(&wrong);
+        }
+        cr_assert(signature_find(mistake->id), "%s has no sentence", mistake->id);
+    }
+    cr_assert(tried > 150, "%d", tried);
+}
+
+Test(wiring, lower_precision_is_outside_the_tolerance) {
+    static const char *const names[] = {"attention_forward", "block_forward", "decode_attention", "gpt2_forward"};
+    for (int i = 0; i < 4; i++) {
+        struct computed c = telling_call(names[i], TYPE_F32), low = telling_call(names[i], TYPE_F32);
+        compute(&c);
+        for (int t = 0; t < low.op->tensor_count; t++) { /* TF32 keeps as many bits as fp16 */
+            bool values = low.op->tensor[t].role == ROLE_IN && low.op->tensor[t].element == ELEMENT_T;
+            for (size_t k = 0; values && k < op_elements(low.op, t, &low.sizes); k++) {
+                low.tensor[t][k] = (float)element_round(TYPE_F16, low.tensor[t][k]);
+            }
+        }
+        compute(&low);
+        cr_assert(!accepted(&c, low.out), "%s", names[i]);
+        drop(&c);
+        drop(&low);
+    }
+}

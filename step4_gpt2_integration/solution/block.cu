@@ -1,0 +1,96 @@
+// block.cu — one transformer block, with residual adds fused into the LayerNorms (lab 4)
+//
+// Purpose   What GPT-2 is twelve of. Everything in it is called here and computed elsewhere: your kernels of lab 3, products,
+//           attention. What can go wrong is the order, and who adds what to whom.
+// Math      gpt2/model/block.cuh; the tensors that it works on are in gpt2/model/params.cuh
+// Launches  8 a block when decoding: 4 products, 2 residual+LayerNorms, bias+GELU, attention; in prompts attention is 5.
+// Bytes     decoding: the weights, 12 C C elements a block, once for all sequences: 28.3 MB in fp32 for 124M.
+#include "gpt2/model/block.cuh"
+
+#include "gpt2/model/attention.cuh"
+#include "gpt2/model/decode.cuh"
+#include "gpt2/model/matmul.cuh"
+
+#include <algorithm>
+
+// Given: attention (N, C) from qkv (N, 3C), through the layer's cache.
+template <class T>
+static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
+    activations<T> &a = all.work;
+    block_cache<T> &cache = all.cache[(size_t)layer];
+    const int H = all.config.heads, D = all.config.channels / H, S = all.context;
+    if (pass.decoding) {
+        return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
+    }
+    // As many sequences at once as the scores have room for.
+    for (int b = 0; b < pass.B; b += all.group) {
+        const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
+        TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,
+                              a.scores, a.qkv + 3 * rows, a.lengths + b, std::min(all.group, pass.B - b), pass.T, H, D,
+                              S));
+    }
+    return 0;
+}
+
+template <class T>
+int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
+    //:todo 2a The first sub-layer: LayerNorm 1, qkv, attention, its projection; and the names that both halves need.
+    //: op = type_of<T>::kernels(kernels), the kernel set's table in this type; w = all.weights.blocks[layer]; a = all.work;
+    //: N = pass.N(), C = all.config.channels, eps = all.config.epsilon; everything on device.stream, every call in TRY().
+    //: LayerNorm 1 into a.normalised. From layer 1 on it first adds a.branch, which the block before left, to a.residual:
+    //: op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, ...) does both. Layer 0
+    //: has nothing to add: op.layernorm_forward. Then matmul (gpt2/model/matmul.cuh) into a.qkv (3C wide), attend(), and
+    //: matmul into a.branch, each with its bias.
+    //: After each of them say what it was, so that `gpt2 check` and `gpt2 profile` see it:
+    //: observe(device, NAME, layer, TENSOR, N, width, width), with the names of gpt2/model/model.h: "residual after mlp" (of
+    //: layer - 1, after the add), "ln1", "qkv", "attention", "attention projection".
+    //:solution
+    const auto &op = type_of<T>::kernels(kernels);
+    const block_weights<T> &w = all.weights.blocks[(size_t)layer];
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
+    const float eps = all.config.epsilon;
+
+    if (layer == 0) {
+        TRY(op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, w.ln1_weight, w.ln1_bias, N, C, eps,
+                                 device.stream));
+    } else {
+        TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln1_weight,
+                                          w.ln1_bias, N, C, eps, device.stream));
+        TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C));
+    }
+    TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
+
+    TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
+    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
+    TRY(attend(device, kernels, all, layer, pass));
+    TRY(observe(device, "attention", layer, a.attention, N, C, C));
+    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
+    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
+    //:end
+
+    //:todo 2b The second sub-layer: the add and LayerNorm 2 in one, then the MLP.
+    //: residual_layernorm_forward adds a.branch to a.residual and normalises the sum. Then matmul to 4C into a.hidden, with
+    //: nullptr for the bias: op.bias_gelu_forward adds it, in place. Then matmul from 4C to C into a.branch, with its bias:
+    //: it stays there for the next block. Observe "residual after attention", "ln2", "gelu" (4C), "mlp projection", and
+    //: TRY(mark(device, "fc", layer)) between the product and bias_gelu.
+    //:solution
+    TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln2_weight,
+                                      w.ln2_bias, N, C, eps, device.stream));
+    TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
+    TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
+
+    TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
+    TRY(mark(device, "fc", layer));
+    TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
+    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
+    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
+    return 0;
+    //:stub
+    //: return cudaErrorNotSupported; // "not started"
+    //:end
+}
+
+#define INSTANTIATE(T) template int block_forward(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
+FOR_EACH_TYPE(INSTANTIATE)
