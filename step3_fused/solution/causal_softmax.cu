@@ -217,7 +217,7 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
 //:swap
 // Launches kernel `rung`. Rows that kernel 4's registers cannot hold go to kernel 2, in the 16-bit types to kernel 1.
 //:stub
-//: // Launches kernel `rung`. Rows that kernel 4's registers cannot hold (16 KiB and more) go to kernel 2, in fp32.
+//: // Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
 //:end
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,

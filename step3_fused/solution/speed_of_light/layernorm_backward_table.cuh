@@ -12,7 +12,8 @@
 
 // A line fits rows of (vecs - 1) * threads to vecs * threads 16-byte pieces, where `threads` is the threads that share a
 // row, if the device gives a block the shared memory it asks for. One block stays on each multiprocessor, for as few
-// partial sums as can be. The first line that fits is taken.
+// partial sums as can be. The first line that fits is taken. If none does, as on a GPU whose blocks get 64 KB, the rows go
+// to the kernels of layernorm_one_pass.cuh, which need less; only what is not aligned, or too long for them, is read twice.
 template <class T> struct layernorm_backward_choice {
     int vecs, threads; // 16-byte pieces a thread, threads that have a row
     int teams;         // rows at a time in a block
