@@ -78,7 +78,7 @@ static void expect_all_reached(const struct file *file, const struct table *tabl
     }                                                                                                      \
     ParameterizedTest(const struct file *file, dispatch, test)
 
-/* Two compute capabilities choose alike in pairs: 7.5 has less shared memory and no cp.async, 9.0 has clusters. */
+/* 7.5 has neither cp.async nor the shared memory for a ring, 8.0 has not enough for the widest, 9.0 has clusters. */
 FOR_EACH_FILE(every_line_is_reached_and_right) {
     static const int capabilities[] = {75, 80, 90, 100};
     static struct said said;

@@ -164,9 +164,9 @@ static void mutate(char *text, size_t *length, size_t room) {
 }
 
 Test(translate_fuzz, mutated_cases) {
-    static const char *const names[] = {
-        "launched_kernels.cu", "launch_syntax.cu", "kernel_heads.cu", "kernel_bodies.cu", "shared.cu",
-        "shared_dynamic.cu",   "variables.cu",     "headers.cu",      "local.cuh"};
+    static const char *const names[] = {"launched_kernels.cu", "launch_syntax.cu", "kernel_heads.cu",
+                                        "kernel_bodies.cu",    "shared.cu",        "shared_dynamic.cu",
+                                        "variables.cu",        "headers.cu",       "local.cuh"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         size_t length;
         char *original = read_case(names[n], &length), *text = malloc(1 << 17);
