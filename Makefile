@@ -28,7 +28,7 @@ PROGRAMS := $(if $(wildcard grader/module.mk),$(BUILD)/grader/grader) \
 TESTS :=
 SHELL_TESTS :=
 CHECKS :=
-include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk gpt2/module.mk)
+include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk gpt2/module.mk step*/tests/module.mk)
 
 .PHONY: help
 help: ## this list

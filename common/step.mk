@@ -5,6 +5,7 @@
 #   runners (default)  OUT/NAME: the grader's runner, with the file's kernels; on the CPU backend the checked build
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without a grader, for compute-sanitizer and debuggers
+#   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only
 #
 # A file that does not compile fails alone (use make -k); what the compiler said is also kept in OUT/obj/NAME.log, and the
@@ -29,10 +30,11 @@ comma  := ,
 NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
 SHARED := $(BUILD)/runner/$(BACKEND)
 
-.PHONY: runners bench exercise objects
+.PHONY: runners bench exercise probes objects
 runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
+probes: $(NAMES:%=$(OUT)/%.probe)
 objects: $(NAMES:%=$(OUT)/obj/%.o)
 
 # $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and the programs made of it.
@@ -120,11 +122,16 @@ $(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) -c -o $@ $<
 
-$(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(SHARED)/launchers.o $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
+CALLING := launchers reference_call
+
+$(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o) $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
+	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+
+$(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
 $(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(OPS) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
 .SECONDARY:
--include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(JUDGING))
+-include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING) $(JUDGING))

@@ -4,8 +4,9 @@
 
 #include "options.h"
 #include "registry.h"
+#include "report.h"
 
-enum { PATH_BYTES = 1024, CHUNK = 4096 };
+enum { PATH_BYTES = 1024, HINT_BYTES = 16384 };
 
 static const char *const level_names[] = {"", "the concept", "the place", "near-code"};
 
@@ -57,11 +58,60 @@ static FILE *open_hint(const struct hint_request *request, const char *op, int l
     return NULL;
 }
 
+/* A line's words, behind the `column` columns that the paragraph's last line has already. */
+static void fill(FILE *to, const char *line, size_t length, size_t width, size_t *column) {
+    while (length > 0) {
+        size_t word = strcspn(line, " \n"), spaces = strspn(line + word, " ");
+        if (*column > 0 && *column + 1 + word > width) {
+            fputc('\n', to);
+            *column = 0;
+        }
+        fprintf(to, "%s%.*s", *column ? " " : "", (int)word, line);
+        *column += word + (*column > 0);
+        line += word + spaces;
+        length -= word + spaces;
+    }
+}
+
+/* On a terminal: paragraphs filled to its width; headings, code and empty lines each for themselves. */
+static void show_filled(FILE *to, char *text, int width) {
+    size_t column = 0;
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        bool is_last = line[length] == '\0', prose = length > 0 && !strchr(" #|", line[0]);
+        line[length] = '\0';
+        if (column > 0 && !prose) {
+            fputc('\n', to);
+            column = 0;
+        }
+        if (prose) {
+            fill(to, line, length, (size_t)width, &column);
+        } else if (length == 0) {
+            fputc('\n', to);
+        } else {
+            report_fit(to, line, width);
+        }
+        line += length + !is_last;
+    }
+    if (column > 0) { fputc('\n', to); }
+}
+
+/* As it stands in the file, or fitted to the terminal. */
+static void show(FILE *to, FILE *file) {
+    char text[HINT_BYTES];
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    int width = report_width(to);
+    text[length] = '\0';
+    if (width) {
+        show_filled(to, text, width);
+    } else {
+        fputs(text, to);
+    }
+}
+
 bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t error_size) {
     const struct exercise *exercise;
     int level;
-    char text[CHUNK];
-    size_t length;
     recall(request, &exercise, &level);
     if (request->level > 0) { level = request->level; }
     FILE *file = exercise ? open_hint(request, exercise->op, level) : NULL;
@@ -73,7 +123,7 @@ bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t
     }
     fprintf(to, "%s: %s, hint %d of %d (%s)\n\n", request->step->name, exercise->title, level, HINT_LEVELS,
             level_names[level]);
-    while ((length = fread(text, 1, sizeof text, file)) > 0) { fwrite(text, 1, length, to); }
+    show(to, file);
     fclose(file);
     if (level < HINT_LEVELS) {
         fprintf(to, "\nmore: ./grader %s --kernel %s --hint=%d\n", request->step->name, exercise->op, level + 1);

@@ -115,6 +115,7 @@ enum causal_mistake {
     CAUSAL_MASKED_AS_ZERO,         /* masked scores are 0, so they count in the sum */
     CAUSAL_MASKED_AS_ZERO_WRITTEN, /* and their exponentials are written */
     CAUSAL_MAX_OF_MASKED,
+    CAUSAL_MAX_UNSCALED, /* of x, and subtracted from scale * x */
     CAUSAL_NO_MAX,
     CAUSAL_NOT_NORMALISED,
     CAUSAL_EMPTY_ROW_NAN,
@@ -123,6 +124,7 @@ enum causal_mistake {
     SOFTMAX_BACKWARD_NO_OUT,
     SOFTMAX_BACKWARD_ADDED,
     SOFTMAX_BACKWARD_SQUARED, /* the Jacobian's diagonal alone */
+    CAUSAL_PADDING = 32,      /* + log2 of the vector: zeros behind the keys in the last one count in the sum */
     CAUSAL_BY_VECTOR = 64,    /* + log2 of the vector: a whole vector is masked or not */
 };
 

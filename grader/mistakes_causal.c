@@ -54,13 +54,12 @@ static void forward_row(const struct row *row, const float *x, const float *befo
     bool whole = row->variant == CAUSAL_MASK_AFTER;
     bool zeros = row->variant == CAUSAL_MASKED_AS_ZERO || row->variant == CAUSAL_MASKED_AS_ZERO_WRITTEN;
     double maximum = -INFINITY, sum = 0.0;
+    double factor = row->variant == CAUSAL_MAX_UNSCALED ? 1.0 : row->scale;
     int keys = 0;
     for (int j = 0; j < row->T; j++) {
         bool here = allowed(row, j);
         keys += here;
-        double value = here || whole || row->variant == CAUSAL_MAX_OF_MASKED ? row->scale * x[j]
-                       : zeros                                               ? 0.0
-                                                                             : -INFINITY;
+        double value = here || whole || row->variant == CAUSAL_MAX_OF_MASKED ? factor * x[j] : zeros ? 0.0 : -INFINITY;
         if (value > maximum) { maximum = value; }
     }
     if (row->variant == CAUSAL_NO_MAX) { maximum = 0.0; }
@@ -69,6 +68,10 @@ static void forward_row(const struct row *row, const float *x, const float *befo
         /* in float, so that it overflows and underflows as a kernel does */
         if (here || whole) { sum += expf((float)(row->scale * x[j] - maximum)); }
         if (!here && zeros) { sum += exp(-maximum); }
+    }
+    if (row->variant >= CAUSAL_PADDING && row->variant < CAUSAL_BY_VECTOR) {
+        int vector = 1 << (row->variant - CAUSAL_PADDING);
+        sum += (vector - keys % vector) % vector * expf((float)-maximum);
     }
     if (row->variant == CAUSAL_NOT_NORMALISED) { sum = 1.0; }
     for (int j = 0; j < row->T; j++) {

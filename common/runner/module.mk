@@ -8,10 +8,12 @@ PLAIN_BUILD := $(patsubst %/asan,%,$(BUILD))
 HOSTILE := $(HOSTILE_MODES:%=$(PLAIN_BUILD)/hostile/%)
 GATE_TESTS := spawn sandbox job measure
 
-$(PLAIN_BUILD)/hostile/hostile: $(COURSE)/grader/tests/hostile/hostile.c $(PLAIN_BUILD)/host/common/ops.o \
+HOSTILE_OBJECTS := $(patsubst $(COURSE)/%.c,$(PLAIN_BUILD)/host/%.o,$(wildcard $(COURSE)/grader/tests/hostile/*.c))
+
+$(PLAIN_BUILD)/hostile/hostile: $(HOSTILE_OBJECTS) $(PLAIN_BUILD)/host/common/ops.o \
                                 $(PLAIN_BUILD)/host/common/ops_table.o
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -o $@ $(filter %.c %.o,$^)
+	$(CC) -o $@ $^
 
 # One program under many names: a runner gets no arguments, so its name says what it does.
 $(HOSTILE): $(PLAIN_BUILD)/hostile/%: $(PLAIN_BUILD)/hostile/hostile
@@ -20,7 +22,7 @@ $(HOSTILE): $(PLAIN_BUILD)/hostile/%: $(PLAIN_BUILD)/hostile/hostile
 $(GATE_TESTS:%=$(BUILD)/tests/test_%): $(PLAIN_BUILD)/hostile/hostile $(HOSTILE)
 $(patsubst %,$(BUILD)/host/grader/tests/test_%.o,$(GATE_TESTS) build): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
--include $(PLAIN_BUILD)/hostile/hostile.d
+-include $(HOSTILE_OBJECTS:.o=.d)
 
 # The build tests run common/step.mk, which would otherwise build the backend while a test waits.
 $(BUILD)/tests/test_build: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate

@@ -1,4 +1,4 @@
-/* hostile.h — where the tests find the hostile programs that the build made from hostile/hostile.c: the ordinary build in
+/* hostile.h — where the tests find the hostile programs that the build made from hostile/: the ordinary build in
  * TEST_BUILD, never one under sanitizers, which would turn a crash into a report. */
 #ifndef HOSTILE_H
 #define HOSTILE_H

@@ -13,6 +13,7 @@
 //           4  warp per row, the row in registers: one read; one template for fp32, fp16 and bf16
 //           In the 16-bit types the numbers 2 and 3 run kernel 4.
 // Launchers causal_softmax_forward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_forward.h
+#include "arguments.cuh"
 #include "causal_range.cuh"
 #include "common/contracts/causal_softmax_forward.h"
 #include "common/cuda_check.h"
@@ -20,7 +21,6 @@
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
-#include <limits.h>
 #include <math.h>
 #include <type_traits>
 
@@ -73,15 +73,14 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
 
 // ---- launchers ----
 
-// Launches kernel `rung`. Rows that kernel 4's registers cannot hold (16 KiB and more) go to kernel 2, in fp32.
+// Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,
                        cudaStream_t stream) {
-    if (B < 0 || H < 0 || T_ < 1) { return cudaErrorInvalidValue; }
-    if (B == 0 || H == 0) { return cudaSuccess; }
-    if (!out || !x || (long long)B * H > INT_MAX / T_ || rung < 0) { return cudaErrorInvalidValue; }
-    if (upper != CAUSAL_UPPER_ZERO && upper != CAUSAL_UPPER_KEEP) { return cudaErrorInvalidValue; }
+    CUDA_CHECK(check_matrices(B, H, T_, upper, {out, x}));
+    if (rung < 0) { return cudaErrorInvalidValue; }
     if (rung == 0) { return cudaErrorNotSupported; } // "not started"
+    if (B == 0 || H == 0) { return cudaSuccess; }
     int N = B * H * T_, warp_blocks = (N - 1) / warps_per_block + 1;
     bool aligned = T_ % vec<T>::size == 0 && vec_aligned(out) && vec_aligned(x);
     int vecs = (T_ - 1) / (warp_size * vec<T>::size) + 1; // of a lane

@@ -8,6 +8,7 @@
 //           (8, 12, 1024, 1024): 805 MB in fp32, 403 MB in bf16: 168 and 84 us on an H200 (4.8 TB/s).
 // Kernels   1  warp per row, one element at a time
 // Launchers causal_softmax_backward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_backward.h
+#include "arguments.cuh"
 #include "causal_range.cuh"
 #include "common/contracts/causal_softmax_backward.h"
 #include "common/cuda_check.h"
@@ -15,7 +16,6 @@
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
-#include <limits.h>
 
 // The kernel that the launchers launch.
 constexpr int chosen_kernel = 0; // 0: not started. Set it to 1 when kernel 1 is written.
@@ -43,11 +43,9 @@ __global__ void causal_softmax_backward_kernel1(T *dx,                     // (N
 template <class T>
 static int launch_rung(int rung, T *dx, const T *dout, const T *out, const int *lengths, int B, int H, int T_,
                        float scale, int upper, cudaStream_t stream) {
-    if (B < 0 || H < 0 || T_ < 1) { return cudaErrorInvalidValue; }
-    if (B == 0 || H == 0) { return cudaSuccess; }
-    if (!dx || !dout || !out || (long long)B * H > INT_MAX / T_) { return cudaErrorInvalidValue; }
-    if (upper != CAUSAL_UPPER_ZERO && upper != CAUSAL_UPPER_KEEP) { return cudaErrorInvalidValue; }
+    CUDA_CHECK(check_matrices(B, H, T_, upper, {dx, dout, out}));
     if (rung == 0) { return cudaErrorNotSupported; } // "not started"
+    if (B == 0 || H == 0) { return cudaSuccess; }
     int N = B * H * T_, warp_blocks = (N - 1) / warps_per_block + 1;
     if (rung != 1) { return cudaErrorInvalidValue; }
     causal_softmax_backward_kernel1<<<warp_blocks, threads_per_block, 0, stream>>>(dx, dout, out, lengths, N, H, T_,

@@ -64,7 +64,7 @@ __global__ void bias_gelu_forward_kernel2(T *out,                     // (N, C)
 
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const T *bias, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK(rows_status(N, C, {out, x, bias}));
+    CUDA_CHECK(check_rows(N, C, {out, x, bias}));
     if (rung < 0 || rung > 4) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     size_t count = (size_t)N * C, element_blocks = (count - 1) / threads_per_block + 1;

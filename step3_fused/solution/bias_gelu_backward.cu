@@ -91,7 +91,7 @@ static int launch_taught(int rung, T *dx, float *dbias, const T *dout, const T *
 template <class T>
 static int launch_rung(int rung, T *dx, float *dbias, const T *dout, const T *x, const T *bias, int N, int C,
                        cudaStream_t stream) {
-    CUDA_CHECK(rows_status(N, C, {dx, dbias, dout, x, bias}));
+    CUDA_CHECK(check_rows(N, C, {dx, dbias, dout, x, bias}));
     if (rung < 0 || rung > 3) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 1 || rung == 2) { return launch_taught(rung, dx, dbias, dout, x, bias, N, C, stream); }

@@ -208,7 +208,7 @@ __global__ void layernorm_forward_kernel4(T *out,                       // (N, C
 template <class T>
 static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, const T *weight, const T *bias, int N,
                        int C, float eps, cudaStream_t stream) {
-    CUDA_CHECK((cudaError_t)check_rows(N, C, {out, mean, rstd, x, weight, bias}));
+    CUDA_CHECK(check_rows(N, C, {out, mean, rstd, x, weight, bias}));
     if (rung < 0 || rung > 6) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == 6) {

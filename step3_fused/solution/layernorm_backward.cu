@@ -31,7 +31,7 @@ enum { top_rung = 5 };
 template <class T>
 static int launch_rung(int rung, T *dinp, float *dweight, float *dbias, const T *dout, const T *x, const T *weight,
                        const float *mean, const float *rstd, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK((cudaError_t)check_rows(N, C, {dinp, dweight, dbias, dout, x, weight, mean, rstd}));
+    CUDA_CHECK(check_rows(N, C, {dinp, dweight, dbias, dout, x, weight, mean, rstd}));
     if (rung < 0 || rung > top_rung) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == top_rung) {

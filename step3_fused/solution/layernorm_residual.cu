@@ -153,7 +153,7 @@ __global__ void layernorm_residual_forward_kernel3(T *out,                      
 template <class T>
 static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, const T *residual, const T *weight,
                        const T *bias, int N, int C, float eps, cudaStream_t stream) {
-    CUDA_CHECK((cudaError_t)check_rows(N, C, {out, mean, rstd, x, residual, weight, bias}));
+    CUDA_CHECK(check_rows(N, C, {out, mean, rstd, x, residual, weight, bias}));
     if (rung < 0 || rung > top_rung) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == top_rung) {

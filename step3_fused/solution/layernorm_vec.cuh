@@ -11,6 +11,7 @@
 #ifndef LAYERNORM_VEC_CUH
 #define LAYERNORM_VEC_CUH
 
+#include "arguments.cuh"
 #include "vec.cuh"
 
 #include <initializer_list>
@@ -61,13 +62,6 @@ template <class T> bool rows_aligned(int C, std::initializer_list<const void *> 
     bool aligned = C % vec<T>::size == 0;
     for (const void *tensor : tensors) { aligned = aligned && vec_aligned(tensor); }
     return aligned;
-}
-
-// What the contracts ask of every launcher: cudaErrorInvalidValue for a size or a pointer that cannot be.
-inline int check_rows(int N, int C, std::initializer_list<const void *> tensors) {
-    bool valid = N >= 0 && (N == 0 || (C >= 1 && C <= 1 << 30)); // beyond that, a column's number would overflow
-    for (const void *tensor : tensors) { valid = valid && (N == 0 || tensor != nullptr); }
-    return valid ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 #endif

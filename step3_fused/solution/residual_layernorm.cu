@@ -198,7 +198,7 @@ __global__ void residual_layernorm_forward_kernel5(T *out,                      
 template <class T>
 static int launch_rung(int rung, T *out, T *sum, float *mean, float *rstd, const T *x, const T *residual,
                        const T *weight, const T *bias, int N, int C, float eps, cudaStream_t stream) {
-    CUDA_CHECK((cudaError_t)check_rows(N, C, {out, sum, mean, rstd, x, residual, weight, bias}));
+    CUDA_CHECK(check_rows(N, C, {out, sum, mean, rstd, x, residual, weight, bias}));
     if (rung == 0) { return cudaErrorNotSupported; } // "not started"
     //:swap
     if (rung < 0 || rung > 6) { return cudaErrorInvalidValue; }

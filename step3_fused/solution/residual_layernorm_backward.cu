@@ -87,7 +87,7 @@ __global__ void residual_layernorm_backward_kernel2(T *dinp,                    
 template <class T>
 static int launch_rung(int rung, T *dinp, float *dweight, float *dbias, const T *dout, const T *dsum, const T *sum,
                        const T *weight, const float *mean, const float *rstd, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK((cudaError_t)check_rows(N, C, {dinp, dweight, dbias, dout, dsum, sum, weight, mean, rstd}));
+    CUDA_CHECK(check_rows(N, C, {dinp, dweight, dbias, dout, dsum, sum, weight, mean, rstd}));
     if (rung == 0) { return cudaErrorNotSupported; } // "not started"
     //:swap
     if (rung < 0 || rung > 5) { return cudaErrorInvalidValue; }

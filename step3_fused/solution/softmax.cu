@@ -221,7 +221,7 @@ __global__ void softmax_forward_kernel5(T *out,     // (N, C)
 
 // A row that a kernel's registers cannot hold goes to kernel 2.
 template <class T> static int launch_rung(int rung, T *out, const T *x, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK(rows_status(N, C, {out, x}));
+    CUDA_CHECK(check_rows(N, C, {out, x}));
     if (rung < 0 || rung > 6) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == 6) { return softmax_speed_of_light(out, x, N, C, stream); }

@@ -168,7 +168,7 @@ __global__ void softmax_backward_kernel4(T *dx,                     // (N, C)
 // A row that a kernel's registers cannot hold goes to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK(rows_status(N, C, {dx, dout, out}));
+    CUDA_CHECK(check_rows(N, C, {dx, dout, out}));
     if (rung < 0 || rung > 5) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == 5) { return softmax_backward_speed_of_light(dx, dout, out, N, C, stream); }

@@ -127,7 +127,7 @@ static int speed_of_light(T *out, const T *a, const T *b, const T *c, size_t cou
 
 template <class T>
 static int launch_rung(int rung, T *out, const T *a, const T *b, const T *c, int N, int C, cudaStream_t stream) {
-    CUDA_CHECK(rows_status(N, C, {out, a, b, c}));
+    CUDA_CHECK(check_rows(N, C, {out, a, b, c}));
     if (rung < 0 || rung > 4) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     size_t count = (size_t)N * C;

@@ -1,16 +1,5 @@
-/* The race detector: planted races are found on their lines, in either order of blocks and lanes; right programs are
- * left in peace, on any number of OS threads. */
-#include "findings.h"
-
-static void set(bool shuffled, int os_threads) {
-    struct simt_settings settings;
-    simt_settings_get(&settings);
-    settings.quiet = true;
-    settings.shuffled_order = shuffled;
-    settings.os_threads = os_threads;
-    simt_settings_set(&settings);
-    simt_findings_clear();
-}
+/* The race detector: planted races are found on their lines, in either order of blocks and lanes. */
+#include "races.h"
 
 TestSuite(races, .timeout = 60);
 
@@ -68,58 +57,3 @@ PLANTED(dynamic_shared, "stores to dynamic memory", "loads from dynamic memory",
 PLANTED(tail_is_not_alone, "the tail stores once more", NULL, "race between")
 PLANTED_AS(SIMT_RACE_SAME_VALUE, same_value, "all store one", NULL, "the same value")
 PLANTED_AS(SIMT_RACE_SAME_VALUE, same_values_by_each_warp, "each warp stores the table", NULL, "the same value")
-
-static void expect_no_race(void) {
-    for (size_t i = 0; i < simt_finding_count(); i++) {
-        const struct simt_finding *f = simt_finding_at(i);
-        cr_expect(f->kind != SIMT_RACE && f->kind != SIMT_RACE_SAME_VALUE && !f->is_error, "%s", f->text);
-    }
-}
-
-#define RIGHT(name)                                                      \
-    int run_##name(void);                                                \
-    Test(races, name) {                                                  \
-        for (int shuffled = 0; shuffled < 2; shuffled++) {               \
-            for (int os_threads = 1; os_threads <= 4; os_threads *= 2) { \
-                set(shuffled, os_threads);                               \
-                cr_assert_eq(run_##name(), 0);                           \
-                expect_no_race();                                        \
-            }                                                            \
-        }                                                                \
-    }
-
-RIGHT(tree)
-RIGHT(warp_tree)
-RIGHT(double_buffer)
-RIGHT(in_place)
-RIGHT(transpose)
-RIGHT(bytes_and_shorts)
-RIGHT(histogram)
-RIGHT(last_block_reduces)
-RIGHT(all_threads_fence)
-RIGHT(flag_between_blocks)
-RIGHT(flag_by_atomics)
-RIGHT(chain_of_blocks)
-RIGHT(lock_between_blocks)
-RIGHT(lock_between_lanes)
-RIGHT(barrier_by_hand)
-RIGHT(grid_sync)
-RIGHT(warps_hand_over)
-RIGHT(weights_of_all)
-RIGHT(early_exit)
-RIGHT(half_exchanges)
-RIGHT(tiles)
-RIGHT(parts_then_all)
-RIGHT(vectors)
-RIGHT(reused_by_other_lanes)
-RIGHT(read_then_written_behind_barrier)
-RIGHT(launches_are_ordered)
-
-int run_rows_that_share_lines(void);
-Test(races, rows_that_share_lines) {
-    for (int repeat = 0; repeat < 40; repeat++) {
-        set(false, 8);
-        cr_assert_eq(run_rows_that_share_lines(), 0);
-        expect_no_race();
-    }
-}

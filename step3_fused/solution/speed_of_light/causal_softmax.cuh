@@ -6,6 +6,7 @@
 #define SPEED_OF_LIGHT_CAUSAL_SOFTMAX_CUH
 
 #include "causal_pieces.cuh"
+#include "choice.cuh"
 
 #include <limits.h>
 
@@ -127,9 +128,13 @@ int causal_softmax_speed_of_light(T *out, const T *x, const int *lengths, int N,
     };
     bool aligned = rows_aligned<T>(C, out, x);
     int pieces = aligned ? C / w : C;
-    if (pieces > (aligned ? 8192 : 32768)) { return cudaErrorNotSupported; }
-    const causal_softmax_line<T> *line = aligned ? table : by_element;
-    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T))) { line++; }
+    auto fits = [&](const causal_softmax_line<T> &line) {
+        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T));
+    };
+    const causal_softmax_line<T> *line = aligned
+                                             ? first_that_fits("causal_softmax_forward", table, fits)
+                                             : first_that_fits("causal_softmax_forward by element", by_element, fits);
+    if (!line) { return cudaErrorNotSupported; }
     return line->launch(out, x, lengths, N, H, C, scale, upper, stream);
 }
 #endif

@@ -5,6 +5,7 @@
 #define SPEED_OF_LIGHT_CAUSAL_SOFTMAX_BACKWARD_CUH
 
 #include "causal_pieces.cuh"
+#include "choice.cuh"
 
 // dx may be dout: every element is read before it is written, by the thread that writes it or before a shuffle.
 template <class T, int width, int threads, int pieces, int teams>
@@ -107,9 +108,13 @@ int causal_softmax_backward_speed_of_light(T *dx, const T *dout, const T *out, c
     };
     bool aligned = rows_aligned<T>(C, dx, dout, out);
     int pieces = aligned ? C / w : C;
-    if (pieces > (aligned ? 4096 : 16384)) { return cudaErrorNotSupported; }
-    const causal_softmax_backward_line<T> *line = aligned ? table : by_element;
-    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T))) { line++; }
+    auto fits = [&](const causal_softmax_backward_line<T> &line) {
+        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T));
+    };
+    const causal_softmax_backward_line<T> *line =
+        aligned ? first_that_fits("causal_softmax_backward", table, fits)
+                : first_that_fits("causal_softmax_backward by element", by_element, fits);
+    if (!line) { return cudaErrorNotSupported; }
     return line->launch(dx, dout, out, lengths, N, H, C, scale, upper, stream);
 }
 #endif

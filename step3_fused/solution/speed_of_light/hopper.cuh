@@ -9,6 +9,7 @@
 //   team_*                       a board of values for a block or a cluster, and its barrier in two halves
 //   launch                       starts a kernel with all this where the GPU has it
 //   compute_capability           90 for Hopper, 75 for Turing: what the dispatch tables ask for
+//   most_shared_memory           and how much of it a block may have, which the tables ask for too
 //
 // The twins compute the same results, so the CPU backend tests every branch of a dispatcher.
 #ifndef HOPPER_CUH
@@ -211,6 +212,14 @@ inline int multiprocessor_count() {
     return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess ? count : 1;
 }
 
+// Bytes that a block may have if it asks for them.
+inline int most_shared_memory() {
+    int device = 0, bytes = 0;
+    cudaGetDevice(&device);
+    cudaError_t error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return error == cudaSuccess ? bytes : 48 * 1024;
+}
+
 struct launch_shape {
     unsigned blocks, threads; // blocks: a multiple of cluster
     unsigned cluster;         // blocks in a cluster; 1: none
@@ -226,11 +235,12 @@ int launch(const launch_shape &shape, void (*kernel)(Parameters...), Arguments..
     config.gridDim = dim3(shape.blocks), config.blockDim = dim3(shape.threads);
     config.stream = shape.stream, config.attrs = attributes, config.dynamicSmemBytes = shape.shared;
     if (shape.shared > 40 * 1024) { // 48 KB less what a kernel has of its own, which the CPU backend counts too
+        int allowed = (int)shape.shared;
 #if defined(SIMT_CPU_BACKEND)
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared + 8 * 1024);
-#else
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.shared);
+        allowed = allowed + 8 * 1024 < most_shared_memory() ? allowed + 8 * 1024 : most_shared_memory();
 #endif
+        cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, allowed);
+        if (error != cudaSuccess) { return error; }
     }
 #if defined(SIMT_CPU_BACKEND)
     if (shape.cluster > 1) {

@@ -2,15 +2,18 @@
 #ifndef SPEED_OF_LIGHT_LAYERNORM_BACKWARD_TABLE_CUH
 #define SPEED_OF_LIGHT_LAYERNORM_BACKWARD_TABLE_CUH
 
+#include "../layernorm_one_pass.cuh"
 #include "../layernorm_two_directions.cuh"
 #include "../layernorm_vec.cuh"
+#include "choice.cuh"
 #include "layernorm_backward.cuh"
 #include "layernorm_backward_few.cuh"
 #include "layernorm_backward_teams.cuh"
 
 // A line fits rows of (vecs - 1) * threads to vecs * threads 16-byte pieces, where `threads` is the threads that share a
 // row, if the device gives a block the shared memory it asks for. One block stays on each multiprocessor, for as few
-// partial sums as can be. The first line that fits is taken.
+// partial sums as can be. The first line that fits is taken. If none does, as on a GPU whose blocks get 64 KB, the rows go
+// to the kernels of layernorm_one_pass.cuh, which need less; only what is not aligned, or too long for them, is read twice.
 template <class T> struct layernorm_backward_choice {
     int vecs, threads; // 16-byte pieces a thread, threads that have a row
     int teams;         // rows at a time in a block
@@ -63,7 +66,8 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
         warps_line<T, RESIDUAL, 1,    3,      8>(75),
         warps_line<T, RESIDUAL, 2,    3,      8>(75),
         warps_line<T, RESIDUAL, 3,    2,      8>(75),                     // 768 columns of 16 bits
-        warps_line<T, RESIDUAL, 3 * (1 + four), 2, 8>(75, few_waves),     // 768 columns of 32 bits
+        four ? warps_line<T, RESIDUAL, 6, 2, 8>(75, few_waves)            // 768 columns of 32 bits
+             : warps_line<T, RESIDUAL, 4, 2, 8>(75),                      // 1024 columns of 16 bits
         //                      VECS, STAGES, THREADS, TEAMS, CLUSTER     a team has a row
         teams_line<T, RESIDUAL, 2,    3,      narrow,  4,     1>(75),     // 768 columns of 32 bits, 1600 of 16
         teams_line<T, RESIDUAL, 2,    3,      128,     4,     1>(75),
@@ -79,40 +83,49 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
     // clang-format on
     layernorm_backward_arguments<T> a = {dinp,   dweight, dbias, nullptr, dout, dsum, x,
                                          weight, mean,    rstd,  N,       C,    0,    1.0f / C};
-    int pieces = C / vec<T>::size, capability = compute_capability(), device = 0, most_shared = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    int pieces = C / vec<T>::size, capability = compute_capability(), most_shared = most_shared_memory();
     bool aligned = rows_aligned<T>(C, {dinp, dout, dsum, x, weight});
     if (aligned && N <= few_rows && pieces <= few_most_warps * warp_size && (const T *)dinp != dout) {
         unsigned threads = pieces <= 256 ? 256 : (pieces + warp_size - 1) / warp_size * warp_size;
         unsigned blocks = N + (pieces + few_vecs - 1) / few_vecs;
         return launch({blocks, threads, 1, stream}, layernorm_backward_few<T, RESIDUAL>, a);
     }
-    for (const layernorm_backward_choice<T> &line : table) {
+    auto shared_of = [&](const layernorm_backward_choice<T> &line) { // the ring, and later the teams' sums
         size_t meeting = line.teams > 1 ? (size_t)line.teams * 2 * C * sizeof(float) : 0;
-        size_t shared = line.shared > meeting ? line.shared : meeting;
-        bool fits = pieces > (line.vecs - 1) * line.threads && pieces <= line.vecs * line.threads &&
-                    (line.most_rows == 0 || N <= line.most_rows);
-        if (!aligned || !fits || capability < line.capability || shared + 1024 > (size_t)most_shared) { continue; }
-        a.parts = multiprocessor_count() / line.cluster;
-        int needed = (N + line.teams - 1) / line.teams;
-        if (a.parts > needed) { a.parts = needed; }
-#if defined(SIMT_CPU_BACKEND)
-        if (line.cluster > 1) { a.parts = 1; } // its clusters take turns
-#endif
-        CUDA_CHECK(cudaMallocAsync((void **)&a.partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
-        unsigned threads = line.threads / line.cluster * line.teams;
-        int status = launch({(unsigned)(a.parts * line.cluster), threads, (unsigned)line.cluster, stream, shared},
-                            line.kernel, a);
-        if (status == cudaSuccess) {
-            status =
-                launch({(unsigned)(2 * C + 31) / 32, finish_threads, 1, stream},
-                       layernorm_backward_finish<finish_threads>, dweight, dbias, (const float *)a.partial, a.parts, C);
+        return line.shared > meeting ? line.shared : meeting;
+    };
+    auto fits = [&](const layernorm_backward_choice<T> &line) {
+        return aligned && pieces > (line.vecs - 1) * line.threads && pieces <= line.vecs * line.threads &&
+               (line.most_rows == 0 || N <= line.most_rows) && capability >= line.capability &&
+               shared_of(line) + 1024 <= (size_t)most_shared;
+    };
+    const layernorm_backward_choice<T> *line = first_that_fits("layernorm_backward", table, fits);
+    if (!line) { // not enough shared memory for a ring, or not aligned
+        static const one_pass_form forms[] = {ONE_PASS_MEET, ONE_PASS_BLOCKS};
+        for (one_pass_form form : forms) {
+            int status = aligned ? one_pass_launch<T, RESIDUAL>(form, dinp, dweight, dbias, dout, dsum, x, weight, mean,
+                                                                rstd, N, C, stream)
+                                 : (int)cudaErrorNotSupported;
+            if (status != cudaErrorNotSupported) { return status; } // else too long for its registers
         }
-        CUDA_CHECK(cudaFreeAsync(a.partial, stream));
-        return status;
+        return two_directions_launch<T>(dinp, dweight, dbias, dout, dsum, x, weight, mean, rstd, N, C, stream);
     }
-    return two_directions_launch<T>(dinp, dweight, dbias, dout, dsum, x, weight, mean, rstd, N, C, stream);
+    a.parts = multiprocessor_count() / line->cluster;
+    int needed = (N - 1) / line->teams + 1;
+    if (a.parts > needed) { a.parts = needed; }
+#if defined(SIMT_CPU_BACKEND)
+    if (line->cluster > 1) { a.parts = 1; } // its clusters take turns
+#endif
+    CUDA_CHECK(cudaMallocAsync((void **)&a.partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
+    unsigned blocks = a.parts * line->cluster, threads = line->threads / line->cluster * line->teams;
+    int status = launch({blocks, threads, (unsigned)line->cluster, stream, shared_of(*line)}, line->kernel, a);
+    if (status == cudaSuccess) {
+        status =
+            launch({(unsigned)(2 * C + 31) / 32, finish_threads, 1, stream}, layernorm_backward_finish<finish_threads>,
+                   dweight, dbias, (const float *)a.partial, a.parts, C);
+    }
+    CUDA_CHECK(cudaFreeAsync(a.partial, stream));
+    return status;
 }
 
 #endif

@@ -78,7 +78,9 @@ __global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const
     // All teams of a block go round equally often, the last time perhaps without a row.
     for (int round = number, stage = 0, parity = 0; round < a.N; round += stride, n += stride, parity ^= 1) {
         float2 sums = make_float2(0.0f, 0.0f);
-        if (parts <= 8) {
+        if (n >= a.N) {
+            // nobody has posted anything for this team
+        } else if (parts <= 8) {
 #pragma unroll
             for (int part = 0; part < parts; part++) {
                 float2 more = team_read<CLUSTER>(board, parity * parts + part);

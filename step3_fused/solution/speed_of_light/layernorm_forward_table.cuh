@@ -2,11 +2,15 @@
 #ifndef SPEED_OF_LIGHT_LAYERNORM_FORWARD_TABLE_CUH
 #define SPEED_OF_LIGHT_LAYERNORM_FORWARD_TABLE_CUH
 
+#include "choice.cuh"
 #include "layernorm_forward.cuh"
 #include "layernorm_forward_ring.cuh"
 
 // A line fits rows of (vecs - 1) * threads to vecs * threads 16-byte pieces, where `threads` is the threads that share a
-// row, and up to most_rows rows. The first line that fits is taken.
+// row, and up to most_rows rows, if the device gives a block the shared memory that it asks for. The first line that fits
+// is taken.
+constexpr size_t own_shared = 1024; // at most, beside the ring
+
 template <class T> struct layernorm_forward_choice {
     int vecs, threads; // 16-byte pieces a thread, threads that share a row (0: a thread for each piece)
     int most_rows;     // 0: any number
@@ -72,20 +76,28 @@ template <class T, residual_at AT> int layernorm_forward_launch(layernorm_forwar
     };
     // clang-format on
     bool aligned = rows_aligned<T>(a.C, {a.out, a.sum, a.x, a.residual, a.weight, a.bias});
-    int pieces = a.C / vec<T>::size, capability = compute_capability();
+    int pieces = a.C / vec<T>::size, capability = compute_capability(), most_shared = most_shared_memory();
     a.inverse_C = 1.0f / a.C;
-    for (const layernorm_forward_choice<T> &line : table) {
-        int threads = line.threads ? line.threads : (pieces + warp_size - 1) / warp_size * warp_size;
-        bool fits = pieces > (line.vecs - 1) * threads && pieces <= line.vecs * threads && threads <= 1024;
-        if (!aligned || !fits || (line.most_rows && a.N > line.most_rows) || capability < line.capability) { continue; }
-        int blocks = (a.N + line.rows - 1) / line.rows;
-        if (line.blocks && blocks > line.blocks * multiprocessor_count()) {
-            blocks = line.blocks * multiprocessor_count();
-        }
-        return launch({(unsigned)blocks, (unsigned)(threads * line.rows), 1, stream, line.shared}, line.kernel, a);
+    auto threads_of = [&](const layernorm_forward_choice<T> &line) {
+        return line.threads ? line.threads : (pieces + warp_size - 1) / warp_size * warp_size;
+    };
+    auto fits = [&](const layernorm_forward_choice<T> &line) {
+        int threads = threads_of(line);
+        return aligned && pieces > (line.vecs - 1) * threads && pieces <= line.vecs * threads && threads <= 1024 &&
+               (line.most_rows == 0 || a.N <= line.most_rows) && capability >= line.capability &&
+               line.shared + own_shared <= (size_t)most_shared;
+    };
+    const layernorm_forward_choice<T> *line = first_that_fits("layernorm_forward", table, fits);
+    if (!line) {
+        unsigned threads = a.C >= 2048 ? 512 : 128;
+        return launch({(unsigned)a.N, threads, 1, stream}, layernorm_forward_any<T, AT>, a);
     }
-    unsigned threads = a.C >= 2048 ? 512 : 128;
-    return launch({(unsigned)a.N, threads, 1, stream}, layernorm_forward_any<T, AT>, a);
+    int blocks = (a.N - 1) / line->rows + 1;
+    if (line->blocks && blocks > line->blocks * multiprocessor_count()) {
+        blocks = line->blocks * multiprocessor_count();
+    }
+    unsigned threads = threads_of(*line) * line->rows;
+    return launch({(unsigned)blocks, threads, 1, stream, line->shared}, line->kernel, a);
 }
 
 #endif

@@ -7,12 +7,12 @@
 #ifndef PIECES_CUH
 #define PIECES_CUH
 
+#include "../arguments.cuh"
 #include "../reduce.cuh"
 #include "../vec.cuh"
 #include "hopper.cuh"
 
 #include <float.h>
-#include <initializer_list>
 
 template <class T, int width> struct piece {
     static_assert(width == vec<T>::size, "16 bytes");
@@ -41,15 +41,6 @@ template <class T> struct piece<T, 1> {
     __device__ void pack(const float *from) { content = from_float<T>(*from); }
     __device__ void fill(float value) { content = from_float<T>(value); }
 };
-
-// What types.h says of arguments: cudaErrorInvalidValue, or cudaSuccess.
-inline cudaError_t rows_status(int N, int C, std::initializer_list<const void *> pointers) {
-    if (N < 0 || C < 1) { return cudaErrorInvalidValue; }
-    for (const void *pointer : pointers) {
-        if (N > 0 && !pointer) { return cudaErrorInvalidValue; }
-    }
-    return cudaSuccess;
-}
 
 // Can rows of C elements from these pointers be read 16 bytes at a time?
 template <class T> bool rows_aligned(int C, const void *a, const void *b, const void *c = nullptr) {

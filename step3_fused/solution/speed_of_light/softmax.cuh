@@ -9,6 +9,7 @@
 #ifndef SPEED_OF_LIGHT_SOFTMAX_CUH
 #define SPEED_OF_LIGHT_SOFTMAX_CUH
 
+#include "choice.cuh"
 #include "pieces.cuh"
 #include "softmax_wide.cuh"
 #include "split_rows.cuh"
@@ -217,11 +218,12 @@ template <class T> int softmax_speed_of_light(T *out, const T *x, int N, int C, 
     };
     bool aligned = rows_aligned<T>(C, out, x);
     int pieces = aligned ? C / w : C, capability = compute_capability();
-    const softmax_line<T> *line = aligned ? table : by_element;
-    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T)) ||
-           capability < line->capability) {
-        line++;
-    }
+    auto fits = [&](const softmax_line<T> &line) {
+        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T)) &&
+               capability >= line.capability;
+    };
+    const softmax_line<T> *line = aligned ? first_that_fits("softmax_forward", table, fits)
+                                          : first_that_fits("softmax_forward by element", by_element, fits);
     return line->launch(out, x, N, C, stream);
 }
 #endif

@@ -2,6 +2,7 @@
 #ifndef SPEED_OF_LIGHT_SOFTMAX_BACKWARD_CUH
 #define SPEED_OF_LIGHT_SOFTMAX_BACKWARD_CUH
 
+#include "choice.cuh"
 #include "pieces.cuh"
 #include "softmax_wide.cuh"
 #include "split_rows.cuh"
@@ -185,11 +186,12 @@ int softmax_backward_speed_of_light(T *dx, const T *dout, const T *out, int N, i
     };
     bool aligned = rows_aligned<T>(C, dx, dout, out);
     int pieces = aligned ? C / w : C, capability = compute_capability();
-    const softmax_backward_line<T> *line = aligned ? table : by_element;
-    while (pieces > line->most_pieces || (line->element && line->element != sizeof(T)) ||
-           capability < line->capability) {
-        line++;
-    }
+    auto fits = [&](const softmax_backward_line<T> &line) {
+        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T)) &&
+               capability >= line.capability;
+    };
+    const softmax_backward_line<T> *line = aligned ? first_that_fits("softmax_backward", table, fits)
+                                                   : first_that_fits("softmax_backward by element", by_element, fits);
     return line->launch(dx, dout, out, N, C, stream);
 }
 #endif

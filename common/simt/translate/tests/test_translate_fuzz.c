@@ -164,8 +164,9 @@ static void mutate(char *text, size_t *length, size_t room) {
 }
 
 Test(translate_fuzz, mutated_cases) {
-    static const char *const names[] = {"launches.cu",  "kernels.cu", "shared.cu",
-                                        "variables.cu", "headers.cu", "local.cuh"};
+    static const char *const names[] = {"launched_kernels.cu", "launch_syntax.cu", "kernel_heads.cu",
+                                        "kernel_bodies.cu",    "shared.cu",        "shared_dynamic.cu",
+                                        "variables.cu",        "headers.cu",       "local.cuh"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         size_t length;
         char *original = read_case(names[n], &length), *text = malloc(1 << 17);
@@ -186,7 +187,7 @@ Test(translate_fuzz, mutated_cases) {
 /* Every beginning of a text: the end of file may come anywhere. */
 Test(translate_fuzz, cut_short) {
     size_t length;
-    char *original = read_case("kernels.cu", &length);
+    char *original = read_case("kernel_heads.cu", &length);
     for (size_t end = 0; end < length; end += 1 + (size_t)next(24)) {
         char *text = malloc(end ? end : 1); /* exactly as long, so that a read past the end is seen */
         memcpy(text, original, end);

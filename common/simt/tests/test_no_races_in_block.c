@@ -1,0 +1,17 @@
+/* The race detector leaves right programs in peace, on any number of OS threads: order within a block. */
+#include "races.h"
+
+TestSuite(no_races, .timeout = 60);
+
+RIGHT(tree)
+RIGHT(warp_tree)
+RIGHT(double_buffer)
+RIGHT(transpose)
+RIGHT(bytes_and_shorts)
+RIGHT(warps_hand_over)
+RIGHT(early_exit)
+RIGHT(half_exchanges)
+RIGHT(tiles)
+RIGHT(parts_then_all)
+RIGHT(reused_by_other_lanes)
+RIGHT(read_then_written_behind_barrier)

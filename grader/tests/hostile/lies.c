@@ -1,0 +1,169 @@
+/* lies.c — a runner's end of the protocol: answers that are forged, cut off, endless or too good. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/runner/protocol.h"
+#include "modes.h"
+
+static struct job job;
+static struct result result;
+
+static void read_all(void *data, size_t bytes) {
+    for (char *p = data; bytes > 0;) {
+        ssize_t n = read(3, p, bytes);
+        if (n <= 0) { _exit(0); }
+        p += n;
+        bytes -= (size_t)n;
+    }
+}
+
+static void say(const void *data, size_t bytes) {
+    for (const char *p = data; bytes > 0;) {
+        ssize_t n = write(3, p, bytes);
+        if (n <= 0) { _exit(0); }
+        p += n;
+        bytes -= (size_t)n;
+    }
+}
+
+static float *buffers[OP_MAX_TENSORS];
+static size_t sizes[OP_MAX_TENSORS];
+
+static void read_job(void) {
+    read_all(&job, sizeof job);
+    if (job.kind == JOB_QUIT) { _exit(0); }
+    const struct op *op = op_find(job.op);
+    for (int i = 0; op && i < op->tensor_count && job.kind == JOB_CALL; i++) {
+        size_t elements = (size_t)job.offset + op_elements(op, i, &job.sizes);
+        bool sent = job.alias_of[i] < 0 && op_is_given(op, i, &job.sizes);
+        sizes[i] = sent ? 2 * (size_t)job.guard + elements * op_element_bytes(op, i, job.sizes.type) : 0;
+        buffers[i] = realloc(buffers[i], sizes[i] + 1);
+        read_all(buffers[i], sizes[i]);
+    }
+    memset(&result, 0, sizeof result);
+    result.magic = PROTOCOL_MAGIC;
+    result.version = PROTOCOL_VERSION;
+    result.nonce = job.nonce;
+    result.returned = 1;
+}
+
+static void answer(void) {
+    say(&result, sizeof result);
+    for (int i = 0; i < OP_MAX_TENSORS && result.returned; i++) {
+        if (buffers[i]) { say(buffers[i], sizes[i]); }
+    }
+}
+
+/* A runner that plays by the rules: tensor 0 becomes a copy of tensor 1. */
+void mode_honest(void) {
+    for (;;) {
+        read_job();
+        if (sizes[0] == sizes[1]) { memcpy(buffers[0], buffers[1], sizes[0]); }
+        answer();
+    }
+}
+
+void mode_sticky(void) {
+    read_job();
+    result.error = 700;
+    result.sticky = 1;
+    result.returned = 0;
+    answer();
+    mode_hang();
+}
+
+void mode_garbage(void) {
+    char noise[sizeof result];
+    memset(noise, 'g', sizeof noise);
+    say(noise, sizeof noise);
+    mode_hang();
+}
+
+void mode_forged(void) {
+    read_job();
+    result.nonce ^= 1;
+    answer();
+    mode_hang();
+}
+void mode_early(void) {
+    /* A perfect result, sent before the job is known. */
+    result = (struct result){.magic = PROTOCOL_MAGIC, .version = PROTOCOL_VERSION, .returned = 1};
+    say(&result, sizeof result);
+    read_job();
+    mode_hang();
+}
+void mode_huge(void) {
+    read_job();
+    result.finding_count = 1 << 30;
+    answer();
+    mode_hang();
+}
+void mode_negative(void) {
+    read_job();
+    result.finding_count = -1;
+    answer();
+    mode_hang();
+}
+void mode_short(void) {
+    read_job();
+    say(&result, sizeof result / 2);
+    _exit(0);
+}
+void mode_trickle(void) {
+    read_job();
+    for (const char *p = (const char *)&result;; p++) {
+        say(p, 1);
+        usleep(20000);
+    }
+}
+
+/* Findings without an end to their strings. */
+void mode_unterminated(void) {
+    struct finding_record record;
+    read_job();
+    result.finding_count = 2;
+    answer();
+    memset(&record, 'f', sizeof record);
+    say(&record, sizeof record);
+    say(&record, sizeof record);
+    mode_hang();
+}
+
+/* A timing dialogue with a time of its own choosing. */
+static void timing(double us) {
+    static float rows[1 << 16];
+    read_job();
+    result.launches = 100;
+    result.copy_launches = 100;
+    result.sets = 100;
+    result.uses_graph = 1;
+    answer();
+    for (;;) {
+        struct time_request request;
+        read_all(&request, sizeof request);
+        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us};
+        if (request.action == TIME_OP || request.action == TIME_COPY) { usleep(100 * 100); }
+        say(&reply, sizeof reply);
+        if (request.action == TIME_SAMPLE) {
+            say(rows, (size_t)request.row_count * (size_t)job.sizes.C * sizeof *rows);
+        }
+    }
+}
+void mode_time_right(void) {
+    timing(100);
+}
+void mode_time_zero(void) {
+    timing(0);
+}
+void mode_time_short(void) {
+    timing(1);
+}
+void mode_time_nan(void) {
+    timing(0.0 / 0.0);
+}
+void mode_no_launches(void) {
+    read_job();
+    answer();
+    mode_hang();
+}
