@@ -9,8 +9,9 @@ GPT2_TESTS_OUT  := $(if $(filter cpu,$(BACKEND)),$(BUILD)/tests,$(BUILD)/cuda/te
 GPT2_SETS       := naive reference
 GPT2_SET_naive  := gpt2/kernels/naive
 GPT2_SET_reference := step3_fused/solution
-# The ops that the model calls. (Training will add their backward files; each takes a while to compile.)
-GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax
+# The ops that the model calls, and training's.
+GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax \
+    layernorm_backward residual_layernorm_backward bias_gelu_backward causal_softmax_backward
 
 ifeq ($(BACKEND),cpu)
 GPT2_CUDA_INCLUDE := -isystem $(SIMT)/include
