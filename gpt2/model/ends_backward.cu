@@ -35,7 +35,10 @@ __global__ void cross_entropy_backward_kernel(float *losses,      // (N)
     int target = targets[blockIdx.x];
 
     exponentials all = {-INFINITY, 0.0f};
-    for (int v = threadIdx.x; v < V; v += blockDim.x) { all = joined(all, {row[v], 1.0f}); }
+    for (int v = threadIdx.x; v < V; v += blockDim.x) {
+        if (row[v] > all.largest) { all = {row[v], all.sum * expf(all.largest - row[v])}; } // seldom
+        all.sum += expf(row[v] - all.largest);
+    }
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         exponentials other = {__shfl_xor_sync(0xffffffffu, all.largest, offset),
                               __shfl_xor_sync(0xffffffffu, all.sum, offset)};

@@ -18,17 +18,17 @@
 struct training {
     struct train_options options;
     struct gpt2_out out;
-    char *latest;                 /* the checkpoint to go on from; NULL: none */
-    struct safetensors notes;     /* of it */
-    struct gpt2_weights weights;  /* to start from, when there are */
-    struct gpt2_initial initial;  /* else these */
+    char *latest;                /* the checkpoint to go on from; NULL: none */
+    struct safetensors notes;    /* of it */
+    struct gpt2_weights weights; /* to start from, when there are */
+    struct gpt2_initial initial; /* else these */
     struct gpt2_tokenizer *tokenizer;
     struct kernel_choice *kernels;
     struct gpt2_trainer *trainer;
     struct gpt2_data data, val;
     struct train_report report;
     struct gpt2_config config;
-    int64_t step;              /* done */
+    int64_t step; /* done */
     int B, T, K;
     int32_t *tokens, *targets; /* (B, T) */
 };

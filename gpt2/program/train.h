@@ -36,8 +36,8 @@ int train_options_notes(const struct train_options *options, const char **notes)
 /* ---- the lines ---- */
 
 struct train_report {
-    bool terminal;     /* one line that is written over again; else a line a step */
-    bool open;         /* such a line is on the terminal */
+    bool terminal;      /* one line that is written over again; else a line a step */
+    bool open;          /* such a line is on the terminal */
     double flops, peak; /* operations a token; of the device in a second, 0: unknown */
     long steps;
 };

@@ -19,7 +19,8 @@ static const struct option {
     size_t offset;
     double least, most;
 } table[] = {
-    {"--data", "FILE", NULL, "what to learn from: a text, or tokens as llm.c stores them", TEXT, FIXED, FIELD(data), 0, 0},
+    {"--data", "FILE", NULL, "what to learn from: a text, or tokens as llm.c stores them", TEXT, FIXED, FIELD(data), 0,
+     0},
     {"--val", "FILE", NULL, "what to measure on, of the same kinds", TEXT, COMFORT, FIELD(val), 0, 0},
     {"--out", "DIR", NULL, "where the checkpoints go; DIR/latest is a model for the other commands", TEXT, START,
      FIELD(out), 0, 0},
@@ -33,7 +34,8 @@ static const struct option {
      FIELD(tokenizer), 0, 0},
     {"--steps", "N", NULL, "updates of the weights", WHOLE, FIXED, FIELD(steps), 1, 1e9},
     {"--batch", "B", "8", "sequences at once", WHOLE, FIXED, FIELD(batch), 1, 1 << 16},
-    {"--length", "T", NULL, "tokens of a sequence (all that the model can see)", WHOLE, FIXED, FIELD(length), 1, 1 << 20},
+    {"--length", "T", NULL, "tokens of a sequence (all that the model can see)", WHOLE, FIXED, FIELD(length), 1,
+     1 << 20},
     {"--accumulate", "K", "1", "batches for one update", WHOLE, FIXED, FIELD(accumulate), 1, 1 << 20},
     {"--lr", "X", "6e-4", "learning rate after the warm-up", REAL, FIXED, FIELD(rate), 0, 1e3},
     {"--min-lr", "X", NULL, "learning rate at the end (a tenth of --lr)", REAL, FIXED, FIELD(least), 0, 1e3},
@@ -41,12 +43,14 @@ static const struct option {
     {"--weight-decay", "X", "0.1", "of the matrices", REAL, FIXED, FIELD(decay), 0, 1e3},
     {"--clip", "X", "1", "longest norm of the gradients (0: any)", REAL, FIXED, FIELD(clip), 0, 1e9},
     {"--seed", "N", "1", "of the random weights and of the order of the data", WHOLE, FIXED, FIELD(seed), 0, 9e15},
-    {"--type", "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", TEXT, FIXED, FIELD(type), 0, 0},
+    {"--type", "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", TEXT, FIXED, FIELD(type), 0,
+     0},
     {"--kernels", "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops", TEXT, FIXED,
      FIELD(kernels), 0, 0},
     {"--recompute", NULL, NULL, "keep less for the backward pass, and compute it again: the same numbers", SWITCH,
      COMFORT, FIELD(recompute), 0, 0},
-    {"--save-every", "N", "0", "steps between checkpoints (0: one, at the end)", WHOLE, COMFORT, FIELD(save_every), 0, 1e9},
+    {"--save-every", "N", "0", "steps between checkpoints (0: one, at the end)", WHOLE, COMFORT, FIELD(save_every), 0,
+     1e9},
     {"--val-every", "N", "100", "steps between measurements on --val", WHOLE, COMFORT, FIELD(val_every), 1, 1e9},
     {"--val-batches", "N", "20", "batches of a measurement, at most", WHOLE, COMFORT, FIELD(val_batches), 1, 1e9},
     {"--resume", NULL, NULL, "go on from the latest checkpoint in --out, if there is one", SWITCH, START, FIELD(resume),
@@ -144,9 +148,9 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
     if (o->least < 0.0) { o->least = o->rate / 10.0; }
     if (o->least > o->rate) { return gpt2_fail(error, "--min-lr %g is more than --lr %g", o->least, o->rate); }
     if (strcmp(o->type, "f32") != 0 && strcmp(o->type, "tf32") != 0 && strcmp(o->type, "bf16") != 0) {
-        return gpt2_fail(error, strcmp(o->type, "f16") == 0
-                                    ? "--type %s: small gradients would vanish in it: train in bf16"
-                                    : "--type %s: f32, tf32 or bf16",
+        return gpt2_fail(error,
+                         strcmp(o->type, "f16") == 0 ? "--type %s: small gradients would vanish in it: train in bf16"
+                                                     : "--type %s: f32, tf32 or bf16",
                          o->type);
     }
     if (from_checkpoint) { return true; }
@@ -155,7 +159,8 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
     }
     if (o->model != NULL) { return true; }
     if (o->layers == 0 || o->heads == 0 || o->channels == 0 || (o->context == 0 && o->length == 0)) {
-        return gpt2_fail(error, "--model is missing; or, for random weights, --layers, --heads, --channels and --context");
+        return gpt2_fail(error,
+                         "--model is missing; or, for random weights, --layers, --heads, --channels and --context");
     }
     if (o->tokenizer == NULL) {
         return gpt2_fail(error, "--tokenizer is missing: random weights come with none, and it says how many tokens "

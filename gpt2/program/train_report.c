@@ -10,9 +10,9 @@ static const struct {
     const char *device;
     double f32, tf32, bf16;
 } peaks[] = {
-    {"NVIDIA H200", 67e12, 494.5e12, 989e12},   {"NVIDIA H100 PCIe", 51e12, 378e12, 756e12},
-    {"NVIDIA H100", 67e12, 494.5e12, 989e12},   {"NVIDIA A100", 19.5e12, 156e12, 312e12},
-    {"NVIDIA L40S", 91.6e12, 183e12, 362e12},   {"NVIDIA L4", 30.3e12, 60e12, 121e12},
+    {"NVIDIA H200", 67e12, 494.5e12, 989e12}, {"NVIDIA H100 PCIe", 51e12, 378e12, 756e12},
+    {"NVIDIA H100", 67e12, 494.5e12, 989e12}, {"NVIDIA A100", 19.5e12, 156e12, 312e12},
+    {"NVIDIA L40S", 91.6e12, 183e12, 362e12}, {"NVIDIA L4", 30.3e12, 60e12, 121e12},
     {"NVIDIA A10", 31.2e12, 62.5e12, 125e12},
 };
 

@@ -33,7 +33,7 @@ $(GPT2_TRAIN_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%.o: $(COURSE)/gp
 	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DKERNELS='"$(GPT2_OUT)/kernels"' -DGPT2='"$(GPT2_OUT)/gpt2"' -c -o $@ $<
 
 $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_OBJECTS) \
-    $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
+    $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS) $(GPT2_OUT)/gpt2
 	@mkdir -p $(@D)
 	$(GPT2_LINK) -lcriterion
 
