@@ -129,21 +129,21 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
 
 template <class Out, class T>
 int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, bias != nullptr}, out, weight,
-               x, bias, 0.0f);
+    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, bias != nullptr, 0}, out,
+               weight, x, bias, 0.0f);
 }
 
 // dx^T (C, N) = weight^T (C, OC) dout^T (OC, N): both as they lie.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, type_of<T>::cuda, 0, 0, C, N, OC, C, ld, C, 0}, dx, weight, dout, nullptr,
+    return run(device, {type_of<T>::cuda, type_of<T>::cuda, 0, 0, C, N, OC, C, ld, C, 0, 0}, dx, weight, dout, nullptr,
                0.0f);
 }
 
 // dweight^T (C, OC) += x^T (C, N) dout (N, OC)
 template <class T>
 int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, 0}, dweight, x, dout, nullptr, 1.0f);
+    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, 0, 0}, dweight, x, dout, nullptr, 1.0f);
 }
 
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);

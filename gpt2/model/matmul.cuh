@@ -24,6 +24,7 @@ struct matmul_shape {
     int m, n, k;
     int lda, ldb, ldd;
     int has_bias; // (m), of the type of D
+    int zero;     // so that a matmul_choice has no holes, whose bytes would mean nothing
 };
 
 // The algorithm that cuBLASLt chose for a shape: plain bytes, for one version of cuBLASLt on one kind of GPU.
@@ -31,6 +32,7 @@ struct matmul_choice {
     matmul_shape shape;
     cublasLtMatmulAlgo_t algorithm;
 };
+static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMatmulAlgo_t), "a hole");
 
 // What has been chosen so far; and choices of an earlier run, which then come before cuBLASLt's own.
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);

@@ -52,6 +52,7 @@ $(GPT2_TESTS_OUT)/test_training_checked: $(GPT2_OUT)/train/test_training_checked
 	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 
 TESTS += $(GPT2_TESTS_OUT)/test_training_checked
+SHELL_TESTS += gpt2/train/tests/test_train_compare.sh
 SIMT_TEST_NAMES += test_training_checked
 endif
 

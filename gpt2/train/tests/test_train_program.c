@@ -164,7 +164,7 @@ static bool run_for(const char *command, long limit) {
     return WIFEXITED(status);
 }
 
-/* What a kill left: nothing, or a whole checkpoint. */
+/* After a kill there is nothing, or a whole checkpoint. */
 static void expect_whole(void) {
     char path[128];
     struct gpt2_weights weights;
@@ -200,7 +200,6 @@ static void check_resume(const char *options, uint64_t seed) {
               kills);
     cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
 }
-
 Test(train_program, a_killed_run_ends_with_the_same_bytes) {
     check_resume("", 1);
 }
@@ -214,6 +213,8 @@ Test(train_program, resuming_keeps_what_decides_on_the_numbers) {
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --save-every 2");
     succeeds(LEARNER "--out @/again --steps 4 --batch 2 --recompute");
     cr_assert(same_files("@/run/latest/model.safetensors", "@/again/latest/model.safetensors"));
+    cr_assert_eq(run("flock @/run/lock " LEARNER "--out @/run --resume"), 2);
+    says("another run is writing there");
     cr_assert_eq(run(LEARNER "--out @/run --steps 4"), 2);
     says("there is a run in it; --resume");
     cr_assert_eq(run(LEARNER "--out @/run --resume --batch 3"), 2);
@@ -233,9 +234,9 @@ Test(train_program, a_full_disk_leaves_the_checkpoint_before) {
     cr_assert_eq(run("trap '' XFSZ; ulimit -f 20; " LEARNER "--out @/full --steps 2 --batch 2 --save-every 1"), 2);
     says("cannot be written");
     cr_assert_eq(run("ls @/full/latest @/full/step-* 2>/dev/null"), 2, "%s", output);
-    char name[256], *latest;
+    char name[256];
     spell(name, sizeof name, "@/run/latest");
-    latest = realpath(name, NULL);
+    char *latest = realpath(name, NULL);
     cr_assert(latest && strcmp(latest + strlen(latest) - 13, "step-00000006") == 0, "%s", latest);
     free(latest);
 }
@@ -290,10 +291,10 @@ Test(train_program, bad_input_is_one_line_and_status_2) {
     mkdir(path, 0777);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, path, &error));
     gpt2_tokenizer_close(tokenizer);
-    succeeds(LEARNER "--out @/run --steps 1 --batch 2");
-    cr_assert_eq(
-        run(GPT2 " train --data @/text.bin --steps 1 --out @/y --tokenizer @/small --layers 1 --heads 1 --channels 8 "
-                 "--context 8"),
-        2);
+#define SMALL GPT2 " train --layers 1 --heads 1 --channels 8 --context 8 --steps 1 --tokenizer @/small "
+    cr_assert_eq(run(SMALL "--data @/text.bin --out @/y"), 2);
     says("outside the vocabulary of 270");
+    succeeds(SMALL "--data @/text --out @/z");
+    cr_assert_eq(run(GPT2 " train --data @/text --steps 1 --out @/y --model @/z/latest --tokenizer @/tok"), 2);
+    says("270");
 }

@@ -173,6 +173,25 @@ Test(training, losses_without_gradients) {
     close_trainer(trainer);
 }
 
+/* What one trainer's products chose, another takes, and keeps through its passes. */
+Test(training, algorithms_are_kept) {
+    const struct gpt2_config *config = &configs[1];
+    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    size_t size, again;
+    run(trainer, config);
+    uint8_t *algorithms = gpt2_trainer_algorithms(trainer, &size);
+    close_trainer(trainer);
+    cr_assert(algorithms && size > 0);
+    trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    cr_assert(!gpt2_trainer_use_algorithms(trainer, algorithms, size - 1));
+    cr_assert(gpt2_trainer_use_algorithms(trainer, algorithms, size));
+    run(trainer, config);
+    uint8_t *kept = gpt2_trainer_algorithms(trainer, &again);
+    cr_assert(kept && again == size && memcmp(algorithms, kept, size) == 0);
+    free(algorithms), free(kept);
+    close_trainer(trainer);
+}
+
 #define refused(call, part)                                    \
     do {                                                       \
         cr_assert(!(call));                                    \
