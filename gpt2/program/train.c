@@ -131,8 +131,8 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     char device[320];
     gpt2_trainer_device(t->trainer, device, sizeof device);
     train_report_start(&t->report, &t->config, o->type, device, t->T, o->steps);
-    train_report_line(&t->report, "%s after step %lld: %.1f M weights, %lld tokens of data, %.1f MB of device memory",
-                      t->latest != NULL ? t->latest : "from the beginning", (long long)t->step,
+    train_report_line(&t->report, "%s step %lld: %.1f M weights, %lld tokens of data, %.1f MB of device memory",
+                      t->latest != NULL ? "going on after" : "from", (long long)t->step,
                       (double)gpt2_config_weights(&t->config, t->config.vocabulary) / 1e6, (long long)t->data.count,
                       (double)gpt2_trainer_bytes(t->trainer) / 1e6);
     if (!same_device) {

@@ -1,4 +1,5 @@
 /* train_report.c — what gpt2 train prints: a line for each step, written over on a terminal. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +23,8 @@ void train_report_start(struct train_report *report, const struct gpt2_config *c
     *report = (struct train_report){.terminal = isatty(STDOUT_FILENO) != 0, .steps = steps};
     report->flops = 6.0 * (12.0 * L * C * C + config->vocabulary * C) + 12.0 * L * C * T;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
-        size_t length = strlen(peaks[i].device); /* "NVIDIA A10" is not "NVIDIA A100" */
-        if (strncmp(device, peaks[i].device, length) != 0 || (device[length] >= '0' && device[length] <= '9')) {
-            continue;
-        }
+        size_t length = strlen(peaks[i].device); /* "NVIDIA A10" is not "NVIDIA A100", nor "NVIDIA A10G" */
+        if (strncmp(device, peaks[i].device, length) != 0 || isalnum((unsigned char)device[length])) { continue; }
         report->peak = strcmp(type, "bf16") == 0   ? peaks[i].bf16
                        : strcmp(type, "tf32") == 0 ? peaks[i].tf32
                                                    : peaks[i].f32;
