@@ -25,7 +25,7 @@ $(GPT2_TRAIN_FAST): $(GPT2_OUT)/fast/train_%.o: $(COURSE)/gpt2/train/%.cu
 	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 endif
 
-# ---- tests: as the model's, with every kernel set; and test_training on the checked CPU backend ----
+# ---- tests: as the model's, with every kernel set; and two of them on the checked CPU backend ----
 GPT2_TRAIN_TESTS := $(notdir $(basename $(wildcard $(COURSE)/gpt2/train/tests/test_*.c)))
 
 $(GPT2_TRAIN_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%.o: $(COURSE)/gpt2/train/tests/%.c
@@ -41,19 +41,21 @@ TESTS += $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%)
 SIMT_TEST_NAMES += $(GPT2_TRAIN_TESTS)
 
 ifeq ($(BACKEND),cpu)
-$(GPT2_OUT)/train/test_training_checked.o: $(COURSE)/gpt2/train/tests/test_training.c
+GPT2_TRAIN_CHECKED_TESTS := test_training_checked test_optimizer_checked
+
+$(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%_checked.o: $(COURSE)/gpt2/train/tests/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
 
-$(GPT2_TESTS_OUT)/test_training_checked: $(GPT2_OUT)/train/test_training_checked.o $(GPT2_TRAIN_CHECKED) $(GPT2_TRAIN_HOST) \
-    $(GPT2_CHECKED_OBJECTS) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_HOST_LIBRARY) \
-    $(SIMT_CUBLAS_CHECKED) $(BUILD)/simt/libsimt_checked.a
+$(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_CHECKED) \
+    $(GPT2_TRAIN_HOST) $(GPT2_CHECKED_OBJECTS) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) \
+    $(GPT2_HOST_LIBRARY) $(SIMT_CUBLAS_CHECKED) $(BUILD)/simt/libsimt_checked.a
 	@mkdir -p $(@D)
 	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 
-TESTS += $(GPT2_TESTS_OUT)/test_training_checked
+TESTS += $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%)
 SHELL_TESTS += gpt2/train/tests/test_train_compare.sh
-SIMT_TEST_NAMES += test_training_checked
+SIMT_TEST_NAMES += $(GPT2_TRAIN_CHECKED_TESTS)
 endif
 
 -include $(wildcard $(GPT2_OUT)/train/*.d)
