@@ -7,7 +7,6 @@
 //           Operations: twice those of the forward pass, for each product has two gradients. With recompute three times.
 // Order     Every sum has one order, so a pass gives the same bits each time.
 #include "gpt2/model/bias_backward.cuh"
-#include "gpt2/model/block.cuh"
 #include "gpt2/model/ends.cuh"
 #include "gpt2/model/ends_backward.cuh"
 #include "gpt2/model/matmul.cuh"
@@ -27,23 +26,6 @@ __global__ static void add_up_kernel(double *total, const float *__restrict__ x,
         if (threadIdx.x < half) { shared[threadIdx.x] += shared[threadIdx.x + half]; }
     }
     if (threadIdx.x == 0) { *total += shared[0]; }
-}
-
-// From the tokens to `end`: the last LayerNorm's output.
-template <class T>
-static int forward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const pass &pass) {
-    tensors<T> &all = t.all;
-    const params<T> &w = all.weights;
-    const int C = all.config.channels;
-    TRY(embed(device, t.blocks[0].residual, w.token_embedding, w.position_embedding, all.work.tokens, nullptr, pass.B,
-              pass.T, C));
-    for (int layer = 0; layer < all.config.layers; layer++) {
-        TRY(block_forward(device, kernels, all, t.blocks[(size_t)layer], layer, pass));
-    }
-    const activations<T> &last = t.blocks.back();
-    return type_of<T>::kernels(kernels).residual_layernorm_forward(
-        t.end.normalised, t.end.residual, t.end.mean, t.end.rstd, last.middle, last.branch, w.final_weight,
-        w.final_bias, pass.N(), C, all.config.epsilon, device.stream);
 }
 
 // logits (rows, Vp) of rows first..first+rows-1.
@@ -85,13 +67,13 @@ static int linear_backward(gpt2_device &device, training<T> &t, T *dx, float *dw
 
 // dqkv into dwide, from the gradient of the attention's output in dnormalised.
 template <class T>
-static int attend_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const activations<T> &a,
+static int attend_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a,
                            const pass &pass) {
     const int C = t.all.config.channels, H = t.all.config.heads;
     for (int b = 0; b < pass.B; b += t.all.group) {
         const int64_t rows = (int64_t)b * pass.T * C;
         TRY(attention_backward(device, kernels, t.dwide + 3 * rows, t.room, t.dnormalised + rows, a.qkv + 3 * rows,
-                               a.lengths + b, std::min(t.all.group, pass.B - b), pass.T, H, C / H));
+                               t.all.work.lengths + b, std::min(t.all.group, pass.B - b), pass.T, H, C / H));
     }
     return 0;
 }
@@ -102,7 +84,7 @@ static int block_backward(gpt2_device &device, const kernel_table &kernels, trai
     const auto &op = type_of<T>::kernels(kernels);
     const block_weights<T> &w = t.all.weights.blocks[(size_t)layer];
     const block_weights<float> &g = t.gradients.blocks[(size_t)layer];
-    const activations<T> &a = t.blocks[(size_t)layer];
+    const kept<T> &a = t.blocks[(size_t)layer];
     const int N = pass.N(), C = t.all.config.channels;
 
     TRY(linear_backward(device, t, t.dwide, g.mlp_weight, g.mlp_bias, t.stream, a.hidden, w.mlp_weight, N, 4 * C, C));
@@ -123,16 +105,6 @@ static int block_backward(gpt2_device &device, const kernel_table &kernels, trai
     return mark(device, "attention backward", layer);
 }
 
-// The block's forward pass from its input alone. Its first LayerNorm adds a branch of zeros to it: the sum and all that follows
-// have the bits that they had.
-template <class T>
-static int block_again(gpt2_device &device, const kernel_table &kernels, training<T> &t, int layer, const pass &pass) {
-    activations<T> a = t.blocks[(size_t)layer];
-    a.before = a.residual;
-    TRY(cudaMemsetAsync(a.branch, 0, (size_t)pass.N() * (size_t)t.all.config.channels * sizeof(T), device.stream));
-    return block_forward(device, kernels, t.all, a, layer, pass);
-}
-
 template <class T> static int add_losses(gpt2_device &device, training<T> &t, int N) {
     add_up_kernel<<<1, 256, 0, device.stream>>>(t.loss, t.all.work.losses, N);
     return cudaGetLastError();
@@ -143,11 +115,11 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
                        int T_) {
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
-    TRY(forward(device, kernels, t, pass));
+    TRY(training_forward(device, kernels, t, pass));
     TRY(end_backward(device, kernels, t, scale, pass.N()));
     TRY(add_losses(device, t, pass.N()));
     for (int layer = last; layer >= 0; layer--) {
-        if (t.recompute && layer < last) { TRY(block_again(device, kernels, t, layer, pass)); }
+        if (t.recompute && layer < last) { TRY(training_block_again(device, kernels, t, layer, pass)); }
         TRY(block_backward(device, kernels, t, layer, pass));
     }
     return embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream,
@@ -158,7 +130,7 @@ template <class T>
 int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_) {
     activations<T> &a = t.all.work;
     const int N = B * T_, V = t.all.config.vocabulary, Vp = t.all.config.padded_vocabulary;
-    TRY(forward(device, kernels, t, {B, T_, false}));
+    TRY(training_forward(device, kernels, t, {B, T_, false}));
     for (int first = 0; first < N; first += t.all.logit_rows) {
         const int rows = std::min(t.all.logit_rows, N - first);
         TRY(logits(device, t, first, rows));

@@ -18,9 +18,8 @@ struct pass {
     int N() const { return B * T; }
 };
 
-// a: before (block 0: residual) and branch in, middle and branch out, the rest is room to work in, and what a backward pass needs.
+// Works on all.work: residual and branch in and out, the rest is room to work in.
 template <class T>
-int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, activations<T> &a, int layer,
-                  const pass &pass);
+int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 
 #endif

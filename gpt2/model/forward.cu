@@ -15,9 +15,7 @@ static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<
     TRY(embed(device, a.residual, all.weights.token_embedding, all.weights.position_embedding, a.tokens,
               pass.decoding ? a.positions : nullptr, pass.B, pass.T, C));
     TRY(observe(device, "embedding", -1, a.residual, pass.N(), C, C));
-    for (int layer = 0; layer < all.config.layers; layer++) {
-        TRY(block_forward(device, kernels, all, a, layer, pass));
-    }
+    for (int layer = 0; layer < all.config.layers; layer++) { TRY(block_forward(device, kernels, all, layer, pass)); }
     return 0;
 }
 

@@ -58,12 +58,12 @@ int choose(plan &p, const gpt2_device &device) {
 int make(plan &p, const gpt2_device &device, const void *bias, const std::vector<matmul_choice> &preferred) {
     const matmul_shape &s = p.shape;
     int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
-    uint32_t epilogue = s.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    uint32_t epilogue = (uint32_t)s.epilogue;
     TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    if (s.has_bias) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
+    if (bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
     TRY(layout(&p.a, s.in, s.transpose_a, s.m, s.k, s.lda));
     TRY(layout(&p.b, s.in, s.transpose_b, s.k, s.n, s.ldb));
     TRY(layout(&p.d, s.out, 0, s.m, s.n, s.ldd));
@@ -129,21 +129,31 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
 
 template <class Out, class T>
 int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, bias != nullptr, 0}, out,
-               weight, x, bias, 0.0f);
+    const int epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, epilogue, 0}, out, weight, x,
+               bias, 0.0f);
+}
+
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
+    const cudaDataType type = type_of<T>::cuda;
+    return run(device, {type, type, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_GELU_BIAS, 0}, out, weight, x, bias,
+               0.0f);
 }
 
 // dx^T (C, N) = weight^T (C, OC) dout^T (OC, N): both as they lie.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, type_of<T>::cuda, 0, 0, C, N, OC, C, ld, C, 0, 0}, dx, weight, dout, nullptr,
+    const cudaDataType type = type_of<T>::cuda;
+    return run(device, {type, type, 0, 0, C, N, OC, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dx, weight, dout, nullptr,
                0.0f);
 }
 
 // dweight^T (C, OC) += x^T (C, N) dout (N, OC)
 template <class T>
 int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, 0, 0}, dweight, x, dout, nullptr, 1.0f);
+    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dweight,
+               x, dout, nullptr, 1.0f);
 }
 
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);
@@ -151,6 +161,7 @@ template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bf
                     int, int, int);
 #define INSTANTIATE(T)                                                                            \
     template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int); \
+    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int); \
     template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);         \
     template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -23,7 +23,7 @@ struct matmul_shape {
     int transpose_a, transpose_b; // 0 or 1
     int m, n, k;
     int lda, ldb, ldd;
-    int has_bias; // (m), of the type of D
+    int epilogue; // cublasLtEpilogue_t; a bias is (m), of the type of D
     int zero;     // so that a matmul_choice has no holes, whose bytes would mean nothing
 };
 
@@ -46,6 +46,10 @@ template <class T>
 int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
     return matmul<T, T>(device, out, x, weight, bias, N, C, OC, OC);
 }
+
+// out = gelu(x weight^T + bias), by cuBLASLt's epilogue: the tanh form, of the sum before it is rounded to T.
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
 
 // The gradients. ld: the width of dout's rows, at least OC.
 template <class T>

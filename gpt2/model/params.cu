@@ -1,6 +1,8 @@
 // params.cu — laying out the tensors in one allocation, and filling the weights (params.cuh)
 #include "gpt2/model/params.cuh"
 
+#include "gpt2/model/arena.cuh"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -47,10 +49,6 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
-    a.before = a.middle = a.residual;
-    a.normalised2 = a.normalised;
-    a.fc = a.hidden;
-    a.mean2 = a.mean, a.rstd2 = a.rstd;
 
     all.cache.resize((size_t)config.layers);
     for (block_cache<T> &cache : all.cache) {
@@ -137,6 +135,7 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
 #define INSTANTIATE(T)                                                           \
     template int tensors_allocate(tensors<T> &);                                 \
     template bool tensors_load(tensors<T> &, const gpt2_source *, gpt2_error *); \
-    template void tensors_free(tensors<T> &);                                    \
-    template T *&place_of(params<T> &, gpt2_tensor, int);
+    template void tensors_free(tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)
+#define INSTANTIATE_PLACE(T) template T *&place_of(params<T> &, gpt2_tensor, int);
+FOR_EACH_TYPE(INSTANTIATE_PLACE)

@@ -30,28 +30,21 @@ template <class T> struct params {
     T *final_weight, *final_bias;         // (C)
 };
 
-// What a pass writes. Without training every block uses the same memory again, before, residual and middle are one tensor, and so
-// are the two normalised, the two means, the two rstds, fc and hidden. With training (training.cuh) the backward pass needs them all.
+// What a pass writes. Every block uses the same memory again.
 template <class T> struct activations {
     int *tokens;        // (B, T)
     int *targets;       // (B, T)
     int *lengths;       // (B)        of the prompts
     int *positions;     // (B)        tokens in the cache so far: where the next one goes
-    T *before;          // (N, C)     the stream that blocks add to, as the block before left it
-    T *residual;        // (N, C)     at the first LayerNorm: before + branch
-    T *middle;          // (N, C)     at the second LayerNorm
+    T *residual;        // (N, C)     the stream that blocks add to
     T *branch;          // (N, C)     what the last sub-layer gave and nobody has added yet
-    T *normalised;      // (N, C)     by the first LayerNorm
-    T *normalised2;     // (N, C)     by the second
+    T *normalised;      // (N, C)
     T *qkv;             // (N, 3C)
     T *attention;       // (N, C)
     T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs
     T *scores;          // (group, H, T, T)
-    T *fc;              // (N, 4C)    before the bias and GELU
-    T *hidden;          // (N, 4C)    after them
-    float *mean, *rstd; // (N)        of the first LayerNorm
-    float *mean2;       // (N)        of the second
-    float *rstd2;       // (N)
+    T *hidden;          // (N, 4C)
+    float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
     float *losses;      // (N)
 };
@@ -75,18 +68,5 @@ template <class T> void tensors_free(tensors<T> &all);
 
 // The pointer to a tensor of a file. `layer` is 0 for what is there once.
 template <class T> T *&place_of(params<T> &weights, gpt2_tensor tensor, int layer);
-
-// Hands out parts of one allocation. Without a base it only counts, so the same list of tensors is walked twice.
-struct arena {
-    char *base;
-    size_t used;
-
-    template <class P> void take(P *&pointer, int64_t elements) {
-        constexpr size_t alignment = 256;
-        used = (used + alignment - 1) / alignment * alignment;
-        pointer = base ? (P *)(base + used) : nullptr;
-        used += (size_t)elements * sizeof(P);
-    }
-};
 
 #endif

@@ -1,6 +1,7 @@
 // training.cu — the memory of training (training.cuh)
 #include "gpt2/model/training.cuh"
 
+#include "gpt2/model/arena.cuh"
 #include "gpt2/model/bias_backward.cuh"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ template <class P> static void point_into(params<P> &params, const gpt2_config &
 }
 
 // What a block's backward pass needs of its forward pass, but not its input.
-template <class T> static void take_block(activations<T> &a, arena &from, int64_t N, int64_t C) {
+template <class T> static void take_block(kept<T> &a, arena &from, int64_t N, int64_t C) {
     from.take(a.middle, N * C);
     from.take(a.normalised, N * C);
     from.take(a.normalised2, N * C);
@@ -68,7 +69,6 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     const gpt2_config &config = all.config;
     const int64_t C = config.channels, B = all.batch, N = B * all.prompt, count = flat_offset(config, GPT2_TENSORS, 0);
     const int64_t scores = (int64_t)all.group * config.heads * all.prompt * all.prompt;
-    block_cache<T> cache;
 
     from.take(t.flat_weights, count);
     from.take(t.flat_gradients, count);
@@ -76,28 +76,26 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     from.take(t.order, N), from.take(t.starts, N + 1);
     from.take(a.branch, N * C);
     from.take(a.query, N * C);
-    from.take(cache.k, N * C), from.take(cache.v, N * C);
     from.take(a.scores, scores);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
+
+    kept<T> shared = {};
+    if (t.recompute) { take_block(shared, from, N, C); }
+    t.blocks.assign((size_t)config.layers, shared);
+    for (kept<T> &block : t.blocks) {
+        from.take(block.residual, N * C);
+        if (!t.recompute) { take_block(block, from, N, C); }
+    }
     from.take(t.end.residual, N * C);
     from.take(t.end.normalised, N * C);
     from.take(t.end.mean, N), from.take(t.end.rstd, N);
-    if (t.recompute) { take_block(a, from, N, C); }
-
-    t.blocks.assign((size_t)config.layers, a);
-    for (size_t layer = 0; layer < t.blocks.size(); layer++) {
-        activations<T> &block = t.blocks[layer];
-        from.take(block.residual, N * C);
-        if (!t.recompute) { take_block(block, from, N, C); }
-        block.before = layer == 0 ? block.residual : t.blocks[layer - 1].middle;
-    }
-    all.cache.assign((size_t)config.layers, cache);
 
     from.take(t.stream, N * C);
     from.take(t.dnormalised, N * C);
     from.take(t.dwide, 4 * N * C);
-    t.room.query = a.query, t.room.scores = a.scores, t.room.k = cache.k, t.room.v = cache.v;
+    t.room.query = a.query, t.room.scores = a.scores;
+    from.take(t.room.k, N * C), from.take(t.room.v, N * C);
     from.take(t.room.dout, N * C);
     from.take(t.room.dscores, scores);
     from.take(t.partial, bias_most_parts * 4 * C);

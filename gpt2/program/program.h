@@ -50,6 +50,5 @@ int command_generate(const struct options *options, struct gpt2_error *error);
 int command_eval(const struct options *options, struct gpt2_error *error);
 int command_check(const struct options *options, struct gpt2_error *error);
 int command_profile(const struct options *options, struct gpt2_error *error);
-int command_train(int count, char **arguments, struct gpt2_error *error); /* has options of its own: train.h */
 
 #endif

@@ -1,4 +1,4 @@
-/* train.h — gpt2 train: its options, and the lines that it prints. */
+/* train.h — gpt2 train: the command, its options, and the lines that it prints. */
 #ifndef GPT2_PROGRAM_TRAIN_H
 #define GPT2_PROGRAM_TRAIN_H
 
@@ -6,6 +6,9 @@
 
 #include "gpt2/formats/config.h"
 #include "gpt2/formats/safetensors.h"
+
+/* Its options are its own, so it takes the arguments after the command. An exit status; 2 with the error filled. */
+int command_train(int count, char **arguments, struct gpt2_error *error);
 
 enum { TRAIN_MOST_OPTIONS = 32 };
 
