@@ -14,14 +14,18 @@
 
 enum { threads_per_block = 256, warp_size = 32, warps = threads_per_block / warp_size };
 
-// Sums of exp(x - largest), for any part of a row; two parts become one.
-struct exponentials {
-    float largest, sum;
-};
-__device__ static exponentials joined(exponentials a, exponentials b) {
-    float largest = fmaxf(a.largest, b.largest);
-    if (largest == -INFINITY) { return {largest, 0.0f}; } // both are empty
-    return {largest, a.sum * expf(a.largest - largest) + b.sum * expf(b.largest - largest)};
+// The largest of, or the sum of, the threads' values; every thread gets it. shared: (warps)
+template <bool largest> __device__ static float over_block(float value, float *shared) {
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        float other = __shfl_xor_sync(0xffffffffu, value, offset);
+        value = largest ? fmaxf(value, other) : value + other;
+    }
+    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = value; }
+    __syncthreads();
+    value = shared[0];
+    for (int w = 1; w < warps; w++) { value = largest ? fmaxf(value, shared[w]) : value + shared[w]; }
+    __syncthreads();
+    return value;
 }
 
 template <class T>
@@ -29,33 +33,29 @@ __global__ void cross_entropy_backward_kernel(float *losses,      // (N)
                                               float *logits,      // (N, Vp), and dlogits (N, Vp) of T over each row
                                               const int *targets, // (N)
                                               float scale, int V, int Vp) {
-    __shared__ exponentials shared[warps];
+    __shared__ float shared[warps];
     float *row = logits + (size_t)blockIdx.x * Vp;
     T *drow = (T *)row;
     int target = targets[blockIdx.x];
 
-    exponentials all = {-INFINITY, 0.0f};
+    float mine = -INFINITY, sum = 0.0f; // the largest logit of this thread, and the sum of exp(logit - largest)
     for (int v = threadIdx.x; v < V; v += blockDim.x) {
-        if (row[v] > all.largest) { all = {row[v], all.sum * expf(all.largest - row[v])}; } // seldom
-        all.sum += expf(row[v] - all.largest);
+        float x = row[v];
+        if (x > mine) { // seldom
+            sum *= expf(mine - x);
+            mine = x;
+        }
+        sum += expf(x - mine);
     }
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        exponentials other = {__shfl_xor_sync(0xffffffffu, all.largest, offset),
-                              __shfl_xor_sync(0xffffffffu, all.sum, offset)};
-        all = joined(all, other);
-    }
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = all; }
-    __syncthreads();
-    all = shared[0];
-    for (int w = 1; w < warps; w++) { all = joined(all, shared[w]); }
-    if (threadIdx.x == 0) { losses[blockIdx.x] = target < 0 ? 0.0f : logf(all.sum) + all.largest - row[target]; }
+    float largest = over_block<true>(mine, shared);
+    sum = over_block<false>(mine > -INFINITY ? sum * expf(mine - largest) : sum, shared);
+    if (threadIdx.x == 0) { losses[blockIdx.x] = target < 0 ? 0.0f : logf(sum) + largest - row[target]; }
 
     // A tile is read by all before anyone writes, and what is written, of T, is at or before what has been read, of float.
-    float factor = target < 0 ? 0.0f : scale;
     for (int first = 0; first < Vp; first += blockDim.x) {
         int v = first + threadIdx.x;
         float d = 0.0f;
-        if (v < V && target >= 0) { d = factor * (expf(row[v] - all.largest) / all.sum - (v == target ? 1.0f : 0.0f)); }
+        if (v < V && target >= 0) { d = scale * (expf(row[v] - largest) / sum - (v == target ? 1.0f : 0.0f)); }
         __syncthreads();
         if (v < Vp) { drow[v] = from_float<T>(d); }
     }
