@@ -9,7 +9,7 @@ GPT2_HOST_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GPT2_HOST_SOURCES))
 GPT2_HOST_LIBRARY := $(BUILD)/gpt2/libgpt2_host.a
 COMMA             := ,
 GPT2_HOST_LIBS    := -lcjson -lpcre2-8 -lm
-GPT2_HOST_TEST_SOURCES := $(filter-out $(COURSE)/gpt2/model/% $(COURSE)/gpt2/program/%,\
+GPT2_HOST_TEST_SOURCES := $(filter-out $(COURSE)/gpt2/model/% $(COURSE)/gpt2/train/% $(COURSE)/gpt2/program/%,\
                             $(wildcard $(COURSE)/gpt2/tests/test_*.c $(COURSE)/gpt2/*/tests/test_*.c))
 GPT2_HOST_TESTS   := $(notdir $(basename $(GPT2_HOST_TEST_SOURCES)))
 TESTS += $(addprefix $(BUILD)/tests/,$(GPT2_HOST_TESTS))
@@ -68,4 +68,5 @@ $(FUZZ_PROGRAM): $(FUZZ_SOURCES) $(wildcard $(COURSE)/gpt2/*.h $(COURSE)/gpt2/*/
 	    -I$(COURSE) -o $@ $(FUZZ_SOURCES) $(GPT2_HOST_LIBS)
 
 # ---- what runs on a GPU or on the CPU backend ----
-include $(wildcard $(COURSE)/gpt2/kernels/module.mk $(COURSE)/gpt2/model/module.mk $(COURSE)/gpt2/program/module.mk)
+include $(wildcard $(COURSE)/gpt2/kernels/module.mk $(COURSE)/gpt2/model/module.mk $(COURSE)/gpt2/train/module.mk \
+    $(COURSE)/gpt2/program/module.mk)

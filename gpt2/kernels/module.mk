@@ -11,8 +11,9 @@ GPT2_LAB        := $(if $(wildcard $(COURSE)/lab/step3_fused),lab,..)
 GPT2_SET_naive  := gpt2/kernels/naive
 GPT2_SET_reference := step3_fused/solution
 GPT2_SETS       := $(foreach set,naive reference,$(if $(wildcard $(COURSE)/$(GPT2_SET_$(set))/*.cu),$(set)))
-# The ops that the model calls. (Training will add their backward files; each takes a while to compile.)
-GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax
+# The ops that the model calls, and training's.
+GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax \
+    layernorm_backward residual_layernorm_backward bias_gelu_backward causal_softmax_backward
 
 ifeq ($(BACKEND),cpu)
 GPT2_CUDA_INCLUDE := -isystem $(SIMT)/include

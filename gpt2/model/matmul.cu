@@ -1,28 +1,26 @@
 // matmul.cu — cuBLASLt's descriptions for each shape, made once (matmul.cuh)
 #include "gpt2/model/matmul.cuh"
 
+#include <cstring>
 #include <new>
-#include <vector>
 
 namespace {
 struct plan {
-    cudaDataType in, out;
-    int N, C, OC, ld;
-    bool has_bias;
+    matmul_shape shape;
     cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t weight, x, y;
+    cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulAlgo_t algorithm;
-
-    bool is(cudaDataType in_, cudaDataType out_, int N_, int C_, int OC_, int ld_, bool has_bias_) const {
-        return in == in_ && out == out_ && N == N_ && C == C_ && OC == OC_ && ld == ld_ && has_bias == has_bias_;
-    }
 };
+
+bool same(const matmul_shape &x, const matmul_shape &y) {
+    return memcmp(&x, &y, sizeof x) == 0; // ints only: there is no padding
+}
 
 void drop(plan &p) {
     if (p.product) { cublasLtMatmulDescDestroy(p.product); }
-    if (p.weight) { cublasLtMatrixLayoutDestroy(p.weight); }
-    if (p.x) { cublasLtMatrixLayoutDestroy(p.x); }
-    if (p.y) { cublasLtMatrixLayoutDestroy(p.y); }
+    if (p.a) { cublasLtMatrixLayoutDestroy(p.a); }
+    if (p.b) { cublasLtMatrixLayoutDestroy(p.b); }
+    if (p.d) { cublasLtMatrixLayoutDestroy(p.d); }
 }
 
 int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t size) {
@@ -30,18 +28,15 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
     return 0;
 }
 
-// Descriptions and an algorithm for one shape. On failure what was made is in p, for drop().
-int make(plan &p, const gpt2_device &device, const void *bias) {
-    int32_t transposed = CUBLAS_OP_T;
-    uint32_t epilogue = p.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
-    TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-    TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    if (p.has_bias) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
-    TRY_BLAS(cublasLtMatrixLayoutCreate(&p.weight, p.in, (uint64_t)p.C, (uint64_t)p.OC, p.C));
-    TRY_BLAS(cublasLtMatrixLayoutCreate(&p.x, p.in, (uint64_t)p.C, (uint64_t)p.N, p.C));
-    TRY_BLAS(cublasLtMatrixLayoutCreate(&p.y, p.out, (uint64_t)p.OC, (uint64_t)p.N, p.ld));
+// A matrix as it lies: before its operation.
+int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld) {
+    uint64_t stored_rows = (uint64_t)(transposed ? columns : rows);
+    uint64_t stored_columns = (uint64_t)(transposed ? rows : columns);
+    TRY_BLAS(cublasLtMatrixLayoutCreate(made, type, stored_rows, stored_columns, ld));
+    return 0;
+}
 
+int choose(plan &p, const gpt2_device &device) {
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
@@ -49,8 +44,8 @@ int make(plan &p, const gpt2_device &device, const void *bias) {
     int status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                       &device.workspace_bytes, sizeof device.workspace_bytes);
     if (status == 0) {
-        status = cublasLtMatmulAlgoGetHeuristic(device.lt, p.product, p.weight, p.x, p.y, p.y, preference, 1, &found,
-                                                &count);
+        status =
+            cublasLtMatmulAlgoGetHeuristic(device.lt, p.product, p.a, p.b, p.d, p.d, preference, 1, &found, &count);
     }
     cublasLtMatmulPreferenceDestroy(preference);
     TRY_BLAS(status);
@@ -58,10 +53,33 @@ int make(plan &p, const gpt2_device &device, const void *bias) {
     p.algorithm = found.algo;
     return 0;
 }
+
+// Descriptions and an algorithm for one shape. On failure what was made is in p, for drop().
+int make(plan &p, const gpt2_device &device, const void *bias, const std::vector<matmul_choice> &preferred) {
+    const matmul_shape &s = p.shape;
+    int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    uint32_t epilogue = (uint32_t)s.epilogue;
+    TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
+    TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
+    TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
+    TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
+    TRY(layout(&p.a, s.in, s.transpose_a, s.m, s.k, s.lda));
+    TRY(layout(&p.b, s.in, s.transpose_b, s.k, s.n, s.ldb));
+    TRY(layout(&p.d, s.out, 0, s.m, s.n, s.ldd));
+    for (const matmul_choice &choice : preferred) {
+        if (same(choice.shape, s)) {
+            p.algorithm = choice.algorithm;
+            return 0;
+        }
+    }
+    return choose(p, device);
+}
 } // namespace
 
 struct matmul_plans {
     std::vector<plan> known;
+    std::vector<matmul_choice> preferred;
 };
 
 matmul_plans *matmul_plans_open() {
@@ -74,19 +92,28 @@ void matmul_plans_close(matmul_plans *plans) {
     delete plans;
 }
 
-template <class Out, class T>
-int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
-    const float one = 1.0f, zero = 0.0f;
-    constexpr cudaDataType in_type = type_of<T>::cuda, out_type = type_of<Out>::cuda;
+std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans) {
+    std::vector<matmul_choice> choices;
+    for (const plan &p : plans->known) { choices.push_back({p.shape, p.algorithm}); }
+    return choices;
+}
+
+void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count) {
+    plans->preferred.assign(choices, choices + count);
+}
+
+// d = op(a) op(b) + bias + beta d
+static int run(gpt2_device &device, const matmul_shape &shape, void *d, const void *a, const void *b, const void *bias,
+               float beta) {
+    const float one = 1.0f;
     plan *p = nullptr;
     for (plan &known : device.plans->known) {
-        if (known.is(in_type, out_type, N, C, OC, ld, bias != nullptr)) { p = &known; }
+        if (same(known.shape, shape)) { p = &known; }
     }
     if (p == nullptr) {
         plan made = {};
-        made.in = in_type, made.out = out_type, made.N = N, made.C = C, made.OC = OC, made.ld = ld;
-        made.has_bias = bias != nullptr;
-        int error = make(made, device, bias);
+        made.shape = shape;
+        int error = make(made, device, bias, device.plans->preferred);
         if (error != 0) {
             drop(made);
             return error;
@@ -95,15 +122,46 @@ int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *
         p = &device.plans->known.back();
     }
     if (bias != nullptr) { TRY(set(*p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
-    TRY_BLAS(cublasLtMatmul(device.lt, p->product, &one, weight, p->weight, x, p->x, &zero, out, p->y, out, p->y,
-                            &p->algorithm, device.workspace, device.workspace_bytes, device.stream));
+    TRY_BLAS(cublasLtMatmul(device.lt, p->product, &one, a, p->a, b, p->b, &beta, d, p->d, d, p->d, &p->algorithm,
+                            device.workspace, device.workspace_bytes, device.stream));
     return 0;
 }
 
-template int matmul(gpt2_device &, float *, const float *, const float *, const float *, int, int, int, int);
-template int matmul(gpt2_device &, __half *, const __half *, const __half *, const __half *, int, int, int, int);
+template <class Out, class T>
+int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
+    const int epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, epilogue, 0}, out, weight, x,
+               bias, 0.0f);
+}
+
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
+    const cudaDataType type = type_of<T>::cuda;
+    return run(device, {type, type, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_GELU_BIAS, 0}, out, weight, x, bias,
+               0.0f);
+}
+
+// dx^T (C, N) = weight^T (C, OC) dout^T (OC, N): both as they lie.
+template <class T>
+int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld) {
+    const cudaDataType type = type_of<T>::cuda;
+    return run(device, {type, type, 0, 0, C, N, OC, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dx, weight, dout, nullptr,
+               0.0f);
+}
+
+// dweight^T (C, OC) += x^T (C, N) dout (N, OC)
+template <class T>
+int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld) {
+    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dweight,
+               x, dout, nullptr, 1.0f);
+}
+
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);
-template int matmul(gpt2_device &, __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *,
-                    int, int, int, int);
 template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *, int,
                     int, int, int);
+#define INSTANTIATE(T)                                                                            \
+    template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int); \
+    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int); \
+    template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);         \
+    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int);
+FOR_EACH_TYPE(INSTANTIATE)

@@ -1,23 +1,12 @@
 // params.cu — laying out the tensors in one allocation, and filling the weights (params.cuh)
 #include "gpt2/model/params.cuh"
 
+#include "gpt2/model/arena.cuh"
+
 #include <algorithm>
 #include <cstdlib>
 
 namespace {
-// Hands out parts of one allocation. Without a base it only counts, so the same list of tensors is walked twice.
-struct arena {
-    char *base;
-    size_t used;
-
-    template <class P> void take(P *&pointer, int64_t elements) {
-        constexpr size_t alignment = 256;
-        used = (used + alignment - 1) / alignment * alignment;
-        pointer = base ? (P *)(base + used) : nullptr;
-        used += (size_t)elements * sizeof(P);
-    }
-};
-
 template <class T> void lay_out(tensors<T> &all, arena &from) {
     const gpt2_config &config = all.config;
     const int64_t C = config.channels, B = all.batch, N = B * all.prompt;
@@ -90,9 +79,7 @@ template <class T> void tensors_free(tensors<T> &all) {
     all.memory = nullptr;
 }
 
-// Where each tensor of a file goes. `layer` is 0 for what is there once.
-template <class T> static T *place_of(tensors<T> &all, gpt2_tensor tensor, int layer) {
-    params<T> &w = all.weights;
+template <class T> T *&place_of(params<T> &w, gpt2_tensor tensor, int layer) {
     block_weights<T> &block = w.blocks[(size_t)layer];
     switch (tensor) {
         case GPT2_WTE: return w.token_embedding;
@@ -110,10 +97,10 @@ template <class T> static T *place_of(tensors<T> &all, gpt2_tensor tensor, int l
         case GPT2_FCPROJW: return block.mlp_weight;
         case GPT2_FCPROJB: return block.mlp_bias;
         case GPT2_LNFW: return w.final_weight;
-        case GPT2_LNFB: return w.final_bias;
+        case GPT2_LNFB:
         case GPT2_TENSORS: break;
     }
-    return nullptr;
+    return w.final_bias;
 }
 
 template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error) {
@@ -134,7 +121,7 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
         for (int layer = 0; good && code == 0 && layer < layers; layer++) {
             good = source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, staging, error);
             if (good) {
-                code = cudaMemcpy(place_of(all, tensor, layer), staging,
+                code = cudaMemcpy(place_of(all.weights, tensor, layer), staging,
                                   (size_t)gpt2_tensor_elements(&config, tensor) * sizeof(T), cudaMemcpyHostToDevice);
             }
         }
@@ -150,3 +137,5 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
     template bool tensors_load(tensors<T> &, const gpt2_source *, gpt2_error *); \
     template void tensors_free(tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)
+#define INSTANTIATE_PLACE(T) template T *&place_of(params<T> &, gpt2_tensor, int);
+FOR_EACH_TYPE(INSTANTIATE_PLACE)

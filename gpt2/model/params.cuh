@@ -66,4 +66,7 @@ template <class T> int tensors_allocate(tensors<T> &all);
 template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error);
 template <class T> void tensors_free(tensors<T> &all);
 
+// The pointer to a tensor of a file. `layer` is 0 for what is there once.
+template <class T> T *&place_of(params<T> &weights, gpt2_tensor tensor, int layer);
+
 #endif

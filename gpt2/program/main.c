@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "program.h"
+#include "train.h"
 
 static const struct {
     const char *name, *what;
@@ -22,6 +23,8 @@ static void usage(FILE *to) {
     for (int i = 0; i < COMMANDS; i++) { fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what); }
     fprintf(to, "\n");
     options_print(to);
+    fprintf(to, "\n  %-10s %s\n\n", "train", "learn from a text, from the beginning or from weights");
+    train_options_print(to);
 }
 
 int main(int count, char **arguments) {
@@ -39,7 +42,9 @@ int main(int count, char **arguments) {
     }
     int status = 2, command = 0;
     while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
-    if (command == COMMANDS) {
+    if (strcmp(arguments[1], "train") == 0) {
+        status = command_train(count - 2, arguments + 2, &error);
+    } else if (command == COMMANDS) {
         gpt2_fail(&error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]);
     } else if (options_parse(&options, count - 2, arguments + 2, &error)) {
         status = commands[command].run(&options, &error);

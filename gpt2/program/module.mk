@@ -7,7 +7,7 @@ $(GPT2_OUT)/program/%.o: $(COURSE)/gpt2/program/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
 
-$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
+$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
 	$(GPT2_LINK)
 
 .PHONY: gpt2

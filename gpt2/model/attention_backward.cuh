@@ -1,0 +1,21 @@
+// attention_backward.cuh — the gradient of causal self-attention: what `attention_backward.cu` promises
+#ifndef GPT2_ATTENTION_BACKWARD_CUH
+#define GPT2_ATTENTION_BACKWARD_CUH
+
+#include "gpt2/model/device.cuh"
+
+// Room to work in, for as many sequences as go through at once.
+template <class T> struct attention_room {
+    T *query, *k, *v, *dout; // (B, H, T, D)
+    T *scores, *dscores;     // (B, H, T, T)
+};
+
+// dqkv    (B, T, 3, H, D)  overwritten; may not be qkv
+// dout    (B, T, C)        the gradient of attention_forward's out
+// qkv     (B, T, 3, H, D)  what attention_forward had
+// lengths (B)              of the prompts, 1..T
+template <class T>
+int attention_backward(gpt2_device &device, const kernel_table &kernels, T *dqkv, const attention_room<T> &room,
+                       const T *dout, const T *qkv, const int *lengths, int B, int T_, int H, int D);
+
+#endif

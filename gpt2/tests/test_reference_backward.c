@@ -1,0 +1,96 @@
+/* The float64 gradients against differences of the float64 loss, which is that of the forward reference. */
+#include "gpt2/model/tests/tiny.h"
+#include "gpt2/reference_backward.h"
+
+static struct gpt2_error error;
+static const struct gpt2_config config = {.max_tokens = 9,
+                                          .vocabulary = 23,
+                                          .padded_vocabulary = 23,
+                                          .layers = 2,
+                                          .heads = 3,
+                                          .channels = 15,
+                                          .epsilon = 1e-5f};
+enum { T = 7 };
+
+TestSuite(reference_backward, .timeout = 60);
+
+/* The tiny model with one number changed. */
+static struct change {
+    enum gpt2_tensor tensor;
+    int layer;
+    int64_t at;
+    float by, value; /* value: what the number was */
+} change;
+
+static bool changed_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                         enum gpt2_layout layout, void *out, struct gpt2_error *problem) {
+    if (!tiny_read(context, tensor, layer, type, layout, out, problem)) { return false; }
+    if (tensor == change.tensor && layer == change.layer) {
+        float *values = out;
+        change.value = values[change.at];
+        values[change.at] += change.by;
+        change.by = values[change.at] - change.value; /* after rounding */
+    }
+    return true;
+}
+
+static const int32_t tokens[T] = {3, 7, 3, 22, 0, 7, 11};
+static int32_t targets[T] = {7, 3, 22, -1, 7, 11, 3};
+
+static double loss_with(float by, float *moved) {
+    struct gpt2_source source = {.config = config, .read = changed_read, .context = (void *)(uintptr_t)&config};
+    struct gpt2_reference_gradients unused;
+    double loss = 0.0;
+    change.by = by;
+    cr_assert(gpt2_reference_gradients_open(&unused, &config));
+    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, 1.0, &loss, &unused, &error), "%s", error.text);
+    gpt2_reference_gradients_close(&unused);
+    *moved = change.by;
+    return loss;
+}
+
+Test(reference_backward, gradients_are_the_slopes_of_the_loss) {
+    const double scale = 0.25;
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_reference_gradients gradients;
+    double loss = 0.0;
+    cr_assert(gpt2_reference_gradients_open(&gradients, &config));
+    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, scale, &loss, &gradients, &error), "%s", error.text);
+    for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+        enum gpt2_tensor t = (enum gpt2_tensor)tensor;
+        int64_t count = gpt2_tensor_elements(&config, t);
+        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config.layers : 1); layer++) {
+            const double *got = gradients.at[tensor * config.layers + layer];
+            for (int sample = 0; sample < 12; sample++) {
+                change = (struct change){.tensor = t, .layer = layer};
+                change.at = (int64_t)(mix((uint64_t)(tensor * 100 + layer * 50 + sample)) % (uint64_t)count);
+                float up, down;
+                double above = loss_with(0x1p-9f, &up), below = loss_with(-0x1p-9f, &down);
+                double slope = scale * (above - below) / ((double)up - (double)down);
+                cr_assert(fabs(got[change.at] - slope) <= 1e-4 * fabs(slope) + 2e-5,
+                          "tensor %d, layer %d, element %d: %g, and the slope is %g", tensor, layer, (int)change.at,
+                          got[change.at], slope);
+            }
+        }
+    }
+    gpt2_reference_gradients_close(&gradients);
+}
+
+Test(reference_backward, the_loss_is_that_of_the_forward_reference) {
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_reference_gradients gradients;
+    struct states states = {.count = 0};
+    double loss = 0.0, wanted = 0.0;
+    cr_assert(gpt2_reference_gradients_open(&gradients, &config));
+    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, 1.0, &loss, &gradients, &error), "%s", error.text);
+    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &states, &error), "%s", error.text);
+    for (int t = 0; t < T; t++) {
+        const double *logits = states.at[states.count - 1].values + t * config.vocabulary;
+        double sum = 0.0;
+        for (int v = 0; v < config.vocabulary; v++) { sum += exp(logits[v]); }
+        if (targets[t] >= 0) { wanted += log(sum) - logits[targets[t]]; }
+    }
+    cr_assert(fabs(loss - wanted) < 1e-10 * wanted, "%.15g, not %.15g", loss, wanted);
+    states_free(&states);
+    gpt2_reference_gradients_close(&gradients);
+}

@@ -1,0 +1,268 @@
+#define _GNU_SOURCE
+#include "gpt2/train/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpt2/formats/hf.h"
+
+static const char optimizer_name[] = "optimizer.safetensors";
+static const char algorithms_name[] = "algorithms";
+
+static bool fail_errno(const char *path, struct gpt2_error *error) {
+    return gpt2_fail(error, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+/* ---- the folder of a run ---- */
+
+bool gpt2_out_open(struct gpt2_out *out, const char *path, struct gpt2_error *error) {
+    *out = (struct gpt2_out){.path = strdup(path), .lock = -1};
+    char *lock = gpt2_path(path, "lock");
+    bool good = (out->path != NULL && lock != NULL) || gpt2_fail(error, "out of memory");
+    if (good && mkdir(path, 0777) != 0 && errno != EEXIST) { good = fail_errno(path, error); }
+    if (good) {
+        out->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        good = out->lock >= 0 || fail_errno(lock, error);
+    }
+    if (good && flock(out->lock, LOCK_EX | LOCK_NB) != 0) {
+        good = gpt2_fail(error, "%s: another run is writing there", path);
+    }
+    free(lock);
+    if (!good) { gpt2_out_close(out); }
+    return good;
+}
+
+void gpt2_out_close(struct gpt2_out *out) {
+    if (out->path != NULL && out->lock >= 0) { close(out->lock); }
+    free(out->path);
+    *out = (struct gpt2_out){.lock = -1};
+}
+
+char *gpt2_out_latest(const struct gpt2_out *out) {
+    char name[256], *link = gpt2_path(out->path, "latest");
+    ssize_t length = link != NULL ? readlink(link, name, sizeof name - 1) : -1;
+    free(link);
+    if (length < 0) { return NULL; }
+    name[length] = '\0';
+    return gpt2_path(out->path, name);
+}
+
+/* Files in a folder, and the folder. What is not there is removed already. */
+static void remove_folder(const char *path) {
+    DIR *folder = opendir(path);
+    if (folder == NULL) { return; }
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) { unlinkat(dirfd(folder), entry->d_name, 0); }
+    closedir(folder);
+    rmdir(path);
+}
+
+/* Is it a name that this file gives to folders? "step-" and digits, and perhaps ".part". */
+static bool is_step(const char *name) {
+    if (strncmp(name, "step-", 5) != 0) { return false; }
+    size_t digits = strspn(name + 5, "0123456789");
+    return digits >= 8 && (name[5 + digits] == '\0' || strcmp(name + 5 + digits, ".part") == 0);
+}
+
+static void remove_others(const struct gpt2_out *out, const char *kept) {
+    DIR *folder = opendir(out->path);
+    if (folder == NULL) { return; }
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (!is_step(entry->d_name) || strcmp(entry->d_name, kept) == 0) { continue; }
+        char *path = gpt2_path(out->path, entry->d_name);
+        if (path != NULL) { remove_folder(path); }
+        free(path);
+    }
+    closedir(folder);
+}
+
+static bool flush_folder(const char *path, struct gpt2_error *error) {
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL || errno == EROFS);
+    if (!good) { fail_errno(path, error); }
+    if (folder >= 0) { close(folder); }
+    return good;
+}
+
+/* ---- the optimizer's file ---- */
+
+struct entry {
+    char name[GPT2_NAME_BYTES + 2];
+    enum gpt2_part part;
+    enum gpt2_tensor tensor;
+    int layer;
+};
+
+struct listing {
+    struct entry *entries;
+    struct safetensors_tensor *tensors; /* the entries', and the algorithms */
+    int count;
+};
+
+static bool list_tensors(struct listing *listing, const struct gpt2_config *config, struct gpt2_error *error) {
+    size_t most = 2 * (size_t)GPT2_TENSORS * (size_t)config->layers + 1;
+    listing->entries = calloc(most, sizeof *listing->entries);
+    listing->tensors = calloc(most, sizeof *listing->tensors);
+    if (listing->entries == NULL || listing->tensors == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (int part = GPT2_MOMENT1; part <= GPT2_MOMENT2; part++) {
+        for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+            enum gpt2_tensor t = (enum gpt2_tensor)tensor;
+            for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++) {
+                struct entry *entry = &listing->entries[listing->count];
+                *entry = (struct entry){.part = (enum gpt2_part)part, .tensor = t, .layer = layer};
+                memcpy(entry->name, part == GPT2_MOMENT1 ? "m." : "v.", 2);
+                gpt2_tensor_name(t, layer, entry->name + 2);
+                listing->tensors[listing->count++] =
+                    (struct safetensors_tensor){.name = entry->name,
+                                                .type = "F32",
+                                                .dimensions = gpt2_tensor_dimensions(t),
+                                                .shape = {gpt2_tensor_rows(config, t), gpt2_tensor_columns(config, t)}};
+            }
+        }
+    }
+    return true;
+}
+
+static bool write_tensors(struct gpt2_output *output, const struct listing *listing, struct gpt2_trainer *trainer,
+                          struct gpt2_error *error) {
+    for (int i = 0; i < listing->count; i++) {
+        const struct entry *entry = &listing->entries[i];
+        struct gpt2_source source = gpt2_trainer_source(trainer, entry->part);
+        size_t bytes = (size_t)gpt2_tensor_elements(&source.config, entry->tensor) * sizeof(float);
+        void *values = malloc(bytes);
+        bool good = values != NULL || gpt2_fail(error, "out of memory");
+        good = good && source.read(source.context, entry->tensor, entry->layer, GPT2_F32, GPT2_OUT_IN, values, error) &&
+               gpt2_output_write(output, values, bytes, error);
+        free(values);
+        if (!good) { return false; }
+    }
+    return true;
+}
+
+static bool write_optimizer(const char *folder, struct gpt2_trainer *trainer, const char *const *notes,
+                            struct gpt2_error *error) {
+    struct gpt2_source source = gpt2_trainer_source(trainer, GPT2_MOMENT1);
+    struct listing listing = {.count = 0};
+    struct gpt2_output output = {0};
+    size_t size = 0;
+    char *path = gpt2_path(folder, optimizer_name);
+    void *algorithms = gpt2_trainer_algorithms(trainer, &size);
+    bool good = (path != NULL && algorithms != NULL) || gpt2_fail(error, "out of memory");
+    good = good && list_tensors(&listing, &source.config, error);
+    if (good) {
+        listing.tensors[listing.count] = (struct safetensors_tensor){
+            .name = algorithms_name, .type = "U8", .dimensions = 1, .shape = {(int64_t)size}};
+        good = safetensors_begin(&output, path, listing.tensors, listing.count + 1, notes, error) &&
+               write_tensors(&output, &listing, trainer, error) &&
+               gpt2_output_write(&output, algorithms, size, error) && gpt2_output_commit(&output, error);
+    }
+    gpt2_output_abandon(&output);
+    free(listing.entries);
+    free(listing.tensors);
+    free(algorithms);
+    free(path);
+    return good;
+}
+
+/* ---- the whole ---- */
+
+static bool fill(const char *folder, struct gpt2_trainer *trainer, const struct gpt2_tokenizer *tokenizer,
+                 const char *const *notes, struct gpt2_error *error) {
+    struct gpt2_source weights = gpt2_trainer_source(trainer, GPT2_WEIGHTS);
+    return gpt2_hf_write(folder, &weights, GPT2_F32, error) && gpt2_tokenizer_write_hf(tokenizer, folder, error) &&
+           write_optimizer(folder, trainer, notes, error) && flush_folder(folder, error);
+}
+
+static bool move(const char *from, const char *to, const char *folder, struct gpt2_error *error) {
+    return (rename(from, to) == 0 || fail_errno(to, error)) && flush_folder(folder, error);
+}
+
+bool gpt2_checkpoint_write(const struct gpt2_out *out, int64_t step, struct gpt2_trainer *trainer,
+                           const struct gpt2_tokenizer *tokenizer, const char *const *notes, struct gpt2_error *error) {
+    char name[32], part_name[48];
+    snprintf(name, sizeof name, "step-%08lld", (long long)step);
+    snprintf(part_name, sizeof part_name, "%s.part", name);
+    char *whole = gpt2_path(out->path, name), *part = gpt2_path(out->path, part_name), *before = gpt2_out_latest(out);
+    char *link = gpt2_path(out->path, "latest"), *next = gpt2_path(out->path, "latest.part");
+    bool good = (whole && part && link && next) || gpt2_fail(error, "out of memory");
+    if (good && (before == NULL || strcmp(before, whole) != 0)) {
+        remove_folder(part);
+        remove_folder(whole); /* of a run that was stopped before it counted */
+        unlink(next);
+        good = fill(part, trainer, tokenizer, notes, error) && move(part, whole, out->path, error) &&
+               (symlink(name, next) == 0 || fail_errno(next, error)) && move(next, link, out->path, error);
+        if (good) {
+            remove_others(out, name);
+        } else {
+            remove_folder(part);
+        }
+    }
+    free(whole), free(part), free(before), free(link), free(next);
+    return good;
+}
+
+/* ---- going on ---- */
+
+bool gpt2_checkpoint_open(struct safetensors *file, const char *folder, struct gpt2_error *error) {
+    char *path = gpt2_path(folder, optimizer_name);
+    bool good = path != NULL ? safetensors_open(file, path, error) : gpt2_fail(error, "out of memory");
+    free(path);
+    return good;
+}
+
+struct moment {
+    const struct safetensors *file;
+    const char *prefix;
+};
+
+static bool read_moment(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                        void *out, struct gpt2_error *error) {
+    const struct moment *moment = context;
+    char name[GPT2_NAME_BYTES + 2];
+    memcpy(name, moment->prefix, 2);
+    gpt2_tensor_name(tensor, layer, name + 2);
+    const struct safetensors_tensor *found = safetensors_find(moment->file, name);
+    (void)type, (void)layout; /* a trainer loads F32 and OUT_IN, and the shapes have been checked */
+    if (found == NULL) { return gpt2_fail(error, "%s: no tensor %s", moment->file->file.path, name); }
+    memcpy(out, found->bytes, found->end - found->begin);
+    return true;
+}
+
+static bool shapes_fit(const struct safetensors *file, const struct gpt2_config *config, struct gpt2_error *error) {
+    struct listing listing = {.count = 0};
+    bool good = list_tensors(&listing, config, error);
+    for (int i = 0; good && i < listing.count; i++) {
+        const struct safetensors_tensor *wanted = &listing.tensors[i], *got = safetensors_find(file, wanted->name);
+        good = got != NULL && strcmp(got->type, wanted->type) == 0 && got->dimensions == wanted->dimensions &&
+               memcmp(got->shape, wanted->shape, (size_t)got->dimensions * sizeof got->shape[0]) == 0;
+        if (!good) { gpt2_fail(error, "%s: no tensor %s of the model's shape", file->file.path, wanted->name); }
+    }
+    free(listing.entries);
+    free(listing.tensors);
+    return good;
+}
+
+bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_device,
+                             struct gpt2_error *error) {
+    struct moment moments[] = {{file, "m."}, {file, "v."}};
+    struct gpt2_source source = gpt2_trainer_source(trainer, GPT2_MOMENT1);
+    if (!shapes_fit(file, &source.config, error)) { return false; }
+    for (int i = 0; i < 2; i++) {
+        source.read = read_moment;
+        source.context = &moments[i];
+        if (!gpt2_trainer_load(trainer, (enum gpt2_part)(GPT2_MOMENT1 + i), &source, error)) { return false; }
+    }
+    char device[320];
+    gpt2_trainer_device(trainer, device, sizeof device);
+    const char *then = safetensors_metadata(file, "device");
+    const struct safetensors_tensor *algorithms = safetensors_find(file, algorithms_name);
+    *same_device =
+        then != NULL && strcmp(then, device) == 0 && algorithms != NULL &&
+        gpt2_trainer_use_algorithms(trainer, algorithms->bytes, (size_t)(algorithms->end - algorithms->begin));
+    return true;
+}

@@ -1,0 +1,25 @@
+// optimizer.cuh — the gradients' norm, and AdamW, over flat arrays
+#ifndef GPT2_OPTIMIZER_CUH
+#define GPT2_OPTIMIZER_CUH
+
+#include "gpt2/model/device.cuh"
+#include "gpt2/train/trainer.h"
+
+enum { norm_most_parts = 1024 };
+
+// *norm = sqrt(sum of g[i]^2). The order of the sums depends on the count alone: the same gradients give the same bits.
+// norm (1)  partial (norm_most_parts): room to work in  gradients (count)
+int gradient_norm(gpt2_device &device, double *norm, double *partial, const float *gradients, int64_t count);
+
+// One step (from 1) of AdamW on master, m and v; then weights = master rounded, and gradients = 0. The first `matrices` elements
+// decay. The gradients are shortened to a norm of `clip` where *norm is more; where it is not finite nothing changes but that
+// the gradients become 0.
+// weights (count), null when T is float; master, gradients, m, v (count)
+template <class T>
+int adamw(gpt2_device &device, T *weights, float *master, float *gradients, float *m, float *v, int64_t count,
+          int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm);
+
+// weights = master rounded
+template <class T> int round_weights(gpt2_device &device, T *weights, const float *master, int64_t count);
+
+#endif

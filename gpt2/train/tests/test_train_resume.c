@@ -1,0 +1,154 @@
+/* A run of gpt2 train that is stopped at any moment goes on and ends with the same bytes. */
+#define _GNU_SOURCE
+#include "train_program.h"
+
+#include "gpt2/formats/safetensors.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+TestSuite(train_resume, .init = begin, .fini = end, .timeout = 600);
+
+static void *contents(const char *name, size_t *size) {
+    char path[256];
+    struct gpt2_file file;
+    spell(path, sizeof path, name);
+    cr_assert(gpt2_file_open(&file, path, &error), "%s", error.text);
+    void *bytes = malloc(file.size + 1);
+    memcpy(bytes, file.bytes, file.size);
+    *size = file.size;
+    gpt2_file_close(&file);
+    return bytes;
+}
+
+static bool same_files(const char *a, const char *b) {
+    size_t a_size, b_size;
+    void *a_bytes = contents(a, &a_size), *b_bytes = contents(b, &b_size);
+    bool same = a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
+    free(a_bytes), free(b_bytes);
+    return same;
+}
+
+static long now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* True: it ended by itself, well. False: it was killed after so many microseconds. */
+static bool run_for(const char *command, long limit) {
+    char spelled[4096] = "exec ";
+    spell(spelled + 5, sizeof spelled - 5, command);
+    pid_t child = fork();
+    if (child == 0) {
+        int nothing = open("/dev/null", O_WRONLY);
+        dup2(nothing, STDOUT_FILENO);
+        execl("/bin/sh", "sh", "-c", spelled, (char *)NULL);
+        _exit(127);
+    }
+    long until = now_us() + limit;
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (now_us() >= until) { kill(child, SIGKILL); }
+        usleep(200);
+    }
+    cr_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "status %d of %s", WEXITSTATUS(status), spelled);
+    return WIFEXITED(status);
+}
+
+/* After a kill there is nothing, or a whole checkpoint. */
+static void expect_whole(void) {
+    char path[128];
+    struct gpt2_weights weights;
+    struct safetensors optimizer;
+    spell(path, sizeof path, "@/cut/latest");
+    if (access(path, F_OK) != 0) { return; }
+    cr_assert(gpt2_weights_open(&weights, path, &error), "%s", error.text);
+    gpt2_weights_close(&weights);
+    strcat(path, "/optimizer.safetensors");
+    cr_assert(safetensors_open(&optimizer, path, &error), "%s", error.text);
+    safetensors_close(&optimizer);
+}
+
+static void check_resume(const char *options, uint64_t seed) {
+    char whole[512], cut[512];
+    snprintf(whole, sizeof whole, LEARNER "--steps 20 --save-every 1 --batch 3 --warmup 3 --lr 3e-3 %s --out @/whole",
+             options);
+    snprintf(cut, sizeof cut,
+             LEARNER "--steps 20 --save-every 1 --batch 3 --warmup 3 --lr 3e-3 %s --out @/cut --resume", options);
+    long began = now_us();
+    succeeds(whole);
+    long took = now_us() - began;
+    int kills = 0;
+    bool done = false;
+    while (!done && kills < 200) {
+        long limit = kills < 12 ? (long)(mix(seed + (uint64_t)kills) % (uint64_t)(took / 4)) : 9 * took;
+        done = run_for(cut, limit);
+        kills += !done;
+        expect_whole();
+    }
+    cr_assert(done && kills >= 2, "%d kills", kills);
+    cr_assert(same_files("@/whole/latest/model.safetensors", "@/cut/latest/model.safetensors"), "after %d kills",
+              kills);
+    cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
+}
+Test(train_resume, a_killed_run_ends_with_the_same_bytes) {
+    check_resume("", 1);
+}
+
+Test(train_resume, also_in_bf16_with_accumulation_and_recomputation) {
+    check_resume("--type bf16 --accumulate 2 --recompute --length 9", 2);
+}
+
+/* The same run with another batch would be another run; with recomputation it is the same. */
+Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --save-every 2");
+    succeeds(LEARNER "--out @/again --steps 4 --batch 2 --recompute");
+    cr_assert(same_files("@/run/latest/model.safetensors", "@/again/latest/model.safetensors"));
+    cr_assert_eq(run("flock @/run/lock " LEARNER "--out @/run --resume"), 2);
+    says("another run is writing there");
+    cr_assert_eq(run(LEARNER "--out @/run --steps 4"), 2);
+    says("there is a run in it; --resume");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --batch 3"), 2);
+    says("--batch 3: the run in ");
+    says("has 2");
+    succeeds(GPT2 " train --out @/run --resume --val @/text");
+    says("after step 4");
+    write_text("text", text + 1, strlen(text) - 1);
+    cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
+    says("its tokens are not those that the run");
+}
+
+Test(train_resume, a_full_disk_leaves_the_checkpoint_before) {
+    succeeds(LEARNER "--out @/run --steps 6 --batch 2 --save-every 3");
+    cr_assert_eq(run("trap '' XFSZ; ulimit -f 20; " LEARNER "--out @/full --steps 2 --batch 2 --save-every 1"), 2);
+    says("cannot be written");
+    cr_assert_eq(run("ls @/full/latest @/full/step-* 2>/dev/null"), 2, "%s", output);
+    char name[256];
+    spell(name, sizeof name, "@/run/latest");
+    char *latest = realpath(name, NULL);
+    cr_assert(latest && strcmp(latest + strlen(latest) - 13, "step-00000006") == 0, "%s", latest);
+    free(latest);
+}
+
+/* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
+Test(train_resume, no_checkpoint_and_a_broken_one) {
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2 --resume");
+    says("from step 0");
+    cr_assert_eq(run("truncate -s -1 @/run/latest/optimizer.safetensors; " GPT2 " train --out @/run --resume"), 2);
+    says("optimizer.safetensors");
+    cr_assert_eq(run("rm @/run/latest/optimizer.safetensors; " GPT2 " train --out @/run --resume"), 2);
+    says("optimizer.safetensors: No such file");
+    cr_assert_eq(run("rm -r @/run/step-*; " GPT2 " train --out @/run --resume"), 2);
+    says("No such file");
+}
+
+/* What kills have left is removed by the next checkpoint, and nothing else. */
+Test(train_resume, leftovers_go) {
+    succeeds("mkdir -p @/run/step-00000001.part @/run/step-00000007 @/run/step-mine; touch @/run/step-00000007/x "
+             "@/run/notes");
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds("cd @/run && ls");
+    cr_assert_str_eq(output, "latest\nlock\nnotes\nstep-00000002\nstep-mine\n");
+}

@@ -1,0 +1,219 @@
+/* Gradients on the device against float64, tensor by tensor; the same on the checked CPU backend. */
+#define _GNU_SOURCE
+#include "training.h"
+
+TestSuite(training, .timeout = 600);
+
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp. */
+static const struct gpt2_config configs[] = {
+    {.max_tokens = 11,
+     .vocabulary = 37,
+     .padded_vocabulary = 37,
+     .layers = 3,
+     .heads = 3,
+     .channels = 15,
+     .epsilon = 1e-5f},
+    {.max_tokens = 16,
+     .vocabulary = 50,
+     .padded_vocabulary = 128,
+     .layers = 2,
+     .heads = 2,
+     .channels = 16,
+     .epsilon = 1e-5f},
+    {.max_tokens = 9,
+     .vocabulary = 300,
+     .padded_vocabulary = 384,
+     .layers = 1,
+     .heads = 1,
+     .channels = 67,
+     .epsilon = 1e-5f},
+};
+enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
+
+/* The tiny model as bf16 has it. */
+static bool rounded_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                         enum gpt2_layout layout, void *out, struct gpt2_error *problem) {
+    const struct gpt2_config *config = context;
+    size_t count = (size_t)gpt2_tensor_elements(config, tensor);
+    uint16_t *rounded = malloc(count * sizeof *rounded);
+    bool good = tiny_read(context, tensor, layer, GPT2_BF16, layout, rounded, problem);
+    gpt2_convert(out, type, rounded, GPT2_BF16, count);
+    free(rounded);
+    return good;
+}
+
+static struct gpt2_source source_of(const struct gpt2_config *config, enum gpt2_type type) {
+    struct gpt2_source source = tiny_source(config);
+    if (type == GPT2_BF16) { source.read = rounded_read; }
+    return source;
+}
+
+static struct gpt2_trainer *open_trainer(const struct gpt2_config *config, const char *set, enum gpt2_type type,
+                                         bool recompute) {
+    struct gpt2_source source = source_of(config, type);
+    struct gpt2_trainer_options options = {
+        .type = type, .recompute = recompute, .batch = B, .length = T + 1, .kernels = kernels_of(set)};
+    struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, &error);
+    cr_assert(trainer, "%s", error.text);
+    return trainer;
+}
+
+static void batch_of(const struct gpt2_config *config, uint64_t seed, int32_t tokens[N], int32_t targets[N]) {
+    tiny_tokens(tokens, N, config->vocabulary < 10 ? config->vocabulary : 10, seed); /* few, so that they come again */
+    tiny_tokens(targets, N, config->vocabulary, seed + 1);
+    targets[4] = -1;
+}
+
+/* Two micro-batches: the second adds to what the first left. */
+static double run(struct gpt2_trainer *trainer, const struct gpt2_config *config) {
+    int32_t tokens[N], targets[N];
+    double loss;
+    for (uint64_t seed = 5; seed < 9; seed += 2) {
+        batch_of(config, seed, tokens, targets);
+        cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 0.125f, &error), "%s", error.text);
+    }
+    cr_assert(gpt2_trainer_take_loss(trainer, &loss, &error), "%s", error.text);
+    return loss;
+}
+
+static void check_gradients(const struct gpt2_config *config, const char *set, enum gpt2_type type, bool recompute,
+                            double tolerance) {
+    struct gpt2_source source = source_of(config, type);
+    struct gpt2_reference_gradients wanted;
+    int32_t tokens[N], targets[N];
+    double loss = 0.0, one;
+    cr_assert(gpt2_reference_gradients_open(&wanted, config));
+    for (uint64_t seed = 5; seed < 9; seed += 2) {
+        batch_of(config, seed, tokens, targets);
+        for (int b = 0; b < B; b++) {
+            cr_assert(
+                gpt2_reference_backward(&source, tokens + b * T, targets + b * T, T, 0.125, &one, &wanted, &error),
+                "%s", error.text);
+            loss += one;
+        }
+    }
+    struct gpt2_trainer *trainer = open_trainer(config, set, type, recompute);
+    double got_loss = run(trainer, config);
+    cr_assert(fabs(got_loss - loss) <= tolerance * loss, "%s: a loss of %g, not %g", set, got_loss, loss);
+    int64_t total, at = 0;
+    float *got = part_of(trainer, GPT2_GRADIENTS, &total);
+    for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+        enum gpt2_tensor t = (enum gpt2_tensor)tensor;
+        int64_t count = gpt2_tensor_elements(config, t);
+        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++, at += count) {
+            const double *expected = wanted.at[tensor * config->layers + layer];
+            double off = 0.0, length = 0.0;
+            for (int64_t i = 0; i < count; i++) {
+                off += ((double)got[at + i] - expected[i]) * ((double)got[at + i] - expected[i]);
+                length += expected[i] * expected[i];
+            }
+            off = sqrt(off / length);
+            cr_assert(off <= tolerance, "%s: the gradient of tensor %d, layer %d is off by %g of its norm %g", set,
+                      tensor, layer, off, sqrt(length));
+            if (t == GPT2_QKVB && type == GPT2_F32) { /* a key's bias moves all scores of a row alike */
+                for (int c = config->channels; c < 2 * config->channels; c++) {
+                    cr_assert(fabs((double)got[at + c]) <= 1e-6 * sqrt(length), "K bias %d: %g", c,
+                              (double)got[at + c]);
+                }
+            }
+        }
+    }
+    cr_assert_eq(at, total);
+    free(got);
+    close_trainer(trainer);
+    gpt2_reference_gradients_close(&wanted);
+}
+
+Test(training, every_gradient_is_the_references) {
+    for (int set = 0; set < SETS; set++) {
+        for (int i = 0; i < CONFIGS; i++) { check_gradients(&configs[i], sets[set], GPT2_F32, false, 1e-5); }
+    }
+}
+
+Test(training, sixteen_bits_are_near_it) {
+    for (int set = 0; set < SETS; set++) {
+        for (int i = 0; i < CONFIGS; i++) { check_gradients(&configs[i], sets[set], GPT2_BF16, false, 0.08); }
+    }
+}
+
+/* ---- the same bits: twice, and with recomputation ---- */
+
+Test(training, the_same_bits_each_time_and_recomputed) {
+    static const enum gpt2_type types[] = {GPT2_F32, GPT2_BF16};
+    for (int i = 0; i < CONFIGS * SETS * 2; i++) {
+        const struct gpt2_config *config = &configs[i % CONFIGS];
+        const char *set = sets[i / CONFIGS % SETS];
+        float *first = NULL;
+        for (int again = 0; again < 3; again++) {
+            struct gpt2_trainer *trainer = open_trainer(config, set, types[i / CONFIGS / SETS], again == 2);
+            int64_t total;
+            run(trainer, config);
+            float *got = part_of(trainer, GPT2_GRADIENTS, &total);
+            cr_assert(again == 0 || memcmp(first, got, (size_t)total * sizeof *got) == 0, "%s, %s", set,
+                      again == 2 ? "recomputed" : "again");
+            if (again > 0) { free(got); }
+            first = again == 0 ? got : first;
+            close_trainer(trainer);
+        }
+        free(first);
+    }
+}
+
+Test(training, losses_without_gradients) {
+    const struct gpt2_config *config = &configs[1];
+    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    int32_t tokens[N], targets[N];
+    double with, without;
+    batch_of(config, 5, tokens, targets);
+    cr_assert(gpt2_trainer_losses(trainer, tokens, targets, B, T, &error), "%s", error.text);
+    cr_assert(gpt2_trainer_take_loss(trainer, &without, &error));
+    cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f, &error), "%s", error.text);
+    cr_assert(gpt2_trainer_take_loss(trainer, &with, &error));
+    cr_assert(fabs(with - without) < 1e-5 * with, "%g, not %g", without, with);
+    close_trainer(trainer);
+}
+
+/* What one trainer's products chose, another takes, and keeps through its passes. */
+Test(training, algorithms_are_kept) {
+    const struct gpt2_config *config = &configs[1];
+    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    size_t size, again;
+    run(trainer, config);
+    uint8_t *algorithms = gpt2_trainer_algorithms(trainer, &size);
+    close_trainer(trainer);
+    cr_assert(algorithms && size > 0);
+    trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    cr_assert(!gpt2_trainer_use_algorithms(trainer, algorithms, size - 1));
+    cr_assert(gpt2_trainer_use_algorithms(trainer, algorithms, size));
+    run(trainer, config);
+    uint8_t *kept = gpt2_trainer_algorithms(trainer, &again);
+    cr_assert(kept && again == size && memcmp(algorithms, kept, size) == 0);
+    free(algorithms), free(kept);
+    close_trainer(trainer);
+}
+
+#define refused(call, part)                                    \
+    do {                                                       \
+        cr_assert(!(call));                                    \
+        cr_assert(strstr(error.text, part), "%s", error.text); \
+    } while (0)
+
+Test(training, bad_input_is_one_error) {
+    const struct gpt2_config *config = &configs[0];
+    struct gpt2_source source = tiny_source(config);
+    struct gpt2_trainer_options options = {.type = GPT2_F16, .batch = 1, .length = 4, .kernels = kernels_of(sets[0])};
+    refused(gpt2_trainer_open(&source, &options, &error), "train in bf16");
+    options.type = GPT2_F32;
+    options.length = 12;
+    refused(gpt2_trainer_open(&source, &options, &error), "context of 11");
+    struct kernel_table empty = {.name = "empty"};
+    options.length = 4;
+    options.kernels = &empty;
+    refused(gpt2_trainer_open(&source, &options, &error), "empty lacks an op of training");
+    struct gpt2_trainer *trainer = open_trainer(config, sets[0], GPT2_F32, false);
+    int32_t tokens[64] = {0}, targets[64] = {0};
+    refused(gpt2_trainer_gradients(trainer, tokens, targets, B + 1, T, 1.0f, &error), "opened for 3 of 8");
+    targets[3] = 37;
+    refused(gpt2_trainer_losses(trainer, tokens, targets, 1, T, &error), "outside the vocabulary of 37");
+    close_trainer(trainer);
+}

@@ -1,0 +1,94 @@
+/* train_program.h — for the tests: gpt2 train, run as a learner runs it, in a folder with a text, its tokens and a tokenizer. */
+#ifndef GPT2_TRAIN_PROGRAM_H
+#define GPT2_TRAIN_PROGRAM_H
+
+#include "gpt2/formats/tokens.h"
+#include "gpt2/model/tests/tiny.h"
+#include "gpt2/tokenizer/tokenizer.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+static struct gpt2_error error;
+static char output[1 << 18];
+
+static const char text[] =
+    "In the beginning God created the heaven and the earth. And the earth was without form, and void; and darkness was "
+    "upon the face of the deep. And the Spirit of God moved upon the face of the waters. And God said, Let there be "
+    "light: and there was light. And God saw the light, that it was good: and God divided the light from the darkness. "
+    "And God called the light Day, and the darkness he called Night. And the evening and the morning were the first "
+    "day.";
+
+static inline void write_text(const char *name, const char *what, size_t size) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    cr_assert(gpt2_file_write(path, what, size, &error), "%s", error.text);
+}
+
+static inline void begin(void) {
+    char path[128];
+    strcpy(folder, "/tmp/gpt2.XXXXXX");
+    cr_assert(mkdtemp(folder));
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), 300, 2, &error);
+    struct gpt2_ids ids = {NULL, 0, 0};
+    cr_assert(tokenizer, "%s", error.text);
+    snprintf(path, sizeof path, "%s/tok", folder);
+    mkdir(path, 0777);
+    cr_assert(gpt2_tokenizer_write_hf(tokenizer, path, &error), "%s", error.text);
+    cr_assert(gpt2_tokenizer_encode(tokenizer, text, strlen(text), true, &ids, &error));
+    snprintf(path, sizeof path, "%s/text.bin", folder);
+    cr_assert(gpt2_tokens_write(path, ids.ids, (int64_t)ids.count, &error), "%s", error.text);
+    write_text("text", text, strlen(text));
+    write_text("short", text, 6);
+    gpt2_ids_free(&ids);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+static inline int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+static inline void end(void) {
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+#define SIZES   "--tokenizer @/tok --layers 2 --heads 2 --channels 32 --context 16 "
+#define LEARNER GPT2 " train --kernels naive --data @/text " SIZES
+
+/* @ in a command is the folder. */
+static inline void spell(char *to, size_t size, const char *command) {
+    size_t used = 0;
+    for (; *command != '\0'; command++) {
+        used += (size_t)snprintf(to + used, size - used, *command == '@' ? "%s" : "%.1s",
+                                 *command == '@' ? folder : command);
+    }
+}
+
+/* What it says is in `output`. Its exit status. */
+static inline int run(const char *command) {
+    char spelled[4096];
+    spell(spelled, sizeof spelled - 8, command);
+    strcat(spelled, " 2>&1");
+    FILE *pipe = popen(spelled, "r");
+    cr_assert(pipe);
+    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+    int status = pclose(pipe);
+    cr_assert(WIFEXITED(status), "a signal ended: %s", spelled);
+    return WEXITSTATUS(status);
+}
+
+#define succeeds(command) cr_assert_eq(run(command), 0, "%s", output)
+#define says(part)        cr_assert(strstr(output, part), "no '%s' in: %s", part, output)
+
+/* The number after `name` in the last line that has it. */
+static inline double last_number(const char *name) {
+    const char *at = NULL;
+    for (const char *next = output; (next = strstr(next, name)) != NULL; next++) { at = next; }
+    cr_assert(at, "no '%s' in: %s", name, output);
+    return strtod(at + strlen(name), NULL);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* training.h — for the tests: kernel sets, and the tiny models' gradients on the device and in float64. */
+#ifndef GPT2_TRAIN_TESTS_TRAINING_H
+#define GPT2_TRAIN_TESTS_TRAINING_H
+
+#include "gpt2/kernels/load.h"
+#include "gpt2/model/tests/tiny.h"
+#include "gpt2/reference_backward.h"
+#include "gpt2/train/trainer.h"
+
+#ifdef CHECKED
+#include "simt.h"
+static const char *const sets[] = {"naive"};
+#else
+static const char *const sets[] = {"naive", "reference"};
+#endif
+enum { SETS = sizeof sets / sizeof *sets };
+
+static struct gpt2_error error;
+static struct kernel_choice *choice;
+
+static inline const struct kernel_table *kernels_of(const char *set) {
+#ifdef CHECKED
+    (void)set;
+    return &gpt2_kernel_set;
+#else
+    setenv("GPT2_KERNELS", KERNELS, 1);
+    choice = kernel_choice_open(set, &error);
+    cr_assert(choice, "%s", error.text);
+    return kernel_choice_table(choice);
+#endif
+}
+
+static inline void close_trainer(struct gpt2_trainer *trainer) {
+    gpt2_trainer_close(trainer);
+    kernel_choice_close(choice);
+    choice = NULL;
+#ifdef CHECKED
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
+    }
+#endif
+}
+
+/* All tensors of a part, one after the other, in the order of weights.h and of the layers. The caller frees it. */
+static inline float *part_of(struct gpt2_trainer *trainer, enum gpt2_part part, int64_t *total) {
+    struct gpt2_source source = gpt2_trainer_source(trainer, part);
+    float *values = malloc((size_t)gpt2_config_weights(&source.config, source.config.vocabulary) * sizeof *values);
+    *total = 0;
+    for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+        enum gpt2_tensor t = (enum gpt2_tensor)tensor;
+        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? source.config.layers : 1); layer++) {
+            cr_assert(source.read(source.context, t, layer, GPT2_F32, GPT2_OUT_IN, values + *total, &error), "%s",
+                      error.text);
+            *total += gpt2_tensor_elements(&source.config, t);
+        }
+    }
+    return values;
+}
+
+#endif
