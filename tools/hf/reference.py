@@ -9,8 +9,8 @@ without padding; the rows of all N tokens then stand one below the other. OUT ho
     greedy (B, G)                      what float32 writes greedily
     float64.loss, float32.loss (1)     mean loss of predicting each prompt's tokens from those before
 
-and with --gradients the gradients of that mean loss, TYPE.gradient.NAME, and the losses before each of --steps steps of AdamW,
-TYPE.adamw.losses (learning rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.1 on the matrices).
+and with --gradients the gradients of that mean loss, TYPE.gradient.NAME, and the losses before, between and after --steps steps of
+AdamW, TYPE.adamw.losses (learning rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.1 on the matrices).
 """
 
 import argparse
@@ -86,7 +86,7 @@ def mean_loss(logits, prompts):
     losses, first = [], 0
     for prompt in prompts:
         rows = logits[first : first + len(prompt) - 1]
-        losses.append(torch.nn.functional.cross_entropy(rows, torch.tensor(prompt[1:]), reduction="sum"))
+        losses.append(torch.nn.functional.cross_entropy(rows, torch.tensor(prompt[1:], dtype=torch.long), reduction="sum"))
         first += len(prompt)
     return torch.stack(losses).sum() / max(1, first - len(prompts))
 

@@ -14,6 +14,18 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
     check "weights in bf16" compare tiny --type bf16 --seed 2
     differs() { compare tiny --kernels wrong >"$scratch/differs"; [ $? = 1 ] && grep "different, first in gelu, layer 0" "$scratch/differs"; }
     check "a wrong kernel: exit 1, and the first wrong stage is named" differs
+    gradients() { # of a key's bias there is none: the softmax does not see what is added to every score
+        "$python" tools/hf/write_weights.py tiny "$scratch/model" &&
+            echo "3 14 15 92 65" | "$python" tools/hf/reference.py "$scratch/model" - "$scratch/dump.safetensors" --gradients --steps 2 &&
+            "$python" -c '
+import sys
+from safetensors.torch import load_file
+found = load_file(sys.argv[1])
+bias, losses = found["float64.gradient.h.0.attn.c_attn.bias"], found["float64.adamw.losses"]
+assert bias[48:96].abs().max() < 1e-12 < bias[:48].abs().max(), bias
+assert len(losses) == 3 and losses[2] < losses[1] < losses[0], losses' "$scratch/dump.safetensors"
+    }
+    check "gradients and losses of training are dumped" gradients
     none() { PYTHON=$python tools/hf/compare tiny --gpt2 "$scratch/none"; }
     check "no program: exit 2" exits 2 none
 else
