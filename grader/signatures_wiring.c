@@ -35,12 +35,12 @@ const struct signature signatures_wiring[] = {
      pattern_mistake, 0},
 
     /* ---- decoding ---- */
+    {"cache-past-position", "what lies behind the position is read: even times 0, a NaN stays a NaN", 2,
+     pattern_only_values, VALUES_MASKED_NAN},
     {"decode-new-token-missing", "the new token does not see itself: its keys are 0 .. p, which are p + 1", 2,
      pattern_mistake, 0},
     {"decode-one-key-more", "the position after the token's own is seen: nobody has written it yet", 2, pattern_mistake,
      0},
-    {"cache-past-position", "what lies behind the position is read: even times 0, a NaN stays a NaN", 2,
-     pattern_only_values, VALUES_MASKED_NAN},
     {"decode-position-ignored", "all S positions of the cache are seen: only 0 .. positions[b] hold something", 1,
      pattern_mistake, 0},
     {"decode-position-of-first", "every sequence uses sequence 0's position: it is positions[b]", 3, pattern_mistake,
