@@ -48,7 +48,7 @@ static bool ends_with(const char *text, const char *end) {
 /* ---- what comes in ---- */
 
 static bool choose_type(struct conversion *c, struct gpt2_error *error) {
-    const char *wanted = c->options->type;
+    const char *wanted = c->options->type != type_by_default ? c->options->type : NULL;
     c->from_type = gpt2_weights_view(&c->weights, GPT2_WTE, 0)->type;
     for (int t = 0; t < GPT2_TENSORS; t++) {
         int layers = gpt2_tensor_is_layered((enum gpt2_tensor)t) ? c->weights.config.layers : 1;

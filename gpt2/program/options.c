@@ -7,6 +7,8 @@
 
 #include "program.h"
 
+const char type_by_default[] = "f32";
+
 enum kind { TEXT, INTEGER, LONG, REAL, SWITCH, PROMPT };
 
 static const struct option {
@@ -103,8 +105,13 @@ static bool take(struct options *options, const struct option *option, const cha
 }
 
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
-    *options = (struct options){
-        .tokens = 64, .top_p = 1.0, .seed = 1, .batch = 1, .kernels = "reference", .against = "float64"};
+    *options = (struct options){.tokens = 64,
+                                .top_p = 1.0,
+                                .seed = 1,
+                                .batch = 1,
+                                .kernels = "reference",
+                                .against = "float64",
+                                .type = type_by_default};
     for (int i = 0; i < count; i++) {
         int at = 0;
         while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }

@@ -22,6 +22,8 @@ struct options {
     bool tf32, no_graph, no_stop, no_tokenizer, force, quiet;
 };
 
+extern const char type_by_default[]; /* options.type where --type was not given */
+
 /* From the arguments after the command. False: the error says what is wrong. */
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error);
 void options_print(FILE *to); /* the list for --help */

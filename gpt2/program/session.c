@@ -19,7 +19,6 @@ static bool parse_type(struct session *session, const struct options *options, s
         const char *name;
         enum gpt2_type type;
     } types[] = {{"f32", GPT2_F32}, {"tf32", GPT2_F32}, {"f16", GPT2_F16}, {"bf16", GPT2_BF16}};
-    if (options->type == NULL) { return session->type = GPT2_F32, true; }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(options->type, types[i].name) == 0) {
             session->type = types[i].type;
@@ -106,7 +105,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
-                                          .tf32 = options->type != NULL && strcmp(options->type, "tf32") == 0,
+                                          .tf32 = strcmp(options->type, "tf32") == 0,
                                           .graph = !options->no_graph,
                                           .batch = batch,
                                           .prompt = prompt,

@@ -34,7 +34,7 @@ def wiring(words, layer, stage):
 # ---- attention: each a function of queries, keys and values (B, H, T, D) ----
 
 
-def attend(query, key, value, scale=None, ahead=0, keep=None):
+def attend(query, key, value, scale=None, ahead=0):
     """Causal attention. ahead: so many tokens too many are seen (negative: too few, but the first)."""
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     positions = torch.arange(key.shape[-2])
