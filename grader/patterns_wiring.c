@@ -45,6 +45,10 @@ bool pattern_wired_repeated(const struct signature *signature, const struct evid
     return is_wired(signature, evidence) && pattern_only_repeated(signature, evidence);
 }
 
+bool pattern_wired_values(const struct signature *signature, const struct evidence *evidence) {
+    return is_wired(signature, evidence) && pattern_only_values(signature, evidence);
+}
+
 /* Output 0 is right for sequence 0, and its other sequences, each a B-th of it, are where it is wrong. */
 static bool only_first_right(const struct evidence *evidence, const struct evidence_case *shown) {
     size_t count = op_elements(evidence->op, 0, &shown->test.sizes), B = (size_t)shown->test.sizes.B;

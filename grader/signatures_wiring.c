@@ -36,7 +36,7 @@ const struct signature signatures_wiring[] = {
 
     /* ---- decoding ---- */
     {"cache-past-position", "what lies behind the position is read: even times 0, a NaN stays a NaN", 2,
-     pattern_only_values, VALUES_MASKED_NAN},
+     pattern_wired_values, VALUES_MASKED_NAN},
     {"decode-new-token-missing", "the new token does not see itself: its keys are 0 .. p, which are p + 1", 2,
      pattern_mistake, 0},
     {"decode-one-key-more", "the position after the token's own is seen: nobody has written it yet", 2, pattern_mistake,

@@ -39,6 +39,7 @@ check "it builds by itself" built
 check "and complains of nothing" fails grep . "$scratch/complaints"
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
+check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
 touch "$scratch/stamp"
 newer() { find "$handout" -newer "$scratch/stamp" -type f "$@"; }
 fresh make BACKEND=cpu step1 >/dev/null 2>&1

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward
+// step: step4  op: block_forward_f32
 // reason: layer 0 adds zeros, so that every layer begins with the same fused kernel
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward
+// step: step4  op: block_forward_f32
 // reason: the second LayerNorm writes where qkv was, which is free by then
 #include "gpt2/model/block.cuh"
 

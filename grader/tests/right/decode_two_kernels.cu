@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention
+// step: step4  op: decode_attention_f32
 // reason: keys and values are stored by a kernel of their own, before the one that reads them
 #include "gpt2/model/decode.cuh"
 

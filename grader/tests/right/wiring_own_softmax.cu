@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward
+// step: step4  op: attention_forward_f32
 // reason: a softmax of its own in place of the set's kernel
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward
+// step: step4  op: attention_forward_f32
 // reason: a batched product for each sequence in place of one for all
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward
+// step: step4  op: attention_forward_f32
 // reason: the scale is given to the product, where it costs nothing
 #include "gpt2/model/attention.cuh"
 

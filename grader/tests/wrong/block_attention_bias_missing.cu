@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-attention-bias-missing
+// step: step4  op: block_forward_f32  diagnosis: block-attention-bias-missing
 // reason: the projection of the attention without its bias
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-branch-forgotten
+// step: step4  op: block_forward_f32  diagnosis: block-branch-forgotten
 // reason: every block begins with a plain LayerNorm, so no MLP ever reaches the residual stream
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-fc-bias-twice
+// step: step4  op: block_forward_f32  diagnosis: block-fc-bias-twice
 // reason: the product adds the bias and bias_gelu adds it again
 #include "gpt2/model/block.cuh"
 

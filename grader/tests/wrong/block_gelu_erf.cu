@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-gelu-erf
+// step: step4  op: block_forward_f32  diagnosis: block-gelu-erf
 // reason: a GELU of its own, in the form that GPT-2 was not trained with
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-layernorms-swapped
+// step: step4  op: block_forward_f32  diagnosis: block-layernorms-swapped
 // reason: the parameters of the two LayerNorms are exchanged
 #include "gpt2/model/block.cuh"
 

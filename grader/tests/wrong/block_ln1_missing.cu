@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-ln1-missing
+// step: step4  op: block_forward_f32  diagnosis: block-ln1-missing
 // reason: qkv of the residual stream itself
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-ln2-of-branch
+// step: step4  op: block_forward_f32  diagnosis: block-ln2-of-branch
 // reason: LayerNorm 2 sees the branch without the residual
 #include "gpt2/model/block.cuh"
 

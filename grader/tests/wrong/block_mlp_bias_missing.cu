@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-mlp-bias-missing
+// step: step4  op: block_forward_f32  diagnosis: block-mlp-bias-missing
 // reason: the second product of the MLP without its bias
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-parallel
+// step: step4  op: block_forward_f32  diagnosis: block-parallel
 // reason: parallel sub-layers, as GPT-J has them: both see the same LayerNorm input
 #include "gpt2/model/block.cuh"
 

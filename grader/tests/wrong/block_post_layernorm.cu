@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-residual-normalised
+// step: step4  op: block_forward_f32  diagnosis: block-residual-normalised
 // reason: the residual stream is the normalised one, as in a post-LayerNorm model
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-projection-missing
+// step: step4  op: block_forward_f32  diagnosis: block-projection-missing
 // reason: the output of the attention is added as it is
 #include "gpt2/model/block.cuh"
 

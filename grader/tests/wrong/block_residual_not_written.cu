@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-residual-not-written
+// step: step4  op: block_forward_f32  diagnosis: block-residual-not-written
 // reason: the sum goes to room that nobody reads, so the residual stream loses the attention
 #include "gpt2/model/block.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: block_forward  diagnosis: block-weight-transposed
+// step: step4  op: block_forward_f32  diagnosis: block-weight-transposed
 // reason: a projection whose weight was read as (in, out), which its shape does not show
 #include "gpt2/model/block.cuh"
 

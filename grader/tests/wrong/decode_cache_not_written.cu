@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: cache-not-written
+// step: step4  op: decode_attention_f32  diagnosis: cache-not-written
 // reason: the new key and value are not stored
 #include "gpt2/model/decode.cuh"
 

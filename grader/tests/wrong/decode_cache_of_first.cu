@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: cache-of-first-sequence
+// step: step4  op: decode_attention_f32  diagnosis: cache-of-first-sequence
 // reason: the batch index is missing where the cache is read
 #include "gpt2/model/decode.cuh"
 

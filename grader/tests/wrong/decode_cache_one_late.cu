@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: cache-one-late
+// step: step4  op: decode_attention_f32  diagnosis: cache-one-late
 // reason: positions counted from 1: the new token lands behind its place
 #include "gpt2/model/decode.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: decode-new-token-missing
+// step: step4  op: decode_attention_f32  diagnosis: decode-new-token-missing
 // reason: the loop ends before the new token, which must see itself
 #include "gpt2/model/decode.cuh"
 

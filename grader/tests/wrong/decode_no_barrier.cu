@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: race
+// step: step4  op: decode_attention_f32  diagnosis: race
 // reason: the scores are read while other threads still write them
 #include "gpt2/model/decode.cuh"
 

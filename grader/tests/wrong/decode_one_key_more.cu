@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: decode-one-key-more
+// step: step4  op: decode_attention_f32  diagnosis: decode-one-key-more
 // reason: the loop goes one key past the new token
 #include "gpt2/model/decode.cuh"
 

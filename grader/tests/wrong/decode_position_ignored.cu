@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: decode-position-ignored
+// step: step4  op: decode_attention_f32  diagnosis: decode-position-ignored
 // reason: the whole cache is read, also what nobody has written
 #include "gpt2/model/decode.cuh"
 

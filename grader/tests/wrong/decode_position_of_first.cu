@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: decode-position-of-first
+// step: step4  op: decode_attention_f32  diagnosis: decode-position-of-first
 // reason: one position for all sequences: right until their lengths differ
 #include "gpt2/model/decode.cuh"
 

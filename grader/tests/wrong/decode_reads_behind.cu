@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: cache-past-position
+// step: step4  op: decode_attention_f32  diagnosis: cache-past-position
 // reason: weights of 0 for what lies behind the position: right until the room there holds a NaN
 #include "gpt2/model/decode.cuh"
 

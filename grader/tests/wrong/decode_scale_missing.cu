@@ -1,4 +1,4 @@
-// step: step4  op: decode_attention  diagnosis: attention-scale-missing
+// step: step4  op: decode_attention_f32  diagnosis: attention-scale-missing
 // reason: the scores of decoding are not scaled, while those of prompts are
 #include "gpt2/model/decode.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-cache-stride
+// step: step4  op: attention_forward_f32  diagnosis: attention-cache-stride
 // reason: the cache is laid out with T positions a head, right only where the prompt fills it
 #include "gpt2/model/attention.cuh"
 

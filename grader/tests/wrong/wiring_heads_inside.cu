@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-heads-inside
+// step: step4  op: attention_forward_f32  diagnosis: attention-heads-inside
 // reason: the heads are interleaved in the channels
 #include "gpt2/model/attention.cuh"
 

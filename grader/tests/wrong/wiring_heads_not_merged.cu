@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-heads-not-merged
+// step: step4  op: attention_forward_f32  diagnosis: attention-heads-not-merged
 // reason: the heads are copied as they lie: (B, H, T, D)
 #include "gpt2/model/attention.cuh"
 

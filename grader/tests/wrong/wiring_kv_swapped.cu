@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-kv-swapped
+// step: step4  op: attention_forward_f32  diagnosis: attention-kv-swapped
 // reason: keys and values of qkv are taken in the wrong order
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: product-refused
+// step: step4  op: attention_forward_f32  diagnosis: product-refused
 // reason: the leading dimension of the scores is that of a head
 #include "gpt2/model/attention.cuh"
 

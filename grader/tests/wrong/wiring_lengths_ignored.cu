@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-lengths-ignored
+// step: step4  op: attention_forward_f32  diagnosis: attention-lengths-ignored
 // reason: the padding of a shorter prompt is attended to
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-mask-one-more
+// step: step4  op: attention_forward_f32  diagnosis: attention-mask-one-more
 // reason: a softmax of its own that lets a query see the next key
 #include "gpt2/model/attention.cuh"
 

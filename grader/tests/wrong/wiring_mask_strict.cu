@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-mask-strict
+// step: step4  op: attention_forward_f32  diagnosis: attention-mask-strict
 // reason: a softmax of its own in which a token does not see itself
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-no-mask
+// step: step4  op: attention_forward_f32  diagnosis: attention-no-mask
 // reason: the future is visible: training losses look wonderful, text does not
 #include "gpt2/model/attention.cuh"
 

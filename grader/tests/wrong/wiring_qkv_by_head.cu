@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-qkv-by-head
+// step: step4  op: attention_forward_f32  diagnosis: attention-qkv-by-head
 // reason: another model family interleaves q, k and v head by head
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: low-precision
+// step: step4  op: attention_forward_f32  diagnosis: low-precision
 // reason: queries rounded to bf16 on their way, whatever the type
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-scale-missing
+// step: step4  op: attention_forward_f32  diagnosis: attention-scale-missing
 // reason: the scores are not scaled: softmax of wider heads becomes one-hot
 #include "gpt2/model/attention.cuh"
 

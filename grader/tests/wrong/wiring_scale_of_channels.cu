@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-scale-of-channels
+// step: step4  op: attention_forward_f32  diagnosis: attention-scale-of-channels
 // reason: the width of the model in place of the head
 #include "gpt2/model/attention.cuh"
 

@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-scale-twice
+// step: step4  op: attention_forward_f32  diagnosis: attention-scale-twice
 // reason: both the product and the softmax apply the scale
 #include "gpt2/model/attention.cuh"
 

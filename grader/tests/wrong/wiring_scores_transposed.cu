@@ -1,4 +1,4 @@
-// step: step4  op: attention_forward  diagnosis: attention-qk-swapped
+// step: step4  op: attention_forward_f32  diagnosis: attention-qk-swapped
 // reason: the operands of the first product are exchanged, so that the scores are transposed
 #include "gpt2/model/attention.cuh"
 
