@@ -25,7 +25,6 @@ SIZES = {
     "1558M": (48, 25, 1600, 50257, 1024),
     "tiny": (3, 3, 48, 1000, 64),
     "odd": (2, 3, 51, 515, 260),  # a head of 17 channels: nothing is a multiple of 4
-    "long": (4, 2, 64, 300, 300),
 }
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 CALIBRATION, WRITTEN, STEP = 64, 200, 1.25  # tokens looked at; tokens written; how much a scale grows at once
