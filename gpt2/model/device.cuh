@@ -42,6 +42,8 @@ struct gpt2_device {
     gpt2_observer *observer; // null: nobody looks
     void *observer_context;
     stage_clock *clock; // null: nobody times
+    int capability;     // 90 for Hopper, 75 for Turing
+    int multiprocessors;
 };
 
 int device_open(gpt2_device *device, bool tf32);

@@ -8,13 +8,15 @@ namespace {
 struct plan {
     cudaDataType in, out;
     int N, C, OC, ld;
-    bool has_bias;
+    bool has_bias, has_gelu;
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t weight, x, y;
     cublasLtMatmulAlgo_t algorithm;
 
-    bool is(cudaDataType in_, cudaDataType out_, int N_, int C_, int OC_, int ld_, bool has_bias_) const {
-        return in == in_ && out == out_ && N == N_ && C == C_ && OC == OC_ && ld == ld_ && has_bias == has_bias_;
+    bool is(cudaDataType in_, cudaDataType out_, int N_, int C_, int OC_, int ld_, bool has_bias_,
+            bool has_gelu_) const {
+        return in == in_ && out == out_ && N == N_ && C == C_ && OC == OC_ && ld == ld_ && has_bias == has_bias_ &&
+               has_gelu == has_gelu_;
     }
 };
 
@@ -33,7 +35,9 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
 // Descriptions and an algorithm for one shape. On failure what was made is in p, for drop().
 int make(plan &p, const gpt2_device &device, const void *bias) {
     int32_t transposed = CUBLAS_OP_T;
-    uint32_t epilogue = p.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    uint32_t epilogue = p.has_gelu   ? CUBLASLT_EPILOGUE_GELU_BIAS
+                        : p.has_bias ? CUBLASLT_EPILOGUE_BIAS
+                                     : CUBLASLT_EPILOGUE_DEFAULT;
     TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
     TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
@@ -75,17 +79,18 @@ void matmul_plans_close(matmul_plans *plans) {
 }
 
 template <class Out, class T>
-int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
+static int multiply(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC,
+                    int ld, bool has_gelu) {
     const float one = 1.0f, zero = 0.0f;
     constexpr cudaDataType in_type = type_of<T>::cuda, out_type = type_of<Out>::cuda;
     plan *p = nullptr;
     for (plan &known : device.plans->known) {
-        if (known.is(in_type, out_type, N, C, OC, ld, bias != nullptr)) { p = &known; }
+        if (known.is(in_type, out_type, N, C, OC, ld, bias != nullptr, has_gelu)) { p = &known; }
     }
     if (p == nullptr) {
         plan made = {};
         made.in = in_type, made.out = out_type, made.N = N, made.C = C, made.OC = OC, made.ld = ld;
-        made.has_bias = bias != nullptr;
+        made.has_bias = bias != nullptr, made.has_gelu = has_gelu;
         int error = make(made, device, bias);
         if (error != 0) {
             drop(made);
@@ -100,6 +105,16 @@ int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *
     return 0;
 }
 
+template <class Out, class T>
+int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
+    return multiply(device, out, x, weight, bias, N, C, OC, ld, false);
+}
+
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
+    return multiply(device, out, x, weight, bias, N, C, OC, OC, true);
+}
+
 template int matmul(gpt2_device &, float *, const float *, const float *, const float *, int, int, int, int);
 template int matmul(gpt2_device &, __half *, const __half *, const __half *, const __half *, int, int, int, int);
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);
@@ -107,3 +122,6 @@ template int matmul(gpt2_device &, __nv_bfloat16 *, const __nv_bfloat16 *, const
                     int, int, int, int);
 template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *, int,
                     int, int, int);
+
+#define INSTANTIATE(T) template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);
+FOR_EACH_TYPE(INSTANTIATE)

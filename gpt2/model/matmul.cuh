@@ -22,4 +22,8 @@ int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bi
     return matmul<T, T>(device, out, x, weight, bias, N, C, OC, OC);
 }
 
+// out = gelu(x weight^T + bias), by cuBLASLt's epilogue: the tanh form, of the sum before it is rounded to T.
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
+
 #endif

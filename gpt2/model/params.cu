@@ -53,13 +53,20 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.normalised, N * C);
     from.take(a.qkv, 3 * N * C);
     from.take(a.attention, N * C);
-    from.take(a.query, N * C);
-    from.take(a.scores, (int64_t)all.group * config.heads * all.prompt * all.prompt);
+    const bool writes_scores = !all.forms.attention_fused;
+    from.take(a.query, writes_scores ? N * C : 0);
+    from.take(a.scores, writes_scores ? (int64_t)all.group * config.heads * all.prompt * all.prompt : 0);
     from.take(a.hidden, 4 * N * C);
     from.take(a.mean, N);
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
+    from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
+    from.take(a.arrived, B * config.heads);
+    from.take(a.greedy.settings, 2);
+    from.take(a.greedy.left, B);
+    from.take(a.greedy.count, B);
+    from.take(a.greedy.chosen, B * all.context);
 
     all.cache.resize((size_t)config.layers);
     for (block_cache<T> &cache : all.cache) {
@@ -82,6 +89,7 @@ template <class T> int tensors_allocate(tensors<T> &all) {
     TRY(cudaMalloc((void **)&all.memory, all.bytes));
     arena place = {all.memory, 0};
     lay_out(all, place);
+    TRY(cudaMemset(all.work.arrived, 0, (size_t)all.batch * (size_t)all.config.heads * sizeof(unsigned)));
     return 0;
 }
 
