@@ -41,7 +41,6 @@ __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restric
                                                                     const int *__restrict__ lengths, // (B)
                                                                     int T_, int H, int D, int S, float scale) {
     __shared__ float query[fma_tile * (P + 1)], tile[fma_tile * (P + 1)], weights[fma_tile * (fma_tile + 1)];
-    wait_for_previous_kernel();
     const int tx = threadIdx.x % columns, ty = threadIdx.x / columns;
     const int h = blockIdx.x % H, b = blockIdx.x / H;
     const int first = (gridDim.y - 1 - blockIdx.y) * fma_tile; // the longest first
@@ -109,7 +108,6 @@ __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restric
         }
         __syncthreads(); // all are done with the values
     }
-    let_next_kernel_start();
 
 #pragma unroll
     for (int r = 0; r < rows_of_thread; r++) {

@@ -71,7 +71,6 @@ __global__ void __launch_bounds__(tensor_threads)
     constexpr int width = P + 8, tile = tensor_tile * width;
     extern __shared__ uint4 shared[];
     T *query_tile = (T *)shared, *key_tiles = query_tile + tile, *value_tiles = key_tiles + 2 * tile;
-    wait_for_previous_kernel();
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const int h = blockIdx.x % H, b = blockIdx.x / H;
     const int first = (gridDim.y - 1 - blockIdx.y) * tensor_tile; // the longest first
@@ -175,7 +174,6 @@ __global__ void __launch_bounds__(tensor_threads)
             }
         }
     }
-    let_next_kernel_start();
 
 #pragma unroll
     for (int half = 0; half < 2; half++) {

@@ -14,6 +14,7 @@
 //           sum does not depend on who was last. No second launch.
 #include "gpt2/model/decode_split.cuh"
 
+#include "gpt2/model/piece.cuh"
 #include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <algorithm>
@@ -22,20 +23,16 @@
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 enum { ahead = 4, fewest_keys = 32, most_splits = 32, most_channels = 128 };
 
-template <class T> struct piece { // 16 bytes of a row
-    static constexpr int size = 16 / sizeof(T);
-    alignas(16) T values[size];
-};
-
+// What the kernel before writes (qkv, positions) is not __restrict__: such loads could be made before the wait.
 template <class T>
 __global__ void __launch_bounds__(threads_per_block)
-    decode_split_kernel(T *__restrict__ out,               // (B, H, D)
-                        T *__restrict__ k,                 // (B, H, S, D)
-                        T *__restrict__ v,                 // (B, H, S, D)
-                        const T *__restrict__ qkv,         // (B, 3, H, D)
-                        const int *__restrict__ positions, // (B)
-                        float *__restrict__ partial,       // (B, H, splits, D + 2): o, then m and l
-                        unsigned *__restrict__ arrived,    // (B, H)
+    decode_split_kernel(T *__restrict__ out,            // (B, H, D)
+                        T *__restrict__ k,              // (B, H, S, D)
+                        T *__restrict__ v,              // (B, H, S, D)
+                        const T *qkv,                   // (B, 3, H, D)
+                        const int *positions,           // (B)
+                        float *__restrict__ partial,    // (B, H, splits, D + 2): o, then m and l
+                        unsigned *__restrict__ arrived, // (B, H)
                         int H, int D, int S, float scale) {
     constexpr int size = piece<T>::size;
     __shared__ float outs[warps][most_channels], stats[warps][2];
@@ -52,14 +49,12 @@ __global__ void __launch_bounds__(threads_per_block)
     const T *from = qkv + ((int64_t)b * 3 * H + h) * D + at; // Q; K and V are C and 2C further
     const int64_t C = (int64_t)H * D;
 
-    const piece<T> raw_query = *(const piece<T> *)from, new_key = *(const piece<T> *)(from + C),
-                   new_value = *(const piece<T> *)(from + 2 * C);
+    const piece<T> new_key = load_piece(from + C), new_value = load_piece(from + 2 * C);
     float query[size], o[size] = {}, m = -INFINITY, l = 0.0f;
-#pragma unroll
-    for (int e = 0; e < size; e++) { query[e] = scale * to_float(raw_query.values[e]); }
+    unpack(query, load_piece(from));
     if (end == count && warp == 0 && group == 0) { // nobody reads them back from there in this step
-        *(piece<T> *)(k + head + (int64_t)last * D + at) = new_key;
-        *(piece<T> *)(v + head + (int64_t)last * D + at) = new_value;
+        *(uint4 *)(k + head + (int64_t)last * D + at) = new_key.bits;
+        *(uint4 *)(v + head + (int64_t)last * D + at) = new_value.bits;
     }
 
     const int step = warps * groups; // keys that the block reads at once
@@ -71,14 +66,16 @@ __global__ void __launch_bounds__(threads_per_block)
             int j = first + i * step + group;
             bool old = j < min(end, last);
             int64_t row = head + (int64_t)(old ? j : begin) * D + at;
-            key[i] = old ? *(const piece<T> *)(k + row) : new_key;
-            value[i] = old ? *(const piece<T> *)(v + row) : new_value;
+            key[i] = old ? load_piece(k + row) : new_key;
+            value[i] = old ? load_piece(v + row) : new_value;
         }
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
-            float dot = 0.0f;
+            float dot = 0.0f, values[size];
+            unpack(values, key[i]);
 #pragma unroll
-            for (int e = 0; e < size; e++) { dot += query[e] * to_float(key[i].values[e]); }
+            for (int e = 0; e < size; e++) { dot += query[e] * values[e]; }
+            dot *= scale;
             for (int offset = lanes / 2; offset > 0; offset /= 2) { dot += __shfl_xor_sync(0xffffffffu, dot, offset); }
             s[i] = first + i * step + group < end ? dot : -INFINITY;
             highest = fmaxf(highest, s[i]);
@@ -91,10 +88,11 @@ __global__ void __launch_bounds__(threads_per_block)
         for (int e = 0; e < size; e++) { o[e] *= shrink; }
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
-            float weight = expf(s[i] - m);
+            float weight = expf(s[i] - m), values[size];
             l += weight;
+            unpack(values, value[i]);
 #pragma unroll
-            for (int e = 0; e < size; e++) { o[e] += weight * to_float(value[i].values[e]); }
+            for (int e = 0; e < size; e++) { o[e] += weight * values[e]; }
         }
     }
 

@@ -12,7 +12,7 @@
 int device_open(gpt2_device *device, bool tf32) {
     *device = {};
     device->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    device->workspace_bytes = (size_t)32 << 20;
+    device->workspace_bytes = device_workspace_bytes;
     device->capability = compute_capability();
     device->multiprocessors = multiprocessor_count();
     TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));

@@ -15,6 +15,7 @@
 //           shuffles in place of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
 
+#include "gpt2/model/piece.cuh"
 #include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <cmath>
@@ -22,11 +23,6 @@
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 enum { columns = 2, columns_of_block = warps * columns, ahead = 4 };
 constexpr size_t most_shared = 40 << 10; // what every GPU has without being asked, less the kernel's own
-
-template <class T> struct piece { // 16 bytes of a row
-    static constexpr int size = 16 / sizeof(T);
-    alignas(16) T values[size];
-};
 
 __device__ static float over_block(float value, float *shared) { // (warps); every thread gets the sum
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
@@ -76,18 +72,15 @@ __device__ static void multiply_add(float (&sums)[columns * N], const piece<T> (
     constexpr int size = piece<T>::size;
     float w[columns][size];
 #pragma unroll
-    for (int j = 0; j < columns; j++) {
-#pragma unroll
-        for (int e = 0; e < size; e++) { w[j][e] = to_float(weight[j].values[e]); }
-    }
+    for (int j = 0; j < columns; j++) { unpack(w[j], weight[j]); }
 #pragma unroll
     for (int n = 0; n < N; n++) {
-        piece<T> row = *(const piece<T> *)(x + (int64_t)min(n, rows - 1) * C + c);
+        float row[size];
+        unpack(row, load_piece(x + (int64_t)min(n, rows - 1) * C + c));
 #pragma unroll
         for (int e = 0; e < size; e++) {
-            float value = to_float(row.values[e]);
 #pragma unroll
-            for (int j = 0; j < columns; j++) { sums[j * N + n] += w[j][e] * value; }
+            for (int j = 0; j < columns; j++) { sums[j * N + n] += w[j][e] * row[e]; }
         }
     }
 }
@@ -114,7 +107,7 @@ __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task
         int c = i * step + lane * size;
 #pragma unroll
         for (int j = 0; j < columns; j++) {
-            if (c < C) { early[i][j] = *(const piece<T> *)(weight[j] + c); }
+            if (c < C) { early[i][j] = load_piece(weight[j] + c); }
         }
     }
     wait_for_previous_kernel();
@@ -141,7 +134,7 @@ __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task
     for (int c = ahead * step + lane * size; c < C; c += step) {
         piece<T> now[columns];
 #pragma unroll
-        for (int j = 0; j < columns; j++) { now[j] = *(const piece<T> *)(weight[j] + c); }
+        for (int j = 0; j < columns; j++) { now[j] = load_piece(weight[j] + c); }
         multiply_add<T, N>(sums, now, x, c, C, task.N);
     }
     float y = over_warp(sums);

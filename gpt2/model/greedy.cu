@@ -42,15 +42,16 @@ __device__ static candidate best_of_block(candidate mine, candidate *shared) {
     return mine;
 }
 
+// What kernels before this one write is not __restrict__: such loads could be made before the wait.
 template <class T>
 __global__ void __launch_bounds__(threads_per_block)
     begin_step_kernel(T *__restrict__ out,                      // (B, C) or null
-                      int *__restrict__ tokens,                 // (B)
+                      int *tokens,                              // (B)
                       greedy_state state,                       // all null: tokens are there
-                      const float *__restrict__ logits,         // (B, Vp)
+                      const float *logits,                      // (B, Vp)
                       const T *__restrict__ token_embedding,    // (Vp, C)
                       const T *__restrict__ position_embedding, // (maxT, C)
-                      const int *__restrict__ positions,        // (B)
+                      const int *positions,                     // (B)
                       int C, int Vp, int S) {
     __shared__ candidate shared[threads_per_block / warp_size];
     __shared__ int chosen;

@@ -65,6 +65,8 @@ template <class T> struct model_of final : gpt2_model {
         return cudaStreamSynchronize(device.stream);
     }
 
+    int set_positions(const int32_t *lengths) override { return upload(all.work.positions, lengths, B); }
+
     int copy_logits(float *out, int rows) override {
         const size_t V = (size_t)config.vocabulary, Vp = (size_t)config.padded_vocabulary;
         TRY(cudaMemcpy2DAsync(out, V * sizeof(float), all.work.logits, Vp * sizeof(float), V * sizeof(float),

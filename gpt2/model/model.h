@@ -49,6 +49,16 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* device memory taken */
+size_t gpt2_model_needs(const struct gpt2_config *config,
+                        const struct gpt2_model_options *options); /* that it would take */
+
+struct gpt2_device_info {
+    char name[256];
+    bool is_cpu; /* the CPU backend */
+    int capability;
+    size_t free_bytes, total_bytes;
+};
+bool gpt2_device_ask(struct gpt2_device_info *info, struct gpt2_error *error);
 
 /* B new sequences from their prompts. tokens: (B, T), each row's prompt first, the rest is ignored; lengths: (B), 1..T.
  * Forgets the sequences from before. Only each prompt's last position gets logits. */
@@ -65,6 +75,12 @@ bool gpt2_decode(struct gpt2_model *model, const int32_t *tokens, struct gpt2_er
  * none does). Waits once, at the end. False also when logits are NaN. */
 bool gpt2_decode_greedy(struct gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
                         struct gpt2_error *error);
+
+/* Each sequence forgets what came after its first lengths[b] tokens. The logits stay those of the last pass. */
+bool gpt2_go_back(struct gpt2_model *model, const int32_t *lengths, struct gpt2_error *error);
+
+/* Until all that was asked for is done. */
+bool gpt2_wait(struct gpt2_model *model, struct gpt2_error *error);
 
 /* (B, V) of the last prefill or decode, in fp32 whatever the type; padded columns are not there. Waits. */
 bool gpt2_logits(struct gpt2_model *model, float *logits, struct gpt2_error *error);

@@ -19,6 +19,7 @@ struct gpt2_model {
     virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
     virtual int run_decode(const int32_t *tokens) = 0;
     virtual int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) = 0;
+    virtual int set_positions(const int32_t *lengths) = 0; // of B sequences
     virtual int copy_logits(float *out, int rows) = 0;
     virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
                         float *logits, float *losses) = 0;

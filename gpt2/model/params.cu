@@ -76,7 +76,7 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
 }
 } // namespace
 
-template <class T> int tensors_allocate(tensors<T> &all) {
+template <class T> size_t tensors_bytes(tensors<T> &all) {
     constexpr int64_t most_score_bytes = (int64_t)256 << 20;
     const int64_t one = (int64_t)all.config.heads * all.prompt * all.prompt * (int64_t)sizeof(T);
     all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.batch);
@@ -86,6 +86,11 @@ template <class T> int tensors_allocate(tensors<T> &all) {
     arena count = {nullptr, 0};
     lay_out(all, count);
     all.bytes = count.used;
+    return all.bytes;
+}
+
+template <class T> int tensors_allocate(tensors<T> &all) {
+    tensors_bytes(all);
     TRY(cudaMalloc((void **)&all.memory, all.bytes));
     arena place = {all.memory, 0};
     lay_out(all, place);
@@ -154,6 +159,7 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
 }
 
 #define INSTANTIATE(T)                                                           \
+    template size_t tensors_bytes(tensors<T> &);                                 \
     template int tensors_allocate(tensors<T> &);                                 \
     template bool tensors_load(tensors<T> &, const gpt2_source *, gpt2_error *); \
     template void tensors_free(tensors<T> &);

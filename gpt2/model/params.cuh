@@ -67,6 +67,9 @@ template <class T> struct tensors {
     size_t bytes;
 };
 
+// What a model of all.config, batch, prompt, context and forms takes; also sets group and logit_rows.
+template <class T> size_t tensors_bytes(tensors<T> &all);
+
 // Takes the memory; then copies the weights there. An error's code, or 0.
 template <class T> int tensors_allocate(tensors<T> &all);
 template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error);

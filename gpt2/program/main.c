@@ -11,6 +11,7 @@ static const struct {
     {"generate", "write on from each prompt", command_generate},
     {"eval", "perplexity of a text file, or of a file of tokens", command_eval},
     {"check", "compare two kernel sets, every hidden state; name the first that differs", command_check},
+    {"bench", "latency, tokens/s, memory and energy over sizes, types, batches and lengths", command_bench},
     {"profile", "where the time of a pass goes, stage by stage", command_profile},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -39,7 +40,8 @@ int main(int count, char **arguments) {
     while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
     if (command == COMMANDS) {
         gpt2_fail(&error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]);
-    } else if (options_parse(&options, count - 2, arguments + 2, &error)) {
+    } else if (options_parse(&options, count - 2, arguments + 2, &error) &&
+               options_complete(&options, commands[command].run == command_bench, &error)) {
         status = commands[command].run(&options, &error);
     }
     if (status == 2) { fprintf(stderr, "gpt2: %s\n", error.text); }

@@ -32,8 +32,8 @@ static const struct option {
     {"--file", "PATH", "eval: the text, or tokens as llm.c stores them", TEXT, offsetof(struct options, file), 0, 0},
     {"--context", "T", "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
      offsetof(struct options, context), 1, 1 << 20},
-    {"--batch", "B", "eval: windows at once; profile: sequences (1)", INTEGER, offsetof(struct options, batch), 1,
-     1 << 12},
+    {"--batch", "B", "eval: windows at once; profile: sequences (1); bench: a list (1,4,8,16,32)", TEXT,
+     offsetof(struct options, batches), 0, 0},
     {"--kernels", "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
      offsetof(struct options, kernels), 0, 0},
     {"--against", "SET", "check: the other set, or float64 for plain loops on the host (float64)", TEXT,
@@ -43,6 +43,18 @@ static const struct option {
     {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32)", TEXT, offsetof(struct options, type), 0, 0},
     {"--no-graph", NULL, "launch each kernel by itself, not a CUDA graph", SWITCH, offsetof(struct options, no_graph),
      0, 0},
+    {"--attention", "FORM", "of prompts: taught, fused, or auto (auto)", TEXT, offsetof(struct options, attention), 0,
+     0},
+    {"--decode", "FORM", "of steps: taught, fused, or auto (auto)", TEXT, offsetof(struct options, decode), 0, 0},
+    {"--sizes", "LIST", "bench: of synthetic weights, where no --model is given (124M,355M,774M,1558M)", TEXT,
+     offsetof(struct options, sizes), 0, 0},
+    {"--lengths", "LIST", "bench: of prompts; 0: no prompts (128,256,512,1024)", TEXT,
+     offsetof(struct options, lengths), 0, 0},
+    {"--positions", "LIST", "bench: where decoding begins; short is 64; 0: no decoding (short,1000)", TEXT,
+     offsetof(struct options, positions), 0, 0},
+    {"--types", "LIST", "bench: f32, tf32, f16, bf16 (bf16,f32)", TEXT, offsetof(struct options, types), 0, 0},
+    {"--seconds", "X", "bench: of measuring each cell, at least (1)", REAL, offsetof(struct options, seconds), 0, 600},
+    {"--json", "FILE", "bench: also write a line of JSON for each cell", TEXT, offsetof(struct options, json), 0, 0},
     {"--trace", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)", TEXT,
      offsetof(struct options, trace), 0, 0},
     {"--quiet", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
@@ -91,9 +103,33 @@ static bool take(struct options *options, const struct option *option, const cha
     return true;
 }
 
+bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error) {
+    static const struct option batch = {.name = "--batch", .kind = INTEGER, .least = 1, .most = 1 << 12};
+    double value = 1.0;
+    if (is_bench) {
+        if (options->batches == NULL) { options->batches = "1,4,8,16,32"; }
+        return true;
+    }
+    if (options->batches != NULL && !number(&batch, options->batches, &value, error)) { return false; }
+    options->batch = (int)value;
+    return options->model != NULL || gpt2_fail(error, "--model is missing: the folder or file with the weights");
+}
+
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
-    *options = (struct options){
-        .tokens = 64, .top_p = 1.0, .seed = 1, .batch = 1, .kernels = "reference", .against = "float64", .type = "f32"};
+    *options = (struct options){.tokens = 64,
+                                .top_p = 1.0,
+                                .seed = 1,
+                                .batch = 1,
+                                .kernels = "reference",
+                                .against = "float64",
+                                .type = "f32",
+                                .attention = "auto",
+                                .decode = "auto",
+                                .sizes = "124M,355M,774M,1558M",
+                                .types = "bf16,f32",
+                                .lengths = "128,256,512,1024",
+                                .positions = "short,1000",
+                                .seconds = 1.0};
     for (int i = 0; i < count; i++) {
         int at = 0;
         while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
@@ -107,6 +143,5 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
         if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
         i += has_value;
     }
-    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
     return true;
 }
