@@ -30,7 +30,18 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion -lm
 
-TESTS += $(GPT2_TESTS_OUT)/test_program $(GPT2_TESTS_OUT)/test_sample
+# A management library with a counter of its own, for the test of energy.c.
+$(GPT2_OUT)/program/tests/fake_nvml.so: $(COURSE)/gpt2/program/tests/fake_nvml.c
+	@mkdir -p $(@D)
+	$(HOST_C) -fPIC -shared -o $@ $<
+
+$(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
+$(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_report statistics \
+    synthetic energy types) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
+
+TESTS += $(GPT2_TESTS_OUT)/test_program $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench
 SIMT_TEST_NAMES += test_program
 
 -include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

@@ -13,15 +13,6 @@ double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-const struct type_name *type_named(const char *name) {
-    static const struct type_name types[] = {
-        {"f32", GPT2_F32, false}, {"tf32", GPT2_F32, true}, {"f16", GPT2_F16, false}, {"bf16", GPT2_BF16, false}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strcmp(name, types[i].name) == 0) { return &types[i]; }
-    }
-    return NULL;
-}
-
 static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
     const struct type_name *type = type_named(options->type);
     if (type == NULL) { return gpt2_fail(error, "--type %s: f32, tf32, f16 or bf16", options->type); }

@@ -265,3 +265,44 @@ Test(program, a_checkpoint_of_llmc) {
     succeeds("generate --model @/model.bin --prompt sun --tokens 10 --quiet");
     cr_assert_str_eq(from_folder, output);
 }
+
+Test(program, bench) {
+    succeeds(
+        "bench --model @ --batch 1,2 --types f32,bf16 --lengths 5,40 --positions 4,47,48 --tokens 6 --seconds 0.01 "
+        "--json @/bench.json");
+    says("tokens/joule");
+    says("CPU backend: wall time of this machine");
+    says("not measured: 48 tokens and one more: the context is 48");
+    char path[128], line[2048];
+    int lines = 0, measured = 0;
+    snprintf(path, sizeof path, "%s/bench.json", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file);
+    for (; fgets(line, sizeof line, file) != NULL; lines++) {
+        cJSON *json = cJSON_Parse(line);
+        cr_assert(json, "%s", line);
+        const cJSON *p5 = cJSON_GetObjectItem(json, "ms_p5"), *p95 = cJSON_GetObjectItem(json, "ms_p95");
+        if (p5 != NULL) {
+            cr_assert(p5->valuedouble > 0.0 && p95->valuedouble >= p5->valuedouble, "%s", line);
+            cr_assert(cJSON_GetObjectItem(json, "tokens_per_s")->valuedouble > 0.0);
+            measured++;
+        }
+        cJSON_Delete(json);
+    }
+    fclose(file);
+    cr_assert(lines == 20 && measured == 16, "%d lines, %d measured", lines, measured);
+    cr_assert_eq(run("bench --sizes 1558M --types f32 --batch 4096 --lengths 0 --positions 1000 --seconds 0"), 0);
+    says("not measured: it needs ");
+    cr_assert_eq(run("bench --sizes 124M --attention quick"), 2);
+    says("--attention quick: auto, taught or fused");
+    cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
+    says("--batch 1,2: a number from 1 to 4096 is needed");
+}
+
+Test(program, forms_write_the_same_text) {
+    char taught[4096];
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention taught --decode taught");
+    strcpy(taught, output);
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention fused --decode fused");
+    cr_assert_str_eq(output, taught);
+}
