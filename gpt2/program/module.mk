@@ -10,8 +10,13 @@ $(GPT2_OUT)/program/%.o: $(COURSE)/gpt2/program/%.c
 $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
 	$(GPT2_LINK)
 
-.PHONY: gpt2
+.PHONY: gpt2 bench-gpt2
 gpt2: $(GPT2)
+
+# On a GPU: the model's tests there, then figures beside PyTorch, into docs/results/gpt2/.
+bench-gpt2:
+	@tools/install.sh gpu
+	@tools/bench-gpt2
 
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
