@@ -10,7 +10,8 @@
 //           anything is waited for: also before the kernel that makes x has ended (programmatic dependent launch), because
 //           weights do not depend on it. C = 768 in bf16 is 3 pieces a lane: all of it. Sums are fp32.
 //           Blocks of 4 warps: 96 for OC = 768, 288 for QKV, 384 for the MLP's first, 6,283 for the logits.
-//           With a LayerNorm each block normalises x itself, into shared memory: 1.5 KB from L2 a row, against a launch.
+//           With a LayerNorm each block normalises x itself, a warp a row, into shared memory: 1.5 KB a row from L2, against
+//           a launch. Its parameters are fetched early too.
 //           The 2 N sums of a warp are added up together: each exchange halves the sums that a lane still has to add, 16
 //           shuffles in place of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
@@ -24,29 +25,35 @@ enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp
 enum { columns = 2, columns_of_block = warps * columns, ahead = 4 };
 constexpr size_t most_shared = 40 << 10; // what every GPU has without being asked, less the kernel's own
 
-__device__ static float over_block(float value, float *shared) { // (warps); every thread gets the sum
+__device__ static float warp_sum(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
-    __syncthreads();
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = value; }
-    __syncthreads();
-    value = 0.0f;
-    for (int w = 0; w < warps; w++) { value += shared[w]; }
     return value;
 }
 
+// A warp's work: to = LayerNorm(x), one row. x is read once; the statistics are taken from `to`, in shared memory, of which
+// each lane reads what it wrote.
 template <class T>
-__device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon,
-                                 float *shared) {
-    float sum = 0.0f, squares = 0.0f;
-    for (int c = threadIdx.x; c < C; c += threads_per_block) { sum += to_float(x[c]); }
-    const float mean = over_block(sum, shared) / C;
-    for (int c = threadIdx.x; c < C; c += threads_per_block) {
-        float distance = to_float(x[c]) - mean;
-        squares += distance * distance;
+__device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon) {
+    constexpr int size = piece<T>::size, step = warp_size * size;
+    const int start = (int)threadIdx.x % warp_size * size;
+    float sum = 0.0f, squares = 0.0f, values[size];
+    for (int c = start; c < C; c += step) {
+        piece<T> row = load_piece(x + c);
+        *(uint4 *)(to + c) = row.bits;
+        unpack(values, row);
+        for (int e = 0; e < size; e++) { sum += values[e]; }
     }
-    const float rstd = rsqrtf(over_block(squares, shared) / C + epsilon);
-    for (int c = threadIdx.x; c < C; c += threads_per_block) {
-        to[c] = from_float<T>((to_float(x[c]) - mean) * rstd * to_float(weight[c]) + to_float(bias[c]));
+    const float mean = warp_sum(sum) / C;
+    for (int c = start; c < C; c += step) {
+        unpack(values, load_piece(to + c));
+        for (int e = 0; e < size; e++) { squares += (values[e] - mean) * (values[e] - mean); }
+    }
+    const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
+    for (int c = start; c < C; c += step) {
+        unpack(values, load_piece(to + c));
+        for (int e = 0; e < size; e++) {
+            to[c + e] = from_float<T>((values[e] - mean) * rstd * to_float(weight[c + e]) + to_float(bias[c + e]));
+        }
     }
 }
 
@@ -93,8 +100,7 @@ __device__ static float gelu(float u) {
 template <class Out, class T, int N>
 __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task<Out, T> task) {
     constexpr int size = piece<T>::size, step = warp_size * size;
-    extern __shared__ uint4 dynamic[]; // (N, C) of T with a LayerNorm; else nothing
-    __shared__ float shared[warps];
+    extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
     const int lane = threadIdx.x % warp_size, C = task.C;
     const int first = blockIdx.x * columns_of_block + (int)threadIdx.x / warp_size * columns;
     const T *weight[columns];
@@ -110,15 +116,22 @@ __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task
             if (c < C) { early[i][j] = load_piece(weight[j] + c); }
         }
     }
+    T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
+    const bool has_layernorm = task.layernorm_weight != nullptr;
+    if (has_layernorm) {
+        for (int c = threadIdx.x * size; c < C; c += threads_per_block * size) {
+            *(uint4 *)(scale + c) = load_piece(task.layernorm_weight + c).bits;
+            *(uint4 *)(shift + c) = load_piece(task.layernorm_bias + c).bits;
+        }
+        __syncthreads();
+    }
     wait_for_previous_kernel();
     let_next_kernel_start(); // its weights can come while this one computes
 
     const T *x = task.x;
-    if (task.layernorm_weight != nullptr) {
-        T *normalised = (T *)dynamic;
-        for (int n = 0; n < task.N; n++) {
-            normalise(normalised + (int64_t)n * C, x + (int64_t)n * C, task.layernorm_weight, task.layernorm_bias, C,
-                      task.epsilon, shared);
+    if (has_layernorm) {
+        for (int n = (int)threadIdx.x / warp_size; n < task.N; n += warps) { // a warp a row
+            normalise(normalised + n * C, x + (int64_t)n * C, scale, shift, C, task.epsilon);
         }
         __syncthreads();
         x = normalised;
@@ -155,7 +168,7 @@ __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task
 }
 
 template <class Out, class T> static size_t shared_bytes(const gemv_task<Out, T> &task) {
-    return task.layernorm_weight != nullptr ? (size_t)task.N * (size_t)task.C * sizeof(T) : 0;
+    return task.layernorm_weight != nullptr ? (size_t)(task.N + 2) * (size_t)task.C * sizeof(T) : 0;
 }
 
 template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
