@@ -124,7 +124,7 @@ bool plan(struct cell **cells, int *count, const struct options *options, const 
             }
         }
     }
-    return true;
+    return *count > 0 || gpt2_fail(error, "--lengths 0 and --positions 0 leave nothing to measure");
 }
 
 double cell_bytes(const struct cell *cell) {

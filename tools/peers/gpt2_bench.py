@@ -26,6 +26,11 @@ SHAPES = {  # layers, heads, channels
 }
 SHORT = 64  # --positions short
 CANDIDATES = ("ours", "hf", "compile")
+TARGETS = [  # size, type, what, batch, tokens: the cells that the course sets itself targets for
+    *(("124M", "bf16", "decode", batch, tokens) for batch in (1, 8) for tokens in (SHORT, 1000)),
+    *(("1558M", "bf16", "decode", 1, tokens) for tokens in (SHORT, 1000)),
+    *((size, "f16", "prompt", batch, 1024) for size in ("124M", "774M") for batch in (1, 32)),
+]
 
 
 def options():
@@ -35,6 +40,7 @@ def options():
     parser.add_argument("--batch", default="1,4,8,16,32", help="(%(default)s)")
     parser.add_argument("--lengths", default="128,256,512,1024", help="of prompts; 0: none (%(default)s)")
     parser.add_argument("--positions", default="short,1000", help="where decoding begins; 0: none (%(default)s)")
+    parser.add_argument("--targets", action="store_true", help="the cells with targets, whatever the lists say")
     parser.add_argument("--types", default="bf16,f32", help="f32, tf32, f16, bf16 (%(default)s)")
     parser.add_argument("--by", default=",".join(CANDIDATES), help="(%(default)s)")
     parser.add_argument("--seconds", type=float, default=1.0, help="of measuring each cell, at least (%(default)s)")
@@ -54,8 +60,9 @@ def cells(arguments):
     passes = [("prompt", n) for n in numbers(arguments.lengths) if n > 0]
     steps = [("decode", n) for n in numbers(arguments.positions) if n > 0]
     lists = arguments.sizes.split(","), arguments.types.split(","), numbers(arguments.batch), passes + steps
-    for size, type, batch, (what, tokens) in itertools.product(*lists):
-        yield {"size": size, "type": type, "what": what, "batch": batch, "tokens": tokens}
+    listed = ((size, type, what, batch, n) for size, type, batch, (what, n) in itertools.product(*lists))
+    for cell in TARGETS if arguments.targets else listed:
+        yield dict(zip(("size", "type", "what", "batch", "tokens"), cell))
 
 
 # ---- ours ----

@@ -21,6 +21,7 @@ one_cell() { # all three candidates, and each has its figures
 if command -v python3 >/dev/null 2>&1; then
     check "a cell for each combination" listed $((4 * 2 * 5 * 6))
     check "0 leaves a kind out" listed 2 --sizes 124M --types f32,bf16 --batch 1 --lengths 0 --positions short
+    check "those with targets" listed 10 --targets
 else
     skip "a cell for each combination" "python3 is not here"
 fi

@@ -79,6 +79,7 @@ Test(bench, bad_lists_are_one_error) {
         {"124M", "f32", "1", "short", "1", "--lengths: 'short' is not a number"},
         {"124M", "f32", "1", "1", "long", "--positions: 'long' is not a number"},
         {"124M", "f32", "1", "1", "99999999999999999999", "--positions: '99999999999999999999' is not"},
+        {"124M", "f32", "1", "0", "0", "nothing to measure"},
         {"124M", "f32", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1", "1", "--batch: more than 16"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
