@@ -5,12 +5,12 @@
 #include "bench_plan.h"
 
 struct figures {
-    double p5, p50, p95;     /* seconds: of a decoding step, or of a whole pass over the prompts; each waited for */
-    int samples;             /* that many of them */
-    double tokens_per_s;     /* decoding: of steps queued behind each other; prompts: batch * tokens / p50 */
-    double bytes;            /* device memory taken: the model's, or more where the libraries took some too */
-    double gb_per_s;         /* of cell_bytes by the time that tokens_per_s is from; decoding only */
-    double cpu_ms;           /* processor time of all threads, of a step or a pass: what a busy machine does not change */
+    double p5, p50, p95; /* seconds: of a decoding step, or of a whole pass over the prompts; each waited for */
+    int samples;         /* that many of them */
+    double tokens_per_s; /* decoding: of steps queued behind each other; prompts: batch * tokens / p50 */
+    double bytes;        /* device memory taken: the model's, or more where the libraries took some too */
+    double gb_per_s;     /* of cell_bytes by the time that tokens_per_s is from; decoding only */
+    double cpu_ms;       /* processor time of all threads, of a step or a pass: what a busy machine does not change */
     double tokens_per_joule; /* negative: not available */
     char reason[192];        /* why nothing was measured; empty: it was */
 };
