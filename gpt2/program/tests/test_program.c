@@ -270,7 +270,6 @@ Test(program, bench) {
     succeeds(
         "bench --model @ --batch 1,2 --types f32,bf16 --lengths 5,40 --positions 4,47,48 --tokens 6 --seconds 0.01 "
         "--json @/bench.json");
-    says("tokens/joule");
     says("CPU backend: wall time of this machine");
     says("not measured: 48 tokens and one more: the context is 48");
     char path[128], line[2048];
@@ -284,12 +283,10 @@ Test(program, bench) {
         measured += rate != NULL;
         cJSON_Delete(json);
     }
-    if (file) { fclose(file); }
     cr_assert(lines == 20 && measured == 16, "%d lines, %d measured", lines, measured);
     cr_assert_eq(run("bench --sizes 1558M --types f32 --batch 4096 --lengths 0 --positions 1000 --seconds 0"), 0);
     says("not measured: it needs ");
-    cr_assert_eq(run("bench --sizes 124M --attention quick"), 2);
-    says("--attention quick: auto, taught or fused");
+    cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught or fused"));
     cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
     says("--batch 1,2: a number from 1 to 4096 is needed");
 }
