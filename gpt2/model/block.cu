@@ -5,9 +5,7 @@
 #include "gpt2/model/block.cuh"
 
 #include "gpt2/model/attention.cuh"
-#include "gpt2/model/attention_fused.cuh"
 #include "gpt2/model/decode.cuh"
-#include "gpt2/model/decode_fused.cuh"
 #include "gpt2/model/matmul.cuh"
 
 #include <algorithm>
@@ -18,11 +16,6 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
     const int H = all.config.heads, D = all.config.channels / H, S = all.context;
-    if (pass.decoding && all.forms.decode_fused) { return attend_split(device, all, layer, pass.B); }
-    if (!pass.decoding && all.forms.attention_fused) {
-        return attention_fused(device, a.attention, cache.k, cache.v, a.qkv, a.lengths, pass.B, pass.T, H, D, S,
-                               all.forms.tensor_cores);
-    }
     if (pass.decoding) {
         return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
     }
@@ -66,13 +59,9 @@ int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
 
-    if (all.forms.gelu_in_product) {
-        TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
-    } else {
-        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
-        TRY(mark(device, "fc", layer));
-        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
-    }
+    TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
+    TRY(mark(device, "fc", layer));
+    TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
     TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));

@@ -37,7 +37,6 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     model_forms forms = {};
     forms.attention_fused = attention && D <= most_fused_channels;
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
-    forms.gelu_in_product = forms.attention_fused;
     forms.decode_fused = decode && decode_split_takes<T>(D);
     forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);
     return forms;

@@ -4,7 +4,7 @@
 //   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
 //   (prompts)                                               the epilogue of its product
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past up to 8 rows (gemv.cuh), keys split
-//   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: the split keys alone
+//   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused.cuh
 //
 // The fused forms have the softmax, LayerNorm and GELU inside their kernels, so auto is taught for any set but the reference:
 // who chooses another wants to see it run. Batches past 8 rows and widths that a kernel does not take go the taught way.
@@ -16,7 +16,6 @@
 struct model_forms {
     bool attention_fused; // prompts
     bool tensor_cores;    // in fused attention
-    bool gelu_in_product; // prompts
     bool decode_fused;    // steps, as far as decode_step_takes (decode_fused.cuh); and the attention of all steps
     int parts;            // of the cache that may be under way at once: decode_split.cuh
 };
