@@ -1,6 +1,6 @@
 # The house's own tests: the test runner, the installer, the students' folder.
 SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_lab.sh test_handout.sh test_peers.sh \
-                                       test_hf_compare.sh test_hf_wirings.sh)
+                                       test_hf_compare.sh test_hf_wirings.sh test_gpt2_bench.sh)
 
 # ---- skeletons: the learner's files, made from the solutions ----
 

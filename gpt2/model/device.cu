@@ -2,6 +2,7 @@
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/stage_clock.cuh"
+#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +12,9 @@
 int device_open(gpt2_device *device, bool tf32) {
     *device = {};
     device->compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    device->workspace_bytes = (size_t)32 << 20;
+    device->workspace_bytes = device_workspace_bytes;
+    device->capability = compute_capability();
+    device->multiprocessors = multiprocessor_count();
     TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     TRY(cudaMalloc(&device->workspace, device->workspace_bytes));
     TRY_BLAS(cublasCreate(&device->blas));

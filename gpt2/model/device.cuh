@@ -31,6 +31,8 @@ enum { blas_error = 100000 };
 struct matmul_plans; // matmul.cu
 struct stage_clock;  // stage_clock.cu
 
+constexpr size_t device_workspace_bytes = (size_t)32 << 20;
+
 struct gpt2_device {
     cudaStream_t stream;
     cublasHandle_t blas; // on that stream
@@ -42,6 +44,8 @@ struct gpt2_device {
     gpt2_observer *observer; // null: nobody looks
     void *observer_context;
     stage_clock *clock; // null: nobody times
+    int capability;     // 90 for Hopper, 75 for Turing
+    int multiprocessors;
 };
 
 int device_open(gpt2_device *device, bool tf32);

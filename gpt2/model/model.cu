@@ -1,6 +1,8 @@
 // model.cu — the C interface (model.h): checks what comes in, copies it to the device, runs the pass of the model's type
+#include "gpt2/model/decode_fused.cuh"
 #include "gpt2/model/ends.cuh"
 #include "gpt2/model/forward.cuh"
+#include "gpt2/model/model_base.cuh"
 #include "gpt2/model/recorded_step.cuh"
 #include "gpt2/model/stage_clock.cuh"
 
@@ -9,30 +11,13 @@
 #include <new>
 #include <vector>
 
-// What the interface needs, whatever the type. Inputs have been checked.
-struct gpt2_model {
-    gpt2_device device = {};
-    gpt2_config config = {};
-    gpt2_model_options options = {};
-    kernel_table kernels = {};
-    std::vector<int> positions; // of the sequences, as the device has them
-    int B = 0;                  // sequences of the last pass with a cache
-
-    virtual ~gpt2_model() = default;
-    virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
-    virtual int run_decode(const int32_t *tokens) = 0;
-    virtual int copy_logits(float *out, int rows) = 0;
-    virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
-                        float *logits, float *losses) = 0;
-    virtual size_t bytes() const = 0;
-};
-
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
-    recorded_step step = {};
+    recorded_step step = {}, greedy_step = {};
 
     ~model_of() override {
         step.drop();
+        greedy_step.drop();
         tensors_free(all);
         device_close(&device);
     }
@@ -51,11 +36,36 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_decode(const int32_t *tokens) override {
         TRY(upload(all.work.tokens, tokens, B));
-        if (!options.graph || device.observer != nullptr || device.clock != nullptr) {
-            return decode_step(device, kernels, all, B);
-        }
-        return step.run(device, B, [&] { return decode_step(device, kernels, all, B); });
+        return run_step(false);
     }
+
+    int run_step(bool greedy) {
+        if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(greedy); }
+        return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
+    }
+
+    int enqueue_step(bool greedy) {
+        activations<T> &a = all.work;
+        if (device.observer == nullptr && decode_step_takes(all, B)) {
+            return decode_step_fused(device, all, B, greedy);
+        }
+        if (greedy) {
+            TRY(begin_step<T>(device, nullptr, a.tokens, &a.greedy, a.logits, nullptr, nullptr, a.positions, B, 0,
+                              config.padded_vocabulary, all.context));
+        }
+        return decode_step(device, kernels, all, B);
+    }
+
+    int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
+        TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
+        for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
+        const size_t row = (size_t)steps * sizeof(int);
+        TRY(cudaMemcpy2DAsync(tokens, row, all.work.greedy.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
+                              cudaMemcpyDeviceToHost, device.stream));
+        return cudaStreamSynchronize(device.stream);
+    }
+
+    int set_positions(const int32_t *lengths) override { return upload(all.work.positions, lengths, B); }
 
     int copy_logits(float *out, int rows) override {
         const size_t V = (size_t)config.vocabulary, Vp = (size_t)config.padded_vocabulary;
@@ -91,12 +101,6 @@ template <class T> struct model_of final : gpt2_model {
 
 // ---- opening ----
 
-static bool fail_with(int code, const char *what, gpt2_error *error) {
-    char text[160];
-    device_message(code, text, sizeof text);
-    return gpt2_fail(error, "%s: %s", what, text);
-}
-
 template <class T>
 static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &options, gpt2_error *error) {
     const auto &ops = type_of<T>::kernels(*options.kernels);
@@ -117,6 +121,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
+    model->all.forms = choose_forms<T>(model->device, options, source->config);
     bool good = code == 0 || fail_with(code, "the device cannot be used", error);
     if (good && (code = tensors_allocate(model->all)) != 0) {
         char what[128];

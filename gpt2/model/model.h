@@ -8,7 +8,7 @@
  *     gpt2_model_close(model);
  *
  * One stream does all the work. Every call waits only where it gives numbers to the host. Read in this order: forward.cuh
- * (what a pass does), block.cuh, attention.cuh, decode.cuh, matmul.cuh, params.cuh.
+ * (what a pass does), block.cuh, attention.cuh, decode.cuh, matmul.cuh, params.cuh; then forms.cuh and what it names.
  */
 #ifndef GPT2_MODEL_H
 #define GPT2_MODEL_H
@@ -25,13 +25,19 @@ extern "C" {
 struct kernel_table;
 struct gpt2_model;
 
+/* Two ways to the same numbers, to rounding. Taught: as lab 4 builds it. Fused: what forms.cuh lists. Auto: what its table
+ * says is faster here. */
+enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO };
+
 struct gpt2_model_options {
-    enum gpt2_type type;                /* of weights and activations; sums and statistics are fp32 in all */
-    bool tf32;                          /* matmuls of F32 may shorten their factors to TF32 */
-    bool graph;                         /* decode as one CUDA graph */
-    int batch;                          /* most sequences at once */
-    int prompt;                         /* most tokens of a prompt */
-    int context;                        /* most tokens of a sequence, the prompt included; 0: what the model knows */
+    enum gpt2_type type;      /* of weights and activations; sums and statistics are fp32 in all */
+    bool tf32;                /* matmuls of F32 may shorten their factors to TF32 */
+    bool graph;               /* decode as one CUDA graph */
+    enum gpt2_form attention; /* over prompts: with all scores in memory, or none */
+    enum gpt2_form decode;    /* steps of decoding: with the set's kernels and cuBLAS, or a few launches a block */
+    int batch;                /* most sequences at once */
+    int prompt;               /* most tokens of a prompt */
+    int context;              /* most tokens of a sequence, the prompt included; 0: what the model knows */
     const struct kernel_table *kernels; /* every op of the forward pass must be in it (kernels/load.h) */
 };
 
@@ -43,6 +49,16 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* device memory taken */
+size_t gpt2_model_needs(const struct gpt2_config *config,
+                        const struct gpt2_model_options *options); /* that it would take */
+
+struct gpt2_device_info {
+    char name[256];
+    bool is_cpu; /* the CPU backend */
+    int capability;
+    size_t free_bytes, total_bytes;
+};
+bool gpt2_device_ask(struct gpt2_device_info *info, struct gpt2_error *error);
 
 /* B new sequences from their prompts. tokens: (B, T), each row's prompt first, the rest is ignored; lengths: (B), 1..T.
  * Forgets the sequences from before. Only each prompt's last position gets logits. */
@@ -52,6 +68,19 @@ bool gpt2_prefill(struct gpt2_model *model, const int32_t *tokens, const int32_t
 /* One token more for each of the B sequences of the last prefill. tokens: (B); a negative one lets its sequence rest: it
  * keeps its length, and its logits mean nothing. False also when a sequence is full. */
 bool gpt2_decode(struct gpt2_model *model, const int32_t *tokens, struct gpt2_error *error);
+
+/* Greedy decoding that stays on the device. `steps` times the likeliest token of the last logits (of equal ones the smallest
+ * id, among the first `choices`) goes into each sequence; tokens: (B, steps) is what was chosen, -1 where a sequence rested:
+ * after `stop`, which is reported but does not go in (-1: nothing stops); when it is full; from the start where rests[b] (null:
+ * none does). Waits once, at the end. False also when logits are NaN. */
+bool gpt2_decode_greedy(struct gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
+                        struct gpt2_error *error);
+
+/* Each sequence forgets what came after its first lengths[b] tokens. The logits stay those of the last pass. */
+bool gpt2_go_back(struct gpt2_model *model, const int32_t *lengths, struct gpt2_error *error);
+
+/* Until all that was asked for is done. */
+bool gpt2_wait(struct gpt2_model *model, struct gpt2_error *error);
 
 /* (B, V) of the last prefill or decode, in fp32 whatever the type; padded columns are not there. Waits. */
 bool gpt2_logits(struct gpt2_model *model, float *logits, struct gpt2_error *error);

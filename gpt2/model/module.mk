@@ -88,19 +88,19 @@ $(GPT2_NAIVE_CHECKED): $(GPT2_OUT)/checked/naive_%.o: $(COURSE)/gpt2/kernels/nai
 	@mkdir -p $(@D)
 	$(call GPT2_SIMT_COMPILE,)
 
-$(GPT2_OUT)/tests/test_model_checked.o: $(COURSE)/gpt2/model/tests/test_model.c
+GPT2_CHECKED_TESTS := test_model_checked test_forms_checked
+$(GPT2_CHECKED_TESTS:%=$(GPT2_OUT)/tests/%.o): $(GPT2_OUT)/tests/%_checked.o: $(COURSE)/gpt2/model/tests/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
 
-$(GPT2_TESTS_OUT)/test_model_checked: $(GPT2_OUT)/tests/test_model_checked.o $(GPT2_CHECKED_OBJECTS) $(GPT2_CHECKED_WIRING) \
-    $(GPT2_NAIVE_CHECKED) \
-    $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_HOST_LIBRARY) $(SIMT_CUBLAS_CHECKED) \
-    $(BUILD)/simt/libsimt_checked.a
+$(GPT2_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/tests/%.o $(GPT2_CHECKED_OBJECTS) \
+    $(GPT2_CHECKED_WIRING) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_HOST_LIBRARY) \
+    $(SIMT_CUBLAS_CHECKED) $(BUILD)/simt/libsimt_checked.a
 	@mkdir -p $(@D)
 	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 
-TESTS += $(GPT2_TESTS_OUT)/test_model_checked
-SIMT_TEST_NAMES += test_model_checked
+TESTS += $(GPT2_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%)
+SIMT_TEST_NAMES += $(GPT2_CHECKED_TESTS)
 endif
 
 -include $(wildcard $(GPT2_OUT)/*/*.d $(GPT2_OUT)/*/wiring/*.d)

@@ -42,13 +42,20 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.normalised, N * C);
     from.take(a.qkv, 3 * N * C);
     from.take(a.attention, N * C);
-    from.take(a.query, N * C);
-    from.take(a.scores, (int64_t)all.group * config.heads * all.prompt * all.prompt);
+    const bool writes_scores = !all.forms.attention_fused;
+    from.take(a.query, writes_scores ? N * C : 0);
+    from.take(a.scores, writes_scores ? (int64_t)all.group * config.heads * all.prompt * all.prompt : 0);
     from.take(a.hidden, 4 * N * C);
     from.take(a.mean, N);
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
+    from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
+    from.take(a.arrived, B * config.heads);
+    from.take(a.greedy.settings, 2);
+    from.take(a.greedy.left, B);
+    from.take(a.greedy.count, B);
+    from.take(a.greedy.chosen, B * all.context);
 
     all.cache.resize((size_t)config.layers);
     for (block_cache<T> &cache : all.cache) {
@@ -58,7 +65,7 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
 }
 } // namespace
 
-template <class T> int tensors_allocate(tensors<T> &all) {
+template <class T> size_t tensors_bytes(tensors<T> &all) {
     constexpr int64_t most_score_bytes = (int64_t)256 << 20;
     const int64_t one = (int64_t)all.config.heads * all.prompt * all.prompt * (int64_t)sizeof(T);
     all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.batch);
@@ -68,9 +75,15 @@ template <class T> int tensors_allocate(tensors<T> &all) {
     arena count = {nullptr, 0};
     lay_out(all, count);
     all.bytes = count.used;
+    return all.bytes;
+}
+
+template <class T> int tensors_allocate(tensors<T> &all) {
+    tensors_bytes(all);
     TRY(cudaMalloc((void **)&all.memory, all.bytes));
     arena place = {all.memory, 0};
     lay_out(all, place);
+    TRY(cudaMemset(all.work.arrived, 0, (size_t)all.batch * (size_t)all.config.heads * sizeof(unsigned)));
     return 0;
 }
 
@@ -133,6 +146,7 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
 }
 
 #define INSTANTIATE(T)                                                           \
+    template size_t tensors_bytes(tensors<T> &);                                 \
     template int tensors_allocate(tensors<T> &);                                 \
     template bool tensors_load(tensors<T> &, const gpt2_source *, gpt2_error *); \
     template void tensors_free(tensors<T> &);

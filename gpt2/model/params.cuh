@@ -6,6 +6,8 @@
 #define GPT2_PARAMS_CUH
 
 #include "gpt2/model/device.cuh"
+#include "gpt2/model/forms.cuh"
+#include "gpt2/model/greedy.cuh"
 
 #include <vector>
 
@@ -41,12 +43,15 @@ template <class T> struct activations {
     T *normalised;      // (N, C)
     T *qkv;             // (N, 3C)
     T *attention;       // (N, C)
-    T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs
-    T *scores;          // (group, H, T, T)
+    T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs; nothing where attention is fused
+    T *scores;          // (group, H, T, T); likewise
     T *hidden;          // (N, 4C)
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
     float *losses;      // (N)
+    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
+    unsigned *arrived;  // (B, H)                  likewise
+    greedy_state greedy;
 };
 
 template <class T> struct tensors {
@@ -54,12 +59,16 @@ template <class T> struct tensors {
     int batch, prompt, context; // the most B, T and S
     int group;                  // sequences whose scores fit at once
     int logit_rows;
+    model_forms forms;
     params<T> weights;
     activations<T> work;
     std::vector<block_cache<T>> cache; // (L)
     char *memory;
     size_t bytes;
 };
+
+// What a model of all.config, batch, prompt, context and forms takes; also sets group and logit_rows.
+template <class T> size_t tensors_bytes(tensors<T> &all);
 
 // Takes the memory; then copies the weights there. An error's code, or 0.
 template <class T> int tensors_allocate(tensors<T> &all);

@@ -68,30 +68,66 @@ static bool show(struct generation *g, struct gpt2_error *error) {
     return fflush(stdout) == 0 || gpt2_fail(error, "the text cannot be written to standard output");
 }
 
-/* Chooses each sequence's next token from the logits. all_done: none goes on. */
-static bool choose(struct generation *g, int32_t *next, bool *all_done, struct gpt2_error *error) {
-    *all_done = true;
+/* A token goes into the sequence, unless it ends it. *next: what the model is given; -1 when the sequence is done. */
+static bool take(struct generation *g, int b, int token, int32_t *next, struct gpt2_error *error) {
+    struct sequence *s = &g->sequences[b];
+    *next = -1;
+    if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
+    if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
+        s->done = true;
+        return true;
+    }
+    if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence has outgrown its room"); }
+    s->ids.ids[s->ids.count++] = token;
+    g->written++;
+    if (g->B == 1 && (!gpt2_stream_push(&g->stream, g->session.tokenizer, token, &g->text, error) || !show(g, error))) {
+        return false;
+    }
+    s->done = s->ids.count - s->prompt >= (size_t)g->options->tokens || (int)s->ids.count >= g->context;
+    *next = s->done ? -1 : token;
+    return true;
+}
+
+static bool all_done(const struct generation *g) {
     for (int b = 0; b < g->B; b++) {
-        struct sequence *s = &g->sequences[b];
-        next[b] = -1;
-        if (s->done) { continue; }
-        int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, g->candidates, g->choices);
-        if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
-        if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
-            s->done = true;
-            continue;
+        if (!g->sequences[b].done) { return false; }
+    }
+    return true;
+}
+
+/* The host chooses each sequence's next token from the logits. */
+static bool write_sampled(struct generation *g, struct gpt2_error *error) {
+    int32_t next[MOST_PROMPTS];
+    for (;;) {
+        if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
+        for (int b = 0; b < g->B; b++) {
+            struct sequence *s = &g->sequences[b];
+            next[b] = -1;
+            if (s->done) { continue; }
+            int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, g->candidates, g->choices);
+            if (!take(g, b, token, &next[b], error)) { return false; }
         }
-        if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence has outgrown its room"); }
-        s->ids.ids[s->ids.count++] = token;
-        g->written++;
-        if (g->B == 1) {
-            if (!gpt2_stream_push(&g->stream, g->session.tokenizer, token, &g->text, error) || !show(g, error)) {
-                return false;
+        if (all_done(g)) { return true; }
+        if (!gpt2_decode(g->session.model, next, error)) { return false; }
+    }
+}
+
+/* The likeliest tokens, chosen on the device, several steps at a time: more as long as a reader does not notice. */
+static bool write_greedy(struct generation *g, struct gpt2_error *error) {
+    enum { MOST_STEPS = 16 };
+    int32_t chosen[MOST_PROMPTS * MOST_STEPS], unused;
+    bool rests[MOST_PROMPTS];
+    const int stop = g->options->no_stop ? -1 : gpt2_tokenizer_end_of_text(g->session.tokenizer);
+    for (int steps = 1; !all_done(g);) {
+        double start = seconds();
+        for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].done; }
+        if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) { return false; }
+        for (int b = 0; b < g->B; b++) {
+            for (int i = 0; i < steps && !g->sequences[b].done; i++) {
+                if (!take(g, b, chosen[b * steps + i], &unused, error)) { return false; }
             }
         }
-        s->done = s->ids.count - s->prompt >= (size_t)g->options->tokens || (int)s->ids.count >= g->context;
-        next[b] = s->done ? -1 : token;
-        *all_done = *all_done && s->done;
+        if (seconds() - start < 0.05 && 2 * steps <= MOST_STEPS) { steps *= 2; }
     }
     return true;
 }
@@ -125,24 +161,16 @@ static bool print_all(struct generation *g, struct gpt2_error *error) {
 
 static bool run(struct generation *g, struct gpt2_error *error) {
     const struct options *options = g->options;
-    int32_t next[MOST_PROMPTS];
     double opened = seconds();
     if (!session_start(&g->session, options, options->kernels, g->B, g->longest, g->context, error) ||
         !make_room(g, error)) {
         return false;
     }
     if (g->B == 1 && options->prompt_count == 1) { fputs(options->prompts[0], stdout), fflush(stdout); }
-    double began = seconds(), first = 0.0;
-    bool all_done = false;
-    long steps = 0;
-    if (!prefill(g, error)) { return false; }
-    for (;; steps++) {
-        if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
-        if (steps == 0) { first = seconds(); }
-        if (!choose(g, next, &all_done, error)) { return false; }
-        if (all_done) { break; }
-        if (!gpt2_decode(g->session.model, next, error)) { return false; }
-    }
+    double began = seconds();
+    if (!prefill(g, error) || !gpt2_wait(g->session.model, error)) { return false; }
+    double first = seconds();
+    if (!(options->temperature == 0.0 ? write_greedy : write_sampled)(g, error)) { return false; }
     double ended = seconds();
     if (g->B == 1) {
         if (!gpt2_stream_end(&g->stream, &g->text, error) || !show(g, error)) { return false; }
@@ -151,11 +179,10 @@ static bool run(struct generation *g, struct gpt2_error *error) {
         return false;
     }
     if (!options->quiet) {
-        double rate = ended > first ? (double)(g->written - g->B) / (ended - first) : 0.0;
-        fprintf(stderr,
-                "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
-                began - opened, 1e3 * (first - began), g->written, steps > 0 ? rate : 0.0,
-                (double)gpt2_model_bytes(g->session.model) / 1e6);
+        double rate = ended > first ? (double)g->written / (ended - first) : 0.0;
+        fprintf(
+            stderr, "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
+            began - opened, 1e3 * (first - began), g->written, rate, (double)gpt2_model_bytes(g->session.model) / 1e6);
     }
     return true;
 }

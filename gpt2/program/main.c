@@ -13,6 +13,7 @@ static const struct {
     {"eval", "perplexity of a text or a file of tokens; multiple choice; last words", command_eval},
     {"check", "compare every hidden state with another kernel set, float64 or a dump; name the first that differs",
      command_check},
+    {"bench", "latency, tokens/s, memory and energy over sizes, types, batches and lengths", command_bench},
     {"profile", "where the time of a pass goes, stage by stage", command_profile},
     {"convert", "Hugging Face's folder to llm.c's checkpoint, or back", command_convert},
 };
@@ -46,7 +47,8 @@ int main(int count, char **arguments) {
         status = command_train(count - 2, arguments + 2, &error);
     } else if (command == COMMANDS) {
         gpt2_fail(&error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]);
-    } else if (options_parse(&options, count - 2, arguments + 2, &error)) {
+    } else if (options_parse(&options, count - 2, arguments + 2, &error) &&
+               options_complete(&options, commands[command].run == command_bench, &error)) {
         status = commands[command].run(&options, &error);
     }
     if (status == 2) { fprintf(stderr, "gpt2: %s\n", error.text); }

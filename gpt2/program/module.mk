@@ -10,7 +10,7 @@ $(GPT2_OUT)/program/%.o: $(COURSE)/gpt2/program/%.c
 $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
 	$(GPT2_LINK)
 
-.PHONY: gpt2
+.PHONY: gpt2 bench-gpt2
 gpt2: $(GPT2)
 
 # The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
@@ -31,11 +31,16 @@ $(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/li
 gpt2-lab: $(GPT2_OUT)/gpt2-lab kernels-lab
 endif
 
+# On a GPU: the model's tests there, then figures beside PyTorch, into docs/results/gpt2/.
+bench-gpt2:
+	@tools/install.sh gpu
+	@tools/bench-gpt2
+
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
 
-# Its tests run the program; test_sample.c is host C alone.
-GPT2_PROGRAM_TESTS := $(filter-out test_sample,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/tests/test_*.c))))
+# Its tests run the program; test_sample.c and test_bench.c are host C alone.
+GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/tests/test_*.c))))
 
 $(GPT2_OUT)/program/tests/%.o: $(COURSE)/gpt2/program/tests/%.c
 	@mkdir -p $(@D)
@@ -50,7 +55,18 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion -lm
 
-TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample
+# A management library with a counter of its own, for the test of energy.c.
+$(GPT2_OUT)/program/tests/fake_nvml.so: $(COURSE)/gpt2/program/tests/fake_nvml.c
+	@mkdir -p $(@D)
+	$(HOST_C) -fPIC -shared -o $@ $<
+
+$(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
+$(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_report statistics \
+    synthetic energy types) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
+
+TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench
 SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
 
 -include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

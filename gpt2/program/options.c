@@ -38,16 +38,14 @@ static const struct option {
      offsetof(struct options, last_word), 0, 0},
     {"--context", "T", "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
      offsetof(struct options, context), 1, 1 << 20},
-    {"--batch", "B", "eval: windows or sequences at once; profile: sequences (1)", INTEGER,
-     offsetof(struct options, batch), 1, 1 << 12},
+    {"--batch", "B", "eval: windows or sequences at once; profile: sequences (1); bench: a list (1,4,8,16,32)", TEXT,
+     offsetof(struct options, batches), 0, 0},
     {"--kernels", "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
      offsetof(struct options, kernels), 0, 0},
     {"--against", "SET", "check: the other set, float64 for plain loops on the host, or a dump.safetensors (float64)",
      TEXT, offsetof(struct options, against), 0, 0},
     {"--tolerance", "X", "check: largest difference over a row's root mean square (by type); of a dump's error (2)",
      REAL, offsetof(struct options, tolerance), 0, 1e9},
-    {"--json", "FILE", "check against a dump: also write each line as JSON", TEXT, offsetof(struct options, json), 0,
-     0},
     {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: as it is)", TEXT, offsetof(struct options, type), 0, 0},
     {"--from", "PATH", "convert: the model, as for --model", TEXT, offsetof(struct options, from), 0, 0},
     {"--to", "PATH", "convert: NAME.bin for llm.c's form, else a folder of Hugging Face's", TEXT,
@@ -56,6 +54,19 @@ static const struct option {
     {"--no-tokenizer", NULL, "convert: the weights alone", SWITCH, offsetof(struct options, no_tokenizer), 0, 0},
     {"--no-graph", NULL, "launch each kernel by itself, not a CUDA graph", SWITCH, offsetof(struct options, no_graph),
      0, 0},
+    {"--attention", "FORM", "of prompts: taught, fused, or auto (auto)", TEXT, offsetof(struct options, attention), 0,
+     0},
+    {"--decode", "FORM", "of steps: taught, fused, or auto (auto)", TEXT, offsetof(struct options, decode), 0, 0},
+    {"--sizes", "LIST", "bench: of synthetic weights, where no --model is given (124M,355M,774M,1558M)", TEXT,
+     offsetof(struct options, sizes), 0, 0},
+    {"--lengths", "LIST", "bench: of prompts; 0: no prompts (128,256,512,1024)", TEXT,
+     offsetof(struct options, lengths), 0, 0},
+    {"--positions", "LIST", "bench: where decoding begins; short is 64; 0: no decoding (short,1000)", TEXT,
+     offsetof(struct options, positions), 0, 0},
+    {"--types", "LIST", "bench: f32, tf32, f16, bf16 (bf16,f32)", TEXT, offsetof(struct options, types), 0, 0},
+    {"--seconds", "X", "bench: of measuring each cell, at least (1)", REAL, offsetof(struct options, seconds), 0, 600},
+    {"--json", "FILE", "bench, check against a dump: also write each line as JSON", TEXT,
+     offsetof(struct options, json), 0, 0},
     {"--trace", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)", TEXT,
      offsetof(struct options, trace), 0, 0},
     {"--quiet", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
@@ -104,6 +115,18 @@ static bool take(struct options *options, const struct option *option, const cha
     return true;
 }
 
+bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error) {
+    static const struct option batch = {.name = "--batch", .kind = INTEGER, .least = 1, .most = 1 << 12};
+    double value = 1.0;
+    if (is_bench) {
+        if (options->batches == NULL) { options->batches = "1,4,8,16,32"; }
+        return true;
+    }
+    if (options->batches != NULL && !number(&batch, options->batches, &value, error)) { return false; }
+    options->batch = (int)value;
+    return true;
+}
+
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
     *options = (struct options){.tokens = 64,
                                 .top_p = 1.0,
@@ -111,7 +134,14 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
                                 .batch = 1,
                                 .kernels = "reference",
                                 .against = "float64",
-                                .type = type_by_default};
+                                .type = type_by_default,
+                                .attention = "auto",
+                                .decode = "auto",
+                                .sizes = "124M,355M,774M,1558M",
+                                .types = "bf16,f32",
+                                .lengths = "128,256,512,1024",
+                                .positions = "short,1000",
+                                .seconds = 1.0};
     for (int i = 0; i < count; i++) {
         int at = 0;
         while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }

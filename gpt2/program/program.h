@@ -12,12 +12,13 @@
 enum { MOST_PROMPTS = 64 };
 
 struct options {
-    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace;
+    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *attention, *decode;
     const char *from, *to, *choices, *last_word, *json;
+    const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists; batches is --batch as given */
     const char *prompts[MOST_PROMPTS];
     int prompt_count;
     int tokens, context, batch, top_k;
-    double temperature, top_p, tolerance;
+    double temperature, top_p, tolerance, seconds;
     long seed;
     bool tf32, no_graph, no_stop, no_tokenizer, force, quiet;
 };
@@ -26,9 +27,22 @@ extern const char type_by_default[]; /* options.type where --type was not given 
 
 /* From the arguments after the command. False: the error says what is wrong. */
 bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error);
+/* What depends on the command: bench takes a list of batches, the others one number. */
+bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
 void options_print(FILE *to); /* the list for --help */
 
 /* ---- what every command opens ---- */
+
+struct type_name {
+    const char *name;
+    enum gpt2_type type;
+    bool tf32;
+};
+const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
+
+/* The options that the model has whatever the command: kernels, graph, forms. False: an unknown form. */
+bool model_settings(struct gpt2_model_options *settings, const struct options *options,
+                    const struct kernel_table *kernels, struct gpt2_error *error);
 
 struct session {
     struct gpt2_weights weights;
@@ -56,6 +70,7 @@ double seconds(void);
 int command_generate(const struct options *options, struct gpt2_error *error);
 int command_eval(const struct options *options, struct gpt2_error *error);
 int command_check(const struct options *options, struct gpt2_error *error);
+int command_bench(const struct options *options, struct gpt2_error *error);
 int command_profile(const struct options *options, struct gpt2_error *error);
 int command_convert(const struct options *options, struct gpt2_error *error);
 

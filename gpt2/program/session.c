@@ -15,17 +15,29 @@ double seconds(void) {
 }
 
 static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
-    static const struct {
-        const char *name;
-        enum gpt2_type type;
-    } types[] = {{"f32", GPT2_F32}, {"tf32", GPT2_F32}, {"f16", GPT2_F16}, {"bf16", GPT2_BF16}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strcmp(options->type, types[i].name) == 0) {
-            session->type = types[i].type;
+    const struct type_name *type = type_named(options->type);
+    if (type == NULL) { return gpt2_fail(error, "--type %s: f32, tf32, f16 or bf16", options->type); }
+    session->type = type->type;
+    return true;
+}
+
+static bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
+    static const char *const names[] = {[GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *form = (enum gpt2_form)i;
             return true;
         }
     }
-    return gpt2_fail(error, "--type %s: f32, tf32, f16 or bf16", options->type);
+    return gpt2_fail(error, "%s %s: auto, taught or fused", option, text);
+}
+
+bool model_settings(struct gpt2_model_options *settings, const struct options *options,
+                    const struct kernel_table *kernels, struct gpt2_error *error) {
+    settings->graph = !options->no_graph;
+    settings->kernels = kernels;
+    return parse_form(&settings->attention, "--attention", options->attention, error) &&
+           parse_form(&settings->decode, "--decode", options->decode, error);
 }
 
 /* folder/name if it is there, else NULL. folder NULL: name alone. */
@@ -106,11 +118,10 @@ bool session_start(struct session *session, const struct options *options, const
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
                                           .tf32 = strcmp(options->type, "tf32") == 0,
-                                          .graph = !options->no_graph,
                                           .batch = batch,
                                           .prompt = prompt,
-                                          .context = context,
-                                          .kernels = kernel_choice_table(session->kernels)};
+                                          .context = context};
+    if (!model_settings(&settings, options, kernel_choice_table(session->kernels), error)) { return false; }
     session->model = gpt2_model_open(&source, &settings, error);
     return session->model != NULL;
 }

@@ -14,7 +14,7 @@ $(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
 	ar rcs $@ $^
 	objcopy --rename-section .text=simt_text $@
 
-$(BUILD)/simt/checked/cublas/multiply.c.o $(BUILD)/simt/fast/cublas/multiply.c.o: HOST_C += -O3
+$(foreach name,multiply stream,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
 
 # Its tests, on the checked one.
 $(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c

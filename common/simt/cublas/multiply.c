@@ -87,8 +87,12 @@ static void multiply_in_place(const struct product *p) {
     for (int64_t i = 0; i < p->batch; i++) {
         float *d = (float *)(uintptr_t)p->d.start + i * p->d.stride;
         if (p->beta == 0.0f) { zero(p, d, p->d.ld); } /* what was there may be NaN, and beta 0 must not read it */
-        multiply(p, (const float *)p->a.start + i * p->a.stride, p->a.ld, (const float *)p->b.start + i * p->b.stride,
-                 p->b.ld, p->beta, d, p->d.ld);
+        const float *a = (const float *)p->a.start + i * p->a.stride, *b = (const float *)p->b.start + i * p->b.stride;
+        if (product_streams(p)) {
+            product_stream(p, i, b, p->b.ld, d, p->d.ld);
+        } else {
+            multiply(p, a, p->a.ld, b, p->b.ld, p->beta, d, p->d.ld);
+        }
         if (p->bias != NULL || p->epilogue != CUBLASLT_EPILOGUE_DEFAULT) { finish(p, d, p->d.ld, i); }
     }
 }
@@ -99,18 +103,24 @@ bool product_multiply(const struct product *p) {
         multiply_in_place(p);
         return true;
     }
-    float *a = malloc((size_t)(p->m * p->k + 1) * sizeof *a), *b = malloc((size_t)(p->k * p->n + 1) * sizeof *b);
+    const bool streams = product_streams(p); /* then A is not unpacked */
+    float *a = malloc((streams ? 1 : (size_t)(p->m * p->k + 1)) * sizeof *a),
+          *b = malloc((size_t)(p->k * p->n + 1) * sizeof *b);
     float *d = malloc((size_t)(p->m * p->n) * sizeof *d);
     bool fits = a != NULL && b != NULL && d != NULL;
     for (int64_t i = 0; fits && i < p->batch; i++) {
-        if (i == 0 || p->a.stride != 0) { unpack(a, &p->a, i); }
+        if (!streams && (i == 0 || p->a.stride != 0)) { unpack(a, &p->a, i); }
         if (i == 0 || p->b.stride != 0) { unpack(b, &p->b, i); }
         if (p->beta != 0.0f) {
             unpack(d, &p->c, i);
         } else {
             zero(p, d, p->m);
         }
-        multiply(p, a, p->a.rows, b, p->b.rows, p->beta, d, p->m);
+        if (streams) {
+            product_stream(p, i, b, p->b.rows, d, p->m);
+        } else {
+            multiply(p, a, p->a.rows, b, p->b.rows, p->beta, d, p->m);
+        }
         finish(p, d, p->m, i);
     }
     free(a);

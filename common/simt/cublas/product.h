@@ -2,7 +2,8 @@
  *
  *   D[i] = epilogue(alpha * op(A[i]) * op(B[i]) + beta * C[i])          column-major; op(A): (m, k), op(B): (k, n)
  *
- * Flow: cublas.c, cublas_lt.c → product_run → operands.c (are they where they should be?) → multiply.c (OpenBLAS).
+ * Flow: cublas.c, cublas_lt.c → product_run → operands.c (are they where they should be?) → multiply.c (OpenBLAS), or stream.c
+ * for a few columns.
  */
 #ifndef SIMT_CUBLAS_PRODUCT_H
 #define SIMT_CUBLAS_PRODUCT_H
@@ -40,6 +41,10 @@ void operands_written(const struct product *product);
 
 /* multiply.c. False: no memory for the 16-bit types' copies. */
 bool product_multiply(const struct product *product);
+
+/* stream.c: is it a product that reads A once, row after row? Then with B and D in fp32, a column every ldb and ldd. */
+bool product_streams(const struct product *product);
+void product_stream(const struct product *product, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd);
 
 size_t element_size(cudaDataType type); /* 0: not one that is taken */
 

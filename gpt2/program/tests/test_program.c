@@ -200,3 +200,36 @@ Test(program, a_checkpoint_of_llmc) {
     succeeds("generate --model @/model.bin --prompt sun --tokens 10 --quiet");
     cr_assert_str_eq(from_folder, output);
 }
+
+Test(program, bench) {
+    succeeds(
+        "bench --model @ --batch 1,2 --types f32,bf16 --lengths 5,40 --positions 4,47,48 --tokens 6 --seconds 0.01 "
+        "--json @/bench.json");
+    says("CPU backend: wall time of this machine");
+    says("not measured: 48 tokens and one more: the context is 48");
+    char path[128], line[2048];
+    int lines = 0, measured = 0;
+    snprintf(path, sizeof path, "%s/bench.json", folder);
+    FILE *file = fopen(path, "r");
+    for (; file && fgets(line, sizeof line, file) != NULL; lines++) {
+        cJSON *json = cJSON_Parse(line);
+        const cJSON *rate = cJSON_GetObjectItem(json, "tokens_per_s");
+        cr_assert(json && (rate == NULL || rate->valuedouble > 0.0), "%s", line);
+        measured += rate != NULL;
+        cJSON_Delete(json);
+    }
+    cr_assert(lines == 20 && measured == 16, "%d lines, %d measured", lines, measured);
+    cr_assert_eq(run("bench --sizes 1558M --types f32 --batch 4096 --lengths 0 --positions 1000 --seconds 0"), 0);
+    says("not measured: it needs ");
+    cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught or fused"));
+    cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
+    says("--batch 1,2: a number from 1 to 4096 is needed");
+}
+
+Test(program, forms_write_the_same_text) {
+    char taught[4096];
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention taught --decode taught");
+    strcpy(taught, output);
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention fused --decode fused");
+    cr_assert_str_eq(output, taught);
+}

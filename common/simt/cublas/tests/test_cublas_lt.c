@@ -47,9 +47,9 @@ static cublasStatus_t linear(cudaDataType type, uint32_t epilogue, const void *b
     return status;
 }
 
-static void check_linear(cudaDataType type, uint32_t epilogue, int N) {
-    enum { C = 24, OC = 19 };
-    struct buffer x = filled((size_t)(N * C), type, 1), weight = filled(OC * C, type, 2), bias = filled(OC, type, 3);
+static void check_linear(cudaDataType type, uint32_t epilogue, int N, int C, int OC) {
+    struct buffer x = filled((size_t)(N * C), type, 1), weight = filled((size_t)(OC * C), type, 2);
+    struct buffer bias = filled((size_t)OC, type, 3);
     struct buffer out = filled((size_t)(N * OC), type, 4);
     cr_assert_eq(linear(type, epilogue, bias.device, weight.device, x.device, out.device, N, C, OC, NULL),
                  CUBLAS_STATUS_SUCCESS);
@@ -77,9 +77,20 @@ Test(cublas_lt, epilogues_of_every_type) {
                                          CUBLASLT_EPILOGUE_GELU_BIAS};
     for (int type = 0; type < 3; type++) {
         for (int epilogue = 0; epilogue < 4; epilogue++) {
-            check_linear(types[type], epilogues[epilogue], 1);
-            check_linear(types[type], epilogues[epilogue], 7);
+            check_linear(types[type], epilogues[epilogue], 1, 24, 19);
+            check_linear(types[type], epilogues[epilogue], 7, 24, 19);
+            check_linear(types[type], epilogues[epilogue], 9, 24, 19);
         }
+    }
+}
+
+/* Worth several cores: rows that are no multiple of a core's share, columns no multiple of a vector. */
+Test(cublas_lt, few_columns_of_a_large_matrix) {
+    static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
+    for (int type = 0; type < 3; type++) {
+        check_linear(types[type], CUBLASLT_EPILOGUE_BIAS, 1, 301, 1003);
+        check_linear(types[type], CUBLASLT_EPILOGUE_DEFAULT, 3, 301, 1003);
+        check_linear(types[type], CUBLASLT_EPILOGUE_BIAS, 8, 7, 20001);
     }
 }
 

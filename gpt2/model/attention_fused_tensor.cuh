@@ -1,0 +1,199 @@
+// attention_fused_tensor.cuh — fused causal attention on tensor cores, for the 16-bit types
+//
+// Purpose   What attention_fused.cu says, with both products on tensor cores. A block of 4 warps takes 64 queries of a head, a
+//           warp 16 of them, and walks over the keys in tiles of 64.
+// Math      With s = Q K^T (a tile), m the largest score so far, l the sum of the weights so far, and o the output so far:
+//               m' = max(m, max s)    p = exp(s - m')    l' = l exp(m - m') + sum p    o' = o exp(m - m') + p V
+//           and out = o / l at the end. Scores, m, l and o are fp32 in registers; p is rounded to T for the second product.
+// Bytes     Q, K, V once from memory (K and V again from L2 by each tile of 64 queries), out and the cache written once:
+//           6 B T C elements. The taught form moves 3.5 B H T T of scores besides: at T = 1024, D = 64 that is 9 times as much.
+// Kernel    attention_tensor_kernel<T, P>, P: 64 or 128, the head's channels padded with zeros. While a tile is multiplied
+//           the next one is copied to shared memory (two stages). Rows in shared memory are 8 elements longer than P, so that
+//           the eight rows of a matrix lie in different banks.
+#ifndef GPT2_ATTENTION_FUSED_TENSOR_CUH
+#define GPT2_ATTENTION_FUSED_TENSOR_CUH
+
+#include "gpt2/model/tensor_core.cuh"
+#include "step3_fused/solution/speed_of_light/hopper.cuh"
+
+#include <cuda_pipeline_primitives.h>
+
+enum { tensor_tile = 64, tensor_threads = 128 }; // queries of a block, keys of a tile
+
+template <int P> constexpr size_t tensor_shared_bytes() { // Q, and two stages of K and V
+    return 5 * sizeof(uint16_t) * tensor_tile * (P + 8);
+}
+
+// Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not there
+// becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
+template <class T, int P>
+__device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int64_t stride, bool whole) {
+    constexpr int chunks = P / 8;
+    for (int i = threadIdx.x; i < tensor_tile * chunks; i += tensor_threads) {
+        int row = i / chunks, d = i % chunks * 8;
+        T *place = to + row * (P + 8) + d;
+        const T *source = from + (first + row) * stride + d;
+        if (whole && first + row < rows && d < D) {
+            __pipeline_memcpy_async(place, source, 16);
+        } else {
+            for (int e = 0; e < 8; e++) {
+                place[e] = first + row < rows && d + e < D ? source[e] : from_float<T>(0.0f);
+            }
+        }
+    }
+}
+
+// The tile's keys or values are the positions first.. of the cache too.
+template <class T, int P>
+__device__ inline void store_tile(T *cache, const T *tile, int first, int rows, int D, bool whole) {
+    constexpr int chunks = P / 8;
+    for (int i = threadIdx.x; i < tensor_tile * chunks; i += tensor_threads) {
+        int row = i / chunks, d = i % chunks * 8;
+        if (first + row >= rows || d >= D) { continue; }
+        T *place = cache + (int64_t)(first + row) * D + d;
+        const T *source = tile + row * (P + 8) + d;
+        if (whole) {
+            *(uint4 *)place = *(const uint4 *)source;
+        } else {
+            for (int e = 0; e < 8 && d + e < D; e++) { place[e] = source[e]; }
+        }
+    }
+}
+
+template <class T, int P>
+__global__ void __launch_bounds__(tensor_threads)
+    attention_tensor_kernel(T *__restrict__ out,             // (B, T, H, D)
+                            T *__restrict__ k,               // (B, H, S, D)
+                            T *__restrict__ v,               // (B, H, S, D)
+                            const T *__restrict__ qkv,       // (B, T, 3, H, D)
+                            const int *__restrict__ lengths, // (B)
+                            int T_, int H, int D, int S, float scale, bool whole) {
+    constexpr int width = P + 8, tile = tensor_tile * width;
+    extern __shared__ uint4 shared[];
+    T *query_tile = (T *)shared, *key_tiles = query_tile + tile, *value_tiles = key_tiles + 2 * tile;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const int h = blockIdx.x % H, b = blockIdx.x / H;
+    const int first = (gridDim.y - 1 - blockIdx.y) * tensor_tile; // the longest first
+    const int keys = min(lengths[b], min(first + tensor_tile, T_)), tiles = (keys + tensor_tile - 1) / tensor_tile;
+    const int64_t stride = (int64_t)3 * H * D;
+    const T *from = qkv + b * T_ * stride + (int64_t)h * D;
+    const int64_t cached = ((int64_t)b * H + h) * S * D;
+
+    copy_tile<T, P>(query_tile, from, first, T_, D, stride, whole);
+    // The block's own tile of keys and values goes to the cache, whether or not a query looks at it.
+    copy_tile<T, P>(key_tiles + tile, from + H * D, first, T_, D, stride, whole);
+    copy_tile<T, P>(value_tiles + tile, from + 2 * H * D, first, T_, D, stride, whole);
+    __pipeline_commit();
+    copy_tile<T, P>(key_tiles, from + H * D, 0, T_, D, stride, whole);
+    copy_tile<T, P>(value_tiles, from + 2 * H * D, 0, T_, D, stride, whole);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    store_tile<T, P>(k + cached, key_tiles + tile, first, T_, D, whole);
+    store_tile<T, P>(v + cached, value_tiles + tile, first, T_, D, whole);
+
+    uint32_t query[P / 16][4];
+#pragma unroll
+    for (int c = 0; c < P / 16; c++) {
+        load_matrices(query[c], query_tile + (16 * warp + lane % 16) * width + 16 * c + lane / 16 * 8);
+    }
+    float o[P / 8][4] = {}, largest[2] = {-INFINITY, -INFINITY}, sum[2] = {}; // of the rows g and g + 8
+    const int row = first + 16 * warp + g;
+    const float base2 = scale * 1.44269504f; // exp(scale x) = exp2(base2 x)
+
+    for (int i = 0; i < tiles; i++) {
+        __pipeline_wait_prior(0);
+        __syncthreads(); // the tile is there, and all are done with the one before
+        if (i + 1 < tiles) {
+            int stage = (i + 1) % 2 * tile, next = (i + 1) * tensor_tile;
+            copy_tile<T, P>(key_tiles + stage, from + H * D, next, T_, D, stride, whole);
+            copy_tile<T, P>(value_tiles + stage, from + 2 * H * D, next, T_, D, stride, whole);
+        }
+        __pipeline_commit();
+        const T *key_tile = key_tiles + i % 2 * tile, *value_tile = value_tiles + i % 2 * tile;
+
+        float s[tensor_tile / 8][4] = {};
+#pragma unroll
+        for (int c = 0; c < P / 16; c++) {
+#pragma unroll
+            for (int n = 0; n < tensor_tile / 16;
+                 n++) { // 16 keys: lanes 0-7 the first eight's left half, 8-15 its right
+                uint32_t b4[4];
+                load_matrices(b4, key_tile + (16 * n + lane / 16 * 8 + lane % 8) * width + 16 * c + lane / 8 % 2 * 8);
+                multiply_add<T>(s[2 * n], query[c], b4[0], b4[1]);
+                multiply_add<T>(s[2 * n + 1], query[c], b4[2], b4[3]);
+            }
+        }
+        if ((i + 1) * tensor_tile > min(keys, first + 16 * warp + 1)) { // not every score counts
+#pragma unroll
+            for (int n = 0; n < tensor_tile / 8; n++) {
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    int key = i * tensor_tile + 8 * n + 2 * t + e % 2;
+                    if (key > row + e / 2 * 8 || key >= keys) { s[n][e] = -INFINITY; }
+                }
+            }
+        }
+#pragma unroll
+        for (int half = 0; half < 2; half++) { // rows g, g + 8: each in the registers of four neighbouring lanes
+            float highest = largest[half];
+#pragma unroll
+            for (int n = 0; n < tensor_tile / 8; n++) {
+                highest = fmaxf(highest, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+            }
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
+            highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2)); // finite: key 0 counts for every query
+            float shrink = fast_exp2(base2 * (largest[half] - highest)), offset = base2 * highest, total = 0.0f;
+            largest[half] = highest;
+#pragma unroll
+            for (int n = 0; n < tensor_tile / 8; n++) {
+#pragma unroll
+                for (int e = 2 * half; e < 2 * half + 2; e++) {
+                    s[n][e] = fast_exp2(base2 * s[n][e] - offset);
+                    total += s[n][e];
+                }
+            }
+            sum[half] = sum[half] * shrink + total; // this lane's columns
+#pragma unroll
+            for (int n = 0; n < P / 8; n++) {
+                o[n][2 * half] *= shrink;
+                o[n][2 * half + 1] *= shrink;
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < tensor_tile / 16; c++) { // the weights lie as the next product's left factor should
+            const uint32_t p[4] = {pack<T>(s[2 * c][0], s[2 * c][1]), pack<T>(s[2 * c][2], s[2 * c][3]),
+                                   pack<T>(s[2 * c + 1][0], s[2 * c + 1][1]),
+                                   pack<T>(s[2 * c + 1][2], s[2 * c + 1][3])};
+#pragma unroll
+            for (int n = 0; n < P / 16; n++) {
+                uint32_t b4[4];
+                load_matrices_transposed(b4, value_tile + (16 * c + lane % 16) * width + 16 * n + lane / 16 * 8);
+                multiply_add<T>(o[2 * n], p, b4[0], b4[1]);
+                multiply_add<T>(o[2 * n + 1], p, b4[2], b4[3]);
+            }
+        }
+    }
+
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float total = sum[half] + __shfl_xor_sync(0xffffffffu, sum[half], 1);
+        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        float over = 1.0f / total;
+        int64_t query_row = row + 8 * half;
+        if (query_row >= T_) { continue; }
+        T *to = out + ((b * T_ + query_row) * H + h) * D;
+#pragma unroll
+        for (int n = 0; n < P / 8; n++) {
+            int d = 8 * n + 2 * t;
+            if (whole && d < D) {
+                *(uint32_t *)(to + d) = pack<T>(o[n][2 * half] * over, o[n][2 * half + 1] * over);
+            } else {
+                if (d < D) { to[d] = from_float<T>(o[n][2 * half] * over); }
+                if (d + 1 < D) { to[d + 1] = from_float<T>(o[n][2 * half + 1] * over); }
+            }
+        }
+    }
+}
+
+#endif

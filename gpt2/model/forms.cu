@@ -1,0 +1,47 @@
+// forms.cu — the table of forms (forms.cuh)
+#include "gpt2/model/forms.cuh"
+
+#include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/decode_split.cuh"
+
+#include <cstring>
+
+#if defined(SIMT_CPU_BACKEND)
+enum { on_cpu = 1 }; // OpenBLAS multiplies there, and tensor cores have a twin that is right and slow
+#else
+enum { on_cpu = 0 };
+#endif
+
+// Auto takes the fused form from this compute capability and this prompt on (0: never).
+static const struct {
+    gpt2_type type;
+    int attention_capability, attention_prompt, decode_capability;
+} table[] = {
+    {GPT2_BF16, 80, 1, 75}, // both products on tensor cores
+    {GPT2_F16, 80, 1, 75},
+    {GPT2_F32, 75, 2048, 75}, // fp32 multiply-adds are slower than cuBLAS's; what counts is the memory of long prompts
+};
+
+template <class T>
+model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
+    const int D = config.channels / config.heads;
+    const bool reference = strcmp(options.kernels->name, "reference") == 0;
+    bool attention = options.attention == GPT2_FUSED, decode = options.decode == GPT2_FUSED;
+    for (const auto &row : table) {
+        if (row.type != type_of<T>::file || on_cpu || !reference) { continue; }
+        if (options.attention == GPT2_AUTO) {
+            attention = device.capability >= row.attention_capability && options.prompt >= row.attention_prompt;
+        }
+        if (options.decode == GPT2_AUTO) { decode = device.capability >= row.decode_capability; }
+    }
+    model_forms forms = {};
+    forms.attention_fused = attention && D <= most_fused_channels;
+    forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
+    forms.decode_fused = decode && decode_split_takes<T>(D);
+    forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);
+    return forms;
+}
+
+#define INSTANTIATE(T) \
+    template model_forms choose_forms<T>(const gpt2_device &, const gpt2_model_options &, const gpt2_config &);
+FOR_EACH_TYPE(INSTANTIATE)

@@ -1,0 +1,107 @@
+// greedy.cu — the likeliest token and its embedding, in one kernel (greedy.cuh)
+//
+// Purpose   A step of decoding begins with a token. If the host chose it, each step would wait for 200 KB of logits to cross the bus
+//           and for a launch; chosen here, steps follow each other in a queue, and the host reads tokens when it likes.
+// Bytes     4 V a sequence from L2, where the logits still are, and 3 s C: 0.2 MB for 124M.
+// Kernel    begin_step_kernel<T>: a block for each sequence. Every thread keeps the largest of the logits that it saw, of equal ones
+//           the first; then the block's. One block reads 200 KB in about 4 us; a second launch for more blocks would cost what
+//           it saves.
+#include "gpt2/model/greedy.cuh"
+
+#include "step3_fused/solution/speed_of_light/hopper.cuh"
+
+#include <cmath>
+#include <vector>
+
+enum { threads_per_block = 1024, few_threads = 128, warp_size = 32 };
+
+struct candidate {
+    float value;
+    int id;
+};
+
+// A NaN wins: it must be seen. Of equal values the smaller id.
+__device__ static candidate better(candidate a, candidate b) {
+    if (a.value != a.value) { return a; }
+    if (b.value != b.value) { return b; }
+    return b.value > a.value || (b.value == a.value && b.id < a.id) ? b : a;
+}
+
+// Over the block; thread 0 gets the result. shared: (warps)
+__device__ static candidate best_of_block(candidate mine, candidate *shared) {
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        candidate other = {__shfl_xor_sync(0xffffffffu, mine.value, offset),
+                           __shfl_xor_sync(0xffffffffu, mine.id, offset)};
+        mine = better(mine, other);
+    }
+    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = mine; }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < (int)blockDim.x / warp_size; w++) { mine = better(mine, shared[w]); }
+    }
+    return mine;
+}
+
+// What kernels before this one write is not __restrict__: such loads could be made before the wait.
+template <class T>
+__global__ void __launch_bounds__(threads_per_block)
+    begin_step_kernel(T *__restrict__ out,                      // (B, C) or null
+                      int *tokens,                              // (B)
+                      greedy_state state,                       // all null: tokens are there
+                      const float *logits,                      // (B, Vp)
+                      const T *__restrict__ token_embedding,    // (Vp, C)
+                      const T *__restrict__ position_embedding, // (maxT, C)
+                      const int *positions,                     // (B)
+                      int C, int Vp, int S) {
+    __shared__ candidate shared[threads_per_block / warp_size];
+    __shared__ int chosen;
+    wait_for_previous_kernel();
+    const int b = blockIdx.x;
+    if (state.left != nullptr) {
+        const float *row = logits + (int64_t)b * Vp;
+        const int choices = state.settings[0], stop = state.settings[1];
+        candidate mine = {-INFINITY, 0x7fffffff};
+        for (int v = threadIdx.x; v < choices; v += blockDim.x) { mine = better(mine, {row[v], v}); }
+        mine = best_of_block(mine, shared);
+        if (threadIdx.x == 0) {
+            bool rests = state.left[b] == 0, broken = mine.value != mine.value;
+            int token = rests ? -1 : broken ? (int)no_token : mine.id;
+            state.chosen[(int64_t)b * S + state.count[b]++] = token;
+            bool ends = token == stop || broken;
+            state.left[b] = rests || ends ? 0 : state.left[b] - 1;
+            tokens[b] = chosen = rests || ends ? -1 : token;
+        }
+    } else if (threadIdx.x == 0) {
+        chosen = tokens[b];
+    }
+    if (out == nullptr) { return; }
+    __syncthreads();
+    let_next_kernel_start();
+    const T *token = token_embedding + (int64_t)max(chosen, 0) * C;
+    const T *position = position_embedding + (int64_t)positions[b] * C;
+    for (int c = threadIdx.x; c < C; c += blockDim.x) {
+        out[(int64_t)b * C + c] = from_float<T>(to_float(token[c]) + to_float(position[c]));
+    }
+}
+
+int greedy_begin(gpt2_device &device, greedy_state &state, int choices, int stop, const int *left, int B) {
+    const int settings[] = {choices, stop};
+    TRY(cudaMemcpyAsync(state.settings, settings, sizeof settings, cudaMemcpyHostToDevice, device.stream));
+    TRY(cudaMemcpyAsync(state.left, left, (size_t)B * sizeof(int), cudaMemcpyHostToDevice, device.stream));
+    return cudaMemsetAsync(state.count, 0, (size_t)B * sizeof(int), device.stream);
+}
+
+template <class T>
+int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *state, const float *logits,
+               const T *token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
+               int S) {
+    const unsigned threads = state != nullptr ? threads_per_block : few_threads;
+    return launch({(unsigned)B, threads, 1, device.stream}, begin_step_kernel<T>, out, tokens,
+                  state != nullptr ? *state : greedy_state{}, logits, token_embedding, position_embedding, positions, C,
+                  Vp, S);
+}
+
+#define INSTANTIATE(T)                                                                                            \
+    template int begin_step(gpt2_device &, T *, int *, const greedy_state *, const float *, const T *, const T *, \
+                            const int *, int, int, int, int);
+FOR_EACH_TYPE(INSTANTIATE)

@@ -1,0 +1,293 @@
+/* The fused forms against the float64 reference and the taught ones: every hidden state of prompts, prompts of different length,
+ * decoding, and greedy decoding. Like test_model.c, also on the checked build. */
+#define _GNU_SOURCE
+#include "gpt2/kernels/load.h"
+#include "tiny.h"
+
+#ifdef CHECKED
+#include "simt.h"
+static const struct kernel_table *kernels(void) {
+    return &gpt2_kernel_set;
+}
+#else
+static const struct kernel_table *kernels(void) {
+    static struct kernel_choice *choice;
+    struct gpt2_error error;
+    setenv("GPT2_KERNELS", KERNELS, 1);
+    if (choice == NULL) { choice = kernel_choice_open("reference", &error); }
+    cr_assert(choice, "%s", error.text);
+    return kernel_choice_table(choice);
+}
+#endif
+TestSuite(forms, .timeout = 300);
+
+static struct gpt2_error error;
+
+/* Heads of 64 channels over more than two tiles of tokens; of 8, 5, 67 and 128; of 16 over several parts of the cache. */
+#define CONFIG(T, V, L, H, C)                                                                                 \
+    {                                                                                                         \
+        .max_tokens = T, .vocabulary = V, .padded_vocabulary = V + 3, .layers = L, .heads = H, .channels = C, \
+        .epsilon = 1e-5f                                                                                      \
+    }
+static const struct gpt2_config configs[] = {
+    CONFIG(150, 50, 1, 2, 128), CONFIG(16, 50, 2, 2, 16),  CONFIG(70, 37, 2, 3, 15),
+    CONFIG(33, 131, 1, 1, 67),  CONFIG(40, 64, 2, 2, 256), CONFIG(200, 41, 1, 2, 32),
+};
+enum { CONFIGS = sizeof configs / sizeof *configs, MOST_T = 200, MOST_V = 160 };
+
+static struct gpt2_model *open_model(const struct gpt2_config *config, enum gpt2_type type, int batch,
+                                     enum gpt2_form form, bool graph) {
+    struct gpt2_source source = tiny_source(config);
+    struct gpt2_model_options options = {.type = type,
+                                         .graph = graph,
+                                         .attention = form,
+                                         .decode = form,
+                                         .batch = batch,
+                                         .prompt = config->max_tokens,
+                                         .kernels = kernels()};
+    struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    return model;
+}
+
+static void close_model(struct gpt2_model *model) {
+    gpt2_model_close(model);
+#ifdef CHECKED
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
+    }
+#endif
+}
+
+/* ---- prompts ---- */
+
+static void check_states(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+    int T = config->max_tokens;
+    int32_t tokens[MOST_T], length = T;
+    struct states wanted = {.count = 0}, got = {.count = 0};
+    struct gpt2_source source = tiny_source(config);
+    tiny_tokens(tokens, T, config->vocabulary, 5);
+    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &wanted, &error), "%s", error.text);
+    struct gpt2_model *model = open_model(config, type, 1, GPT2_FUSED, false);
+    float *logits = malloc((size_t)T * (size_t)config->vocabulary * sizeof *logits);
+    gpt2_observe(model, states_of_model, &got);
+    cr_assert(gpt2_all_logits(model, tokens, &length, 1, T, logits, &error), "%s", error.text);
+    cr_assert_geq(got.count, wanted.count);
+    for (int i = 0; i + 1 < wanted.count; i++) { /* logits, the last, come a few rows at a time */
+        struct state *a = &got.at[i], *b = &wanted.at[i];
+        cr_assert_str_eq(a->stage, b->stage);
+        for (int64_t row = 0; row < a->rows; row++) {
+            double off = row_error(a->values + row * a->columns, b->values + row * b->columns, a->columns);
+            cr_assert(off <= tolerance, "C %d: %s of layer %d is off by %g in row %d", config->channels, a->stage,
+                      a->layer, off, (int)row);
+        }
+    }
+    free(logits);
+    states_free(&wanted);
+    states_free(&got);
+    close_model(model);
+}
+
+Test(forms, fused_attention_has_the_references_states) {
+    for (int i = 0; i < CONFIGS; i++) {
+        check_states(&configs[i], GPT2_F32, 2e-5);
+        check_states(&configs[i], GPT2_F16, 0.03);
+        check_states(&configs[i], GPT2_BF16, 0.2);
+    }
+}
+
+/* Prompts of different length, padded, in both forms: the last position's logits. */
+static void check_lengths(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+    enum { B = 3 };
+    int T = config->max_tokens, V = config->vocabulary;
+    int32_t tokens[B * MOST_T], lengths[B] = {T, 1, T / 2 + 1};
+    float logits[2][B * MOST_V];
+    tiny_tokens(tokens, B * T, V, 8);
+    for (int form = 0; form < 2; form++) {
+        struct gpt2_model *model = open_model(config, type, B, form == 0 ? GPT2_TAUGHT : GPT2_FUSED, false);
+        cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+        cr_assert(gpt2_logits(model, logits[form], &error), "%s", error.text);
+        close_model(model);
+    }
+    for (int b = 0; b < B; b++) {
+        double one[MOST_V], other[MOST_V];
+        for (int v = 0; v < V; v++) {
+            one[v] = (double)logits[0][b * V + v];
+            other[v] = (double)logits[1][b * V + v];
+        }
+        double off = row_error(other, one, V);
+        cr_assert(off <= tolerance, "C %d, length %d: off by %g", config->channels, lengths[b], off);
+    }
+}
+
+Test(forms, padded_prompts_are_the_same_in_both) {
+    for (int i = 0; i < CONFIGS; i++) {
+        check_lengths(&configs[i], GPT2_F32, 2e-5);
+        check_lengths(&configs[i], GPT2_F16, 0.03);
+        check_lengths(&configs[i], GPT2_BF16, 0.2);
+    }
+}
+
+Test(forms, fused_attention_needs_no_room_for_scores) {
+    const struct gpt2_config *config = &configs[0];
+    struct gpt2_model *taught = open_model(config, GPT2_BF16, 1, GPT2_TAUGHT, false);
+    struct gpt2_model *fused = open_model(config, GPT2_BF16, 1, GPT2_FUSED, false);
+    int T = config->max_tokens;
+    size_t scores = (size_t)(config->heads * T * T) * 2;
+    cr_assert(gpt2_model_bytes(taught) > gpt2_model_bytes(fused) + scores * 9 / 10, "%zu and %zu",
+              gpt2_model_bytes(taught), gpt2_model_bytes(fused));
+    close_model(taught);
+    close_model(fused);
+}
+
+/* ---- decoding: each step's logits are those of the whole sequence ---- */
+
+enum { MOST_B = 9 };
+
+static void check_decoding(const struct gpt2_config *config, enum gpt2_type type, int B, bool graph, int steps,
+                           double tolerance) {
+    int S = config->max_tokens, V = config->vocabulary, longest = S - steps, now[MOST_B];
+    int32_t sequences[MOST_B][MOST_T], prompts[MOST_B * MOST_T], lengths[MOST_B], next[MOST_B];
+    static float logits[MOST_B * MOST_V];
+    for (int b = 0; b < B; b++) {
+        tiny_tokens(sequences[b], S, V, 10 + (uint64_t)b);
+        now[b] = lengths[b] = b == 1 ? 1 : longest - longest * b / 16;
+        for (int t = 0; t < longest; t++) { prompts[b * longest + t] = sequences[b][t]; }
+    }
+    struct gpt2_model *model = open_model(config, type, B, GPT2_FUSED, graph);
+    cr_assert(gpt2_prefill(model, prompts, lengths, B, longest, &error), "%s", error.text);
+    for (int step = 0; step < steps; step++) {
+        for (int b = 0; b < B; b++) { next[b] = b == 2 && step % 3 == 1 ? -1 : sequences[b][now[b]++]; }
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+        if (step % 4 != 3 && step + 1 != steps) { continue; }
+        cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+        for (int b = 0; b < B; b++) {
+            if (next[b] < 0) { continue; }
+            struct states states = {.count = 0};
+            struct gpt2_source source = tiny_source(config);
+            cr_assert(gpt2_reference(&source, sequences[b], now[b], states_of_reference, &states, &error));
+            double got[MOST_V];
+            for (int v = 0; v < V; v++) { got[v] = (double)logits[b * V + v]; }
+            double off = row_error(got, states.at[states.count - 1].values + (int64_t)(now[b] - 1) * V, V);
+            cr_assert(off <= tolerance, "C %d, sequence %d of %d, after %d tokens: off by %g", config->channels, b, B,
+                      now[b], off);
+            states_free(&states);
+        }
+    }
+    close_model(model);
+}
+
+Test(forms, fused_decoding_gives_what_whole_sequences_give) {
+    static const int batches[] = {1, 2, 3, 8, 9};
+    for (int i = 0; i < CONFIGS; i++) {
+        for (int k = 0; k < 5; k++) {
+            if (i > 0 && k != i % 5) { continue; } /* all batches for the first size, one for each other */
+            check_decoding(&configs[i], GPT2_F32, batches[k], k % 2, 8, 2e-5);
+        }
+        check_decoding(&configs[i], GPT2_F16, 3, false, 4, 0.03);
+        check_decoding(&configs[i], GPT2_BF16, 3, true, 4, 0.2);
+    }
+}
+
+/* ---- greedy ---- */
+
+/* The same, the host choosing. */
+static void choose(struct gpt2_model *model, const struct gpt2_config *config, int choices, int B, int32_t *next) {
+    static float logits[MOST_B * MOST_V];
+    cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+    for (int b = 0; b < B; b++) {
+        const float *row = logits + b * config->vocabulary;
+        int best = 0;
+        for (int v = 1; v < choices; v++) { best = row[v] > row[best] ? v : best; }
+        next[b] = best;
+    }
+}
+
+static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, bool graph) {
+    enum { B = 3, STEPS = 9 };
+    int T = 7, choices = config->vocabulary - 5;
+    int32_t tokens[B * 7], lengths[B] = {7, 2, 5}, next[B], wanted[B][STEPS], got[B * STEPS];
+    tiny_tokens(tokens, B * T, config->vocabulary, 21);
+    struct gpt2_model *model = open_model(config, GPT2_F32, B, form, graph);
+    cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+    for (int i = 0; i < STEPS; i++) {
+        choose(model, config, choices, B, next);
+        for (int b = 0; b < B; b++) { wanted[b][i] = next[b]; }
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+    }
+    /* Sequence 0 stops where its fourth token comes for the first time; the others go on after it. */
+    int stop = wanted[0][3], stops[B];
+    const bool rests[B] = {false, false, true};
+    for (int b = 0; b < B; b++) {
+        stops[b] = 0;
+        while (stops[b] < STEPS && wanted[b][stops[b]] != stop) { stops[b]++; }
+    }
+    cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+    int32_t first[B * 2], rest[B * (STEPS - 2)];
+    cr_assert(gpt2_decode_greedy(model, 2, choices, -1, NULL, first, &error), "%s", error.text);
+    cr_assert(gpt2_decode_greedy(model, STEPS - 2, choices, -1, NULL, rest, &error), "%s", error.text);
+    for (int b = 0; b < B; b++) {
+        for (int i = 0; i < STEPS; i++) {
+            int token = i < 2 ? first[b * 2 + i] : rest[b * (STEPS - 2) + i - 2];
+            cr_assert_eq(token, wanted[b][i], "sequence %d, step %d: %d, not %d", b, i, token, wanted[b][i]);
+        }
+    }
+    cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+    cr_assert(gpt2_decode_greedy(model, STEPS, choices, stop, rests, got, &error), "%s", error.text);
+    for (int b = 0; b < B; b++) {
+        for (int i = 0; i < STEPS; i++) {
+            int token = rests[b] || i > stops[b] ? -1 : wanted[b][i];
+            cr_assert_eq(got[b * STEPS + i], token, "sequence %d, step %d: %d, not %d", b, i, got[b * STEPS + i],
+                         token);
+        }
+    }
+    close_model(model);
+}
+
+Test(forms, greedy_on_the_device_is_greedy_on_the_host) {
+    for (int i = 0; i < CONFIGS; i++) {
+        check_greedy(&configs[i], GPT2_TAUGHT, i % 2);
+        check_greedy(&configs[i], GPT2_FUSED, i % 2);
+    }
+}
+
+Test(forms, a_full_sequence_rests) {
+    const struct gpt2_config *config = &configs[1];
+    int32_t tokens[16], length = 14, got[5];
+    tiny_tokens(tokens, 16, config->vocabulary, 2);
+    struct gpt2_model *model = open_model(config, GPT2_F32, 1, GPT2_FUSED, false);
+    cr_assert(!gpt2_decode_greedy(model, 1, 50, -1, NULL, got, &error));
+    cr_assert(strstr(error.text, "no sequence"), "%s", error.text);
+    cr_assert(gpt2_prefill(model, tokens, &length, 1, 14, &error), "%s", error.text);
+    cr_assert(!gpt2_decode_greedy(model, 17, 50, -1, NULL, got, &error));
+    cr_assert(strstr(error.text, "1 to 16"), "%s", error.text);
+    cr_assert(!gpt2_decode_greedy(model, 1, 51, -1, NULL, got, &error));
+    cr_assert(gpt2_decode_greedy(model, 5, 50, -1, NULL, got, &error), "%s", error.text);
+    cr_assert(got[0] >= 0 && got[1] >= 0 && got[2] == -1 && got[3] == -1 && got[4] == -1);
+    int32_t next = 1;
+    cr_assert(!gpt2_decode(model, &next, &error));
+    cr_assert(strstr(error.text, "is full"), "%s", error.text);
+    close_model(model);
+}
+
+#ifdef CHECKED
+static uint64_t launches_of_a_step(enum gpt2_form form, int B) {
+    const struct gpt2_config *config = &configs[4];
+    int32_t tokens[MOST_B] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, lengths[MOST_B];
+    struct simt_counters counters;
+    for (int b = 0; b < B; b++) { lengths[b] = 1; }
+    struct gpt2_model *model = open_model(config, GPT2_F32, B, form, false);
+    cr_assert(gpt2_prefill(model, tokens, lengths, B, 1, &error), "%s", error.text);
+    simt_counters_reset();
+    cr_assert(gpt2_decode(model, tokens, &error) && gpt2_wait(model, &error), "%s", error.text);
+    simt_counters_get(&counters);
+    close_model(model);
+    return counters.launches;
+}
+
+/* Two layers; products by cuBLAS are not counted. Five a block, the embedding and the logits. */
+Test(forms, a_fused_step_has_five_launches_a_block) {
+    cr_assert_eq(launches_of_a_step(GPT2_FUSED, 1), 5u * 2 + 2);
+    cr_assert_eq(launches_of_a_step(GPT2_FUSED, 8), 5u * 2 + 2);
+}
+#endif

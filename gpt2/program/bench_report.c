@@ -1,0 +1,71 @@
+/* bench_report.c — a cell as a row of the table, and as a line of JSON (bench.h). */
+#include <cjson/cJSON.h>
+#include <string.h>
+
+#include "bench.h"
+
+void bench_print_head(FILE *to, const struct options *options, const struct gpt2_device_info *device) {
+    fprintf(to, "%s, kernels %s, %s\n", device->name, options->kernels,
+            options->model != NULL ? options->model : "synthetic weights");
+    if (device->is_cpu) {
+        fprintf(to,
+                "CPU backend: wall time of this machine, which says nothing about a GPU; device memory is its own.\n");
+    }
+    fprintf(to,
+            "ms: of a decoding step, or of all prompts. GB/s: weights and cache that a step reads, by its time.\n\n");
+    fprintf(to, "%-6s %-5s %-7s %5s %6s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch", "tokens",
+            "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
+}
+
+void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f) {
+    char rate[32] = "", energy[32] = "not available";
+    fprintf(to, "%-6s %-5s %-7s %5d %6d ", cell->size, cell->type_name, cell->decodes ? "decode" : "prompt",
+            cell->batch, cell->tokens);
+    if (f->reason[0] != '\0') {
+        fprintf(to, "  not measured: %s\n", f->reason);
+        fflush(to);
+        return;
+    }
+    if (cell->decodes) { snprintf(rate, sizeof rate, "%.1f", f->gb_per_s); }
+    if (f->tokens_per_joule >= 0) { snprintf(energy, sizeof energy, "%.2f", f->tokens_per_joule); }
+    fprintf(to, "%10.3f %10.3f %10.3f %12.1f %10.1f %8s %13s\n", 1e3 * f->p5, 1e3 * f->p50, 1e3 * f->p95,
+            f->tokens_per_s, f->bytes / 1e6, rate, energy);
+    fflush(to);
+}
+
+static bool add_figures(cJSON *line, const struct cell *cell, const struct figures *f) {
+    if (f->reason[0] != '\0') { return cJSON_AddStringToObject(line, "not_measured", f->reason) != NULL; }
+    bool good =
+        cJSON_AddNumberToObject(line, "ms_p5", 1e3 * f->p5) && cJSON_AddNumberToObject(line, "ms_p50", 1e3 * f->p50) &&
+        cJSON_AddNumberToObject(line, "ms_p95", 1e3 * f->p95) && cJSON_AddNumberToObject(line, "samples", f->samples) &&
+        cJSON_AddNumberToObject(line, "cpu_ms", f->cpu_ms) &&
+        cJSON_AddNumberToObject(line, "tokens_per_s", f->tokens_per_s) &&
+        cJSON_AddNumberToObject(line, "bytes", f->bytes);
+    if (good && cell->decodes) {
+        good = cJSON_AddNumberToObject(line, "bytes_read", cell_bytes(cell)) &&
+               cJSON_AddNumberToObject(line, "gb_per_s", f->gb_per_s);
+    }
+    return good &&
+           (f->tokens_per_joule < 0 ? cJSON_AddNullToObject(line, "tokens_per_joule")
+                                    : cJSON_AddNumberToObject(line, "tokens_per_joule", f->tokens_per_joule)) != NULL;
+}
+
+char *bench_json(const struct cell *cell, const struct figures *figures, const struct options *options,
+                 const struct gpt2_device_info *device) {
+    cJSON *line = cJSON_CreateObject();
+    bool good =
+        line != NULL && cJSON_AddStringToObject(line, "by", "ours") &&
+        cJSON_AddStringToObject(line, "size", cell->size) && cJSON_AddStringToObject(line, "type", cell->type_name) &&
+        cJSON_AddStringToObject(line, "what", cell->decodes ? "decode" : "prompt") &&
+        cJSON_AddNumberToObject(line, "batch", cell->batch) && cJSON_AddNumberToObject(line, "tokens", cell->tokens) &&
+        add_figures(line, cell, figures) && cJSON_AddStringToObject(line, "device", device->name) &&
+        cJSON_AddBoolToObject(line, "cpu", device->is_cpu) &&
+        cJSON_AddStringToObject(line, "kernels", options->kernels) &&
+        cJSON_AddStringToObject(line, "attention", options->attention) &&
+        cJSON_AddStringToObject(line, "decode", options->decode) &&
+        cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
+        cJSON_AddNumberToObject(line, "seed", (double)options->seed);
+    char *text = good ? cJSON_PrintUnformatted(line) : NULL;
+    cJSON_Delete(line);
+    return text;
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""gpt2_bench.py — the cells of `gpt2 bench` by this program and by PyTorch with transformers, in one run.
+
+Candidates: ours; hf, Hugging Face as it comes (sdpa attention, generate); compile, its forward under torch.compile, in
+decoding with a static cache and from one CUDA graph a step. Each cell is measured by each candidate in a process of its
+own, so that peak memory is its own, and the candidates take turns, --rounds times. Weights are random at real shapes.
+Prints a line for each figure; --json appends them to a file, from which tools/generated/gpt2-bench makes tables.
+
+On a CPU (--device cpu) times are of this machine; cpu_ms, processor time of all threads, bears other work on it better.
+"""
+
+import argparse
+import datetime
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SHAPES = {  # layers, heads, channels
+    "124M": (12, 12, 768),
+    "355M": (24, 16, 1024),
+    "774M": (36, 20, 1280),
+    "1558M": (48, 25, 1600),
+}
+SHORT = 64  # --positions short
+CANDIDATES = ("ours", "hf", "compile")
+TARGETS = [  # size, type, what, batch, tokens: the cells that the course sets itself targets for
+    *(("124M", "bf16", "decode", batch, tokens) for batch in (1, 8) for tokens in (SHORT, 1000)),
+    *(("1558M", "bf16", "decode", 1, tokens) for tokens in (SHORT, 1000)),
+    *((size, "f16", "prompt", batch, 1024) for size in ("124M", "774M") for batch in (1, 32)),
+]
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--gpt2", default="build/gpt2/cuda/gpt2", help="the program (%(default)s)")
+    parser.add_argument("--sizes", default="124M,355M,774M,1558M", help="(%(default)s)")
+    parser.add_argument("--batch", default="1,4,8,16,32", help="(%(default)s)")
+    parser.add_argument("--lengths", default="128,256,512,1024", help="of prompts; 0: none (%(default)s)")
+    parser.add_argument("--positions", default="short,1000", help="where decoding begins; 0: none (%(default)s)")
+    parser.add_argument("--targets", action="store_true", help="the cells with targets, whatever the lists say")
+    parser.add_argument("--types", default="bf16,f32", help="f32, tf32, f16, bf16 (%(default)s)")
+    parser.add_argument("--by", default=",".join(CANDIDATES), help="(%(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of measuring each cell, at least (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=64, help="steps of decoding in a row (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="how often the candidates take turns (%(default)s)")
+    parser.add_argument("--threads", type=int, default=0, help="on a CPU; 0: all")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--json", default="", help="append the figures to this file")
+    parser.add_argument("--one", default="", help=argparse.SUPPRESS)  # a cell for this process, as JSON
+    return parser.parse_args()
+
+
+def cells(arguments):
+    def numbers(text):
+        return [SHORT if item == "short" else int(item) for item in text.split(",")]
+
+    passes = [("prompt", n) for n in numbers(arguments.lengths) if n > 0]
+    steps = [("decode", n) for n in numbers(arguments.positions) if n > 0]
+    lists = arguments.sizes.split(","), arguments.types.split(","), numbers(arguments.batch), passes + steps
+    listed = ((size, type, what, batch, n) for size, type, batch, (what, n) in itertools.product(*lists))
+    for cell in TARGETS if arguments.targets else listed:
+        yield dict(zip(("size", "type", "what", "batch", "tokens"), cell))
+
+
+# ---- ours ----
+
+
+def measure_ours(cell, arguments):
+    threads = {"SIMT_THREADS": str(arguments.threads), "OPENBLAS_NUM_THREADS": str(arguments.threads)}
+    environment = os.environ | (threads if arguments.threads else {})
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "cell.json")
+        lists = {"--sizes": cell["size"], "--types": cell["type"], "--batch": cell["batch"]}
+        lists |= {"--lengths": 0, "--positions": 0}
+        lists["--lengths" if cell["what"] == "prompt" else "--positions"] = cell["tokens"]
+        lists |= {"--seconds": arguments.seconds, "--tokens": arguments.tokens, "--json": path}
+        command = [arguments.gpt2, "bench", *(str(word) for item in lists.items() for word in item)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            return cell | {"by": "ours", "not_measured": done.stderr.strip()}
+        with open(path, encoding="utf-8") as file:
+            return json.loads(file.read())
+
+
+# ---- PyTorch's, in a process of its own ----
+
+
+def measure_theirs(cell, arguments):
+    command = [sys.executable, os.path.abspath(__file__), "--one", json.dumps(cell)]
+    command += ["--device", arguments.device, "--threads", str(arguments.threads)]
+    command += ["--seconds", str(arguments.seconds), "--tokens", str(arguments.tokens)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, json.JSONDecodeError):
+        last = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        return cell | {"not_measured": last[:200]}
+
+
+def main():
+    arguments = options()
+    if arguments.one:
+        import gpt2_torch
+
+        print(json.dumps(gpt2_torch.measure(json.loads(arguments.one), arguments)))
+        return
+    about = {
+        "date": datetime.date.today().isoformat(),
+        "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # no machine's folders
+    }
+    for cell in cells(arguments):
+        for turn in range(arguments.rounds):
+            for by in arguments.by.split(","):
+                measure = measure_ours if by == "ours" else measure_theirs
+                line = measure(cell | {"by": by}, arguments) | {"turn": turn} | about
+                name = " ".join(str(cell[key]) for key in ("size", "type", "what", "batch", "tokens"))
+                if "not_measured" in line:
+                    print(f"{name:28} {by:8} not measured: {line['not_measured']}")
+                else:
+                    print(f"{name:28} {by:8} {line['ms_p50']:10.3f} ms {line['tokens_per_s']:12.1f} tokens/s", end="")
+                    print(f" {line['bytes'] / 1e6:10.1f} MB {line['cpu_ms']:10.2f} ms of processors")
+                sys.stdout.flush()
+                if arguments.json:
+                    with open(arguments.json, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
