@@ -4,6 +4,7 @@
 . tools/tests/tap.sh
 python=${PYTHON:-$(tools/python-with torch transformers || echo python3)}
 gpt2=${BUILD:-build}/gpt2/cpu/gpt2
+[ -x "$gpt2" ] || gpt2=${BUILD:-build}/gpt2/cuda/gpt2
 compare() { PYTHON=$python tools/hf/compare "$@" --gpt2 "$gpt2" --lengths 9,1,5 --tokens 40; }
 one_line() { [ "$("$@" 2>&1 | wc -l)" = 1 ]; }
 

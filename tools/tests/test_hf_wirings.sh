@@ -7,8 +7,10 @@ if ! "$python" -c 'import torch, transformers' 2>/dev/null; then
     echo 1..1
     exit 0
 fi
+gpt2=${BUILD:-build}/gpt2/cpu/gpt2
+[ -x "$gpt2" ] || gpt2=${BUILD:-build}/gpt2/cuda/gpt2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$python" tools/hf/write_weights.py tiny "$scratch/model" >&2 || exit 1
 printf '%s\n' "815 6 321 940 77 12 501 388 259" "999" "17 333 4" >"$scratch/prompts"
-"$python" tools/hf/wirings.py "$scratch/model" "$scratch/prompts" --gpt2 "${BUILD:-build}/gpt2/cpu/gpt2"
+"$python" tools/hf/wirings.py "$scratch/model" "$scratch/prompts" --gpt2 "$gpt2"
