@@ -35,7 +35,7 @@ static void wired_element(const struct op *op, const struct failure *failure, ch
 void report_element(const struct op *op, const struct failure *failure, char *name, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
-    if (op_is_wiring(op)) {
+    if (op_is_wiring(op) && sizes->S > 0) { /* there was a call */
         wired_element(op, failure, name + length, size - (size_t)length);
         return;
     }

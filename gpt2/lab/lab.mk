@@ -37,8 +37,9 @@ $(MODEL_OUT)/host/table.o: $(COURSE)/gpt2/kernels/table.c
 	$(HOST_C) $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
 
 $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODEL_OUT)/host/%.o)
-	@rm -f $@
-	$(AR) rcs $@ $^
+	@rm -f $@.part
+	$(AR) rcs $@.part $^
+	@mv $@.part $@
 
 MODEL_OBJECTS := $(MODEL_OUT)/launch.o $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
 define wired_program

@@ -251,3 +251,24 @@ Test(report, json_has_every_outcome) {
                  3.5);
     cJSON_Delete(value);
 }
+
+Test(report, elements_of_models_are_named) {
+    char name[96];
+    struct failure failure = {.sizes = op_wiring_sizes(TYPE_F32, 2, 3, 2, 4, 5), .row = 17, .column = 3};
+    report_element(op_find("attention_forward"), &failure, name, sizeof name);
+    cr_assert_str_eq(name, "k[1][1][2][3]");
+    failure.sizes.L = 2;
+    report_element(op_find("gpt2_forward"), &failure, name, sizeof name);
+    cr_assert_str_eq(name, "hidden state, block 1, residual after attention [5][3]");
+    failure.row = 6 * 4 + 1;
+    report_element(op_find("gpt2_forward"), &failure, name, sizeof name);
+    cr_assert_str_eq(name, "hidden state, last LayerNorm [1][3]");
+    report_element(op_find("gpt2_decode"), &(struct failure){.sizes = failure.sizes, .row = 3, .column = 1}, name,
+                   sizeof name);
+    cr_assert_str_eq(name, "hidden, step 1, sequence 1 [1]");
+    for (const struct op *op = ops; op->name; op++) { /* before any call there are no sizes */
+        struct failure none = {.kind = FAILURE_BUILD};
+        report_element(op, &none, name, sizeof name);
+        cr_assert(strlen(name) > 0);
+    }
+}
