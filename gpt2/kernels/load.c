@@ -133,6 +133,7 @@ static bool choose(struct kernel_choice *choice, const char *text, struct gpt2_e
         const struct kernel_table *other = load(choice, text + name + 1, length - name - 1, error);
         if (other == NULL) { return false; }
         kernel_table_take(&choice->table, other, op);
+        choice->table.name = "mixed"; /* whose ops are to be seen: forms.cuh */
     }
     static const char *const rests[] = {"reference", "naive"};
     bool complete = strcmp(set->name, "reference") == 0 || strcmp(set->name, "naive") == 0;

@@ -2,8 +2,8 @@
  *
  *   D[i] = epilogue(alpha * op(A[i]) * op(B[i]) + beta * C[i])          column-major; op(A): (m, k), op(B): (k, n)
  *
- * Flow: cublas.c, cublas_lt.c → product_run → operands.c (are they where they should be?) → multiply.c (OpenBLAS), or stream.c
- * for a few columns.
+ * Flow: cublas.c, cublas_lt.c → product_run → operands.c (are they where they should be?) → multiply.c (OpenBLAS), or
+ * stream.c where B has a few columns.
  */
 #ifndef SIMT_CUBLAS_PRODUCT_H
 #define SIMT_CUBLAS_PRODUCT_H

@@ -270,6 +270,20 @@ Test(forms, a_full_sequence_rests) {
     close_model(model);
 }
 
+#ifndef CHECKED
+/* Auto is for the reference set alone: who changes an op wants to see it run. */
+Test(forms, a_mixed_set_is_not_the_reference) {
+    setenv("GPT2_KERNELS", KERNELS, 1);
+    struct kernel_choice *whole = kernel_choice_open("reference", &error);
+    struct kernel_choice *mixed = kernel_choice_open("reference,bias_gelu_forward=naive", &error);
+    cr_assert(whole && mixed, "%s", error.text);
+    cr_assert_str_eq(kernel_choice_table(whole)->name, "reference");
+    cr_assert_str_neq(kernel_choice_table(mixed)->name, "reference");
+    kernel_choice_close(whole);
+    kernel_choice_close(mixed);
+}
+#endif
+
 #ifdef CHECKED
 static uint64_t launches_of_a_step(enum gpt2_form form, int B) {
     const struct gpt2_config *config = &configs[4];
