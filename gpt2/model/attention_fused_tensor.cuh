@@ -13,8 +13,8 @@
 #ifndef GPT2_ATTENTION_FUSED_TENSOR_CUH
 #define GPT2_ATTENTION_FUSED_TENSOR_CUH
 
+#include "common/hopper.cuh"
 #include "gpt2/model/tensor_core.cuh"
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <cuda_pipeline_primitives.h>
 

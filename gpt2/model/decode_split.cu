@@ -14,8 +14,8 @@
 //           sum does not depend on who was last. No second launch.
 #include "gpt2/model/decode_split.cuh"
 
+#include "common/hopper.cuh"
 #include "gpt2/model/piece.cuh"
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // device.cu — opening and closing the device's libraries, error texts, and the observer
+#include "common/hopper.cuh"
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/stage_clock.cuh"
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <cstdio>
 #include <cstdlib>

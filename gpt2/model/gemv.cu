@@ -16,8 +16,8 @@
 //           shuffles in place of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
 
+#include "common/hopper.cuh"
 #include "gpt2/model/piece.cuh"
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <cmath>
 

@@ -8,7 +8,7 @@
 //           it saves.
 #include "gpt2/model/greedy.cuh"
 
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
+#include "common/hopper.cuh"
 
 #include <cmath>
 #include <vector>

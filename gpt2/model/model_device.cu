@@ -1,7 +1,7 @@
 // model_device.cu — what a model would need, what the device has, waiting, and going back (model.h)
+#include "common/hopper.cuh"
 #include "gpt2/model/model_base.cuh"
 #include "gpt2/model/params.cuh"
-#include "step3_fused/solution/speed_of_light/hopper.cuh"
 
 #include <algorithm>
 #include <cstdio>

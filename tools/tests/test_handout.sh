@@ -40,6 +40,8 @@ check "and complains of nothing" fails grep . "$scratch/complaints"
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
 check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
+check "the program around it is built" says "Built ./gpt2" fresh make BACKEND=cpu step4
+check "and runs" says "generate" fresh ./gpt2 --help
 touch "$scratch/stamp"
 newer() { find "$handout" -newer "$scratch/stamp" -type f "$@"; }
 fresh make BACKEND=cpu step1 >/dev/null 2>&1

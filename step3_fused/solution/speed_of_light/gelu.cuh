@@ -6,7 +6,7 @@
 #ifndef GELU_CUH
 #define GELU_CUH
 
-#include "hopper.cuh"
+#include "common/hopper.cuh"
 
 constexpr float gelu_2a = 1.5957691216057308f; // 2 sqrt(2 / pi)
 constexpr float gelu_2b = 0.071354816f;        // the same times 0.044715

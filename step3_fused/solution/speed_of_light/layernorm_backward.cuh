@@ -17,7 +17,7 @@
 
 #include "../reduce.cuh"
 #include "../vec.cuh"
-#include "hopper.cuh"
+#include "common/hopper.cuh"
 #include "layernorm_ring.cuh"
 
 template <class T> struct layernorm_backward_arguments {

@@ -13,7 +13,7 @@
 #include "../layernorm_vec.cuh"
 #include "../reduce.cuh"
 #include "../vec.cuh"
-#include "hopper.cuh"
+#include "common/hopper.cuh"
 
 enum class residual_at {
     nowhere, // out = LayerNorm(x)

@@ -10,7 +10,7 @@
 #include "../arguments.cuh"
 #include "../reduce.cuh"
 #include "../vec.cuh"
-#include "hopper.cuh"
+#include "common/hopper.cuh"
 
 #include <float.h>
 

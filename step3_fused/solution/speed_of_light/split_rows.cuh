@@ -7,7 +7,7 @@
 #ifndef SPEED_OF_LIGHT_SPLIT_ROWS_CUH
 #define SPEED_OF_LIGHT_SPLIT_ROWS_CUH
 
-#include "hopper.cuh"
+#include "common/hopper.cuh"
 
 struct split_desk {
     int *ticket;   // zero at first
