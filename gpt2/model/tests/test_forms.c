@@ -269,39 +269,3 @@ Test(forms, a_full_sequence_rests) {
     cr_assert(strstr(error.text, "is full"), "%s", error.text);
     close_model(model);
 }
-
-#ifndef CHECKED
-/* Auto is for the reference set alone: who changes an op wants to see it run. */
-Test(forms, a_mixed_set_is_not_the_reference) {
-    setenv("GPT2_KERNELS", KERNELS, 1);
-    struct kernel_choice *whole = kernel_choice_open("reference", &error);
-    struct kernel_choice *mixed = kernel_choice_open("reference,bias_gelu_forward=naive", &error);
-    cr_assert(whole && mixed, "%s", error.text);
-    cr_assert_str_eq(kernel_choice_table(whole)->name, "reference");
-    cr_assert_str_neq(kernel_choice_table(mixed)->name, "reference");
-    kernel_choice_close(whole);
-    kernel_choice_close(mixed);
-}
-#endif
-
-#ifdef CHECKED
-static uint64_t launches_of_a_step(enum gpt2_form form, int B) {
-    const struct gpt2_config *config = &configs[4];
-    int32_t tokens[MOST_B] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, lengths[MOST_B];
-    struct simt_counters counters;
-    for (int b = 0; b < B; b++) { lengths[b] = 1; }
-    struct gpt2_model *model = open_model(config, GPT2_F32, B, form, false);
-    cr_assert(gpt2_prefill(model, tokens, lengths, B, 1, &error), "%s", error.text);
-    simt_counters_reset();
-    cr_assert(gpt2_decode(model, tokens, &error) && gpt2_wait(model, &error), "%s", error.text);
-    simt_counters_get(&counters);
-    close_model(model);
-    return counters.launches;
-}
-
-/* Two layers; products by cuBLAS are not counted. Five a block, the embedding and the logits. */
-Test(forms, a_fused_step_has_five_launches_a_block) {
-    cr_assert_eq(launches_of_a_step(GPT2_FUSED, 1), 5u * 2 + 2);
-    cr_assert_eq(launches_of_a_step(GPT2_FUSED, 8), 5u * 2 + 2);
-}
-#endif
