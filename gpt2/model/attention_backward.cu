@@ -17,10 +17,6 @@
 
 enum { threads_per_block = 128 };
 
-static unsigned blocks_for(int64_t threads) {
-    return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
-}
-
 // A thread per element of Q. (Neighbours in d are neighbours in memory, on both sides.)
 template <class T>
 __global__ void split_kernel(T *__restrict__ query,      // (B, H, T, D)
@@ -95,8 +91,8 @@ int attention_backward(gpt2_device &device, const kernel_table &kernels, T *dqkv
     const products<T> products = {device, B * H, T_, D};
     T *query = room.query, *k = room.k, *v = room.v, *dheads = room.dout, *p = room.scores, *ds = room.dscores;
 
-    split_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(query, k, v, dheads, qkv, dout, count, T_,
-                                                                             H, D);
+    split_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(query, k, v, dheads, qkv,
+                                                                                               dout, count, T_, H, D);
     TRY(cudaGetLastError());
     TRY(products.with_transposed(p, query, k));
     TRY(op.causal_softmax_forward(p, p, lengths, B, H, T_, scale, CAUSAL_UPPER_ZERO, device.stream));
@@ -105,7 +101,8 @@ int attention_backward(gpt2_device &device, const kernel_table &kernels, T *dqkv
     TRY(op.causal_softmax_backward(ds, ds, p, lengths, B, H, T_, scale, CAUSAL_UPPER_ZERO, device.stream));
     TRY(products.of_rows(dheads, ds, k));
     TRY(products.of_columns(k, ds, query));
-    join_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(dqkv, dheads, k, v, count, T_, H, D);
+    join_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(dqkv, dheads, k, v, count,
+                                                                                              T_, H, D);
     return cudaGetLastError();
 }
 

@@ -98,6 +98,11 @@ int observe(const gpt2_device &device, const char *stage, int layer, const T *x,
 // The end of a part of a stage that is worth timing by itself.
 int mark(const gpt2_device &device, const char *part, int layer);
 
+// Blocks for that many threads, `block` in each.
+inline unsigned blocks_of(int64_t threads, int block) {
+    return (unsigned)((threads + block - 1) / block);
+}
+
 // Each template of the model's .cu files is compiled for these.
 #define FOR_EACH_TYPE(X) X(float) X(__half) X(__nv_bfloat16)
 

@@ -5,10 +5,6 @@
 
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 
-static unsigned blocks_for(int64_t threads) {
-    return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
-}
-
 // A thread per element.
 template <class T>
 __global__ void embed_kernel(T *__restrict__ out,                      // (B, T, C)
@@ -81,19 +77,20 @@ template <class T>
 int embed(gpt2_device &device, T *out, const T *token_embedding, const T *position_embedding, const int *tokens,
           const int *positions, int B, int T_, int C) {
     const int64_t count = (int64_t)B * T_ * C;
-    embed_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(out, token_embedding, position_embedding,
-                                                                             tokens, positions, count, T_, C);
+    embed_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(
+        out, token_embedding, position_embedding, tokens, positions, count, T_, C);
     return cudaGetLastError();
 }
 
 template <class T> int last_rows(gpt2_device &device, T *out, const T *x, const int *lengths, int B, int T_, int C) {
     const int64_t count = (int64_t)B * C;
-    last_rows_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(out, x, lengths, count, T_, C);
+    last_rows_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(out, x, lengths,
+                                                                                                   count, T_, C);
     return cudaGetLastError();
 }
 
 int advance(gpt2_device &device, int *positions, const int *tokens, int B, int S) {
-    advance_kernel<<<blocks_for(B), threads_per_block, 0, device.stream>>>(positions, tokens, B, S);
+    advance_kernel<<<blocks_of(B, threads_per_block), threads_per_block, 0, device.stream>>>(positions, tokens, B, S);
     return cudaGetLastError();
 }
 

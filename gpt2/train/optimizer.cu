@@ -16,10 +16,6 @@
 
 enum { threads_per_block = 256 };
 
-static unsigned blocks_for(int64_t threads) {
-    return (unsigned)((threads + threads_per_block - 1) / threads_per_block);
-}
-
 // Every thread's value; the block's first thread gets the sum. Halves of the block meet, again and again.
 __device__ static double block_sum(double value) {
     __shared__ double shared[threads_per_block];
@@ -104,13 +100,13 @@ int adamw(gpt2_device &device, T *weights, float *master, float *gradients, floa
     s.clip = settings.clip > 0.0 ? (float)settings.clip : INFINITY;
     s.correction1 = (float)(1.0 / (1.0 - pow(settings.beta1, (double)step)));
     s.correction2 = (float)(1.0 / (1.0 - pow(settings.beta2, (double)step)));
-    adamw_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(weights, master, gradients, m, v, norm,
-                                                                             count, matrices, s);
+    adamw_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(
+        weights, master, gradients, m, v, norm, count, matrices, s);
     return cudaGetLastError();
 }
 
 template <class T> int round_weights(gpt2_device &device, T *weights, const float *master, int64_t count) {
-    round_kernel<<<blocks_for(count), threads_per_block, 0, device.stream>>>(weights, master, count);
+    round_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(weights, master, count);
     return cudaGetLastError();
 }
 
