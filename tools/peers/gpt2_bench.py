@@ -30,6 +30,7 @@ TARGETS = [  # size, type, what, batch, tokens: the cells that the course sets i
     *(("124M", "bf16", "decode", batch, tokens) for batch in (1, 8) for tokens in (SHORT, 1000)),
     *(("1558M", "bf16", "decode", 1, tokens) for tokens in (SHORT, 1000)),
     *((size, "f16", "prompt", batch, 1024) for size in ("124M", "774M") for batch in (1, 32)),
+    *(("124M", "bf16", "train", batch, 1024) for batch in (16, 64)),
 ]
 
 
@@ -40,6 +41,7 @@ def options():
     parser.add_argument("--batch", default="1,4,8,16,32", help="(%(default)s)")
     parser.add_argument("--lengths", default="128,256,512,1024", help="of prompts; 0: none (%(default)s)")
     parser.add_argument("--positions", default="short,1000", help="where decoding begins; 0: none (%(default)s)")
+    parser.add_argument("--train", default="0", help="tokens of a training step's sequences; 0: none (%(default)s)")
     parser.add_argument("--targets", action="store_true", help="the cells with targets, whatever the lists say")
     parser.add_argument("--types", default="bf16,f32", help="f32, tf32, f16, bf16 (%(default)s)")
     parser.add_argument("--by", default=",".join(CANDIDATES), help="(%(default)s)")
@@ -59,7 +61,9 @@ def cells(arguments):
 
     passes = [("prompt", n) for n in numbers(arguments.lengths) if n > 0]
     steps = [("decode", n) for n in numbers(arguments.positions) if n > 0]
-    lists = arguments.sizes.split(","), arguments.types.split(","), numbers(arguments.batch), passes + steps
+    updates = [("train", n) for n in numbers(arguments.train) if n > 0]
+    whats = passes + steps + updates
+    lists = arguments.sizes.split(","), arguments.types.split(","), numbers(arguments.batch), whats
     listed = ((size, type, what, batch, n) for size, type, batch, (what, n) in itertools.product(*lists))
     for cell in TARGETS if arguments.targets else listed:
         yield dict(zip(("size", "type", "what", "batch", "tokens"), cell))
@@ -71,6 +75,10 @@ def cells(arguments):
 def measure_ours(cell, arguments):
     threads = {"SIMT_THREADS": str(arguments.threads), "OPENBLAS_NUM_THREADS": str(arguments.threads)}
     environment = os.environ | (threads if arguments.threads else {})
+    if cell["what"] == "train":
+        import gpt2_training
+
+        return gpt2_training.measure_ours(cell, arguments, environment)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cell.json")
         lists = {"--sizes": cell["size"], "--types": cell["type"], "--batch": cell["batch"]}

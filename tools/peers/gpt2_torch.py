@@ -6,6 +6,7 @@ import time
 import torch
 import transformers
 
+import gpt2_training
 from gpt2_bench import SHAPES
 
 CONTEXT, VOCABULARY = 1024, 50257
@@ -171,6 +172,14 @@ def peak_bytes(device, free_before):
 
 
 @torch.no_grad()
+def measure_inference(cell, arguments, steps):
+    model = open_model(cell, arguments.device)
+    if cell["what"] == "prompt":
+        return measure_prompts(cell, model, arguments)
+    decode = measure_generate if cell["by"] == "hf" else measure_steps
+    return decode(cell, model, arguments, steps)
+
+
 def measure(cell, arguments):
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
@@ -182,12 +191,10 @@ def measure(cell, arguments):
         torch.zeros(1, device=device)
         free = torch.cuda.mem_get_info()[0]
     try:
-        model = open_model(cell, device)
-        if cell["what"] == "prompt":
-            times, rate, processors = measure_prompts(cell, model, arguments)
+        if cell["what"] == "train":
+            times, rate, processors = gpt2_training.measure_theirs(cell, arguments)
         else:
-            decode = measure_generate if cell["by"] == "hf" else measure_steps
-            times, rate, processors = decode(cell, model, arguments, steps)
+            times, rate, processors = measure_inference(cell, arguments, steps)
     except Exception as error:  # whatever PyTorch says is the figure's reason
         return cell | {"not_measured": (str(error).strip().splitlines() or [type(error).__name__])[0][:200]}
     return cell | {

@@ -1,0 +1,105 @@
+"""The training cells of gpt2_bench.py: steps of `gpt2 train`, and of PyTorch with transformers.
+
+A step is a batch forward, its losses, back, and AdamW on fp32 master weights. Ours also takes the norm of all gradients
+and clips by it, and cuts the batch from a file of tokens; PyTorch's does neither, and finds its batches on the device. The
+type bf16 is autocast there. Of its optimizers the fused one; hf is eager, compile is torch.compile of forward and loss.
+"""
+
+import array
+import os
+import random
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+
+STEPS, WARM_UP = 24, 4  # of ours; the warm-up, in which libraries choose, counts in neither
+LLMC_TOKENS = 20240520, 1  # magic and version of the file
+
+
+def write_tokens(path, count, vocabulary):
+    numbers = random.Random(1)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<256i", *LLMC_TOKENS, count, *[0] * 253))
+        array.array("H", (numbers.randrange(vocabulary) for _ in range(count))).tofile(file)
+
+
+def write_tokenizer(folder, vocabulary):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hf"))
+    import vocabulary as made_up
+
+    made_up.write(folder, vocabulary)
+
+
+def measure_ours(cell, arguments, environment):
+    from gpt2_bench import SHAPES
+
+    layers, heads, channels = SHAPES[cell["size"]]
+    with tempfile.TemporaryDirectory() as folder:
+        data, out = os.path.join(folder, "tokens.bin"), os.path.join(folder, "run")
+        write_tokens(data, 1 + 4 * cell["batch"] * cell["tokens"], 50257)
+        write_tokenizer(folder, 50257)
+        options = {"--data": data, "--tokenizer": folder, "--out": out, "--type": cell["type"], "--steps": STEPS}
+        options |= {"--layers": layers, "--heads": heads, "--channels": channels, "--context": cell["tokens"]}
+        options |= {"--batch": cell["batch"], "--lr": 1e-4, "--warmup": 1}
+        command = [arguments.gpt2, "train", *(str(word) for item in options.items() for word in item)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]
+    taken = re.findall(r"([0-9.]+) MB of device memory taken", done.stdout)
+    if done.returncode or len(rates) != STEPS or not taken:
+        return cell | {"not_measured": done.stderr.strip() or "no rates in what gpt2 train printed"}
+    rates = sorted(rates[WARM_UP:])
+    tokens = cell["batch"] * cell["tokens"]
+    return cell | {
+        "ms_p50": 1e3 * tokens / statistics.median(rates),
+        "samples": len(rates),
+        "tokens_per_s": statistics.median(rates),
+        "cpu_ms": 0.0,
+        "bytes": 1e6 * float(taken[-1]),
+        "mfu": float(re.findall(r"MFU ([0-9.]+)%", done.stdout)[-1]) / 100 if "MFU" in done.stdout else None,
+    }
+
+
+def measure_theirs(cell, arguments):
+    """As gpt2_torch.py's cells: seconds of each step, tokens/s, processors' seconds of a step."""
+    import torch
+    import transformers
+
+    import gpt2_torch
+    from gpt2_bench import SHAPES
+
+    torch.manual_seed(1)
+    torch.backends.cuda.matmul.allow_tf32 = cell["type"] != "f32"
+    layers, heads, channels = SHAPES[cell["size"]]
+    device = arguments.device
+    config = transformers.GPT2Config(
+        n_layer=layers, n_head=heads, n_embd=channels, n_positions=cell["tokens"],
+        attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0, attn_implementation="sdpa", use_cache=False,
+    )  # fmt: skip
+    with torch.device(device):
+        model = transformers.GPT2LMHeadModel(config).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    batches = gpt2_torch.prompts_of(cell, device)
+
+    def loss_of(tokens):
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=cell["type"] == "bf16"):
+            logits = model(tokens).logits
+            flat = logits.view(-1, logits.shape[-1])
+            return torch.nn.functional.cross_entropy(flat, tokens.roll(-1, 1).reshape(-1))
+
+    loss = torch.compile(loss_of) if cell["by"] == "compile" else loss_of
+    turn = 0
+
+    def step():
+        nonlocal turn
+        turn += 1
+        loss(batches[turn % len(batches)]).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    for _ in range(WARM_UP):
+        step()
+    times, processors = gpt2_torch.sample(step, device, max(arguments.seconds, 2.0))
+    return times, cell["batch"] * cell["tokens"] / statistics.median(times), processors
