@@ -10,7 +10,7 @@
 //           2  two kernels, 16 bytes at a time: what the fusion saves. In decode (one row) the launch is most of the time,
 //              and a lone fused add is hardly better: fuse it with its neighbours or leave it
 //           3  one kernel, 16 bytes at a time
-//           4  speed of light: two pieces of each tensor on their way, dependent launch
+//           4  speed of light: dependent launch, and no tests for what is whole
 // Launchers three_way_add_f32, _f16, _bf16, promised in common/contracts/three_way_add.h
 #include "common/contracts/three_way_add.h"
 #include "common/cuda_check.h"
@@ -84,7 +84,7 @@ __global__ void three_way_add_kernel3(T *out,     // (count)
     vec_store(out + i, result, left, whole);
 }
 
-template <class T, int width, int each>
+template <class T, int width>
 __global__ void __launch_bounds__(threads_per_block) three_way_add_kernel4(T *out,         // (count)
                                                                            const T *a,     // (count)
                                                                            const T *b,     // (count)
@@ -92,37 +92,26 @@ __global__ void __launch_bounds__(threads_per_block) three_way_add_kernel4(T *ou
                                                                            size_t count) { // a multiple of width
     wait_for_previous_kernel();
     let_next_kernel_start();
-    size_t first = ((size_t)blockIdx.x * each * threads_per_block + threadIdx.x) * width;
-    constexpr int step = threads_per_block * width;
-    piece<T, width> x[each], y[each], z[each];
+    size_t i = ((size_t)blockIdx.x * threads_per_block + threadIdx.x) * width;
+    if (i >= count) { return; }
+    piece<T, width> x_piece, y_piece, z_piece;
+    x_piece.load(a + i);
+    y_piece.load(b + i);
+    z_piece.load(c + i);
+    float x[width], y[width], z[width];
+    x_piece.unpack(x);
+    y_piece.unpack(y);
+    z_piece.unpack(z);
 #pragma unroll
-    for (int p = 0; p < each; p++) {
-        size_t i = first + (size_t)p * step;
-        if (i >= count) { continue; }
-        x[p].load(a + i);
-        y[p].load(b + i);
-        z[p].load(c + i);
-    }
-#pragma unroll
-    for (int p = 0; p < each; p++) {
-        size_t i = first + (size_t)p * step;
-        if (i >= count) { continue; }
-        float u[width], v[width], w[width];
-        x[p].unpack(u);
-        y[p].unpack(v);
-        z[p].unpack(w);
-#pragma unroll
-        for (int k = 0; k < width; k++) { u[k] = add<T>(u[k], v[k]) + w[k]; }
-        x[p].pack(u);
-        x[p].store(out + i);
-    }
+    for (int k = 0; k < width; k++) { x[k] = add<T>(x[k], y[k]) + z[k]; }
+    x_piece.pack(x);
+    x_piece.store(out + i);
 }
 
 template <class T, int width>
 static int speed_of_light(T *out, const T *a, const T *b, const T *c, size_t count, cudaStream_t stream) {
-    constexpr int each = 2;
-    unsigned blocks = (unsigned)((count - 1) / (threads_per_block * width * each) + 1);
-    return launch({blocks, threads_per_block, 1, stream}, three_way_add_kernel4<T, width, each>, out, a, b, c, count);
+    unsigned blocks = (unsigned)((count - 1) / (threads_per_block * width) + 1);
+    return launch({blocks, threads_per_block, 1, stream}, three_way_add_kernel4<T, width>, out, a, b, c, count);
 }
 
 template <class T>

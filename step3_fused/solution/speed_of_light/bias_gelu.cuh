@@ -21,7 +21,7 @@ __global__ void bias_gelu_rows_kernel(T *out,                     // (N, C)
     for (int r = 0; r < rows; r++) {
         if (n + r < N) { loaded[r].load(x + (size_t)(n + r) * C + c); }
     }
-    b_piece.load_again(bias + c);
+    b_piece.load(bias + c);
     float b[width];
     b_piece.unpack(b);
 #pragma unroll

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(lanes *height)
     for (int i = 0; i < width; i++) { sum[i] = 0.0f; }
     if (c < C) {
         piece<T, width> b_piece;
-        b_piece.load_again(bias + c);
+        b_piece.load(bias + c);
         b_piece.unpack(b);
         int n = (part * height + y) * rows, step = parts * height * rows;
         piece<T, width> d_piece[rows], x_piece[rows], d_next[rows], x_next[rows];

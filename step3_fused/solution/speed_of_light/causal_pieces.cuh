@@ -52,11 +52,7 @@ __device__ inline void causal_store(T *to, piece<T, width> (&result)[pieces], fl
             if (c >= row.whole) { result[p] = c < row.zeros_from ? cut_piece : zero; }
             if (c >= whole && (c < row.zeros_from || c + width > row.end)) { continue; }
         }
-        if (threads == warp_size) {
-            result[p].store(to + c);
-        } else { // single elements beside it come later: stay in the cache until they do
-            result[p].store_again(to + c);
-        }
+        result[p].store(to + c);
     }
 }
 

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(threads *teams, resident)
         if (p * step >= row.whole) { continue; } // the whole team
         int c = p * step + t * width;
         if (c < row.whole) {
-            loaded[p].load_again(x_row + c);
+            loaded[p].load(x_row + c);
         } else {
             loaded[p].fill(-INFINITY); // its exponential is 0
         }

@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(threads *teams)
     for (int p = 0; p < pieces; p++) {
         int c = p * step + t * width;
         if (c < row.whole) {
-            out_piece[p].load_again(out_row + c);
-            dout_piece[p].load_again(dout_row + c);
+            out_piece[p].load(out_row + c);
+            dout_piece[p].load(dout_row + c);
         }
     }
     bool has_cut = row.cut(t) >= 0;
