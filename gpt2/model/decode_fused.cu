@@ -52,8 +52,8 @@ template <class T> static step_tasks<T> tasks_of(const tensors<T> &all, int laye
 
 template <class T> bool decode_step_takes(const tensors<T> &all, int B) {
     const step_tasks<T> tasks = tasks_of(all, 0, B);
-    return all.forms.decode_fused && gemv_takes(tasks.qkv) && gemv_takes(tasks.projection) && gemv_takes(tasks.fc) &&
-           gemv_takes(tasks.mlp) && gemv_takes(tasks.logits);
+    return all.forms.decode_fused && B <= all.forms.decode_rows && gemv_takes(tasks.qkv) &&
+           gemv_takes(tasks.projection) && gemv_takes(tasks.fc) && gemv_takes(tasks.mlp) && gemv_takes(tasks.logits);
 }
 
 template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int layer, int B) {

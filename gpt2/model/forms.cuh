@@ -17,6 +17,7 @@ struct model_forms {
     bool attention_fused; // prompts
     bool tensor_cores;    // in fused attention
     bool decode_fused;    // steps, as far as decode_step_takes (decode_fused.cuh); and the attention of all steps
+    int decode_rows;      // most of them for steps; larger batches go through the library's products
     int parts;            // of the cache that may be under way at once: decode_split.cuh
 };
 

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from concurrent import futures
 
-from hf import fail, torch, transformers
+from hf import fail, torch, transformers, use_device
 
 import reference
 import write_weights
@@ -39,16 +39,22 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of the weights and the prompts (%(default)s)")
     parser.add_argument("--lengths", default="64,1,17,33", help="of the prompts, in tokens (%(default)s)")
     parser.add_argument("--tokens", type=int, default=200, help="to write greedily after each prompt (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of Hugging Face's passes (%(default)s)")
     parser.add_argument("--all", action="store_true", help="a line for every stage of every layer")
     parser.add_argument("--json", default="", help="append every figure to this file")
     return parser.parse_args()
 
 
-def apart(function, *given):
+def on_device(device, function, given):
+    use_device(device)
+    return function(*given)
+
+
+def apart(device, function, *given):
     """What the function returns, in a process of its own that gives its memory back."""
     with futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         try:
-            return pool.submit(function, *given).result()
+            return pool.submit(on_device, device, function, given).result()
         except futures.process.BrokenProcessPool:
             sys.exit(2)  # it has said why
 
@@ -73,9 +79,9 @@ def figures(options, folder):
     """What `gpt2 check` finds, and what was measured of the weights."""
     model, prompts, dumped = (os.path.join(folder, name) for name in ("model", "prompts", "dump.safetensors"))
     report = os.path.join(folder, "report.jsonl")
-    weights = apart(write_weights.write, options.size, model, options.type, options.seed)
+    weights = apart(options.device, write_weights.write, options.size, model, options.type, options.seed)
     lengths = write_prompts(options, prompts)
-    apart(reference.write, model, prompts, dumped, options.tokens)
+    apart(options.device, reference.write, model, prompts, dumped, options.tokens)
     check(options.gpt2, "--model", model, "--against", dumped, "--kernels", options.kernels, "--json", report)
     with open(report, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -125,12 +131,12 @@ def about(options, lengths, weights):
     """What every stored figure says of its run."""
     backend = "cpu" if f"{os.sep}cpu{os.sep}" in options.gpt2 else "cuda"
     command = f"tools/hf/compare {options.size}"
-    for name, usual in (("type", "f32"), ("seed", 1), ("kernels", "reference"), ("tokens", 200), ("lengths", "64,1,17,33")):
+    for name, usual in (("type", "f32"), ("seed", 1), ("kernels", "reference"), ("tokens", 200), ("lengths", "64,1,17,33"), ("device", "cpu")):
         if getattr(options, name) != usual:
             command += f" --{name} {getattr(options, name)}"
     return {
         "size": options.size, "type": options.type, "seed": options.seed, "kernels": options.kernels, "backend": backend,
-        "machine": f"CPU backend, {platform.machine()}, {os.cpu_count()} cores" if backend == "cpu" else "GPU",
+        "machine": f"CPU backend, {platform.machine()}, {os.cpu_count()} cores" if backend == "cpu" else torch.cuda.get_device_name(),
         "lengths": lengths, "torch": torch.__version__, "transformers": transformers.__version__,
         "date": datetime.date.today().isoformat(), "weights": weights, "command": command,
     }  # fmt: skip

@@ -26,12 +26,19 @@ def fail(message):
     sys.exit(2)
 
 
+def use_device(name):
+    """Where all that follows in this process is computed: "cpu", or "cuda" for the sizes that a CPU takes hours for."""
+    if name != "cpu" and not torch.cuda.is_available():
+        fail(f"--device {name}: PyTorch sees no GPU here")
+    torch.set_default_device(name)
+
+
 def open_model(folder, dtype=torch.float32):
     """The GPT2LMHeadModel of a folder, whatever type its file has, in this type, ready to be asked."""
     if not os.path.isfile(os.path.join(folder, "config.json")):
         fail(f"{folder}: no config.json: not a folder of Hugging Face's")
     model = GPT2LMHeadModel.from_pretrained(folder, dtype=dtype, attn_implementation="eager")
-    return model.eval()
+    return model.to(torch.get_default_device()).eval()
 
 
 def read_prompts(path, config):

@@ -15,7 +15,7 @@ AdamW, TYPE.adamw.losses (learning rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8,
 
 import argparse
 
-from hf import decode_step, fail, greedy, open_model, read_prompts, torch
+from hf import decode_step, fail, greedy, open_model, read_prompts, torch, use_device
 from safetensors.torch import save_file
 
 TYPES = {"float64": torch.float64, "float32": torch.float32}
@@ -29,6 +29,7 @@ def arguments():
     parser.add_argument("--tokens", type=int, default=200, help="to write greedily (%(default)s)")
     parser.add_argument("--gradients", action="store_true", help="also gradients, and losses of training")
     parser.add_argument("--steps", type=int, default=10, help="of AdamW (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="to compute on (%(default)s)")
     return parser.parse_args()
 
 
@@ -160,6 +161,7 @@ def write(folder, path, out, tokens=200, steps=None):
 
 def main():
     options = arguments()
+    use_device(options.device)
     write(options.folder, options.prompts, options.out, options.tokens, options.steps if options.gradients else None)
 
 

@@ -5,7 +5,8 @@ are N(0, 0.1), LayerNorm weights 1 + N(0, 0.2), a few channels are outliers, and
 it is enough: that of queries and keys until the attention's mean entropy is below half of uniform's, that of the other
 matrices until a quarter of the tokens that the model writes greedily (200, or as many as its context leaves) are different ones.
 
-FOLDER gets config.json, model.safetensors, vocab.json and merges.txt. The same SIZE, seed and PyTorch give the same numbers.
+FOLDER gets config.json, model.safetensors, vocab.json and merges.txt. The same SIZE, seed, PyTorch and device give the same
+numbers.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import copy
 import math
 import os
 
-from hf import GPT2Config, GPT2LMHeadModel, fail, greedy, torch
+from hf import GPT2Config, GPT2LMHeadModel, fail, greedy, torch, use_device
 
 import vocabulary
 
@@ -37,6 +38,7 @@ def arguments():
     parser.add_argument("folder", help="which is made if it is not there")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="to compute on (%(default)s)")
     return parser.parse_args()
 
 
@@ -56,7 +58,7 @@ def fill(model, seed):
     random = torch.Generator().manual_seed(seed)
     channels = model.config.n_embd
     for name, tensor in model.named_parameters():
-        normal = torch.randn(tensor.shape, generator=random)
+        normal = torch.randn(tensor.shape, generator=random, device="cpu").to(tensor.device)
         if name.endswith("bias"):
             tensor.copy_(0.1 * normal)
         elif ".ln_" in name:
@@ -65,7 +67,7 @@ def fill(model, seed):
             tensor.copy_(3.0 / math.sqrt(channels) * normal)
         else:
             tensor.copy_(normal / math.sqrt(tensor.shape[0]))  # Conv1D: (in, out)
-    blocks, outliers = model.transformer.h, torch.randperm(channels, generator=random)[:OUTLIERS]
+    blocks, outliers = model.transformer.h, torch.randperm(channels, generator=random, device="cpu")[:OUTLIERS]
     blocks[0].mlp.c_proj.bias[outliers] += 8.0
     blocks[len(blocks) // 2].mlp.c_proj.weight[:, outliers] *= 6.0
 
@@ -106,7 +108,8 @@ def rounded(model, dtype):
 def liven(model, seed, dtype):
     """Grows both scales until the model is not at rest. What was measured, as words."""
     random = torch.Generator().manual_seed(seed + 1)
-    ids = torch.randint(model.config.vocab_size, (1, min(CALIBRATION, model.config.n_positions)), generator=random)
+    shape = (1, min(CALIBRATION, model.config.n_positions))
+    ids = torch.randint(model.config.vocab_size, shape, generator=random, device="cpu").to(model.device)
     prompt = ids[0, :8].tolist()
     count = min(WRITTEN, model.config.n_positions - len(prompt))
     for grown in range(40):
@@ -137,6 +140,7 @@ def write(size, folder, type_name="f32", seed=1):
 
 def main():
     options = arguments()
+    use_device(options.device)
     print(write(options.size, options.folder, options.type, options.seed))
 
 
