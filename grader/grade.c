@@ -74,7 +74,7 @@ static bool grade_correctness(struct grading *grading, const struct exercise *ex
 /* The rest of an exercise that could not be called, or is not right, or not started. */
 static void skip(struct grading *grading, const struct exercise *exercise, bool correctness, enum verdict verdict) {
     for (const struct check *check = exercise->checks; check->kind; check++) {
-        if (check->kind == CHECK_BAND && !grading->build.cuda) { continue; }
+        if (check_needs_gpu(check->kind) && !grading->build.cuda) { continue; }
         if (correctness != check_is_correctness(check->kind)) { continue; }
         grading_add(grading, exercise, check)->verdict = verdict;
     }

@@ -4,6 +4,7 @@
 
 #include "diagnose.h"
 #include "grading.h"
+#include "rate.h"
 #include "registry.h"
 #include "score.h"
 #include "timed.h"
@@ -120,11 +121,13 @@ bool grading_performance(struct grading *grading, const struct exercise *exercis
     struct failure failure = {0};
     bool counted = false;
     for (const struct check *check = exercise->checks; check->kind; check++) {
-        if (check_is_correctness(check->kind) || (check->kind == CHECK_BAND && !grading->build.cuda)) { continue; }
+        if (check_is_correctness(check->kind) || (check_needs_gpu(check->kind) && !grading->build.cuda)) { continue; }
         struct outcome *outcome = grading_add(grading, exercise, check);
-        if (check->kind == CHECK_BAND && !grading->may_show) {
+        if (check_needs_gpu(check->kind) && !grading->may_show) {
             outcome->verdict = VERDICT_WAITING;
             snprintf(outcome->measured, sizeof outcome->measured, "measured once you have predicted");
+        } else if (check->kind == CHECK_RATE) {
+            rate_score(grading->request, outcome);
         } else if (check->kind == CHECK_BAND) {
             struct runner runner;
             struct device device;

@@ -35,6 +35,7 @@ enum check_kind {
     CHECK_LAUNCHES,   /* counted kernel launches of the same call */
     CHECK_PARALLEL,   /* enough warps, no warp with a far longer chain of requests than the reference's */
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
+    CHECK_RATE, /* GPU: tokens/s of the whole program around the learner's files, beside the naive kernels'; no points */
     CHECK_PREDICTION, /* answered before the first measurement */
 };
 

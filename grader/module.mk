@@ -56,6 +56,13 @@ $(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
 $(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader
 $(patsubst %,$(BUILD)/host/grader/tests/test_%.o,corpus ladders): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
+# In the place of the program gpt2.
+$(PLAIN_BUILD)/fake_gpt2: $(COURSE)/grader/tests/fake/gpt2.c
+	@mkdir -p $(@D)
+	$(HOST_C) -o $@ $<
+$(BUILD)/tests/test_rate: | $(PLAIN_BUILD)/fake_gpt2
+$(BUILD)/host/grader/tests/test_rate.o: HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
+
 .SECONDARY: $(patsubst %.c,$(BUILD)/host/%.o,$(wildcard grader/tests/test_*.c common/tests/test_*.c))
 
 -include $(GRADER_OBJECTS:.o=.d) $(BUILD)/host/grader/main.d

@@ -34,6 +34,9 @@ const char *check_name(enum check_kind kind);
 /* One of the four correctness checks. */
 bool check_is_correctness(enum check_kind kind);
 
+/* One that measures, which only a GPU can show. */
+bool check_needs_gpu(enum check_kind kind);
+
 #define PREDICTIONS_FILE "predictions.txt"
 
 #endif

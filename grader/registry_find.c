@@ -59,6 +59,7 @@ const char *check_name(enum check_kind kind) {
         case CHECK_LAUNCHES: return "launches";
         case CHECK_PARALLEL: return "parallelism";
         case CHECK_BAND: return "speed";
+        case CHECK_RATE: return "tokens/s";
         case CHECK_PREDICTION: return "predictions";
     }
     return "?";
@@ -66,4 +67,8 @@ const char *check_name(enum check_kind kind) {
 
 bool check_is_correctness(enum check_kind kind) {
     return kind <= CHECK_SECRET;
+}
+
+bool check_needs_gpu(enum check_kind kind) {
+    return kind == CHECK_BAND || kind == CHECK_RATE;
 }

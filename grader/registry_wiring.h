@@ -63,7 +63,7 @@
                        {CHECK_LAUNCHES, 2}, {CHECK_PARALLEL, 2}),                                            \
                 MODEL("gpt2_forward", "whole model, prompts", 20, 26, 40, CORRECTNESS(3, 1, 1, 1)),          \
                 MODEL("gpt2_decode", "whole model, decoding", 80, 100, 140, CORRECTNESS(3, 1, 1, 1),         \
-                      {CHECK_LAUNCHES, 3}),                                                                  \
+                      {CHECK_LAUNCHES, 3}, {CHECK_RATE, 0}),                                                 \
                 ATTENTION(TYPE_BF16, "attention, bf16", CORRECTNESS(1, 1, 0, 0)),                            \
                 ATTENTION(TYPE_F16, "attention, fp16", CORRECTNESS(1, 1, 0, 0)),                             \
                 BLOCK(TYPE_BF16, "block, bf16", CORRECTNESS(1, 1, 0, 0)),                                    \
