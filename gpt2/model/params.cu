@@ -45,7 +45,11 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     const bool writes_scores = !all.forms.attention_fused;
     from.take(a.query, writes_scores ? N * C : 0);
     from.take(a.scores, writes_scores ? (int64_t)all.group * config.heads * all.prompt * all.prompt : 0);
-    from.take(a.hidden, 4 * N * C);
+    if (writes_scores) {
+        from.take(a.hidden, 4 * N * C);
+    } else {
+        a.hidden = a.qkv; // the MLP begins where attention has ended: qkv and attention, 4 N C together, are read no more
+    }
     from.take(a.mean, N);
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);

@@ -45,7 +45,7 @@ template <class T> struct activations {
     T *attention;       // (N, C)
     T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs; nothing where attention is fused
     T *scores;          // (group, H, T, T); likewise
-    T *hidden;          // (N, 4C)
+    T *hidden;          // (N, 4C); in the fused form the memory of qkv and attention
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
     float *losses;      // (N)
