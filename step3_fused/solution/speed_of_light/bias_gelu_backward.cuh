@@ -13,6 +13,16 @@ __device__ inline void load_rows(piece<T, width> (&to)[rows], const T *from, int
     }
 }
 
+// A sum of hundreds of rows one by one would lose digits that shorter sums keep: a few are added up before they are added.
+constexpr int few_rows = 16;
+template <int width> __device__ inline void add_recent(float (&sum)[width], float (&recent)[width]) {
+#pragma unroll
+    for (int i = 0; i < width; i++) {
+        sum[i] += recent[i];
+        recent[i] = 0.0f;
+    }
+}
+
 // Stage 1. A block is `lanes` x `height` threads: thread (x, y) keeps one piece of columns and walks down every
 // (parts * height)-th row, `rows` of them at a time. dx may be dout.
 template <class T, int width, int lanes, int height, int rows>
@@ -28,8 +38,7 @@ __global__ void __launch_bounds__(lanes *height)
     __shared__ float sums[height][lanes * width];
     int lane = threadIdx.x % lanes, y = threadIdx.x / lanes, part = blockIdx.x % parts;
     int c = (blockIdx.x / parts * lanes + lane) * width;
-    float b[width], sum[width];
-    for (int i = 0; i < width; i++) { sum[i] = 0.0f; }
+    float b[width], sum[width] = {}, recent[width] = {};
     if (c < C) {
         piece<T, width> b_piece;
         b_piece.load(bias + c);
@@ -39,7 +48,7 @@ __global__ void __launch_bounds__(lanes *height)
         size_t at = (size_t)n * C + c;
         load_rows<T, width, rows>(x_piece, x + at, n, N, C);
         load_rows<T, width, rows>(d_piece, dout + at, n, N, C);
-        for (; n < N; n += step) {
+        for (int turn = 1; n < N; n += step, turn++) {
             size_t at_next = at + (size_t)step * C;
             load_rows<T, width, rows>(x_next, x + at_next, n + step, N, C);
             load_rows<T, width, rows>(d_next, dout + at_next, n + step, N, C);
@@ -52,7 +61,7 @@ __global__ void __launch_bounds__(lanes *height)
 #pragma unroll
                     for (int i = 0; i < width; i++) {
                         d[i] *= gelu_slope<T>(v[i] + b[i]);
-                        sum[i] += d[i];
+                        recent[i] += d[i];
                     }
                     d_piece[r].pack(d);
                     d_piece[r].store(dx + at + (size_t)r * C);
@@ -61,8 +70,10 @@ __global__ void __launch_bounds__(lanes *height)
 #pragma unroll
             for (int r = 0; r < rows; r++) { x_piece[r] = x_next[r], d_piece[r] = d_next[r]; }
             at = at_next;
+            if (turn % few_rows == 0) { add_recent(sum, recent); }
         }
     }
+    add_recent(sum, recent);
     for (int i = 0; i < width; i++) { sums[y][i * lanes + lane] = sum[i]; }
     __syncthreads();
     for (int j = threadIdx.x; j < lanes * width; j += lanes * height) { // column j of the block

@@ -44,4 +44,11 @@ template <class T> __device__ inline float gelu_slope(float v) {
     return part.s + v * part.s * (part.e * part.s) * slope_2u;
 }
 
+// fp32: from 1 downwards where v is positive, as s = 1 - e s.
+template <> __device__ inline float gelu_slope<float>(float v) {
+    gelu_parts<float> part(v);
+    float slope_2u = gelu_2a + 3.0f * gelu_2b * v * v, other = part.e * part.s, bend = v * part.s * other;
+    return v >= 0.0f ? 1.0f + fmaf(bend, slope_2u, -other) : fmaf(bend, slope_2u, part.s);
+}
+
 #endif

@@ -72,9 +72,12 @@ __device__ inline void layernorm_backward_few_columns(const layernorm_backward_a
     }
     __syncthreads();
     if (!finishes) { return; }
-    float sum = 0.0f;
-    for (int other = 0; other < warps; other++) { sum += shared[other * sums + threadIdx.x]; }
-    *to = before + sum;
+    float even = 0.0f, odd = 0.0f; // two short sums keep more digits than a long one
+    for (int other = 0; other < warps; other += 2) {
+        even += shared[other * sums + threadIdx.x];
+        if (other + 1 < warps) { odd += shared[(other + 1) * sums + threadIdx.x]; }
+    }
+    *to = before + (even + odd);
 }
 
 template <class T, bool RESIDUAL>

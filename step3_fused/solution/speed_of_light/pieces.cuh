@@ -111,7 +111,7 @@ __device__ inline softmax_part cluster_softmax_merge(softmax_part part, float2 *
     return part;
 }
 
-// A sum over a block in the same way. shared: (2, warps).
+// A sum and a maximum over a block in the same way, from a value that is the same in a warp. shared: (2, warps).
 template <int warps> __device__ inline float block_sum_turn(float value, float *shared, int turn = 0) {
     if (warps == 1) { return value; }
     shared += turn % 2 * warps;
@@ -119,6 +119,15 @@ template <int warps> __device__ inline float block_sum_turn(float value, float *
     if (lane == 0) { shared[threadIdx.x / warp_size] = value; }
     __syncthreads();
     return warp_sum(lane < warps ? shared[lane] : 0.0f);
+}
+
+template <int warps> __device__ inline float block_max_turn(float value, float *shared, int turn = 0) {
+    if (warps == 1) { return value; }
+    shared += turn % 2 * warps;
+    int lane = threadIdx.x % warp_size;
+    if (lane == 0) { shared[threadIdx.x / warp_size] = value; }
+    __syncthreads();
+    return warp_max(shared[lane % warps]);
 }
 
 template <int size> __device__ inline float cluster_sum(float value, float2 *shared, int turn = 0) {

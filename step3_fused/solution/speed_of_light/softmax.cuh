@@ -30,9 +30,9 @@ template <class T, int width, int pieces, bool again> struct softmax_share {
         }
     }
 
-    __device__ softmax_part warp_part(int first, int step, int end) {
+    // The warp's largest element. What is not there becomes -inf: its exponential is 0.
+    __device__ float warp_largest(int first, int step, int end) {
         largest = -FLT_MAX;
-        float sum = 0.0f;
 #pragma unroll
         for (int p = 0; p < pieces; p++) {
             float(&v)[width] = value[again ? 0 : p];
@@ -45,7 +45,12 @@ template <class T, int width, int pieces, bool again> struct softmax_share {
 #pragma unroll
             for (int i = 0; i < width; i++) { largest = fmaxf(largest, v[i]); }
         }
-        largest = warp_max(largest);
+        return largest = warp_max(largest);
+    }
+
+    // The warp's sum of exp(x - from).
+    __device__ float warp_exponentials(float from, int first, int step, int end) {
+        float sum = 0.0f;
 #pragma unroll
         for (int p = 0; p < pieces; p++) {
             float(&v)[width] = value[again ? 0 : p];
@@ -53,16 +58,21 @@ template <class T, int width, int pieces, bool again> struct softmax_share {
             if (again) { loaded[p].unpack(v); }
 #pragma unroll
             for (int i = 0; i < width; i++) {
-                v[i] = exponential<T>(v[i] - largest);
+                v[i] = exponential<T>(v[i] - from);
                 sum += v[i];
             }
         }
-        return {largest, warp_sum(sum)};
+        return warp_sum(sum);
     }
 
-    // alone: the warp has the whole row, so its largest element is the row's.
-    __device__ void store(T *to, int first, int step, int end, softmax_part row, bool alone = false) {
-        float scale = (again || alone ? 1.0f : exponential<T>(largest - row.largest)) / row.sum;
+    __device__ softmax_part warp_part(int first, int step, int end) {
+        warp_largest(first, step, end);
+        return {largest, warp_exponentials(largest, first, step, end)};
+    }
+
+    // final: the exponentials are from the row's largest element, not from the warp's.
+    __device__ void store(T *to, int first, int step, int end, softmax_part row, bool final = false) {
+        float scale = (again || final ? 1.0f : exponential<T>(largest - row.largest)) / row.sum;
 #pragma unroll
         for (int p = 0; p < pieces; p++) {
             float(&v)[width] = value[again ? 0 : p];
@@ -71,7 +81,7 @@ template <class T, int width, int pieces, bool again> struct softmax_share {
 #pragma unroll
             for (int i = 0; i < width; i++) {
                 if (again) { v[i] = exponential<T>(v[i] - row.largest); }
-                v[i] = again || alone ? quotient<T>(v[i], row.sum, scale) : v[i] * scale;
+                v[i] = again || final ? quotient<T>(v[i], row.sum, scale) : v[i] * scale;
             }
             loaded[p].pack(v);
             loaded[p].store(to + first + p * step);
@@ -95,11 +105,19 @@ __global__ void __launch_bounds__(threads *teams) softmax_rows_kernel(T *out,   
 
     softmax_share<T, width, pieces, again> share;
     share.load(x + (size_t)n * C, first, step, C);
-    softmax_part part = share.warp_part(first, step, C);
-    part = block_softmax_merge<T, threads / warp_size>(part, warp_parts);
-    if (cluster > 1) { cluster_all_started(); }
-    part = cluster_softmax_merge<T, cluster>(part, block_parts);
-    share.store(out + (size_t)n * C, first, step, C, part, threads == warp_size && cluster == 1);
+    if constexpr (cluster == 1 && sizeof(T) == 4) { // a barrier more, and a rounding less: fp32 shows it
+        constexpr int warps = threads / warp_size;
+        softmax_part part;
+        part.largest = block_max_turn<warps>(share.warp_largest(first, step, C), (float *)warp_parts, 0);
+        part.sum = block_sum_turn<warps>(share.warp_exponentials(part.largest, first, step, C), (float *)warp_parts, 1);
+        share.store(out + (size_t)n * C, first, step, C, part, true);
+    } else {
+        softmax_part part = share.warp_part(first, step, C);
+        part = block_softmax_merge<T, threads / warp_size>(part, warp_parts);
+        if (cluster > 1) { cluster_all_started(); }
+        part = cluster_softmax_merge<T, cluster>(part, block_parts);
+        share.store(out + (size_t)n * C, first, step, C, part, threads == warp_size && cluster == 1);
+    }
 }
 
 template <class T, int width, int threads, int pieces, bool again>
