@@ -38,7 +38,7 @@ help: ## this list
 
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
-.PHONY: lab lab-reset handout grade programs $(STEPS)
+.PHONY: lab lab-reset handout grade programs demo $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
@@ -50,6 +50,12 @@ lab-reset: ## start a step again, after a backup: STEP=step1
 
 handout: programs ## pack lab/ as a self-contained archive for students
 	@tools/lab.sh handout
+
+demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
+	@tools/install.sh gpt2
+	@[ -e $(GPT2) ] || echo 'Building the program gpt2, once: a minute or two.'
+	@$(MAKE) --no-print-directory -s $(PARALLEL) gpt2
+	@tools/demo $(GPT2) # PROMPT and SEED reach it through the environment
 
 # What a lab needs built, in parallel unless the caller said otherwise. -s: a learner is not shown compiler command lines.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))

@@ -66,6 +66,11 @@ $(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_be
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
 
+# The model that the course ships, and the script that makes it.
+ifeq ($(BACKEND),cpu)
+SHELL_TESTS += $(if $(wildcard $(COURSE)/gpt2/tests),gpt2/tests/test_tiny.sh gpt2/tests/test_tiny_model.sh)
+endif
+
 TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench
 SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
 
