@@ -4,7 +4,8 @@
 
 TestSuite(training, .timeout = 600);
 
-/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp. */
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces a
+ * thread, and one that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
     {.max_tokens = 11,
      .vocabulary = 37,
@@ -26,6 +27,20 @@ static const struct gpt2_config configs[] = {
      .layers = 1,
      .heads = 1,
      .channels = 67,
+     .epsilon = 1e-5f},
+    {.max_tokens = 9,
+     .vocabulary = 4999,
+     .padded_vocabulary = 5060,
+     .layers = 1,
+     .heads = 2,
+     .channels = 16,
+     .epsilon = 1e-5f},
+    {.max_tokens = 8,
+     .vocabulary = 51203,
+     .padded_vocabulary = 51208,
+     .layers = 1,
+     .heads = 1,
+     .channels = 3,
      .epsilon = 1e-5f},
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
@@ -160,17 +175,19 @@ Test(training, the_same_bits_each_time_and_recomputed) {
 }
 
 Test(training, losses_without_gradients) {
-    const struct gpt2_config *config = &configs[1];
-    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
-    int32_t tokens[N], targets[N];
-    double with, without;
-    batch_of(config, 5, tokens, targets);
-    cr_assert(gpt2_trainer_losses(trainer, tokens, targets, B, T, &error), "%s", error.text);
-    cr_assert(gpt2_trainer_take_loss(trainer, &without, &error));
-    cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f, &error), "%s", error.text);
-    cr_assert(gpt2_trainer_take_loss(trainer, &with, &error));
-    cr_assert(fabs(with - without) < 1e-5 * with, "%g, not %g", without, with);
-    close_trainer(trainer);
+    for (int i = 0; i < CONFIGS; i++) {
+        const struct gpt2_config *config = &configs[i];
+        struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+        int32_t tokens[N], targets[N];
+        double with, without;
+        batch_of(config, 5, tokens, targets);
+        cr_assert(gpt2_trainer_losses(trainer, tokens, targets, B, T, &error), "%s", error.text);
+        cr_assert(gpt2_trainer_take_loss(trainer, &without, &error));
+        cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f, &error), "%s", error.text);
+        cr_assert(gpt2_trainer_take_loss(trainer, &with, &error));
+        cr_assert(fabs(with - without) < 1e-5 * with, "%d tokens: %g, not %g", config->vocabulary, without, with);
+        close_trainer(trainer);
+    }
 }
 
 /* What one trainer's products chose, another takes, and keeps through its passes. */
