@@ -5,8 +5,8 @@
 // Math      per sequence and head, all (T, D) but P and S: S = Q K^T, P = softmax(S / sqrt(D)), out = P V
 //             dV = P^T dout      dP = dout V^T      dS = causal_softmax_backward(dP, P)      dQ = dS K      dK = dS^T Q
 // Bytes     P: 4 B H T T elements (written 2, read 2); dP: 4.5 (written 2, read 2.5). From T of about 2 D on they dominate.
-//           Split: 8 B T C elements, join: 6. 16 x 1024 x 768 in bf16: 201 and 151 MB, 48 and 36 us on an H200 at the 4.2 TB/s that
-//           copies reach.
+//           Split: 8 B T C elements, join: 6. 16 x 1024 x 768 in bf16: 201 and 151 MB, 48 and 36 us on an H200 at the
+//           4.2 TB/s that copies reach.
 // Steps     1 split     qkv → query, k, v, and dout head by head
 //           2 P         cuBLAS, then the kernel set's causal softmax in place
 //           3 dP, dV    cuBLAS; dV takes V's place, which only dP needed
@@ -22,7 +22,7 @@
 
 enum { threads_per_block = 128 };
 
-// A block per token: its row of C is H heads of D, side by side. An element is a T, or 16 bytes of them: nothing is computed.
+// A block per token: its row of C is H heads of D, side by side. An element is a T, or 16 bytes of them: they are copied.
 template <class E>
 __global__ void split_kernel(E *__restrict__ query,      // (B, H, T, D)
                              E *__restrict__ k,          // (B, H, T, D)

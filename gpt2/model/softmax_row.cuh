@@ -35,8 +35,8 @@ inline bool rows_of_pieces(const float *rows, int Vp) {
     return (size_t)rows % 16 == 0 && Vp % piece<float>::size == 0;
 }
 
-// Of row (V), in one read: each thread keeps the largest element so far, and shortens its sum when a larger one comes. Four
-// elements at a time, and four times that are on their way at once. shared: (threads / 32)
+// Of row (V), in one read: each thread keeps the largest element so far, and shortens its sum when a larger one comes.
+// Four elements at a time, and four times that are on their way at once. shared: (threads / 32)
 template <int threads> __device__ inline row_sum sum_row(const float *row, int V, bool of_pieces, float *shared) {
     constexpr int each = piece<float>::size, ahead = 4;
     float mine = -INFINITY, sum = 0.0f;

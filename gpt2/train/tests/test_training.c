@@ -4,8 +4,8 @@
 
 TestSuite(training, .timeout = 600);
 
-/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces a
- * thread, and one that is too long for a block's registers. */
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces
+ * a thread, with heads and a bias of several pieces; and one that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
     {.max_tokens = 11,
      .vocabulary = 37,
@@ -33,7 +33,7 @@ static const struct gpt2_config configs[] = {
      .padded_vocabulary = 5060,
      .layers = 1,
      .heads = 2,
-     .channels = 16,
+     .channels = 96,
      .epsilon = 1e-5f},
     {.max_tokens = 8,
      .vocabulary = 51203,
