@@ -22,7 +22,7 @@
 
 enum { threads_per_block = 128 };
 
-// A block per token: its row of C is H heads of D, side by side. An element is a T, or 16 bytes of them: they are copied.
+// A block per token: its row of C is H heads of D, side by side. An element is a T, or 16 bytes of them.
 template <class E>
 __global__ void split_kernel(E *__restrict__ query,      // (B, H, T, D)
                              E *__restrict__ k,          // (B, H, T, D)

@@ -4,12 +4,12 @@
 //           a few rows at a time, and their gradient is written over them. The embeddings' gradient is a sum over all
 //           places where a token stands; with atomics its order, and so its bits, would change from run to run.
 // Math      ends_backward.cuh
-// Bytes     loss: logits read, dlogits written: (4 + s) N Vp for elements of s bytes. 16384 rows of 50304 in bf16: 4.9 GB,
-//           1.2 ms on an H200 at the 4.2 TB/s that copies reach. Tokens: d once and a row of dtoken for each token that is
-//           there, read and written. Positions: d once.
-// Kernels   cross_entropy_backward: a block per row, which waits in registers: 512 threads of 25 pieces, 100 registers, hold
-//           51200 floats, so an element is read once and needs one exponential. One row fills a multiprocessor; all of it
-//           is on its way at once. An ignored row is not read.
+// Bytes     loss: logits read, dlogits written: (4 + s) N Vp for elements of s bytes. 16384 rows of 50304 in bf16: 4.9
+//           GB, 1.2 ms on an H200 at the 4.2 TB/s that copies reach. Tokens: d once and a row of dtoken for each token
+//           that is there, read and written. Positions: d once.
+// Kernels   cross_entropy_backward: a block per row, which waits in registers: 512 threads of 25 pieces, 100 registers,
+//           hold 51200 floats, so an element is read once and needs one exponential. One row fills a multiprocessor;
+//           all of it is on its way at once. An ignored row is not read.
 //           cross_entropy_backward_again: longer rows, and rows that are no pieces: read twice, then mostly from L2
 //           embed_tokens: a block per token that is there, a thread per channel      embed_positions: a thread per element
 #include "gpt2/model/ends_backward.cuh"

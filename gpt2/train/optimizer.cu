@@ -9,8 +9,9 @@
 //           0.9 ms on an H200 at 4.8 TB/s, 1.0 ms at the 4.2 TB/s that copies reach.
 // Kernels   squares: a block sums every gridDim.x-th stretch of the array, in an order that the count alone decides
 //           root: one block adds the blocks' sums      round: a thread per element
-//           adamw: a thread per 4 elements. Its four loads of 16 bytes are on their way before it waits for any, and one
-//           thread of a block fetches the norm. No element depends on another, so the bits do not depend on the launch.
+//           adamw: a thread per 4 elements. Its four loads of 16 bytes are on their way before it waits for any, and
+//           one thread of a block fetches the norm. No element depends on another, so the bits do not depend on the
+//           launch.
 #include "gpt2/train/optimizer.cuh"
 
 #include "gpt2/model/piece.cuh"
