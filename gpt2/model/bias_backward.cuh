@@ -4,7 +4,7 @@
 
 #include "gpt2/model/device.cuh"
 
-enum { bias_most_parts = 64 };
+enum { bias_most_parts = 128 };
 
 // dbias[c] += sum over n of dout[n][c]. The order of the sums is fixed: the same call gives the same bits.
 // dbias (C)  partial (bias_most_parts, C): room to work in  dout (N, C)

@@ -1,9 +1,9 @@
 // ends.cu — embedding, picking rows, counting positions, losses (ends.cuh)
 #include "gpt2/model/ends.cuh"
 
-#include <cmath>
+#include "gpt2/model/softmax_row.cuh"
 
-enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
+enum { threads_per_block = 128, warp_size = 32 };
 
 // A thread per element.
 template <class T>
@@ -37,40 +37,16 @@ __global__ void advance_kernel(int *positions, const int *tokens, int B, int S) 
     if (b < B && tokens[b] >= 0 && positions[b] + 1 < S) { positions[b]++; }
 }
 
-// Over a block of 128 threads; every thread gets the result. shared: (warps)
-template <class Combine> __device__ float over_block(float value, float *shared, Combine combine) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        value = combine(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    }
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = value; }
-    __syncthreads();
-    value = shared[0];
-    for (int w = 1; w < warps; w++) { value = combine(value, shared[w]); }
-    __syncthreads();
-    return value;
-}
-
-struct larger {
-    __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-struct plus {
-    __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-// A block per row.
+// A block per row, which is read once: 4 Vp bytes.
 __global__ void cross_entropy_kernel(float *__restrict__ losses,       // (N)
                                      const float *__restrict__ logits, // (N, Vp)
                                      const int *__restrict__ targets,  // (N)
-                                     int V, int Vp) {
-    __shared__ float shared[warps];
+                                     int V, int Vp, bool of_pieces) {
+    __shared__ float shared[threads_per_block / warp_size];
     const float *row = logits + (size_t)blockIdx.x * Vp;
-    float largest = -INFINITY, sum = 0.0f;
-    for (int v = threadIdx.x; v < V; v += blockDim.x) { largest = fmaxf(largest, row[v]); }
-    largest = over_block(largest, shared, larger());
-    for (int v = threadIdx.x; v < V; v += blockDim.x) { sum += expf(row[v] - largest); }
-    sum = over_block(sum, shared, plus());
-    int target = targets[blockIdx.x];
-    if (threadIdx.x == 0) { losses[blockIdx.x] = target < 0 ? 0.0f : logf(sum) + largest - row[target]; }
+    const int target = targets[blockIdx.x];
+    const row_sum total = sum_row<threads_per_block>(row, V, of_pieces, shared);
+    if (threadIdx.x == 0) { losses[blockIdx.x] = target < 0 ? 0.0f : logf(total.sum) + total.largest - row[target]; }
 }
 
 template <class T>
@@ -95,7 +71,8 @@ int advance(gpt2_device &device, int *positions, const int *tokens, int B, int S
 }
 
 int cross_entropy(gpt2_device &device, float *losses, const float *logits, const int *targets, int N, int V, int Vp) {
-    cross_entropy_kernel<<<(unsigned)N, threads_per_block, 0, device.stream>>>(losses, logits, targets, V, Vp);
+    cross_entropy_kernel<<<(unsigned)N, threads_per_block, 0, device.stream>>>(losses, logits, targets, V, Vp,
+                                                                               rows_of_pieces(logits, Vp));
     return cudaGetLastError();
 }
 

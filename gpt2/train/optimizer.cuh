@@ -14,7 +14,8 @@ int gradient_norm(gpt2_device &device, double *norm, double *partial, const floa
 // One step (from 1) of AdamW on master, m and v; then weights = master rounded, and gradients = 0. The first `matrices` elements
 // decay. The gradients are shortened to a norm of `clip` where *norm is more; where it is not finite nothing changes but that
 // the gradients become 0.
-// weights (count), null when T is float; master, gradients, m, v (count)
+// weights (count), null when T is float; master, gradients, m, v (count): they begin at multiples of 16 bytes. count
+// and matrices: multiples of 4; the flat layout's are multiples of 128 (training.cuh).
 template <class T>
 int adamw(gpt2_device &device, T *weights, float *master, float *gradients, float *m, float *v, int64_t count,
           int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm);

@@ -4,7 +4,8 @@
 
 TestSuite(training, .timeout = 600);
 
-/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp. */
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces
+ * a thread, with heads and a bias of several pieces; and one that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
     {.max_tokens = 11,
      .vocabulary = 37,
@@ -26,6 +27,20 @@ static const struct gpt2_config configs[] = {
      .layers = 1,
      .heads = 1,
      .channels = 67,
+     .epsilon = 1e-5f},
+    {.max_tokens = 9,
+     .vocabulary = 4999,
+     .padded_vocabulary = 5060,
+     .layers = 1,
+     .heads = 2,
+     .channels = 96,
+     .epsilon = 1e-5f},
+    {.max_tokens = 8,
+     .vocabulary = 51203,
+     .padded_vocabulary = 51208,
+     .layers = 1,
+     .heads = 1,
+     .channels = 3,
      .epsilon = 1e-5f},
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
@@ -160,17 +175,67 @@ Test(training, the_same_bits_each_time_and_recomputed) {
 }
 
 Test(training, losses_without_gradients) {
+    for (int i = 0; i < CONFIGS; i++) {
+        const struct gpt2_config *config = &configs[i];
+        struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+        int32_t tokens[N], targets[N];
+        double with, without;
+        batch_of(config, 5, tokens, targets);
+        cr_assert(gpt2_trainer_losses(trainer, tokens, targets, B, T, &error), "%s", error.text);
+        cr_assert(gpt2_trainer_take_loss(trainer, &without, &error));
+        cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f, &error), "%s", error.text);
+        cr_assert(gpt2_trainer_take_loss(trainer, &with, &error));
+        cr_assert(fabs(with - without) < 1e-5 * with, "%d tokens: %g, not %g", config->vocabulary, without, with);
+        close_trainer(trainer);
+    }
+}
+
+/* Rows enough for every thread that sums down the columns to go round again: all sequences in one pass, and a third
+ * at a time. A loss at the last place of each has gradients at all of its places, and is soon computed. */
+static void check_many(enum gpt2_type type, double tolerance) {
+    enum { MANY = 1203, ROWS = MANY * T, AT_ONCE = 8 * 128 * 8 }; /* AT_ONCE: bias_backward.cu */
+    cr_assert(ROWS > AT_ONCE);
     const struct gpt2_config *config = &configs[1];
-    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
-    int32_t tokens[N], targets[N];
-    double with, without;
-    batch_of(config, 5, tokens, targets);
-    cr_assert(gpt2_trainer_losses(trainer, tokens, targets, B, T, &error), "%s", error.text);
-    cr_assert(gpt2_trainer_take_loss(trainer, &without, &error));
-    cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f, &error), "%s", error.text);
-    cr_assert(gpt2_trainer_take_loss(trainer, &with, &error));
-    cr_assert(fabs(with - without) < 1e-5 * with, "%g, not %g", without, with);
-    close_trainer(trainer);
+    struct gpt2_source source = source_of(config, type);
+    static int32_t tokens[ROWS], targets[ROWS];
+    float *got[2];
+    int64_t total;
+    tiny_tokens(tokens, ROWS, config->vocabulary, 5);
+    tiny_tokens(targets, ROWS, config->vocabulary, 6);
+    for (int i = 0; i < ROWS; i++) { targets[i] = i % T == T - 1 ? targets[i] : -1; }
+    for (int i = 0; i < 2; i++) {
+        const int batch = i == 0 ? MANY : MANY / 3;
+        struct gpt2_trainer_options options = {
+            .type = type, .batch = batch, .length = T, .kernels = kernels_of(sets[SETS - 1])};
+        struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, &error);
+        cr_assert(trainer, "%s", error.text);
+        for (int b = 0; b < MANY; b += batch) {
+            cr_assert(gpt2_trainer_gradients(trainer, tokens + b * T, targets + b * T, batch, T, 1.0f, &error), "%s",
+                      error.text);
+        }
+        got[i] = part_of(trainer, GPT2_GRADIENTS, &total);
+        close_trainer(trainer);
+    }
+    for (int64_t at = 0, tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+        int64_t count = gpt2_tensor_elements(config, (enum gpt2_tensor)tensor);
+        if (gpt2_tensor_is_layered((enum gpt2_tensor)tensor)) { count *= config->layers; }
+        double off = 0.0, length = 0.0;
+        for (int64_t k = at; k < at + count; k++) {
+            off += pow((double)got[0][k] - (double)got[1][k], 2.0);
+            length += pow((double)got[1][k], 2.0);
+        }
+        off = sqrt(off / length);
+        cr_assert(off <= tolerance, "tensor %d is off by %g of its norm", (int)tensor, off);
+        at += count;
+    }
+    free(got[0]), free(got[1]);
+}
+
+Test(training, many_sequences_at_once_are_their_sum) {
+    check_many(GPT2_BF16, 0.01);
+#ifndef CHECKED /* half a minute there */
+    check_many(GPT2_F32, 1e-5);
+#endif
 }
 
 /* What one trainer's products chose, another takes, and keeps through its passes. */
