@@ -6,7 +6,8 @@
 //               m' = max(m, max s)    p = exp(s - m')    l' = l exp(m - m') + sum p    o' = o exp(m - m') + p V
 //           and out = o / l at the end. Scores, m, l and o are fp32 in registers; p is rounded to T for the second product.
 // Bytes     Q, K, V once from memory (K and V again from L2 by each tile of 64 queries), out and the cache written once:
-//           6 B T C elements. The taught form moves 3.5 B H T T of scores besides: at T = 1024, D = 64 that is 9 times as much.
+//           6 B T C elements (4 without a cache). The taught form moves 3.5 B H T T of scores besides: at T = 1024, D = 64
+//           that is 9 times as much.
 // Kernel    attention_tensor_kernel<T, P>, P: 64 or 128, the head's channels padded with zeros. While a tile is multiplied
 //           the next one is copied to shared memory (two stages). Rows in shared memory are 8 elements longer than P, so that
 //           the eight rows of a matrix lie in different banks.
@@ -14,50 +15,11 @@
 #define GPT2_ATTENTION_FUSED_TENSOR_CUH
 
 #include "common/hopper.cuh"
+#include "gpt2/model/attention_tiles.cuh"
 #include "gpt2/model/tensor_core.cuh"
-
-#include <cuda_pipeline_primitives.h>
-
-enum { tensor_tile = 64, tensor_threads = 128 }; // queries of a block, keys of a tile
 
 template <int P> constexpr size_t tensor_shared_bytes() { // Q, and two stages of K and V
     return 5 * sizeof(uint16_t) * tensor_tile * (P + 8);
-}
-
-// Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not there
-// becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
-template <class T, int P>
-__device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int64_t stride, bool whole) {
-    constexpr int chunks = P / 8;
-    for (int i = threadIdx.x; i < tensor_tile * chunks; i += tensor_threads) {
-        int row = i / chunks, d = i % chunks * 8;
-        T *place = to + row * (P + 8) + d;
-        const T *source = from + (first + row) * stride + d;
-        if (whole && first + row < rows && d < D) {
-            __pipeline_memcpy_async(place, source, 16);
-        } else {
-            for (int e = 0; e < 8; e++) {
-                place[e] = first + row < rows && d + e < D ? source[e] : from_float<T>(0.0f);
-            }
-        }
-    }
-}
-
-// The tile's keys or values are the positions first.. of the cache too.
-template <class T, int P>
-__device__ inline void store_tile(T *cache, const T *tile, int first, int rows, int D, bool whole) {
-    constexpr int chunks = P / 8;
-    for (int i = threadIdx.x; i < tensor_tile * chunks; i += tensor_threads) {
-        int row = i / chunks, d = i % chunks * 8;
-        if (first + row >= rows || d >= D) { continue; }
-        T *place = cache + (int64_t)(first + row) * D + d;
-        const T *source = tile + row * (P + 8) + d;
-        if (whole) {
-            *(uint4 *)place = *(const uint4 *)source;
-        } else {
-            for (int e = 0; e < 8 && d + e < D; e++) { place[e] = source[e]; }
-        }
-    }
 }
 
 template <class T, int P>
@@ -65,6 +27,7 @@ __global__ void __launch_bounds__(tensor_threads)
     attention_tensor_kernel(T *__restrict__ out,             // (B, T, H, D)
                             T *__restrict__ k,               // (B, H, S, D)
                             T *__restrict__ v,               // (B, H, S, D)
+                            float *__restrict__ lse,         // (B, H, T)
                             const T *__restrict__ qkv,       // (B, T, 3, H, D)
                             const int *__restrict__ lengths, // (B)
                             int T_, int H, int D, int S, float scale, bool whole) {
@@ -81,16 +44,20 @@ __global__ void __launch_bounds__(tensor_threads)
 
     copy_tile<T, P>(query_tile, from, first, T_, D, stride, whole);
     // The block's own tile of keys and values goes to the cache, whether or not a query looks at it.
-    copy_tile<T, P>(key_tiles + tile, from + H * D, first, T_, D, stride, whole);
-    copy_tile<T, P>(value_tiles + tile, from + 2 * H * D, first, T_, D, stride, whole);
+    if (k != nullptr) {
+        copy_tile<T, P>(key_tiles + tile, from + H * D, first, T_, D, stride, whole);
+        copy_tile<T, P>(value_tiles + tile, from + 2 * H * D, first, T_, D, stride, whole);
+    }
     __pipeline_commit();
     copy_tile<T, P>(key_tiles, from + H * D, 0, T_, D, stride, whole);
     copy_tile<T, P>(value_tiles, from + 2 * H * D, 0, T_, D, stride, whole);
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncthreads();
-    store_tile<T, P>(k + cached, key_tiles + tile, first, T_, D, whole);
-    store_tile<T, P>(v + cached, value_tiles + tile, first, T_, D, whole);
+    if (k != nullptr) {
+        store_tile<T, P>(k + cached, key_tiles + tile, first, T_, D, D, whole);
+        store_tile<T, P>(v + cached, value_tiles + tile, first, T_, D, D, whole);
+    }
 
     uint32_t query[P / 16][4];
 #pragma unroll
@@ -182,6 +149,9 @@ __global__ void __launch_bounds__(tensor_threads)
         float over = 1.0f / total;
         int64_t query_row = row + 8 * half;
         if (query_row >= T_) { continue; }
+        if (lse != nullptr && t == 0) {
+            lse[((int64_t)b * H + h) * T_ + query_row] = scale * largest[half] + logf(total);
+        }
         T *to = out + ((b * T_ + query_row) * H + h) * D;
 #pragma unroll
         for (int n = 0; n < P / 8; n++) {
