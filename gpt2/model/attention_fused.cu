@@ -122,22 +122,30 @@ __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restric
     }
 }
 
+template <class T, int P, int M>
+static int launch_tensor(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                         int T_, int H, int D, int S, float scale) {
+    constexpr int rows = tensor_tile * M;
+    constexpr size_t shared = tensor_shared_bytes<P, M>();
+    const dim3 blocks((unsigned)(B * H), (unsigned)((T_ + rows - 1) / rows));
+    if (shared > 48 << 10) {
+        TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P, M>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)shared));
+    }
+    attention_tensor_kernel<T, P, M><<<blocks, tensor_threads, shared, device.stream>>>(out, k, v, lse, qkv, lengths,
+                                                                                        T_, H, D, S, scale, D % 8 == 0);
+    return cudaGetLastError();
+}
+
 template <class T, int P>
 static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
                          int T_, int H, int D, int S, bool tensor_cores) {
     const float scale = 1.0f / sqrtf((float)D);
     if constexpr (sizeof(T) == 2) {
         if (tensor_cores) {
-            const bool whole = D % 8 == 0;
-            constexpr size_t shared = tensor_shared_bytes<P>();
-            dim3 blocks((unsigned)(B * H), (unsigned)((T_ + tensor_tile - 1) / tensor_tile));
-            if (shared > 48 << 10) {
-                TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         (int)shared));
-            }
-            attention_tensor_kernel<T, P><<<blocks, tensor_threads, shared, device.stream>>>(
-                out, k, v, lse, qkv, lengths, T_, H, D, S, scale, whole);
-            return cudaGetLastError();
+            constexpr int most = P == 64 ? 2 : 1; // what registers have room for
+            const auto launch = k == nullptr ? launch_tensor<T, P, most> : launch_tensor<T, P, 1>;
+            return launch(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, scale);
         }
     }
     dim3 blocks((unsigned)(B * H), (unsigned)((T_ + fma_tile - 1) / fma_tile));

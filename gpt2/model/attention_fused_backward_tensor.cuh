@@ -30,18 +30,6 @@ template <int P> constexpr int backward_shared_bytes() { // two stages of two ti
     return 4 * (int)sizeof(uint16_t) * tensor_tile * (P + 8) + 4 * (int)sizeof(float) * tensor_tile;
 }
 
-// A warp's 16 M rows of a tile, as left factors.
-template <class T, int P, int M> __device__ inline void load_rows(uint32_t (&to)[M][P / 16][4], const T *rows) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int m = 0; m < M; m++) {
-#pragma unroll
-        for (int c = 0; c < P / 16; c++) {
-            load_matrices(to[m][c], rows + (16 * m + lane % 16) * (P + 8) + 16 * c + lane / 16 * 8);
-        }
-    }
-}
-
 // s (16 M, 16) = rows (16 M, P) columns^T, of 16 rows of a tile.
 template <class T, int P, int M>
 __device__ inline void multiply_transposed(float (&s)[M][2][4], const uint32_t (&rows)[M][P / 16][4],

@@ -35,6 +35,18 @@ __device__ inline void copy_tile(T *to, const T *from, int first, int rows, int 
     }
 }
 
+// A warp's 16 M rows of a tile, as left factors.
+template <class T, int P, int M> __device__ inline void load_rows(uint32_t (&to)[M][P / 16][4], const T *rows) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+#pragma unroll
+        for (int c = 0; c < P / 16; c++) {
+            load_matrices(to[m][c], rows + (16 * m + lane % 16) * (P + 8) + 16 * c + lane / 16 * 8);
+        }
+    }
+}
+
 // Back to rows first.. of (rows, D), with a row every `stride` elements; what is not there is left away.
 template <class T, int P>
 __device__ inline void store_tile(T *to, const T *tile, int first, int rows, int D, int64_t stride, bool whole) {
