@@ -13,16 +13,14 @@
 //           loads from shared memory serves M products. What a product gives lies as the next one's left factor should, so
 //           neither p nor ds goes through shared memory.
 // Walk      Tiles of 64, in two stages: while one is multiplied the next is copied. The block's own rows lie in the stages' memory
-//           until they are in registers. Of a tile, 16 columns at a time: few registers. Columns that no row of the warp sees
-//           are left out, and only tiles at the diagonal or the end are masked.
+//           until they are in registers. Of a tile 16 columns are taken at a time, which keeps s and dp few registers; 16 that
+//           no row of the warp sees are left out.
 #ifndef GPT2_ATTENTION_FUSED_BACKWARD_TENSOR_CUH
 #define GPT2_ATTENTION_FUSED_BACKWARD_TENSOR_CUH
 
 #include "common/hopper.cuh"
 #include "gpt2/model/attention_tiles.cuh"
 #include "gpt2/model/tensor_core.cuh"
-
-#include <type_traits>
 
 constexpr float log2_of_e = 1.44269504f; // exp(x) = exp2(log2_of_e x)
 
@@ -105,7 +103,7 @@ __device__ inline float row_delta(const uint32_t (&dout)[P / 16][4], int half, c
 }
 
 template <class T, int P, int M>
-__global__ void __launch_bounds__(tensor_threads, 2)
+__global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     attention_dq_kernel(T *__restrict__ dqkv,          // (B, T, 3, H, D), its Q
                         float *__restrict__ delta,     // (B, H, T)
                         const T *__restrict__ dout,    // (B, T, H, D)
@@ -120,7 +118,8 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     const int h = blockIdx.x % H, b = blockIdx.x / H;
     const int first = (gridDim.y - 1 - blockIdx.y) * rows;                     // the longest first
     const int count = (min(first + rows, T_) + tensor_tile - 1) / tensor_tile; // of tiles that its queries see
-    const int64_t C = (int64_t)H * D, stride = 3 * C, row_of_b = (int64_t)b * T_, row_of_h = ((int64_t)b * H + h) * T_;
+    const int C = H * D, stride = 3 * C;
+    const int64_t row_of_b = (int64_t)b * T_, row_of_h = ((int64_t)b * H + h) * T_;
     const T *q = qkv + row_of_b * stride + h * D, *o = out + row_of_b * C + h * D;
     const int own = 16 * M * warp, query0 = first + own; // the warp's first row, of the block and of the sequence
     const auto copy = [&](int i) {
@@ -150,7 +149,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
         for (int half = 0; half < 2; half++) {
             const int row = query0 + 16 * m + 8 * half + g;
             const bool there = row < T_;
-            float sum = there ? row_delta<T, P>(dheads[m], half, o + row * C, D, whole) : 0.0f;
+            float sum = there ? row_delta<T, P>(dheads[m], half, o + (int64_t)row * C, D, whole) : 0.0f;
             sum += __shfl_xor_sync(0xffffffffu, sum, 1);
             sum += __shfl_xor_sync(0xffffffffu, sum, 2);
             middle[m][half] = sum;
@@ -168,10 +167,13 @@ __global__ void __launch_bounds__(tensor_threads, 2)
         __pipeline_commit();
         const T *key_tile = tiles + i % 2 * 2 * tile, *value_tile = key_tile + tile;
 
-        const auto columns = [&](auto masked, int n) { // 16 keys
+        const int seen = min(query0 + 16 * M - i * tensor_tile, (int)tensor_tile) / 16; // by a query of the warp
+#pragma unroll 1
+        for (int n = 0; n < seen; n++) {
             float s[M][2][4] = {}, dp[M][2][4] = {};
             multiply_transposed<T, P, M>(s, query, key_tile + 16 * n * width);
             multiply_transposed<T, P, M>(dp, dheads, value_tile + 16 * n * width);
+            const int last = query0 + g - (i * tensor_tile + 16 * n + 2 * t); // row g sees these of the lane's keys
 #pragma unroll
             for (int m = 0; m < M; m++) {
 #pragma unroll
@@ -179,24 +181,12 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
                         float p = fast_exp2(base2 * s[m][j][e] - offset[m][e / 2]);
-                        if (decltype(masked)::value) {
-                            const int key = i * tensor_tile + 16 * n + 8 * j + 2 * t + e % 2;
-                            if (key > query0 + 16 * m + e / 2 * 8 + g) { p = 0.0f; }
-                        }
+                        if (8 * j + e % 2 > last + 16 * m + e / 2 * 8) { p = 0.0f; }
                         s[m][j][e] = p * (dp[m][j][e] - middle[m][e / 2]);
                     }
                 }
             }
             add_product<T, P, M>(dq, s, key_tile + 16 * n * width);
-        };
-        if ((i + 1) * tensor_tile <= query0 + 1) { // every score counts
-#pragma unroll 1
-            for (int n = 0; n < tensor_tile / 16; n++) { columns(std::false_type(), n); }
-        } else {
-#pragma unroll 1
-            for (int n = 0; n < tensor_tile / 16; n++) {
-                if (i * tensor_tile + 16 * n < query0 + 16 * M) { columns(std::true_type(), n); }
-            }
         }
     }
 
@@ -210,7 +200,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 }
 
 template <class T, int P, int M>
-__global__ void __launch_bounds__(tensor_threads, 2)
+__global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     attention_dkv_kernel(T *__restrict__ dqkv,            // (B, T, 3, H, D), its K and V
                          const T *__restrict__ dout,      // (B, T, H, D)
                          const T *__restrict__ qkv,       // (B, T, 3, H, D)
@@ -225,15 +215,16 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     const int h = blockIdx.x % H, b = blockIdx.x / H;
     const int first = blockIdx.y * rows;                                                 // the longest first
     const int begin = first / tensor_tile, count = (T_ + tensor_tile - 1) / tensor_tile; // of tiles: who sees them
-    const int64_t C = (int64_t)H * D, stride = 3 * C, row_of_b = (int64_t)b * T_, row_of_h = ((int64_t)b * H + h) * T_;
+    const int C = H * D, stride = 3 * C;
+    const int64_t row_of_b = (int64_t)b * T_, row_of_h = ((int64_t)b * H + h) * T_;
     const T *q = qkv + row_of_b * stride + h * D;
     const int own = 16 * M * warp, key0 = first + own; // the warp's first row, of the block and of the sequence
-    const bool upper = threadIdx.x >= tensor_tile; // half of the threads copy Q and lse, the other half dout and delta
-    const T *rows_from = upper ? dout + row_of_b * C + h * D : q;
+    const bool upper = threadIdx.x >= tensor_tile;     // half of the threads copy lse, the other half delta
     const float *numbers_from = (upper ? delta : lse) + row_of_h + threadIdx.x % tensor_tile;
     const auto copy = [&](int i) {
-        copy_tile<T, P, tensor_tile>(tiles + (i % 2 * 2 + upper) * tile, rows_from, i * tensor_tile, T_, D,
-                                     upper ? C : stride, whole);
+        T *to = tiles + i % 2 * 2 * tile;
+        copy_tile<T, P>(to, q, i * tensor_tile, T_, D, stride, whole);
+        copy_tile<T, P>(to + tile, dout + row_of_b * C + h * D, i * tensor_tile, T_, D, C, whole);
         float *number = numbers + i % 2 * 2 * tensor_tile + threadIdx.x;
         if (i * tensor_tile + (int)threadIdx.x % tensor_tile < T_) {
             __pipeline_memcpy_async(number, numbers_from + i * tensor_tile, sizeof *number);
@@ -266,10 +257,13 @@ __global__ void __launch_bounds__(tensor_threads, 2)
         const T *query_tile = tiles + i % 2 * 2 * tile, *dout_tile = query_tile + tile;
         const float *offsets = numbers + i % 2 * 2 * tensor_tile, *middles = offsets + tensor_tile;
 
-        const auto columns = [&](auto masked, int n) { // 16 queries
+        const int end = (min(T_ - i * tensor_tile, (int)tensor_tile) + 15) / 16;
+#pragma unroll 1
+        for (int n = max(key0 - i * tensor_tile, 0) / 16; n < end; n++) { // those that see a key of the warp
             float s[M][2][4] = {}, dp[M][2][4] = {};
             multiply_transposed<T, P, M>(s, key, query_tile + 16 * n * width);
             multiply_transposed<T, P, M>(dp, value, dout_tile + 16 * n * width);
+            const int last = i * tensor_tile + 16 * n + 2 * t - (key0 + g); // the lane's first query sees these keys
 #pragma unroll
             for (int j = 0; j < 2; j++) {
                 const float2 offset = *(const float2 *)(offsets + 16 * n + 8 * j + 2 * t);
@@ -279,10 +273,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
                         float p = fast_exp2(base2 * s[m][j][e] - log2_of_e * (e % 2 ? offset.y : offset.x));
-                        if (decltype(masked)::value) {
-                            const int row = key0 + 16 * m + e / 2 * 8 + g;
-                            if (row > i * tensor_tile + 16 * n + 8 * j + 2 * t + e % 2) { p = 0.0f; }
-                        }
+                        if (16 * m + e / 2 * 8 > last + 8 * j + e % 2) { p = 0.0f; }
                         s[m][j][e] = p;
                         dp[m][j][e] = p * (dp[m][j][e] - (e % 2 ? middle.y : middle.x));
                     }
@@ -290,16 +281,6 @@ __global__ void __launch_bounds__(tensor_threads, 2)
             }
             add_product<T, P, M>(dv, s, dout_tile + 16 * n * width);
             add_product<T, P, M>(dk, dp, query_tile + 16 * n * width);
-        };
-        if (key0 + 16 * M <= i * tensor_tile + 1) { // every score counts
-#pragma unroll 1
-            for (int n = 0; n < tensor_tile / 16; n++) { columns(std::false_type(), n); }
-        } else {
-#pragma unroll 1
-            for (int n = 0; n < tensor_tile / 16; n++) {
-                const int query = i * tensor_tile + 16 * n;
-                if (query + 15 >= key0 && query < T_) { columns(std::true_type(), n); }
-            }
         }
     }
 

@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 4 : 2)
     const int first = (gridDim.y - 1 - blockIdx.y) * rows; // the longest first
     const int own = 16 * M * warp, query0 = first + own;   // the warp's first row, of the block and of the sequence
     const int keys = min(lengths[b], min(first + rows, T_)), tiles = (keys + tensor_tile - 1) / tensor_tile;
-    const int64_t stride = (int64_t)3 * H * D;
-    const T *from = qkv + b * T_ * stride + (int64_t)h * D;
+    const int stride = 3 * H * D;
+    const T *from = qkv + (int64_t)b * T_ * stride + h * D;
     const int64_t cached = ((int64_t)b * H + h) * S * D;
 
     for (int m = 0; m < M; m++) {

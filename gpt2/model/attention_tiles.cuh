@@ -13,13 +13,12 @@ enum { tensor_tile = 64, tensor_threads = 128 }; // rows of a tile, threads of a
 
 // Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not there
 // becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
-// threads: so many neighbours of the block copy a tile; the others may copy another.
-template <class T, int P, int threads = tensor_threads>
-__device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int64_t stride, bool whole) {
-    constexpr int chunks = P / 8, step = threads / chunks;
-    const int thread = threadIdx.x % threads, row = thread / chunks, d = thread % chunks * 8;
+template <class T, int P>
+__device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int stride, bool whole) {
+    constexpr int chunks = P / 8, step = tensor_threads / chunks;
+    const int row = threadIdx.x / chunks, d = threadIdx.x % chunks * 8;
     T *place = to + row * (P + 8) + d;
-    const T *source = from + (first + row) * stride + d;
+    const T *source = from + (int64_t)(first + row) * stride + d;
     if (whole) {
         const int there = d < D ? rows - first - row : 0; // rows from this thread's first on
 #pragma unroll
@@ -49,12 +48,12 @@ template <class T, int P, int M> __device__ inline void load_rows(uint32_t (&to)
 
 // Back to rows first.. of (rows, D), with a row every `stride` elements; what is not there is left away.
 template <class T, int P>
-__device__ inline void store_tile(T *to, const T *tile, int first, int rows, int D, int64_t stride, bool whole) {
+__device__ inline void store_tile(T *to, const T *tile, int first, int rows, int D, int stride, bool whole) {
     constexpr int chunks = P / 8;
     for (int i = threadIdx.x; i < tensor_tile * chunks; i += tensor_threads) {
         int row = i / chunks, d = i % chunks * 8;
         if (first + row >= rows || d >= D) { continue; }
-        T *place = to + (first + row) * stride + d;
+        T *place = to + (int64_t)(first + row) * stride + d;
         const T *source = tile + row * (P + 8) + d;
         if (whole) {
             *(uint4 *)place = *(const uint4 *)source;
