@@ -3,7 +3,8 @@
 // Purpose   The taught form writes H T T scores and reads them back; here a block keeps a tile of queries, walks over the keys
 //           once, and corrects its sums when a larger score turns up (the online softmax of lab 2). Memory grows with T, not T T.
 // Math      attention_fused.cuh, and attention_fused_tensor.cuh for the steps of the walk
-// Bytes     6 B T C elements: Q, K, V read; out and the cache (where there is one) written. At T = 1024, D = 64 the taught form moves 9 times that.
+// Bytes     6 B T C elements: Q, K, V read; out and the cache (where there is one) written. At T = 1024, D = 64 the
+//           taught form moves 9 times that.
 // Kernels   attention_tensor_kernel  16-bit types, from sm_80 on: both products on tensor cores (attention_fused_tensor.cuh)
 //           attention_fma_kernel     fp32, and older GPUs: fp32 multiply-adds. 32 queries by 32 keys; a thread has 4 queries,
 //                                    2 keys of the tile, and every 16th channel of the output

@@ -1,7 +1,8 @@
-// attention_fused_backward.cu — launches the gradient of fused causal self-attention (attention_fused_backward_tensor.cuh)
+// attention_fused_backward.cu — launches the gradient of fused causal self-attention
 //
-// Bytes     Q, K, V, dout and out read, dqkv written: 11 B T C elements, and of L2 the tiles that blocks read again. The taught
-//           form moves 8.5 B H T T of scores besides, and 22 B T C to split and join the heads.
+// Kernels   attention_fused_backward_tensor.cuh
+// Bytes     Q, K, V, dout and out read, dqkv written: 11 B T C elements, and of L2 the tiles that blocks read again.
+//           The taught form moves 8.5 B H T T of scores besides, and 22 B T C to split and join the heads.
 // Launches  2, where the taught form has 9.
 #include "gpt2/model/attention_fused_backward.cuh"
 

@@ -1,8 +1,8 @@
-// attention_fused_backward.cuh — the gradient of fused causal self-attention: what `attention_fused_backward.cu` promises
+// attention_fused_backward.cuh — the gradient of fused causal self-attention: what its `.cu` promises
 //
-// The same as attention_backward (attention_backward.cuh) of sequences that all have T tokens, as they have in training, to
-// rounding; and no score leaves the multiprocessor. For bf16, the type that training has with 16 bits; it takes sm_80, or the CPU
-// backend's twins.
+// The same as attention_backward (attention_backward.cuh) of sequences that all have T tokens, as they have in
+// training, to rounding; and no score leaves the multiprocessor. For bf16, the type that training has with 16 bits; it
+// takes sm_80, or the CPU backend's twins.
 #ifndef GPT2_ATTENTION_FUSED_BACKWARD_CUH
 #define GPT2_ATTENTION_FUSED_BACKWARD_CUH
 

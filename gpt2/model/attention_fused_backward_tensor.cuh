@@ -1,20 +1,20 @@
 // attention_fused_backward_tensor.cuh — the gradient of fused causal attention on tensor cores, for bf16
 //
-// Purpose   What attention_backward.cu says, and no (T, T) tensor in memory: the forward pass kept one number for each row, lse,
-//           and from it a tile of P is made again where it is needed, in registers.
-// Math      with s = Q K^T, each row i:      p = exp(scale s - lse_i)      delta_i = sum_d dout_id out_id = sum_j p_ij dp_ij
+// Purpose   What attention_backward.cu says, and no (T, T) tensor in memory: the forward pass kept one number for each
+//           row, lse, and from it a tile of P is made again where it is needed, in registers.
+// Math      with s = Q K^T, each row i:     p = exp(scale s - lse_i)     delta_i = sum_d dout_id out_id (= sum_j p dp)
 //             dV = p^T dout     dp = dout V^T     ds = p (dp - delta_i)     dQ = scale ds K     dK = scale ds^T Q
 //           s, dp and all sums are fp32 in registers; p and ds are rounded to T for the products that follow.
 // Kernels   attention_dq_kernel<T, P, M>   a block has 64 M queries and walks over the keys; it makes delta besides
-//           attention_dkv_kernel<T, P, M>  a block has 64 M keys and walks over the queries that see them; so its scores are
-//                                          transposed: a row is a key
-//           Seven products where one kernel would do with five, but each sum is one thread's, in one order: no atomics. P:
-//           64 or 128, the head's channels padded with zeros. A warp has 16 M rows of the block: every 8x8 matrix that it
-//           loads from shared memory serves M products. What a product gives lies as the next one's left factor should, so
-//           neither p nor ds goes through shared memory.
-// Walk      Tiles of 64, in two stages: while one is multiplied the next is copied. The block's own rows lie in the stages' memory
-//           until they are in registers. Of a tile 16 columns are taken at a time, which keeps s and dp few registers; 16 that
-//           no row of the warp sees are left out.
+//           attention_dkv_kernel<T, P, M>  a block has 64 M keys and walks over the queries that see them; its scores
+//                                          are transposed: a row is a key
+//           Seven products where one kernel would do with five, but each sum is one thread's, in one order: no atomics.
+//           P: 64 or 128, the head's channels padded with zeros. A warp has 16 M rows of the block: every 8x8 matrix
+//           that it loads from shared memory serves M products. What a product gives lies as the next one's left factor
+//           should, so neither p nor ds goes through shared memory.
+// Walk      Tiles of 64, in two stages: while one is multiplied the next is copied. The block's own rows lie in the
+//           stages' memory until they are in registers. Of a tile 16 columns are taken at a time, which keeps s and dp
+//           few registers; 16 that no row of the warp sees are left out.
 #ifndef GPT2_ATTENTION_FUSED_BACKWARD_TENSOR_CUH
 #define GPT2_ATTENTION_FUSED_BACKWARD_TENSOR_CUH
 

@@ -1,16 +1,17 @@
 // attention_fused_tensor.cuh — fused causal attention on tensor cores, for the 16-bit types
 //
-// Purpose   What attention_fused.cu says, with both products on tensor cores. A block of 4 warps takes 64 M queries of a head, a
-//           warp 16 M of them, and walks over the keys in tiles of 64.
+// Purpose   What attention_fused.cu says, with both products on tensor cores. A block of 4 warps takes 64 M queries of
+//           a head, a warp 16 M of them, and walks over the keys in tiles of 64.
 // Math      With s = Q K^T (a tile), m the largest score so far, l the sum of the weights so far, and o the output so far:
 //               m' = max(m, max s)    p = exp(s - m')    l' = l exp(m - m') + sum p    o' = o exp(m - m') + p V
 //           and out = o / l at the end. Scores, m, l and o are fp32 in registers; p is rounded to T for the second product.
 // Bytes     Q, K, V once from memory (K and V again from L2 by each block of queries), out and the cache written once:
-//           6 B T C elements (4 without a cache). The taught form moves 3.5 B H T T of scores besides: at T = 1024, D = 64
-//           that is 9 times as much.
-// Kernel    attention_tensor_kernel<T, P, M>, P: 64 or 128, the head's channels padded with zeros. While a tile is multiplied
-//           the next one is copied to shared memory (two stages). Each 8x8 matrix from there serves M products: with M = 1
-//           shared memory is the limit, with M = 2 there are fewer blocks, too few for a short prompt; and no cache then.
+//           6 B T C elements (4 without a cache). The taught form moves 3.5 B H T T of scores besides: at T = 1024 and
+//           D = 64 that is 9 times as much.
+// Kernel    attention_tensor_kernel<T, P, M>, P: 64 or 128, the head's channels padded with zeros. While a tile is
+//           multiplied the next one is copied to shared memory (two stages). Each 8x8 matrix from there serves M
+//           products: with M = 1 shared memory is the limit, with M = 2 there are fewer blocks, too few for a short
+//           prompt; and no cache then.
 #ifndef GPT2_ATTENTION_FUSED_TENSOR_CUH
 #define GPT2_ATTENTION_FUSED_TENSOR_CUH
 

@@ -1,7 +1,7 @@
-// attention_tiles.cuh — tiles of 64 rows of a head, between memory and shared memory: what the fused attention's kernels share
+// attention_tiles.cuh — tiles of 64 rows of a head, between memory and shared memory, for fused attention's kernels
 //
-// In shared memory a row is 8 elements longer than P, the head's channels padded with zeros (64 or 128), so that the eight rows of
-// a matrix lie in different banks.
+// In shared memory a row is 8 elements longer than P, the head's channels padded with zeros (64 or 128), so that the
+// eight rows of a matrix lie in different banks.
 #ifndef GPT2_ATTENTION_TILES_CUH
 #define GPT2_ATTENTION_TILES_CUH
 
@@ -11,8 +11,8 @@
 
 enum { tensor_tile = 64, tensor_threads = 128 }; // rows of a tile, threads of a block
 
-// Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not there
-// becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
+// Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not
+// there becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
 template <class T, int P>
 __device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int stride, bool whole) {
     constexpr int chunks = P / 8, step = tensor_threads / chunks;

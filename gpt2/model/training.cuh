@@ -4,9 +4,10 @@
 // them: matrices first (they decay), then biases and LayerNorms; each tensor begins at a multiple of 128 elements, and what
 // lies between them is zeros. Weights are T; the gradients and what the optimizer keeps are fp32.
 //
-// A block keeps 16 C elements a token for its backward pass. Where attention is fused (all.forms) it keeps the logarithm of each
-// row's sum besides, and there are no scores and no room for single heads. With `recompute` it keeps its input alone, C elements, and the
-// backward pass runs the block's forward pass again, in memory that all blocks share. The gradients have the same bits.
+// A block keeps 16 C elements a token for its backward pass. Where attention is fused (all.forms) it keeps the
+// logarithm of each row's sum besides, and there are no scores and no room for single heads. With `recompute` it keeps
+// its input alone, C elements, and the backward pass runs the block's forward pass again, in memory that all blocks
+// share. The gradients have the same bits.
 #ifndef GPT2_TRAINING_CUH
 #define GPT2_TRAINING_CUH
 
@@ -52,7 +53,8 @@ template <class T> struct training {
     double *loss;        // (1)        summed over all tokens since it was zeroed
 };
 
-// all.config, batch, prompt (T of a sequence) and forms, and recompute are set. Weights and gradients are zeros afterwards.
+// all.config, batch, prompt (T of a sequence) and forms, and recompute are set. Weights and gradients are zeros
+// afterwards.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 

@@ -1,11 +1,12 @@
-/* Training with fused attention: gradients against float64, beside those of the taught form; the same bits each time; its memory; who
- * gets it. Like test_training.c, also on the checked CPU backend. */
+/* Training with fused attention: gradients against float64, beside those of the taught form; the same bits each time;
+ * its memory; who gets it. Like test_training.c, also on the checked CPU backend. */
 #define _GNU_SOURCE
 #include "training.h"
 
 TestSuite(training_fused, .timeout = 900);
 
-/* Heads of 64 channels over one block of queries and a part, and over a part of a tile; of 16, 5, 67 and 128; one token. */
+/* Heads of 64 channels over one block of queries and a part, and over a part of a tile; of 16, 5, 67 and 128; one
+ * token. */
 #define CONFIG(T, L, H, C)                                                                                  \
     {                                                                                                       \
         .max_tokens = T, .vocabulary = 50, .padded_vocabulary = 64, .layers = L, .heads = H, .channels = C, \
@@ -50,8 +51,8 @@ static float *gradients_of(const struct gpt2_config *config, const char *set, en
     return got;
 }
 
-/* The largest error of a tensor, by its norm; *qkv: that of the first block's qkv weights, which attention's gradient reaches
- * first. */
+/* The largest error of a tensor, by its norm; *qkv: that of the first block's qkv weights, which attention's gradient
+ * reaches first. */
 static double worst(const struct gpt2_config *config, const float *got, const struct gpt2_reference_gradients *wanted,
                     double *qkv) {
     double most = 0.0;
@@ -75,8 +76,8 @@ static double worst(const struct gpt2_config *config, const float *got, const st
     return most;
 }
 
-/* Both forms round to bf16 where they store. The fused one stores less, but takes delta from an output that was rounded, which
- * counts in heads of few channels: it may be a quarter further off there. */
+/* Both forms round to bf16 where they store. The fused one stores less, but takes delta from an output that was
+ * rounded, which counts in heads of few channels: it may be a quarter further off there. */
 Test(training_fused, gradients_are_as_near_as_the_taught_ones) {
     for (int i = 0; can_fuse() && i < CONFIGS * SETS; i++) {
         const struct gpt2_config *config = &configs[i % CONFIGS];
