@@ -3,7 +3,8 @@
 // Purpose   The taught form writes H T T scores and reads them back; here a block keeps a tile of queries, walks over the keys
 //           once, and corrects its sums when a larger score turns up (the online softmax of lab 2). Memory grows with T, not T T.
 // Math      attention_fused.cuh, and attention_fused_tensor.cuh for the steps of the walk
-// Bytes     6 B T C elements: Q, K, V read; out and the cache written. At T = 1024, D = 64 the taught form moves 9 times that.
+// Bytes     6 B T C elements: Q, K, V read; out and the cache (where there is one) written. At T = 1024, D = 64 the
+//           taught form moves 9 times that.
 // Kernels   attention_tensor_kernel  16-bit types, from sm_80 on: both products on tensor cores (attention_fused_tensor.cuh)
 //           attention_fma_kernel     fp32, and older GPUs: fp32 multiply-adds. 32 queries by 32 keys; a thread has 4 queries,
 //                                    2 keys of the tile, and every 16th channel of the output
@@ -37,6 +38,7 @@ template <class T, int P>
 __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restrict__ out,             // (B, T, H, D)
                                                                     T *__restrict__ k,               // (B, H, S, D)
                                                                     T *__restrict__ v,               // (B, H, S, D)
+                                                                    float *__restrict__ lse,         // (B, H, T)
                                                                     const T *__restrict__ qkv,       // (B, T, 3, H, D)
                                                                     const int *__restrict__ lengths, // (B)
                                                                     int T_, int H, int D, int S, float scale) {
@@ -49,7 +51,7 @@ __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restric
     const T *from = qkv + b * T_ * stride + (int64_t)h * D; // Q; K and V are C and 2C further
     const T *from_k = from + (int64_t)H * D, *from_v = from + (int64_t)2 * H * D;
 
-    for (int i = threadIdx.x; i < fma_tile * D; i += fma_threads) { // this tile's keys and values into the cache
+    for (int i = threadIdx.x; k != nullptr && i < fma_tile * D; i += fma_threads) { // this tile goes into the cache
         int t = first + i / D, d = i % D;
         if (t >= T_) { continue; }
         int64_t cached = (((int64_t)b * H + h) * S + t) * D + d;
@@ -117,40 +119,51 @@ __global__ void __launch_bounds__(fma_threads) attention_fma_kernel(T *__restric
             int d = tx + columns * c;
             if (row < T_ && d < D) { out[(((int64_t)b * T_ + row) * H + h) * D + d] = from_float<T>(o[r][c] / sum[r]); }
         }
+        if (lse != nullptr && tx == 0 && row < T_) { lse[((int64_t)b * H + h) * T_ + row] = largest[r] + logf(sum[r]); }
     }
 }
 
+template <class T, int P, int M>
+static int launch_tensor(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                         int T_, int H, int D, int S, float scale) {
+    constexpr int rows = tensor_tile * M;
+    constexpr size_t shared = tensor_shared_bytes<P, M>();
+    const dim3 blocks((unsigned)(B * H), (unsigned)((T_ + rows - 1) / rows));
+    if (shared > 48 << 10) {
+        TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P, M>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)shared));
+    }
+    attention_tensor_kernel<T, P, M><<<blocks, tensor_threads, shared, device.stream>>>(out, k, v, lse, qkv, lengths,
+                                                                                        T_, H, D, S, scale, D % 8 == 0);
+    return cudaGetLastError();
+}
+
 template <class T, int P>
-static int launch_padded(gpt2_device &device, T *out, T *k, T *v, const T *qkv, const int *lengths, int B, int T_,
-                         int H, int D, int S, bool tensor_cores) {
+static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                         int T_, int H, int D, int S, bool tensor_cores) {
     const float scale = 1.0f / sqrtf((float)D);
     if constexpr (sizeof(T) == 2) {
         if (tensor_cores) {
-            const bool whole = D % 8 == 0;
-            constexpr size_t shared = tensor_shared_bytes<P>();
-            dim3 blocks((unsigned)(B * H), (unsigned)((T_ + tensor_tile - 1) / tensor_tile));
-            if (shared > 48 << 10) {
-                TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         (int)shared));
-            }
-            attention_tensor_kernel<T, P>
-                <<<blocks, tensor_threads, shared, device.stream>>>(out, k, v, qkv, lengths, T_, H, D, S, scale, whole);
-            return cudaGetLastError();
+            constexpr int most = P == 64 ? 2 : 1; // what registers have room for
+            const auto launch = k == nullptr ? launch_tensor<T, P, most> : launch_tensor<T, P, 1>;
+            return launch(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, scale);
         }
     }
     dim3 blocks((unsigned)(B * H), (unsigned)((T_ + fma_tile - 1) / fma_tile));
-    attention_fma_kernel<T, P><<<blocks, fma_threads, 0, device.stream>>>(out, k, v, qkv, lengths, T_, H, D, S, scale);
+    attention_fma_kernel<T, P>
+        <<<blocks, fma_threads, 0, device.stream>>>(out, k, v, lse, qkv, lengths, T_, H, D, S, scale);
     return cudaGetLastError();
 }
 
 template <class T>
-int attention_fused(gpt2_device &device, T *out, T *k, T *v, const T *qkv, const int *lengths, int B, int T_, int H,
-                    int D, int S, bool tensor_cores) {
+int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                    int T_, int H, int D, int S, bool tensor_cores) {
     if (D > most_fused_channels) { return cudaErrorInvalidValue; }
-    return (D <= 64 ? launch_padded<T, 64> : launch_padded<T, 128>)(device, out, k, v, qkv, lengths, B, T_, H, D, S,
-                                                                    tensor_cores);
+    return (D <= 64 ? launch_padded<T, 64> : launch_padded<T, 128>)(device, out, k, v, lse, qkv, lengths, B, T_, H, D,
+                                                                    S, tensor_cores);
 }
 
-#define INSTANTIATE(T) \
-    template int attention_fused(gpt2_device &, T *, T *, T *, const T *, const int *, int, int, int, int, int, bool);
+#define INSTANTIATE(T)                                                                                              \
+    template int attention_fused(gpt2_device &, T *, T *, T *, float *, const T *, const int *, int, int, int, int, \
+                                 int, bool);
 FOR_EACH_TYPE(INSTANTIATE)

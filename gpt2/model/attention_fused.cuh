@@ -12,12 +12,13 @@
 constexpr int most_fused_channels = 128; // of a head
 
 // out     (B, T, C)        the heads side by side; C = H * D, D <= most_fused_channels
-// k, v    (B, H, S, D)     the cache: positions 0..T-1 are written, T <= S
+// k, v    (B, H, S, D)     the cache: positions 0..T-1 are written, T <= S; null, both: there is none
+// lse     (B, H, T)        the logarithm of each row's sum of exp(scaled score), for training; null: nobody asks
 // qkv     (B, T, 3, H, D)  what the projection gave: Q, then K, then V of each position
 // lengths (B)              of the prompts, 1..T
 // Tensor cores do the products of 16-bit types from sm_80 on; `tensor_cores` false: never, true: also the CPU backend's twin.
 template <class T>
-int attention_fused(gpt2_device &device, T *out, T *k, T *v, const T *qkv, const int *lengths, int B, int T_, int H,
-                    int D, int S, bool tensor_cores);
+int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                    int T_, int H, int D, int S, bool tensor_cores);
 
 #endif

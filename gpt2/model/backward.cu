@@ -6,6 +6,7 @@
 // Bytes     of a block: the weights twice and their fp32 gradients, 4 bytes an element, read and written; the activations.
 //           Operations: twice those of the forward pass, for each product has two gradients. With recompute three times.
 // Order     Every sum has one order, so a pass gives the same bits each time.
+#include "gpt2/model/attention_fused_backward.cuh"
 #include "gpt2/model/bias_backward.cuh"
 #include "gpt2/model/ends.cuh"
 #include "gpt2/model/ends_backward.cuh"
@@ -70,6 +71,10 @@ template <class T>
 static int attend_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a,
                            const pass &pass) {
     const int C = t.all.config.channels, H = t.all.config.heads;
+    if (t.all.forms.attention_fused) {
+        return attention_fused_backward(device, t.dwide, t.delta, t.dnormalised, a.attention, a.qkv, a.lse, pass.B,
+                                        pass.T, H, C / H);
+    }
     for (int b = 0; b < pass.B; b += t.all.group) {
         const int64_t rows = (int64_t)b * pass.T * C;
         TRY(attention_backward(device, kernels, t.dwide + 3 * rows, t.room, t.dnormalised + rows, a.qkv + 3 * rows,

@@ -15,8 +15,8 @@ template <class T> static int attend(gpt2_device &device, tensors<T> &all, int l
     block_cache<T> &cache = all.cache[(size_t)layer];
     const int H = all.config.heads, D = all.config.channels / H;
     if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
-    return attention_fused(device, a.attention, cache.k, cache.v, a.qkv, a.lengths, pass.B, pass.T, H, D, all.context,
-                           all.forms.tensor_cores);
+    return attention_fused(device, a.attention, cache.k, cache.v, nullptr, a.qkv, a.lengths, pass.B, pass.T, H, D,
+                           all.context, all.forms.tensor_cores);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #include "gpt2/model/forms.cuh"
 
 #include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/attention_fused_backward.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
@@ -26,10 +27,14 @@ static const struct {
      2}, // fp32 multiply-adds are slower than cuBLAS's; what counts is the memory of long prompts
 };
 
+static bool is_reference(const kernel_table &kernels) {
+    return strcmp(kernels.name, "reference") == 0;
+}
+
 template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
     const int D = config.channels / config.heads;
-    const bool reference = strcmp(options.kernels->name, "reference") == 0;
+    const bool reference = is_reference(*options.kernels);
     bool attention = options.attention == GPT2_FUSED, decode = options.decode == GPT2_FUSED;
     int rows = most_gemv_rows;
     for (const auto &row : table) {
@@ -51,6 +56,19 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     return forms;
 }
 
-#define INSTANTIATE(T) \
-    template model_forms choose_forms<T>(const gpt2_device &, const gpt2_model_options &, const gpt2_config &);
+template <class T>
+bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
+                           const kernel_table &kernels, const gpt2_config &config) {
+    const int D = config.channels / config.heads;
+    const bool possible = has_fused_backward<T> && device.capability >= 80 && D <= most_fused_channels;
+    const bool wanted = attention == GPT2_AUTO ? !on_cpu && is_reference(kernels) : attention == GPT2_FUSED;
+    forms = {};
+    forms.attention_fused = forms.tensor_cores = wanted && possible;
+    return possible || attention != GPT2_FUSED;
+}
+
+#define INSTANTIATE(T)                                                                                          \
+    template model_forms choose_forms<T>(const gpt2_device &, const gpt2_model_options &, const gpt2_config &); \
+    template bool choose_training_forms<T>(model_forms &, const gpt2_device &, gpt2_form, const kernel_table &, \
+                                           const gpt2_config &);
 FOR_EACH_TYPE(INSTANTIATE)

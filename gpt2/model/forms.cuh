@@ -24,4 +24,10 @@ struct model_forms {
 template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config);
 
+// Of training, forward and backward (attention_fused_backward.cuh): attention is fused for bf16, from sm_80 on; auto
+// chooses it where it may, by the same rule. False: it was asked for and cannot be.
+template <class T>
+bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
+                           const kernel_table &kernels, const gpt2_config &config);
+
 #endif

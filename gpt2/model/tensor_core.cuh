@@ -2,6 +2,7 @@
 //
 //   load_matrices               four 8x8 matrices of 16-bit elements from shared memory, spread over a warp (ldmatrix)
 //   load_matrices_transposed    the same, each matrix transposed on the way
+//   copy_or_zero                16 bytes to shared memory, without waiting for them (cp.async, for __pipeline_commit)
 //   multiply_add                acc (16, 8) += a (16, 16) b (16, 8), fp32 sums (mma.sync.m16n8k16)
 //
 // A warp's 32 lanes hold a matrix together. With g = lane / 4 and t = lane % 4, lane holds of
@@ -80,6 +81,21 @@ __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const 
     }
 #else
     (void)registers, (void)row;
+    NO_TENSOR_CORES();
+#endif
+}
+
+// ---- a copy that goes on while the warp does: both 16-byte aligned; if not there: zeros, and `from` is not read ----
+
+__device__ inline void copy_or_zero(void *to, const void *from, bool there) {
+#if TENSOR_CORE_PTX
+    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+#elif defined(SIMT_CPU_BACKEND)
+    *(uint4 *)to = there ? *(const uint4 *)from : uint4{0, 0, 0, 0};
+#else
+    (void)to, (void)from, (void)there;
     NO_TENSOR_CORES();
 #endif
 }

@@ -51,7 +51,7 @@ template <class P> static void point_into(params<P> &params, const gpt2_config &
 }
 
 // What a block's backward pass needs of its forward pass, but not its input.
-template <class T> static void take_block(kept<T> &a, arena &from, int64_t N, int64_t C) {
+template <class T> static void take_block(kept<T> &a, arena &from, int64_t N, int64_t C, int64_t rows_of_scores) {
     from.take(a.middle, N * C);
     from.take(a.normalised, N * C);
     from.take(a.normalised2, N * C);
@@ -61,6 +61,7 @@ template <class T> static void take_block(kept<T> &a, arena &from, int64_t N, in
     from.take(a.hidden, 4 * N * C);
     from.take(a.mean, N), from.take(a.rstd, N);
     from.take(a.mean2, N), from.take(a.rstd2, N);
+    from.take(a.lse, rows_of_scores);
 }
 
 template <class T> static void lay_out(training<T> &t, arena &from) {
@@ -68,24 +69,26 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     activations<T> &a = all.work;
     const gpt2_config &config = all.config;
     const int64_t C = config.channels, B = all.batch, N = B * all.prompt, count = flat_offset(config, GPT2_TENSORS, 0);
-    const int64_t scores = (int64_t)all.group * config.heads * all.prompt * all.prompt;
+    const bool fused = all.forms.attention_fused;
+    const int64_t scores = fused ? 0 : (int64_t)all.group * config.heads * all.prompt * all.prompt;
+    const int64_t heads = fused ? 0 : N * C, rows_of_scores = fused ? N * config.heads : 0; // what the other form needs
 
     from.take(t.flat_weights, count);
     from.take(t.flat_gradients, count);
     from.take(a.tokens, N), from.take(a.targets, N), from.take(a.lengths, B);
     from.take(t.order, N), from.take(t.starts, N + 1);
     from.take(a.branch, N * C);
-    from.take(a.query, N * C);
+    from.take(a.query, heads);
     from.take(a.scores, scores);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
 
     kept<T> shared = {};
-    if (t.recompute) { take_block(shared, from, N, C); }
+    if (t.recompute) { take_block(shared, from, N, C, rows_of_scores); }
     t.blocks.assign((size_t)config.layers, shared);
     for (kept<T> &block : t.blocks) {
         from.take(block.residual, N * C);
-        if (!t.recompute) { take_block(block, from, N, C); }
+        if (!t.recompute) { take_block(block, from, N, C, rows_of_scores); }
     }
     from.take(t.end.residual, N * C);
     from.take(t.end.normalised, N * C);
@@ -95,9 +98,10 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     from.take(t.dnormalised, N * C);
     from.take(t.dwide, 4 * N * C);
     t.room.query = a.query, t.room.scores = a.scores;
-    from.take(t.room.k, N * C), from.take(t.room.v, N * C);
-    from.take(t.room.dout, N * C);
+    from.take(t.room.k, heads), from.take(t.room.v, heads);
+    from.take(t.room.dout, heads);
     from.take(t.room.dscores, scores);
+    from.take(t.delta, rows_of_scores);
     from.take(t.partial, bias_most_parts * 4 * C);
     from.take(t.loss, 1);
 

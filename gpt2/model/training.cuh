@@ -4,8 +4,10 @@
 // them: matrices first (they decay), then biases and LayerNorms; each tensor begins at a multiple of 128 elements, and what
 // lies between them is zeros. Weights are T; the gradients and what the optimizer keeps are fp32.
 //
-// A block keeps 16 C elements a token for its backward pass. With `recompute` it keeps its input alone, C elements, and the
-// backward pass runs the block's forward pass again, in memory that all blocks share. The gradients have the same bits.
+// A block keeps 16 C elements a token for its backward pass. Where attention is fused (all.forms) it keeps the
+// logarithm of each row's sum besides, and there are no scores and no room for single heads. With `recompute` it keeps
+// its input alone, C elements, and the backward pass runs the block's forward pass again, in memory that all blocks
+// share. The gradients have the same bits.
 #ifndef GPT2_TRAINING_CUH
 #define GPT2_TRAINING_CUH
 
@@ -29,6 +31,7 @@ template <class T> struct kept {
     T *hidden;            // (N, 4C)  after them
     float *mean, *rstd;   // (N)      of the first LayerNorm
     float *mean2, *rstd2; // (N)      of the second
+    float *lse;           // (B, H, T) of the scores' rows, where attention is fused
 };
 
 template <class T> struct training {
@@ -42,13 +45,16 @@ template <class T> struct training {
     T *stream;               // (N, C)     the gradient of the residual stream
     T *dnormalised;          // (N, C)     of what a LayerNorm gave, and of the attention's output
     T *dwide;                // (N, 4C)    of hidden and fc; of qkv
-    attention_room<T> room;  // query, scores, k and v are also those of the forward pass
-    float *partial;          // (bias_most_parts, 4C)
-    int *order, *starts;     // (N), (N + 1): token_runs
-    double *loss;            // (1)        summed over all tokens since it was zeroed
+    attention_room<T>
+        room;            // query, scores, k and v are also those of the forward pass; nothing where attention is fused
+    float *delta;        // (B, H, T)  where it is
+    float *partial;      // (bias_most_parts, 4C)
+    int *order, *starts; // (N), (N + 1): token_runs
+    double *loss;        // (1)        summed over all tokens since it was zeroed
 };
 
-// all.config, batch and prompt (T of a sequence) and recompute are set. Weights and gradients are zeros afterwards.
+// all.config, batch, prompt (T of a sequence) and forms, and recompute are set. Weights and gradients are zeros
+// afterwards.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 

@@ -5,6 +5,7 @@
 // Math      block.cuh
 // Bytes     those of block.cu; what GELU reads is not what it writes any more
 #include "gpt2/model/attention.cuh"
+#include "gpt2/model/attention_fused.cuh"
 #include "gpt2/model/ends.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
@@ -16,6 +17,10 @@ static int attend(gpt2_device &device, const kernel_table &kernels, training<T> 
                   const pass &pass) {
     const activations<T> &work = t.all.work;
     const int C = t.all.config.channels, H = t.all.config.heads;
+    if (t.all.forms.attention_fused) {
+        return attention_fused<T>(device, a.attention, nullptr, nullptr, a.lse, a.qkv, work.lengths, pass.B, pass.T, H,
+                                  C / H, pass.T, t.all.forms.tensor_cores);
+    }
     for (int b = 0; b < pass.B; b += t.all.group) { // as many sequences at once as the scores have room for
         const int64_t rows = (int64_t)b * pass.T * C;
         TRY(attention_forward(device, kernels, a.attention + rows, t.room.k, t.room.v, work.query, work.scores,

@@ -40,6 +40,8 @@ struct type_name {
 };
 const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
 
+bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error);
+
 /* The options that the model has whatever the command: kernels, graph, forms. False: an unknown form. */
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);

@@ -21,7 +21,7 @@ static bool parse_type(struct session *session, const struct options *options, s
     return true;
 }
 
-static bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
+bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
     static const char *const names[] = {[GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(text, names[i]) == 0) {

@@ -124,8 +124,11 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     t->free_before = before.free_bytes;
     t->kernels = kernel_choice_open(o->kernels, error);
     if (t->kernels == NULL) { return false; }
+    enum gpt2_form attention;
+    if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     struct gpt2_trainer_options settings = {.type = strcmp(o->type, "bf16") == 0 ? GPT2_BF16 : GPT2_F32,
                                             .tf32 = strcmp(o->type, "tf32") == 0,
+                                            .attention = attention,
                                             .recompute = o->recompute,
                                             .batch = t->B,
                                             .length = t->T,

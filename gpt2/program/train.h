@@ -13,7 +13,7 @@ int command_train(int count, char **arguments, struct gpt2_error *error);
 enum { TRAIN_MOST_OPTIONS = 32 };
 
 struct train_options {
-    const char *data, *val, *model, *tokenizer, *out, *type, *kernels;
+    const char *data, *val, *model, *tokenizer, *out, *type, *attention, *kernels;
     long layers, heads, channels, context;
     long steps, batch, length, accumulate, warmup, seed, save_every, val_every, val_batches;
     double rate, least, decay, clip;

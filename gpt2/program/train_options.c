@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program.h"
 #include "train.h"
 
 enum kind { TEXT, WHOLE, REAL, SWITCH };
@@ -47,6 +48,8 @@ static const struct option {
      0},
     {"--kernels", "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops", TEXT, FIXED,
      FIELD(kernels), 0, 0},
+    {"--attention", "FORM", "auto", "taught, fused (bf16 on a GPU: no scores in memory), or auto", TEXT, FIXED,
+     FIELD(attention), 0, 0},
     {"--recompute", NULL, NULL, "keep less for the backward pass, and compute it again: the same numbers", SWITCH,
      COMFORT, FIELD(recompute), 0, 0},
     {"--save-every", "N", "0", "steps between checkpoints; 0: one, at the end", WHOLE, COMFORT, FIELD(save_every), 0,
@@ -153,6 +156,8 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
                                                      : "--type %s: f32, tf32 or bf16",
                          o->type);
     }
+    enum gpt2_form attention;
+    if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     if (from_checkpoint) { return true; }
     if (o->model != NULL && sizes) {
         return gpt2_fail(error, "--model has its sizes: leave --layers, --heads, --channels and --context away");

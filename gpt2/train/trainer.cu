@@ -30,6 +30,13 @@ template <class T> struct trainer_of final : gpt2_trainer {
         from.take(partial, norm_most_parts);
     }
 
+    bool choose_forms(gpt2_error *error) override {
+        return choose_training_forms<T>(t.all.forms, device, options.attention, kernels, config) ||
+               gpt2_fail(error,
+                         "attention cannot be fused in training here: it takes bf16, heads of at most 128 channels and "
+                         "compute capability 8.0");
+    }
+
     int allocate() override {
         t.all.config = config, t.all.batch = options.batch, t.all.prompt = options.length;
         t.recompute = options.recompute;
@@ -102,6 +109,7 @@ template <class T> static gpt2_trainer *make(const gpt2_trainer_options &options
 static bool fill(gpt2_trainer *trainer, const gpt2_source *source, gpt2_error *error) {
     int code = device_open(&trainer->device, trainer->options.tf32);
     if (code != 0) { return trainer_fail(code, "the device cannot be used", error); }
+    if (!trainer->choose_forms(error)) { return false; }
     code = trainer->allocate();
     if (code != 0) {
         char what[128];

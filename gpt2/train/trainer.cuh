@@ -23,6 +23,7 @@ struct gpt2_trainer {
     } readers[4] = {};
 
     virtual ~gpt2_trainer() = default;
+    virtual bool choose_forms(gpt2_error *error) = 0;
     virtual int allocate() = 0;
     virtual int round_master() = 0; // after the master weights have changed
     virtual int pass(const int32_t *tokens, const int32_t *targets, int B, int T_, const float *scale) = 0;

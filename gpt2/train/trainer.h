@@ -19,21 +19,23 @@ extern "C" {
 #endif
 
 #include "gpt2/formats/weights.h"
+#include "gpt2/model/model.h"
 
 struct kernel_table;
 struct gpt2_trainer;
 
 struct gpt2_trainer_options {
     enum gpt2_type
-        type;       /* of weights and activations: GPT2_F32 or GPT2_BF16. Master weights, gradients and moments: fp32 */
-    bool tf32;      /* matmuls of F32 may shorten their factors to TF32 */
-    bool recompute; /* keep each block's input alone; the backward pass runs the block again. The same bits */
-    int batch, length;                  /* most sequences of a pass, most tokens of a sequence */
+        type;  /* of weights and activations: GPT2_F32 or GPT2_BF16. Master weights, gradients and moments: fp32 */
+    bool tf32; /* matmuls of F32 may shorten their factors to TF32 */
+    enum gpt2_form attention; /* with all scores in memory, or none; fused is for BF16 (forms.cuh) */
+    bool recompute;           /* keep each block's input alone; the backward pass runs the block again. The same bits */
+    int batch, length;        /* most sequences of a pass, most tokens of a sequence */
     const struct kernel_table *kernels; /* every op, backward too */
 };
 
 /* Weights go to the device; moments are zeros. NULL and a message: as gpt2_model_open, and for type F16, whose gradients would
- * vanish without a scaling of the loss, which is not here. */
+ * vanish without a scaling of the loss, which is not here; or attention cannot be fused here, and shall be. */
 struct gpt2_trainer *gpt2_trainer_open(const struct gpt2_source *source, const struct gpt2_trainer_options *options,
                                        struct gpt2_error *error);
 void gpt2_trainer_close(struct gpt2_trainer *trainer);         /* NULL is fine */

@@ -42,6 +42,8 @@ Test(train_program, bad_input_is_one_line_and_status_2) {
         {"--out @/x --data @/text --steps 3 " SIZES "--model @/m", "--model has its sizes"},
         {"--out @/x --data @/text --steps 3 " SIZES "--type f16", "--type f16: small gradients would vanish"},
         {"--out @/x --data @/text --steps 3 " SIZES "--type f8", "--type f8: f32, tf32 or bf16"},
+        {"--out @/x --data @/text --steps 3 " SIZES "--attention flat", "--attention flat: auto, taught or fused"},
+        {"--out @/x --data @/text --steps 3 " SIZES "--attention fused", "attention cannot be fused in training here"},
         {"--out @/x --data @/text --steps 3 " SIZES "--warmup 4", "--warmup 4 is more than --steps 3"},
         {"--out @/x --data @/text --steps 3 " SIZES "--min-lr 1", "--min-lr 1 is more than --lr"},
         {"--out @/x --data @/text --steps 3 " SIZES "--length 17", "the model's context is 16"},

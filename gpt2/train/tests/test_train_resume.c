@@ -101,6 +101,14 @@ Test(train_resume, also_in_bf16_with_accumulation_and_recomputation) {
     check_resume("--type bf16 --accumulate 2 --recompute --length 9", 2);
 }
 
+Test(train_resume, also_with_fused_attention) {
+    if (run(LEARNER "--type bf16 --attention fused --steps 1 --batch 1 --out @/can") != 0) {
+        says("attention cannot be fused"); /* an older GPU */
+        return;
+    }
+    check_resume("--type bf16 --attention fused", 3);
+}
+
 /* The same run with another batch would be another run; with recomputation it is the same. */
 Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --save-every 2");
@@ -113,6 +121,9 @@ Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     cr_assert_eq(run(LEARNER "--out @/run --resume --batch 3"), 2);
     says("--batch 3: the run in ");
     says("has 2");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --attention taught"), 2);
+    says("--attention taught: the run in ");
+    says("has auto");
     succeeds(GPT2 " train --out @/run --resume --val @/text");
     says("after step 4");
     write_text("text", text + 1, strlen(text) - 1);

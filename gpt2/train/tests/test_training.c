@@ -45,24 +45,6 @@ static const struct gpt2_config configs[] = {
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
 
-/* The tiny model as bf16 has it. */
-static bool rounded_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
-                         enum gpt2_layout layout, void *out, struct gpt2_error *problem) {
-    const struct gpt2_config *config = context;
-    size_t count = (size_t)gpt2_tensor_elements(config, tensor);
-    uint16_t *rounded = malloc(count * sizeof *rounded);
-    bool good = tiny_read(context, tensor, layer, GPT2_BF16, layout, rounded, problem);
-    gpt2_convert(out, type, rounded, GPT2_BF16, count);
-    free(rounded);
-    return good;
-}
-
-static struct gpt2_source source_of(const struct gpt2_config *config, enum gpt2_type type) {
-    struct gpt2_source source = tiny_source(config);
-    if (type == GPT2_BF16) { source.read = rounded_read; }
-    return source;
-}
-
 static struct gpt2_trainer *open_trainer(const struct gpt2_config *config, const char *set, enum gpt2_type type,
                                          bool recompute) {
     struct gpt2_source source = source_of(config, type);
