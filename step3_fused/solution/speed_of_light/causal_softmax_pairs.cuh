@@ -13,39 +13,39 @@
 
 #include "causal_pieces.cuh"
 
-// Row j is the upper one, T-1-j the lower one. T is even: rows that are aligned to 16 bytes have whole pieces.
+// Row j is the upper one, T-1-j the lower one. T is even: rows that are aligned to 16 bytes have whole pieces. The upper
+// row has half of the slots at the most.
 template <class T, int pieces> struct causal_pair {
-    static constexpr int width = vec<T>::size, step = warp_size * width;
-    size_t matrix;                // its first element
-    int upper_start, lower_start; // of the rows in the matrix
-    int first, last;              // columns of this lane's first piece in the upper row, last in the lower one
+    static constexpr int width = vec<T>::size, step = warp_size * width, upper_pieces = (pieces + 1) / 2;
+    int matrix; // of (B * H)
     causal_row<width> upper, lower;
-    int cut_keys, cut_written; // this lane's part of a cut piece: is it a key, is it written?
-    int cut_at;                // where in the matrix
+    size_t upper_start, lower_start;       // of the rows, elements
+    int upper_first, lower_last;           // column of this lane's slot 0, in either row
+    size_t cut_at;                         // this lane's element of a cut piece
+    bool cut_upper, cut_keys, cut_written; // of the upper row? is it a key? is it written?
 
     __device__ causal_pair(int number, const int *lengths, int H, int C) : upper(0, 0), lower(0, 0) {
-        int pairs = C / 2, j = number % pairs, lane = threadIdx.x % warp_size;
-        int length = lengths ? max(lengths[number / pairs / H], 0) : C;
-        matrix = (size_t)(number / pairs) * C * C;
-        upper_start = j * C, lower_start = (C - 1 - j) * C;
-        first = lane * width, last = pieces * step - width - first;
+        int pairs = C / 2, lane = threadIdx.x % warp_size;
+        matrix = number / pairs;
+        int j = number % pairs, length = lengths ? max(lengths[matrix / H], 0) : C;
         upper = causal_row<width>(min(j + 1, length), j + 1);
         lower = causal_row<width>(min(C - j, length), C - j);
-        // The lower half of the lanes has the upper row's cut piece, the others have the lower row's.
-        int t = lane % (warp_size / 2), whole = cuts_upper() ? upper.whole : lower.whole;
-        int keys = cuts_upper() ? upper.keys : lower.keys, end = cuts_upper() ? upper.end : lower.end;
-        cut_keys = t < width && whole + t < keys;
-        cut_written = t < width && whole + t < end && whole < keys;
-        cut_at = (cuts_upper() ? upper_start : lower_start) + whole + t;
+        upper_start = ((size_t)matrix * C + j) * C, lower_start = ((size_t)matrix * C + C - 1 - j) * C;
+        upper_first = lane * width, lower_last = pieces * step - width - upper_first;
+        // Half of the lanes have the upper row's cut piece, the others have the lower row's.
+        cut_upper = lane < warp_size / 2;
+        int c = lane % (warp_size / 2) + (cut_upper ? upper.whole : lower.whole);
+        cut_keys = lane % (warp_size / 2) < width && c < (cut_upper ? upper.keys : lower.keys);
+        cut_written = c < min(cut_upper ? upper.zeros_from : lower.zeros_from, cut_upper ? upper.end : lower.end);
+        cut_at = (cut_upper ? upper_start : lower_start) + c;
     }
 
-    __device__ bool cuts_upper() const { return threadIdx.x % warp_size < warp_size / 2; }
     // Of the slot p * warp_size + lane:
-    __device__ bool in_upper(int p) const { return first + p * step < upper.whole; }
-    __device__ bool in_lower(int p) const { return last - p * step < lower.whole; }
-    __device__ bool has(int p) const { return in_upper(p) || in_lower(p); }
-    __device__ int at(int p) const {
-        return in_upper(p) ? upper_start + first + p * step : lower_start + last - p * step;
+    __device__ bool in_upper(int p) const { return p < upper_pieces && upper_first < upper.whole - p * step; }
+    __device__ bool has(int p) const { return in_upper(p) || lower_last < lower.whole + p * step; }
+    template <class E> __device__ E *place(int p, E *tensor) const {
+        E *in_lower = tensor + lower_start + lower_last - p * step;
+        return in_upper(p) ? tensor + upper_start + upper_first + p * step : in_lower;
     }
 };
 
@@ -85,12 +85,12 @@ __device__ inline float causal_pair_load(piece<T, vec<T>::size> (&loaded)[pieces
 #pragma unroll
     for (int p = 0; p < pieces; p++) {
         if (pair.has(p)) {
-            loaded[p].load(x + pair.matrix + pair.at(p));
+            loaded[p].load(pair.place(p, x));
         } else {
             loaded[p].fill(-INFINITY); // its exponential is 0
         }
     }
-    return pair.cut_keys ? to_float(x[pair.matrix + pair.cut_at]) : -INFINITY;
+    return pair.cut_keys ? to_float(x[pair.cut_at]) : -INFINITY;
 }
 
 // Of a float2, x is the upper row's and y the lower row's.
@@ -98,9 +98,8 @@ template <class T, int pieces>
 __device__ inline void causal_pair_softmax(T *out, piece<T, vec<T>::size> (&loaded)[pieces], float cut,
                                            const causal_pair<T, pieces> &pair, float scale) {
     constexpr int width = vec<T>::size;
-    bool cuts_upper = pair.cuts_upper();
     float value[pieces][width], cut_largest = fmaxf(cut, -FLT_MAX);
-    float2 largest = make_float2(cuts_upper ? cut_largest : -FLT_MAX, cuts_upper ? -FLT_MAX : cut_largest);
+    float2 largest = make_float2(pair.cut_upper ? cut_largest : -FLT_MAX, pair.cut_upper ? -FLT_MAX : cut_largest);
 #pragma unroll
     for (int p = 0; p < pieces; p++) {
         float(&v)[width] = value[p];
@@ -108,12 +107,15 @@ __device__ inline void causal_pair_softmax(T *out, piece<T, vec<T>::size> (&load
         float most = v[0];
 #pragma unroll
         for (int i = 1; i < width; i++) { most = fmaxf(most, v[i]); }
-        float &row = pair.in_upper(p) ? largest.x : largest.y;
-        row = fmaxf(row, most);
+        if (pair.in_upper(p)) {
+            largest.x = fmaxf(largest.x, most);
+        } else {
+            largest.y = fmaxf(largest.y, most);
+        }
     }
     largest = warp_max2(largest); // of x: scale is above 0
-    cut = exponential<T>(cut - (cuts_upper ? largest.x : largest.y), scale);
-    float2 sum = make_float2(cuts_upper ? cut : 0.0f, cuts_upper ? 0.0f : cut);
+    cut = exponential<T>(cut - (pair.cut_upper ? largest.x : largest.y), scale);
+    float2 sum = make_float2(pair.cut_upper ? cut : 0.0f, pair.cut_upper ? 0.0f : cut);
 #pragma unroll
     for (int p = 0; p < pieces; p++) {
         float(&v)[width] = value[p];
@@ -123,8 +125,11 @@ __device__ inline void causal_pair_softmax(T *out, piece<T, vec<T>::size> (&load
             v[i] = exponential<T>(v[i] - row_largest, scale);
             part += v[i];
         }
-        float &row = pair.in_upper(p) ? sum.x : sum.y;
-        row += part;
+        if (pair.in_upper(p)) {
+            sum.x += part;
+        } else {
+            sum.y += part;
+        }
     }
     sum = warp_sum2(sum);
     float2 factor = make_float2(1.0f / sum.x, 1.0f / sum.y);
@@ -135,11 +140,11 @@ __device__ inline void causal_pair_softmax(T *out, piece<T, vec<T>::size> (&load
 #pragma unroll
         for (int i = 0; i < width; i++) { v[i] = quotient<T>(v[i], row_sum, row_factor); }
         loaded[p].pack(v);
-        if (pair.has(p)) { loaded[p].store(out + pair.matrix + pair.at(p)); }
+        if (pair.has(p)) { loaded[p].store(pair.place(p, out)); }
     }
     if (pair.cut_written) { // 0 behind the last key: not 0 * NaN
-        cut = pair.cut_keys ? cut * (cuts_upper ? factor.x : factor.y) : 0.0f;
-        out[pair.matrix + pair.cut_at] = from_float<T>(cut);
+        cut = pair.cut_keys ? cut * (pair.cut_upper ? factor.x : factor.y) : 0.0f;
+        out[pair.cut_at] = from_float<T>(cut);
     }
 }
 
@@ -157,8 +162,10 @@ __global__ void __launch_bounds__(warp_size *teams, resident)
     causal_pair<T, pieces> pair(number, lengths, H, C);
     piece<T, vec<T>::size> loaded[pieces];
     float cut = causal_pair_load(loaded, x, pair);
-    causal_row_zeros(out + pair.matrix + pair.upper_start, pair.upper); // while the loads are on their way
-    causal_row_zeros(out + pair.matrix + pair.lower_start, pair.lower);
+    if (lengths) { // while the loads are on their way
+        causal_row_zeros(out + pair.upper_start, pair.upper);
+        causal_row_zeros(out + pair.lower_start, pair.lower);
+    }
     causal_pair_softmax(out, loaded, cut, pair, scale);
 }
 
