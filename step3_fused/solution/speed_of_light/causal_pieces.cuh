@@ -15,6 +15,7 @@ template <int width> struct causal_row {
     int keys, end;  // computed: 0 .. keys-1; written: 0 .. end-1
     int whole;      // keys, rounded down to pieces
     int zeros_from; // keys, rounded up
+    causal_row() = default;
     __device__ causal_row(int keys, int end)
         : keys(keys), end(end), whole(keys / width * width), zeros_from((keys + width - 1) / width * width) {}
     __device__ causal_row(int n, const int *lengths, int H, int T_, int upper)

@@ -1,7 +1,8 @@
 // causal_softmax.cuh — scale, causal mask and softmax at speed of light
 //
 // What is masked is not read. Zeros that need nothing from x are stored while the loads are on their way. A launch of this
-// GPU starts about 820 blocks in a microsecond: rows of 1024 16-bit elements share a block, two by two.
+// GPU starts about 820 blocks in a microsecond: rows of 1024 16-bit elements share a block, two by two. Where the upper
+// triangle is left alone, a warp has two rows: causal_softmax_pairs.cuh.
 #ifndef SPEED_OF_LIGHT_CAUSAL_SOFTMAX_CUH
 #define SPEED_OF_LIGHT_CAUSAL_SOFTMAX_CUH
 
@@ -108,14 +109,15 @@ int causal_softmax_speed_of_light(T *out, const T *x, const int *lengths, int N,
                                   cudaStream_t stream) {
     constexpr int w = vec<T>::size;
     constexpr bool again = sizeof(T) == 2;
+    constexpr int fit_8 = again ? 8 : 16,
+                  fit_16 = again ? 1 : 16; // 8 and 16 pieces each: as many as spill no registers
     static const causal_softmax_line<T> table[] = {
         // pieces, bytes, keep            pieces each, warps in a block, blocks to fit
-        {32, 0, true, causal_softmax_pairs<T, 1, 8, 6>},
-        {64, 0, true, causal_softmax_pairs<T, 2, 8, 5>},
+        {32, 0, true, causal_softmax_pairs<T, 1, 8, 4>},
+        {64, 0, true, causal_softmax_pairs<T, 2, 8, 4>},
         {128, 0, true, causal_softmax_pairs<T, 4, 4, 8>},
-        {256, 4, true, causal_softmax_pairs<T, 8, 2, 16>},
-        {256, 2, true, causal_softmax_pairs<T, 8, 2, 8>},
-        {512, 4, true, causal_softmax_pairs<T, 16, 1, 16>},
+        {256, 0, true, causal_softmax_pairs<T, 8, 2, fit_8>},
+        {512, 4, true, causal_softmax_pairs<T, 16, 1, fit_16>},
         // threads, pieces each, teams in a block; element width, blocks to fit, exponentials again
         {32, 0, false, causal_softmax_rows<T, 32, 1, 8, w, 1, false>},
         {64, 0, false, causal_softmax_rows<T, 32, 2, 4, w, 1, false>},

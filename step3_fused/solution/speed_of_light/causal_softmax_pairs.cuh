@@ -24,7 +24,7 @@ template <class T, int pieces> struct causal_pair {
     size_t cut_at;                         // this lane's element of a cut piece
     bool cut_upper, cut_keys, cut_written; // of the upper row? is it a key? is it written?
 
-    __device__ causal_pair(int number, const int *lengths, int H, int C) : upper(0, 0), lower(0, 0) {
+    __device__ causal_pair(int number, const int *lengths, int H, int C) {
         int pairs = C / 2, lane = threadIdx.x % warp_size;
         matrix = number / pairs;
         int j = number % pairs, length = lengths ? max(lengths[matrix / H], 0) : C;
