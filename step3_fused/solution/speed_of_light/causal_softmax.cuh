@@ -109,8 +109,7 @@ int causal_softmax_speed_of_light(T *out, const T *x, const int *lengths, int N,
                                   cudaStream_t stream) {
     constexpr int w = vec<T>::size;
     constexpr bool again = sizeof(T) == 2;
-    constexpr int fit_8 = again ? 8 : 16,
-                  fit_16 = again ? 1 : 16; // 8 and 16 pieces each: as many as spill no registers
+    constexpr int fit_8 = again ? 8 : 16, fit_16 = again ? 1 : 16; // as many blocks as spill no registers
     static const causal_softmax_line<T> table[] = {
         // pieces, bytes, keep            pieces each, warps in a block, blocks to fit
         {32, 0, true, causal_softmax_pairs<T, 1, 8, 4>},

@@ -1,8 +1,8 @@
 // causal_softmax_pairs.cuh — causal softmax that leaves the upper triangle alone: a warp has two rows
 //
-// Half of a row is masked, neither read nor written, so a warp that has one row has few bytes on their way, and what every
-// row costs (its start, its reductions, its end) weighs twice: 0.77 of a copy on an H200. Row j and row T-1-j together
-// have T+1 keys, for every j. So a warp takes both, with as many pieces in its registers as one row of T has:
+// Half of a row is masked, neither read nor written. So a warp that has one row has few bytes on their way, and what
+// every row costs (its start, its reductions, its end) weighs twice: 0.77 of a copy on an H200. Row j and row T-1-j
+// together have T+1 keys, for every j: a warp takes both, with as many pieces in its registers as one row of T has:
 //
 //   slots, p * 32 + lane     0 ............ | ..... | ............ slots-1
 //                            row j, forward | empty | row T-1-j, backward       both from their columns 0
@@ -13,14 +13,14 @@
 
 #include "causal_pieces.cuh"
 
-// Row j is the upper one, T-1-j the lower one. T is even: rows that are aligned to 16 bytes have whole pieces. The upper
-// row has half of the slots at the most.
+// Row j is the upper one, T-1-j the lower one. T is even: rows that are aligned to 16 bytes have whole pieces.
+// The upper row has half of the slots at the most.
 template <class T, int pieces> struct causal_pair {
     static constexpr int width = vec<T>::size, step = warp_size * width, upper_pieces = (pieces + 1) / 2;
     int matrix; // of (B * H)
     causal_row<width> upper, lower;
     size_t upper_start, lower_start;       // of the rows, elements
-    int upper_first, lower_last;           // column of this lane's slot 0, in either row
+    int upper_first, lower_last;           // column of this lane's slot 0, in either row's order
     size_t cut_at;                         // this lane's element of a cut piece
     bool cut_upper, cut_keys, cut_written; // of the upper row? is it a key? is it written?
 
