@@ -15,13 +15,11 @@ template <int width> struct causal_row {
     int keys, end;  // computed: 0 .. keys-1; written: 0 .. end-1
     int whole;      // keys, rounded down to pieces
     int zeros_from; // keys, rounded up
-    __device__ causal_row(int n, const int *lengths, int H, int T_, int upper) {
-        keys = n % T_ + 1;
-        end = upper ? keys : T_;
-        if (lengths) { keys = min(keys, max(lengths[n / T_ / H], 0)); }
-        whole = keys / width * width;
-        zeros_from = (keys + width - 1) / width * width;
-    }
+    causal_row() = default;
+    __device__ causal_row(int keys, int end)
+        : keys(keys), end(end), whole(keys / width * width), zeros_from((keys + width - 1) / width * width) {}
+    __device__ causal_row(int n, const int *lengths, int H, int T_, int upper)
+        : causal_row(lengths ? min(n % T_ + 1, max(lengths[n / T_ / H], 0)) : n % T_ + 1, upper ? n % T_ + 1 : T_) {}
     // The column of the cut piece that thread t computes, or -1.
     __device__ int cut(int t) const { return t < width && whole + t < keys ? whole + t : -1; }
 };

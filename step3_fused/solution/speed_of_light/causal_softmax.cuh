@@ -1,11 +1,13 @@
 // causal_softmax.cuh — scale, causal mask and softmax at speed of light
 //
 // What is masked is not read. Zeros that need nothing from x are stored while the loads are on their way. A launch of this
-// GPU starts about 820 blocks in a microsecond: rows of 1024 16-bit elements share a block, two by two.
+// GPU starts about 820 blocks in a microsecond: rows of 1024 16-bit elements share a block, two by two. Where the upper
+// triangle is left alone, a warp has two rows: causal_softmax_pairs.cuh.
 #ifndef SPEED_OF_LIGHT_CAUSAL_SOFTMAX_CUH
 #define SPEED_OF_LIGHT_CAUSAL_SOFTMAX_CUH
 
 #include "causal_pieces.cuh"
+#include "causal_softmax_pairs.cuh"
 #include "choice.cuh"
 
 #include <limits.h>
@@ -92,10 +94,11 @@ int causal_softmax_rows(T *out, const T *x, const int *lengths, int N, int H, in
                   C, scale, upper);
 }
 
-// ---- the choice: the first line whose pieces and element size fit ----
+// ---- the choice: the first line whose pieces, element size and form fit ----
 
 template <class T> struct causal_softmax_line {
     int most_pieces, element; // 16-byte pieces of a row; bytes, 0: any
+    bool keep;                // only for CAUSAL_UPPER_KEEP
     int (*launch)(T *out, const T *x, const int *lengths, int N, int H, int C, float scale, int upper,
                   cudaStream_t stream);
 };
@@ -106,30 +109,38 @@ int causal_softmax_speed_of_light(T *out, const T *x, const int *lengths, int N,
                                   cudaStream_t stream) {
     constexpr int w = vec<T>::size;
     constexpr bool again = sizeof(T) == 2;
+    constexpr int fit_8 = again ? 8 : 16, fit_16 = again ? 1 : 16; // as many blocks as spill no registers
     static const causal_softmax_line<T> table[] = {
-        // pieces, bytes            threads, pieces each, teams in a block; element width, blocks to fit, exponentials again
-        {32, 0, causal_softmax_rows<T, 32, 1, 8, w, 1, false>},
-        {64, 0, causal_softmax_rows<T, 32, 2, 4, w, 1, false>},
-        {128, 0, causal_softmax_rows<T, 32, 4, 2, w, 16, false>},
-        {256, 4, causal_softmax_rows<T, 32, 8, 1, w, 1, false>},
-        {256, 2, causal_softmax_rows<T, 64, 4, 1, w, 16, false>},
-        {512, 0, causal_softmax_rows<T, 128, 4, 1, w, 1, again>},
-        {1024, 0, causal_softmax_rows<T, 256, 4, 1, w, 1, again>},
-        {2048, 0, causal_softmax_rows<T, 512, 4, 1, w, 1, again>},
-        {4096, 0, causal_softmax_rows<T, 512, 8, 1, w, 1, again>},
-        {8192, 0, causal_softmax_rows<T, 1024, 8, 1, w, 1, again>},
+        // pieces, bytes, keep            pieces each, warps in a block, blocks to fit
+        {32, 0, true, causal_softmax_pairs<T, 1, 8, 4>},
+        {64, 0, true, causal_softmax_pairs<T, 2, 8, 4>},
+        {128, 0, true, causal_softmax_pairs<T, 4, 4, 8>},
+        {256, 0, true, causal_softmax_pairs<T, 8, 2, fit_8>},
+        {512, 4, true, causal_softmax_pairs<T, 16, 1, fit_16>},
+        // threads, pieces each, teams in a block; element width, blocks to fit, exponentials again
+        {32, 0, false, causal_softmax_rows<T, 32, 1, 8, w, 1, false>},
+        {64, 0, false, causal_softmax_rows<T, 32, 2, 4, w, 1, false>},
+        {128, 0, false, causal_softmax_rows<T, 32, 4, 2, w, 16, false>},
+        {256, 4, false, causal_softmax_rows<T, 32, 8, 1, w, 1, false>},
+        {256, 2, false, causal_softmax_rows<T, 64, 4, 1, w, 16, false>},
+        {512, 0, false, causal_softmax_rows<T, 128, 4, 1, w, 1, again>},
+        {1024, 0, false, causal_softmax_rows<T, 256, 4, 1, w, 1, again>},
+        {2048, 0, false, causal_softmax_rows<T, 512, 4, 1, w, 1, again>},
+        {4096, 0, false, causal_softmax_rows<T, 512, 8, 1, w, 1, again>},
+        {8192, 0, false, causal_softmax_rows<T, 1024, 8, 1, w, 1, again>},
     };
     static const causal_softmax_line<T> by_element[] = {
         // the same for rows that are not aligned to 16 bytes: pieces of one element
-        {256, 0, causal_softmax_rows<T, 32, 8, 4, 1, 1, false>},
-        {1024, 0, causal_softmax_rows<T, 128, 8, 1, 1, 1, false>},
-        {8192, 0, causal_softmax_rows<T, 256, 32, 1, 1, 1, false>},
-        {32768, 0, causal_softmax_rows<T, 1024, 32, 1, 1, 1, false>},
+        {256, 0, false, causal_softmax_rows<T, 32, 8, 4, 1, 1, false>},
+        {1024, 0, false, causal_softmax_rows<T, 128, 8, 1, 1, 1, false>},
+        {8192, 0, false, causal_softmax_rows<T, 256, 32, 1, 1, 1, false>},
+        {32768, 0, false, causal_softmax_rows<T, 1024, 32, 1, 1, 1, false>},
     };
     bool aligned = rows_aligned<T>(C, out, x);
     int pieces = aligned ? C / w : C;
     auto fits = [&](const causal_softmax_line<T> &line) {
-        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T));
+        return pieces <= line.most_pieces && (line.element == 0 || line.element == sizeof(T)) &&
+               (!line.keep || upper == CAUSAL_UPPER_KEEP);
     };
     const causal_softmax_line<T> *line = aligned
                                              ? first_that_fits("causal_softmax_forward", table, fits)
