@@ -13,7 +13,7 @@
 #include <cmath>
 #include <vector>
 
-enum { threads_per_block = 1024, few_threads = 128, warp_size = 32 };
+enum { threads_per_block = 1024, few_threads = 128, warp_size = 32, together = 16 };
 
 struct candidate {
     float value;
@@ -27,17 +27,39 @@ __device__ static candidate better(candidate a, candidate b) {
     return b.value > a.value || (b.value == a.value && b.id < a.id) ? b : a;
 }
 
-// Over the block; thread 0 gets the result. shared: (warps)
-__device__ static candidate best_of_block(candidate mine, candidate *shared) {
+__device__ static candidate best_of_warp(candidate mine) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         candidate other = {__shfl_xor_sync(0xffffffffu, mine.value, offset),
                            __shfl_xor_sync(0xffffffffu, mine.id, offset)};
         mine = better(mine, other);
     }
+    return mine;
+}
+
+// Over the block; thread 0 gets the result. shared: (warps)
+__device__ static candidate best_of_block(candidate mine, candidate *shared) {
+    mine = best_of_warp(mine);
     if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = mine; }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int w = 1; w < (int)blockDim.x / warp_size; w++) { mine = better(mine, shared[w]); }
+    if (threadIdx.x >= warp_size) { return mine; }
+    return best_of_warp(shared[threadIdx.x % (blockDim.x / warp_size)]);
+}
+
+// Of row[0..count-1], those that this thread sees: `together` loads are on their way at a time.
+__device__ static candidate best_of_thread(const float *row, int count) {
+    candidate mine = {-INFINITY, 0x7fffffff};
+    for (int first = threadIdx.x; first < count; first += together * blockDim.x) {
+        float value[together];
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+            int v = first + i * (int)blockDim.x;
+            value[i] = v < count ? row[v] : -INFINITY;
+        }
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+            int v = first + i * (int)blockDim.x;
+            if (v < count) { mine = better(mine, {value[i], v}); }
+        }
     }
     return mine;
 }
@@ -60,9 +82,7 @@ __global__ void __launch_bounds__(threads_per_block)
     if (state.left != nullptr) {
         const float *row = logits + (int64_t)b * Vp;
         const int choices = state.settings[0], stop = state.settings[1];
-        candidate mine = {-INFINITY, 0x7fffffff};
-        for (int v = threadIdx.x; v < choices; v += blockDim.x) { mine = better(mine, {row[v], v}); }
-        mine = best_of_block(mine, shared);
+        candidate mine = best_of_block(best_of_thread(row, choices), shared);
         if (threadIdx.x == 0) {
             bool rests = state.left[b] == 0, broken = mine.value != mine.value;
             int token = rests ? -1 : broken ? (int)no_token : mine.id;
