@@ -149,8 +149,9 @@ Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
 }
 
 Test(wiring, lower_precision_is_outside_the_tolerance) {
-    static const char *const names[] = {"attention_forward", "block_forward", "decode_attention", "gpt2_forward"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"attention_forward", "block_forward", "block_backward", "decode_attention",
+                                        "gpt2_forward"};
+    for (int i = 0; i < 5; i++) {
         struct computed c = telling_call(names[i], TYPE_F32), low = telling_call(names[i], TYPE_F32);
         compute(&c);
         for (int t = 0; t < low.op->tensor_count; t++) { /* TF32 keeps as many bits as fp16 */
