@@ -182,9 +182,9 @@ void wiring_compute_backward(const struct op *op, const struct op_sizes *sizes, 
     struct wiring_block weights;
     size_t N = (size_t)sizes->N, C = (size_t)sizes->C;
     int dx = op_tensor_find(op, "dx");
-    /* Four usual sizes are 4.9 deviations of a rounding, past which lies one element of a million: as many as a check's
-     * calls have. Of half as much again, one of 10^12. */
-    w.rounding *= 1.5;
+    /* A parameter's gradient is a float, so it shows each rounding of the 16-bit tensors before it, and a call has 100 000
+     * of them: roundings count with their largest size, which is twice the usual one. */
+    w.rounding *= 2.0;
     memcpy(&kept, tensor + op_tensor_find(op, "residual"), sizeof kept);
     memcpy(&weights, tensor + op_tensor_find(op, "ln1_weight"), sizeof weights);
     struct back b = {.w = &w,
