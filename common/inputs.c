@@ -66,6 +66,7 @@ static const struct rule {
     {"attention_forward", WIRED, "qkv", "qkv"},
     {"decode_attention", WIRED | 1 << VALUES_MASKED_NAN, "qkv", "qkv"},
     {"block_forward", 1 << VALUES_SMALL, "residual", "residual"},
+    {"block_backward", 1 << VALUES_SMALL, "residual", "residual"},
     {"gpt2_forward", 0, "weights", "weights"},
     {"gpt2_decode", 0, "weights", "weights"},
     {NULL, FINITE | SPOILED | MASKED, "x", "x"},
@@ -136,7 +137,7 @@ float inputs_poison(uint64_t seed, int tensor, uint64_t element) {
 static void fill_statistics(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
     int sum = op_tensor_find(op, "sum"), x = sum >= 0 ? sum : op_tensor_find(op, "x");
     int mean = op_tensor_find(op, "mean"), rstd = op_tensor_find(op, "rstd");
-    if (mean < 0 || rstd < 0 || op->tensor[mean].role != ROLE_IN) { return; }
+    if (x < 0 || mean < 0 || rstd < 0 || op->tensor[mean].role != ROLE_IN) { return; }
     for (int n = 0; n < sizes->N; n++) {
         double row_mean, row_rstd;
         reference_row_statistics(tensor[x] + (size_t)n * (size_t)sizes->C, sizes->C, sizes->eps, &row_mean, &row_rstd);
@@ -226,4 +227,5 @@ void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_v
         }
     }
     fill_statistics(op, sizes, tensor);
+    inputs_kept(op, sizes, tensor);
 }

@@ -41,7 +41,7 @@ bool inputs_need_lengths(enum input_values values);
 int inputs_special_row(const struct op_sizes *sizes);
 
 /* Fills every tensor: inputs and the start of accumulated outputs with values, outputs with poison. Inputs called mean
- * and rstd are the statistics of x (or of sum), an input called out is a softmax, lengths are of every kind: T, 0, 1, and
+ * and rstd are the statistics of x (or of sum), an input called out is a softmax, what a block kept is a forward pass's, lengths are of every kind: T, 0, 1, and
  * between (of a wiring 1 to T; positions 0 to S - 1). tensor[i] holds op_elements() floats. */
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]);

@@ -11,6 +11,9 @@ float inputs_bell(uint64_t key, uint64_t i);
 float inputs_wiring(const struct op *op, const struct op_sizes *sizes, enum input_values values, const float *lengths,
                     int t, uint64_t key, uint64_t i);
 
+/* What a block's forward pass kept, from its input and the parameters: nothing for other ops. */
+void inputs_kept(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
+
 /* All of a model's weights, one after the other. */
 void inputs_model(const struct op_sizes *sizes, uint64_t key, float *weights);
 

@@ -86,3 +86,11 @@ float inputs_wiring(const struct op *op, const struct op_sizes *sizes, enum inpu
     if (ends(name, "_weight") || ends(name, "_bias")) { return parameter(name, sizes, key, i); }
     return state(op, sizes, values, lengths, t, key, i);
 }
+
+void inputs_kept(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
+    int first = op_tensor_find(op, "residual"), lengths = op_tensor_find(op, "lengths");
+    struct wiring_block weights;
+    if (op_tensor_find(op, "normalised") < 0) { return; }
+    memcpy(&weights, tensor + op_tensor_find(op, "ln1_weight"), sizeof weights);
+    wiring_keep(sizes, tensor[lengths], &weights, tensor + first);
+}

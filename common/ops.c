@@ -36,7 +36,7 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
 }
 
 bool op_is_wiring(const struct op *op) {
-    return strchr(op->ints, 'S') != NULL;
+    return strchr(op->ints, 'D') != NULL;
 }
 
 bool op_is_model(const struct op *op) {
@@ -77,12 +77,16 @@ size_t op_row_elements(const struct op *op, int tensor, const struct op_sizes *s
     switch (op->tensor[tensor].shape) {
         case SHAPE_N:
         case SHAPE_B:
+        case SHAPE_3C:
+        case SHAPE_4C:
         case SHAPE_KB:
         case SHAPE_K1B: return 1;
         case SHAPE_NV:
         case SHAPE_K1BV: return (size_t)sizes->V;
         case SHAPE_BHSD: return (size_t)(sizes->C / sizes->H);
         case SHAPE_N3C: return 3 * (size_t)sizes->C;
+        case SHAPE_N4C:
+        case SHAPE_C4C: return 4 * (size_t)sizes->C;
         default: return (size_t)sizes->C;
     }
 }
@@ -107,12 +111,14 @@ size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes
         case SHAPE_C: return C;
         case SHAPE_B: return op_is_given(op, tensor, sizes) ? B : 0;
         case SHAPE_N3C: return N * 3 * C;
+        case SHAPE_N4C: return N * 4 * C;
         case SHAPE_BHSD: return B * S * C;
         case SHAPE_3C: return 3 * C;
         case SHAPE_4C: return 4 * C;
         case SHAPE_CC: return C * C;
         case SHAPE_3CC: return 3 * C * C;
-        case SHAPE_4CC: return 4 * C * C;
+        case SHAPE_4CC:
+        case SHAPE_C4C: return 4 * C * C;
         case SHAPE_LNC: return (2 * L + 1) * N * C;
         case SHAPE_NV: return N * V;
         case SHAPE_WEIGHTS: return (V + S) * C + L * (12 * C + 13) * C + 2 * C;

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { OP_MAX_TENSORS = 20, OP_MAX_DIMS = 4 };
+enum { OP_MAX_TENSORS = 40, OP_MAX_DIMS = 4 };
 
 /* The element type T of a launcher, which its name ends in: softmax_forward_bf16. */
 enum op_type { TYPE_F32, TYPE_F16, TYPE_BF16, OP_TYPES };
@@ -36,13 +36,15 @@ enum op_shape {
     SHAPE_B,
     /* of a model; K = S - T decoding steps after the prompt */
     SHAPE_N3C,
+    SHAPE_N4C,
     SHAPE_BHSD,   /* a cache */
     SHAPE_SCORES, /* (B, H, T, T), as room to work in */
     SHAPE_3C,
     SHAPE_4C,
     SHAPE_CC,
     SHAPE_3CC,
-    SHAPE_4CC, /* (4C, C), or (C, 4C) */
+    SHAPE_4CC,
+    SHAPE_C4C,
     SHAPE_LNC, /* (2 L + 1, N, C): two hidden states a layer, and the last one */
     SHAPE_NV,
     SHAPE_WEIGHTS, /* all tensors of a model, one after the other */

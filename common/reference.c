@@ -21,6 +21,10 @@ static void reference_wiring(const struct reference_call *call) {
     wiring_compute(call->op, call->sizes, call->tensor, WIRING_RIGHT, call->expected, call->condition);
 }
 
+static void reference_wiring_backward(const struct reference_call *call) {
+    wiring_compute_backward(call->op, call->sizes, call->tensor, WIRING_RIGHT, call->expected, call->condition);
+}
+
 static const struct {
     const char *op;
     reference_part *compute;
@@ -46,6 +50,7 @@ static const struct {
     {"attention_forward", reference_wiring},
     {"decode_attention", reference_wiring},
     {"block_forward", reference_wiring},
+    {"block_backward", reference_wiring_backward},
     {"gpt2_forward", reference_wiring},
     {"gpt2_decode", reference_wiring},
 };

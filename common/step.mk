@@ -113,8 +113,8 @@ $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
-JUDGING := ops ops_table elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops inputs \
-           inputs_wiring
+JUDGING := ops ops_table elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops \
+           wiring_backward wiring_block_backward inputs inputs_wiring
 
 OPS := $(SHARED)/ops.o $(SHARED)/ops_table.o
 

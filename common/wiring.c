@@ -112,13 +112,17 @@ static void mix(const struct wiring *w, struct field out, const double *p, const
     }
 }
 
+void wiring_probabilities(const struct wiring *w, double *p, double *error, struct field q, struct field k, int count) {
+    for (int j = 0; j < count; j++) { score(w, q, at(k, (size_t)j * (size_t)w->D), &p[j], &error[j]); }
+    softmax(w, p, error, count);
+}
+
 /* out (D) from the query and `count` keys and values */
 static void attend(const struct wiring *w, struct field out, struct field q, struct field k, struct field v,
                    int count) {
     double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
     if (!p || !error) { abort(); }
-    for (int j = 0; j < count; j++) { score(w, q, at(k, (size_t)j * (size_t)w->D), &p[j], &error[j]); }
-    softmax(w, p, error, count);
+    wiring_probabilities(w, p, error, q, k, count);
     mix(w, out, p, error, v, count);
     free(p);
     free(error);
@@ -134,7 +138,7 @@ static size_t part_at(const struct wiring *w, int part, int h) {
     return (size_t)((part * w->H + h) * w->D);
 }
 
-static int keys_of(const struct wiring *w, int b, int i) {
+int wiring_keys(const struct wiring *w, int b, int i) {
     int length = w->mistake == WIRING_LENGTHS_IGNORED ? w->T : (int)w->lengths[b], keys = i + 1;
     if (w->mistake == WIRING_MASK_STRICT) { keys = i; }
     if (w->mistake == WIRING_MASK_ONE_MORE) { keys = i + 2; }
@@ -159,11 +163,10 @@ static void attend_transposed(const struct wiring *w, struct field out, struct f
                               int b) {
     size_t D = (size_t)w->D;
     for (int i = 0; i < w->T; i++) {
-        int count = keys_of(w, b, i);
+        int count = wiring_keys(w, b, i);
         double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
         if (!p || !error) { abort(); }
-        for (int j = 0; j < count; j++) { score(w, at(q, (size_t)i * D), at(k, (size_t)j * D), &p[j], &error[j]); }
-        softmax(w, p, error, count);
+        wiring_probabilities(w, p, error, at(q, (size_t)i * D), k, count);
         for (int j = 0; j < count; j++) {
             for (size_t d = 0; d < D; d++) { out.value[(size_t)j * D + d] += p[j] * v.value[(size_t)i * D + d]; }
         }
@@ -191,7 +194,8 @@ static void attend_head(const struct wiring *w, struct field out, struct field k
     for (size_t t = 0; t < T; t++) {
         if (w->mistake != WIRING_WEIGHTS_TRANSPOSED) {
             bool exchanged = w->mistake == WIRING_QK_EXCHANGED;
-            attend(w, at(heads, t * D), at(part[exchanged], t * D), part[!exchanged], part[2], keys_of(w, b, (int)t));
+            attend(w, at(heads, t * D), at(part[exchanged], t * D), part[!exchanged], part[2],
+                   wiring_keys(w, b, (int)t));
         }
         merge(w, out, at(heads, t * D), b, h, (int)t);
     }

@@ -59,6 +59,39 @@ enum wiring_mistake {
     /* a model */
     WIRING_WEIGHTS_OF_LAYER_0,
     WIRING_CACHE_OF_LAYER_0,
+    /* a block's gradients */
+    WIRING_BACK_ORDER,               /* the attention's sub-layer first */
+    WIRING_BACK_NO_SUM_2,            /* LayerNorm 2 does not add the gradient that went past it */
+    WIRING_BACK_NO_SUM_1,            /* LayerNorm 1 does not */
+    WIRING_BACK_NO_SUMS,             /* neither does */
+    WIRING_BACK_GELU_OF_HIDDEN,      /* GELU's slope at its result */
+    WIRING_BACK_GELU_MISSING,        /* and the bias gets nothing */
+    WIRING_BACK_GELU_MISSING_SUMMED, /* and the bias gets the columns' sums */
+    WIRING_BACK_OVERWRITTEN,         /* all parameters' gradients */
+    WIRING_BACK_OVERWRITTEN_WEIGHTS, /* the matrices' */
+    WIRING_BACK_STATISTICS_2,        /* LayerNorm 2 with LayerNorm 1's */
+    WIRING_BACK_STATISTICS_1,        /* LayerNorm 1 with LayerNorm 2's */
+    WIRING_BACK_STATISTICS,          /* exchanged */
+    WIRING_BACK_SUM_IS_NORMALISED,   /* LayerNorms from what they gave, not from what they had */
+    WIRING_BACK_SUM_2_IS_RESIDUAL,   /* LayerNorm 2 from the block's input */
+    WIRING_BACK_SUM_1_IS_MIDDLE,     /* LayerNorm 1 from LayerNorm 2's */
+    WIRING_BACK_MLP_BY_FC,           /* dhidden by fc's weight */
+    WIRING_BACK_FC_BY_MLP,           /* dnormalised2 by the MLP's second weight */
+    WIRING_BACK_MLP_EXCHANGED,       /* both */
+    WIRING_BACK_TRANSPOSED,          /* dattention by the projection's weight transposed */
+    WIRING_BACK_PROJECTION_MISSING,  /* the attention's output gets the branch's gradient */
+    WIRING_BACK_NO_MLP_BIAS,
+    WIRING_BACK_NO_ATTENTION_BIAS,
+    WIRING_BACK_NO_QKV_BIAS,
+    WIRING_BACK_NO_BIASES,         /* none of the three */
+    WIRING_BACK_FC_BIAS_TWICE,     /* by GELU's kernel and by the product's */
+    WIRING_BACK_MLP_OF_FC,         /* its weight's gradient from what GELU had */
+    WIRING_BACK_FC_OF_1,           /* fc's from LayerNorm 1's result */
+    WIRING_BACK_FC_OF_MIDDLE,      /* fc's from what LayerNorm 2 had */
+    WIRING_BACK_QKV_OF_2,          /* qkv's from LayerNorm 2's result */
+    WIRING_BACK_QKV_OF_RESIDUAL,   /* qkv's from what LayerNorm 1 had */
+    WIRING_BACK_ATTENTION_OF_2,    /* the projection's from LayerNorm 2's result */
+    WIRING_BACK_STREAM_NOT_PASSED, /* the attention's sub-layer gets what entered the MLP's */
     WIRING_MISTAKES
 };
 
@@ -81,6 +114,14 @@ struct wiring_block {
     const float *ln2_weight, *ln2_bias, *fc_weight, *fc_bias, *mlp_weight, *mlp_bias;
 };
 
+/* What a block's forward pass leaves to its backward pass, in the order of its op's tensors. */
+struct wiring_kept {
+    const float *residual, *normalised, *qkv, *attention, *middle, *normalised2; /* (N, C), but qkv: (N, 3C) */
+    const float *fc, *hidden;                                                    /* (N, 4C) */
+    const float *mean, *rstd, *mean2, *rstd2;                                    /* (N) */
+};
+enum { WIRING_KEPT_TENSORS = 12 };
+
 struct wiring wiring_of(const struct op_sizes *sizes, const float *lengths, enum wiring_mistake mistake);
 
 /* Zeros; and what a tensor holds, without error. Ends the program when memory is out. */
@@ -94,17 +135,52 @@ void wiring_linear(const struct wiring *w, struct field out, struct field x, con
 /* out (rows, C) = LayerNorm(x) */
 void wiring_layernorm(const struct wiring *w, struct field out, struct field x, const float *weight, const float *bias,
                       int rows);
+/* x (rows, C) in place: GELU(x + bias) */
+void wiring_bias_gelu(const struct wiring *w, struct field x, const float *bias, int rows, int C);
 /* sum (count) = a + b, rounded. May be one of them. */
 void wiring_add(const struct wiring *w, struct field sum, struct field a, struct field b, size_t count);
 
 /* out (N, C) from qkv (N, 3C) of whole prompts; positions 0..T-1 of k and v (B, H, S, D) are written. */
 void wiring_attention(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv);
+/* How many keys query i of sequence b sees, of a prompt; and what it gives each of them, whose error is relative to it:
+ * q (D), k (count, D), p, error (count). */
+int wiring_keys(const struct wiring *w, int b, int i);
+void wiring_probabilities(const struct wiring *w, double *p, double *error, struct field q, struct field k, int count);
 /* out (B, C) from qkv (B, 3C) of one token a sequence, at positions (B); it goes into k and v (B, H, S, D). */
 void wiring_decode(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv,
                    const float *positions);
 /* A block: residual and branch (N, C) in and out. positions NULL: whole prompts; else one token a sequence (T is 1). */
 void wiring_block(const struct wiring *w, const struct wiring_block *weights, int layer, struct field residual,
                   struct field branch, struct field k, struct field v, const float *positions);
+
+/* ---- back: each gradient is what it would be if its inputs were exact; parameters' are added, in float ---- */
+
+/* dx (N, C) = dout (N, OC) weight; weight (OC, C) */
+void wiring_linear_dx(const struct wiring *w, struct field dx, struct field dout, const float *weight, int N, int C,
+                      int OC);
+/* dweight (OC, C) += dout^T x */
+void wiring_linear_dweight(struct field dweight, struct field dout, const float *x, int N, int C, int OC);
+/* dbias (OC) += sum over n of dout[n] */
+void wiring_linear_dbias(struct field dbias, struct field dout, int N, int OC);
+/* dx (N, C), which may be dout, and dbias (C); x is what GELU had, without its bias */
+void wiring_gelu_backward(const struct wiring *w, struct field dx, struct field dbias, struct field dout,
+                          const float *x, const float *bias, int N, int C);
+/* dx (N, C) = LayerNorm'(dout) + dsum (values NULL: nothing), dx may be either; dweight, dbias (C); x is what it had */
+struct wiring_norm {
+    const float *x, *mean, *rstd, *weight;
+};
+void wiring_layernorm_backward(const struct wiring *w, struct field dx, struct field dweight, struct field dbias,
+                               struct field dout, struct field dsum, const struct wiring_norm *norm);
+/* dqkv (N, 3C) from dout (N, C) and qkv (N, 3C) of whole prompts */
+void wiring_attention_backward(const struct wiring *w, struct field dqkv, struct field dout, const float *qkv);
+
+/* All that a block keeps, from its input in kept[0], each rounded to its tensor's type. */
+void wiring_keep(const struct op_sizes *sizes, const float *lengths, const struct wiring_block *weights,
+                 float *const kept[WIRING_KEPT_TENSORS]);
+
+/* The outputs of block_backward with that mistake in it, as wiring_compute's. */
+void wiring_compute_backward(const struct op *op, const struct op_sizes *sizes, const float *const tensor[],
+                             enum wiring_mistake mistake, double *const out[], double *const condition[]);
 
 /* ---- the ops of ops.h that are made of it ---- */
 

@@ -68,8 +68,7 @@ void wiring_add(const struct wiring *w, struct field sum, struct field a, struct
     }
 }
 
-/* x (rows, C) in place: GELU(x + bias) */
-static void bias_gelu(const struct wiring *w, struct field x, const float *bias, int rows, int C) {
+void wiring_bias_gelu(const struct wiring *w, struct field x, const float *bias, int rows, int C) {
     double times = w->mistake == WIRING_FC_BIAS_MISSING ? 0.0 : w->mistake == WIRING_FC_BIAS_TWICE ? 2.0 : 1.0;
     for (size_t i = 0; i < (size_t)rows * (size_t)C; i++) {
         double u = x.value[i] + times * bias[i % (size_t)C], e = x.error[i], g = u;
@@ -120,7 +119,7 @@ static void attention_part(const struct wiring *w, const struct wiring_block *p,
 static void mlp_part(const struct wiring *w, const struct wiring_block *p, struct work *work, struct field branch) {
     int N = w->B * w->T, C = w->C;
     wiring_linear(w, work->hidden, work->normalised, p->fc_weight, NULL, N, C, 4 * C);
-    bias_gelu(w, work->hidden, p->fc_bias, N, 4 * C);
+    wiring_bias_gelu(w, work->hidden, p->fc_bias, N, 4 * C);
     wiring_linear(w, branch, work->hidden, p->mlp_weight, w->mistake == WIRING_MLP_BIAS_MISSING ? NULL : p->mlp_bias, N,
                   4 * C, C);
 }

@@ -31,8 +31,8 @@ $(foreach test,$(patsubst $(COURSE)/%.c,%,$(GPT2_HOST_TEST_SOURCES)),\
     $(eval $(call gpt2_host_test,$(patsubst %/,%,$(dir $(test))),$(notdir $(test)))))
 
 # The grader's references of whole models are compared with this one.
-$(BUILD)/tests/test_wiring: $(GPT2_HOST_LIBRARY)
-$(BUILD)/tests/test_wiring: TEST_LIBS += $(GPT2_HOST_LIBS)
+$(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: $(GPT2_HOST_LIBRARY)
+$(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: TEST_LIBS += $(GPT2_HOST_LIBS)
 
 # There the library's allocations can be made to fail.
 $(BUILD)/tests/test_out_of_memory: TEST_LIBS += $(patsubst %,-Wl$(COMMA)--wrap=%,malloc calloc realloc strdup)

@@ -34,6 +34,8 @@
     {id, "block_forward", mistake_block, variant}, {      \
         id, "gpt2_forward", mistake_gpt2_forward, variant \
     }
+#define BACK(id, variant) \
+    { id, "block_backward", mistake_block_backward, variant }
 #define MODEL(id, variant)                                 \
     {id, "gpt2_forward", mistake_gpt2_forward, variant}, { \
         id, "gpt2_decode", mistake_gpt2_decode, variant    \
@@ -228,5 +230,38 @@ const struct mistake mistakes[] = {
     BLOCK("block-branches-added", WIRING_BRANCHES_ADDED),
     MODEL("weights-of-layer-0", WIRING_WEIGHTS_OF_LAYER_0),
     {"cache-of-layer-0", "gpt2_decode", mistake_gpt2_decode, WIRING_CACHE_OF_LAYER_0}, /* a prompt reads no cache */
+    BACK("backward-order", WIRING_BACK_ORDER),
+    BACK("backward-sum-missing", WIRING_BACK_NO_SUM_2),
+    BACK("backward-sum-missing", WIRING_BACK_NO_SUM_1),
+    BACK("backward-sum-missing", WIRING_BACK_NO_SUMS),
+    BACK("backward-gelu-of-hidden", WIRING_BACK_GELU_OF_HIDDEN),
+    BACK("backward-gelu-missing", WIRING_BACK_GELU_MISSING),
+    BACK("backward-gelu-missing", WIRING_BACK_GELU_MISSING_SUMMED),
+    BACK("backward-not-added", WIRING_BACK_OVERWRITTEN),
+    BACK("backward-not-added", WIRING_BACK_OVERWRITTEN_WEIGHTS),
+    BACK("backward-other-statistics", WIRING_BACK_STATISTICS_2),
+    BACK("backward-other-statistics", WIRING_BACK_STATISTICS_1),
+    BACK("backward-other-statistics", WIRING_BACK_STATISTICS),
+    BACK("backward-other-sum", WIRING_BACK_SUM_IS_NORMALISED),
+    BACK("backward-other-sum", WIRING_BACK_SUM_2_IS_RESIDUAL),
+    BACK("backward-other-sum", WIRING_BACK_SUM_1_IS_MIDDLE),
+    BACK("backward-other-weight", WIRING_BACK_MLP_BY_FC),
+    BACK("backward-other-weight", WIRING_BACK_FC_BY_MLP),
+    BACK("backward-other-weight", WIRING_BACK_MLP_EXCHANGED),
+    BACK("backward-transposed", WIRING_BACK_TRANSPOSED),
+    BACK("backward-projection-missing", WIRING_BACK_PROJECTION_MISSING),
+    BACK("backward-bias-missing", WIRING_BACK_NO_MLP_BIAS),
+    BACK("backward-bias-missing", WIRING_BACK_NO_ATTENTION_BIAS),
+    BACK("backward-bias-missing", WIRING_BACK_NO_QKV_BIAS),
+    BACK("backward-bias-missing", WIRING_BACK_NO_BIASES),
+    BACK("backward-fc-bias-twice", WIRING_BACK_FC_BIAS_TWICE),
+    BACK("backward-other-input", WIRING_BACK_MLP_OF_FC),
+    BACK("backward-other-input", WIRING_BACK_FC_OF_1),
+    BACK("backward-other-input", WIRING_BACK_FC_OF_MIDDLE),
+    BACK("backward-other-input", WIRING_BACK_QKV_OF_2),
+    BACK("backward-other-input", WIRING_BACK_QKV_OF_RESIDUAL),
+    BACK("backward-other-input", WIRING_BACK_ATTENTION_OF_2),
+    BACK("backward-stream-not-passed", WIRING_BACK_STREAM_NOT_PASSED),
+    BACK("attention-lengths-ignored", WIRING_LENGTHS_IGNORED),
     {.id = 0},
 };

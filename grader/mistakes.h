@@ -32,6 +32,7 @@ void mistake_attention(int variant, const struct op_sizes *sizes, const float *c
 void mistake_decode_attention(int variant, const struct op_sizes *sizes, const float *const given[],
                               double *const out[]);
 void mistake_block(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
+void mistake_block_backward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_gpt2_forward(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 void mistake_gpt2_decode(int variant, const struct op_sizes *sizes, const float *const given[], double *const out[]);
 

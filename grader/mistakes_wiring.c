@@ -11,3 +11,8 @@ MISTAKE(decode_attention, "decode_attention")
 MISTAKE(block, "block_forward")
 MISTAKE(gpt2_forward, "gpt2_forward")
 MISTAKE(gpt2_decode, "gpt2_decode")
+
+void mistake_block_backward(int variant, const struct op_sizes *sizes, const float *const given[],
+                            double *const out[]) {
+    wiring_compute_backward(op_find("block_backward"), sizes, given, (enum wiring_mistake)variant, out, NULL);
+}

@@ -44,6 +44,7 @@ pattern pattern_float4_of_halves, pattern_sum_untouched, pattern_lengths_index;
 
 /* ---- patterns_wiring.c: models ---- */
 pattern pattern_wired_tensor; /* argument: first letter of the first output that is wrong */
+pattern pattern_gradient;     /* likewise: 'm' of dmlp_weight, '2' of dln2_bias */
 pattern pattern_part_not_started, pattern_product_refused;
 pattern pattern_wired_values; /* argument: enum input_values */
 pattern pattern_wired_repeated, pattern_wired_first_sequence;

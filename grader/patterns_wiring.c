@@ -1,4 +1,6 @@
 /* patterns_wiring.c — signatures of lab 4 that say where a wiring first goes wrong. */
+#include <string.h>
+
 #include "patterns.h"
 
 enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 };
@@ -37,6 +39,22 @@ bool pattern_wired_tensor(const struct signature *signature, const struct eviden
         if (!pattern_case_is_wrong(shown)) { continue; }
         char name = evidence->op->tensor[first_wrong(evidence, shown)].name[0];
         return name == signature->argument || (name == 'v' && signature->argument == 'k');
+    }
+    return false;
+}
+
+/* "dmlp_weight": 'm'; "dln2_bias": '2' */
+static char gradient_of(const char *name) {
+    return name[1] == 'l' ? name[3] : name[1];
+}
+
+bool pattern_gradient(const struct signature *signature, const struct evidence *evidence) {
+    if (strcmp(evidence->op->name, "block_backward") != 0 || !is_wired(signature, evidence)) { return false; }
+    if (pattern_low_precision(signature, evidence)) { return false; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!pattern_case_is_wrong(shown)) { continue; }
+        return gradient_of(evidence->op->tensor[first_wrong(evidence, shown)].name) == signature->argument;
     }
     return false;
 }

@@ -41,6 +41,14 @@
                 __VA_ARGS__                                                                                     \
             }                                                                                                   \
     }
+/* Track B. Its launches are those of what is given. */
+#define BLOCK_BACKWARD(of_type, words)                                                                          \
+    {                                                                                                           \
+        WIRED("block_backward", words, "block_backward.cu", of_type), BY_PRODUCTS,                              \
+            .optional = true, .bands = {.sizes.type = of_type}, .traffic = {.sizes.type = of_type}, .checks = { \
+                CORRECTNESS(0, 0, 0, 0)                                                                         \
+            }                                                                                                   \
+    }
 #define MODEL(op_name, words, most, some, more, ...)                                                             \
     {                                                                                                            \
         WIRED(op_name, words, "block.cu", TYPE_F32), WITH_ALL,                                                   \
@@ -69,6 +77,8 @@
                 BLOCK(TYPE_BF16, "block, bf16", CORRECTNESS(1, 1, 0, 0)),                                    \
                 DECODE(TYPE_BF16, "decode attention, bf16", CORRECTNESS(1, 0, 0, 0)),                        \
                 DECODE(TYPE_F16, "decode attention, fp16", CORRECTNESS(1, 0, 0, 0)),                         \
+                BLOCK_BACKWARD(TYPE_F32, "block, backward, fp32"),                                           \
+                BLOCK_BACKWARD(TYPE_BF16, "block, backward, bf16"),                                          \
             },                                                                                               \
         .questions = {                                                                                       \
             {.key = "scores_bytes",                                                                          \

@@ -7,6 +7,7 @@
 static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     long row = failure->row, N = sizes->N;
+    int length = 0;
     switch (op->tensor[failure->tensor].shape) {
         case SHAPE_BHSD:
             snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
@@ -26,7 +27,8 @@ static void wired_element(const struct op *op, const struct failure *failure, ch
             snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
             break;
         default:
-            if (row >= 0) { snprintf(text, size, "[%ld][%ld]", row, failure->column); }
+            if (row >= 0) { length = snprintf(text, size, "[%ld]", row); }
+            if (failure->column >= 0) { snprintf(text + length, size - (size_t)length, "[%ld]", failure->column); }
             break;
     }
 }

@@ -9,7 +9,7 @@
         use(layernorm_forward) use(layernorm_backward) use(residual_layernorm_forward)                        \
             use(residual_layernorm_backward) use(layernorm_residual_forward) use(layernorm_residual_backward) \
                 use(bias_gelu_forward) use(bias_gelu_backward) use(three_way_add) use(attention_forward)      \
-                    use(decode_attention) use(block_forward) use(gpt2_forward) use(gpt2_decode)
+                    use(decode_attention) use(block_forward) use(block_backward) use(gpt2_forward) use(gpt2_decode)
 
 #define USE_F32(use, op)   use(op##_f32, op, TYPE_F32)
 #define USE_TYPES(use, op) use(op##_f32, op, TYPE_F32) use(op##_f16, op, TYPE_F16) use(op##_bf16, op, TYPE_BF16)
@@ -26,6 +26,7 @@ FOR_EACH_TYPED_OP(WEAK_TYPED)
 #include "../contracts/bias_add.h"
 #include "../contracts/bias_gelu_backward.h"
 #include "../contracts/bias_gelu_forward.h"
+#include "../contracts/block_backward.h"
 #include "../contracts/block_forward.h"
 #include "../contracts/causal_softmax_backward.h"
 #include "../contracts/causal_softmax_forward.h"

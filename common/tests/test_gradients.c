@@ -153,10 +153,10 @@ ParameterizedTest(int *index, gradients, agree_with_finite_differences) {
 Test(gradients, every_backward_op_is_here) {
     int count = 0;
     for (const struct op *op = ops; op->name; op++) {
-        bool found = !strstr(op->name, "_backward");
+        bool found = !strstr(op->name, "_backward") || op_is_wiring(op); /* a block: test_wiring */
         for (int i = 0; i < RULES; i++) { found = found || strcmp(rules[i].backward, op->name) == 0; }
         cr_assert(found, "%s", op->name);
-        count += strstr(op->name, "_backward") != NULL;
+        count += strstr(op->name, "_backward") != NULL && !op_is_wiring(op);
     }
     cr_assert_eq(count, RULES);
 }

@@ -9,7 +9,7 @@ parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$
 wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/gpt2
-MODEL_NAMES := $(filter-out model% training% backward %_backward forms,$(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.cu))))
+MODEL_NAMES := $(filter-out model% training% backward ends_backward forms,$(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(COURSE)/gpt2/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config
 

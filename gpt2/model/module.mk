@@ -2,9 +2,10 @@
 # two: fast (fast/), for programs, and checked (checked/), for tests. A program that loads kernel sets is linked by
 # $(GPT2_LINK), which keeps all of the backend in it and exports it: a set finds the runtime there. What lab 4 writes (its
 # wiring: attention, block, decode) comes from GPT2_WIRING and is linked as objects, because a learner's program has its own.
+# (Its optional block_backward no program needs: training has its own.)
 
 GPT2_WIRING         := step4_gpt2_integration/solution
-GPT2_WIRING_NAMES   := $(notdir $(basename $(wildcard $(COURSE)/$(GPT2_WIRING)/*.cu)))
+GPT2_WIRING_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_WIRING)/*.cu))))
 GPT2_WIRING_OBJECTS := $(GPT2_WIRING_NAMES:%=$(GPT2_OUT)/fast/wiring/%.o)
 GPT2_MODEL_NAMES    := $(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.cu)))
 GPT2_MODEL_HOST     := $(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.c $(COURSE)/gpt2/kernels/load.c)))

@@ -16,7 +16,7 @@ gpt2: $(GPT2)
 # The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
 # their kernels of lab 3, if those compile.
 ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration),)
-GPT2_OWN_NAMES   := $(notdir $(basename $(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/*.cu)))
+GPT2_OWN_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/*.cu))))
 GPT2_OWN_OBJECTS := $(GPT2_OWN_NAMES:%=$(GPT2_OUT)/own/%.o)
 $(GPT2_OWN_OBJECTS): $(GPT2_OUT)/own/%.o: $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)

@@ -11,6 +11,8 @@ check "it unpacks" tar -xzf "$BUILD/handout/gpu-kernel-labs.tar.gz" -C "$scratch
 handout=$scratch/empty/gpu-kernel-labs
 
 check "no file or folder of it is called a solution" test -z "$(find "$handout" -name '*solution*')"
+check "what wires a block, forward or back, is not in it" test -z "$(find "$handout/course/gpt2/model" \
+    -name backward.cu -o -name 'training*.cu' -o -name ends_backward.cu)"
 check "nor is there a test, whose kernels may be right ones" test -z "$(find "$handout" -name tests)"
 
 # The lines that a learner is to write: the marked regions of the solutions, without the lines that a skeleton shows
@@ -40,6 +42,11 @@ check "and complains of nothing" fails grep . "$scratch/complaints"
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
 check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
+own=$handout/step4_gpt2_integration/block_backward.cu
+cp "$own" "$scratch/handed-out.cu"
+cp step4_gpt2_integration/solution/block_backward.cu "$own"
+check "a block's gradients can be written with what is given there" fresh ./grader step4 --backend cpu --kernel block_backward
+cp "$scratch/handed-out.cu" "$own"
 check "the program around it is built" says "Built ./gpt2" fresh make BACKEND=cpu step4
 check "and runs" says "generate" fresh ./gpt2 --help
 touch "$scratch/stamp"

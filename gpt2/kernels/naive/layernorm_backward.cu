@@ -38,20 +38,21 @@ __global__ void layernorm_rows_naive(T *dinp,           // (N, C)
                                      const float *mean, // (N)
                                      const float *rstd, // (N)
                                      int N, int C) {
-    int n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= N) { return; }
-    size_t row = (size_t)n * C;
-    float g_mean = 0.0f, g_xhat_mean = 0.0f;
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= N) { return; }
+    size_t first = (size_t)row * C;
+    const T *dout_row = dout + first, *x_row = x + first; // (C)
+    float row_mean = mean[row], row_rstd = rstd[row], g_mean = 0.0f, g_xhat_mean = 0.0f;
     for (int c = 0; c < C; c++) {
-        float g = to_float(dout[row + c]) * to_float(weight[c]);
+        float g = to_float(dout_row[c]) * to_float(weight[c]);
         g_mean += g / C;
-        g_xhat_mean += g * (to_float(x[row + c]) - mean[n]) * rstd[n] / C;
+        g_xhat_mean += g * (to_float(x_row[c]) - row_mean) * row_rstd / C;
     }
     for (int c = 0; c < C; c++) {
-        float g = to_float(dout[row + c]) * to_float(weight[c]);
-        float xhat = (to_float(x[row + c]) - mean[n]) * rstd[n];
-        float skipped = dsum != nullptr ? to_float(dsum[row + c]) : 0.0f;
-        dinp[row + c] = from_float<T>(skipped + rstd[n] * (g - g_mean - xhat * g_xhat_mean));
+        float g = to_float(dout_row[c]) * to_float(weight[c]);
+        float xhat = (to_float(x_row[c]) - row_mean) * row_rstd;
+        float skipped = dsum != nullptr ? to_float(dsum[first + c]) : 0.0f;
+        dinp[first + c] = from_float<T>(skipped + row_rstd * (g - g_mean - xhat * g_xhat_mean));
     }
 }
 

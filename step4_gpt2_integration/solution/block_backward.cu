@@ -1,0 +1,80 @@
+// block_backward.cu — the gradients of one transformer block, from what its forward pass kept (lab 4, optional)
+//
+// Purpose   What training a GPT-2 is twelve of. Everything in it is called here and computed elsewhere: the steps of the forward
+//           pass, undone one by one, the last one first.
+// Math      a sub-layer   out = x + f(LayerNorm(x))   gives dx = dout + LayerNorm'(f'(dout)), in one kernel
+//           a product     y = x W^T + b               gives dx = dy W, dW += dy^T x, db += the sum of dy's rows
+// Bytes     the weights once and their fp32 gradients read and written, 12 C C elements each: 85 MB in fp32 for 124M; the
+//           activations of N tokens. Operations: twice those of the forward pass, for each product has two gradients.
+// Order     every sum has one order, so the same call gives the same bits
+#include "gpt2/model/block_backward.cuh"
+
+#include "gpt2/model/bias_backward.cuh"
+#include "gpt2/model/matmul.cuh"
+
+// dx (N, C) from dout (N, OC), and both parameters' gradients. dbias: null where another kernel makes it.
+template <class T>
+static int linear_backward(gpt2_device &device, T *dx, float *dweight, float *dbias, float *partial, const T *dout,
+                           const T *x, const T *weight, int N, int C, int OC) {
+    //:todo 4a The three gradients of y = x weight^T + bias, where y is (N, OC).
+    //: bias_backward (gpt2/model/bias_backward.cuh), unless dbias is null; matmul_dweight and matmul_dx (gpt2/model/matmul.cuh).
+    //: All three read dout. partial is room that bias_backward works in; the rows of dout are OC wide, so ld is OC.
+    //:solution
+    if (dbias != nullptr) { TRY(bias_backward(device, dbias, partial, dout, N, OC)); }
+    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC));
+    return matmul_dx(device, dx, dout, weight, N, C, OC, OC);
+    //:stub
+    //: return cudaErrorNotSupported; // "not started"
+    //:end
+}
+
+template <class T>
+int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, const block_weights<float> &gradients,
+                   const block_weights<T> &weights, const kept<T> &kept, const backward_room<T> &room,
+                   const int *lengths, const pass &pass, int H, int D) {
+    //:todo 4b Back through the MLP's sub-layer: its second product, GELU, its first product, LayerNorm 2.
+    //: Short names first: op = type_of<T>::kernels(kernels), the kernel set's table; N = pass.N(), C = H * D; and of the
+    //: structs as you like: gradients and weights have the same names, kept and room are in training.cuh and block_backward.cuh.
+    //: stream is the gradient of out = x1 + branch, so it is the branch's gradient too, and it also goes past the sub-layer.
+    //: The second product (4C to C) leaves hidden's gradient in room.dwide. op.bias_gelu_backward turns it into fc's, in place,
+    //: and adds fc's bias's gradient: so the first product (C to 4C) gets nullptr for it (linear_backward<T>, as the compiler
+    //: cannot guess T then), and leaves room.dnormalised. Last op.residual_layernorm_backward, in place: dout is what came
+    //: through the sub-layer, dsum what went past it. Its tensors are those of the second LayerNorm: what it had, not what it gave.
+    //:solution
+    const auto &op = type_of<T>::kernels(kernels);
+    const block_weights<float> &g = gradients;
+    const block_weights<T> &w = weights;
+    const int N = pass.N(), C = H * D;
+    T *narrow = room.dnormalised, *wide = room.dwide;
+
+    TRY(linear_backward(device, wide, g.mlp_weight, g.mlp_bias, room.partial, stream, kept.hidden, w.mlp_weight, N,
+                        4 * C, C));
+    TRY(op.bias_gelu_backward(wide, g.fc_bias, wide, kept.fc, w.fc_bias, N, 4 * C, device.stream));
+    TRY(linear_backward<T>(device, narrow, g.fc_weight, nullptr, room.partial, wide, kept.normalised2, w.fc_weight, N,
+                           C, 4 * C));
+    TRY(op.residual_layernorm_backward(stream, g.ln2_weight, g.ln2_bias, narrow, stream, kept.middle, w.ln2_weight,
+                                       kept.mean2, kept.rstd2, N, C, device.stream));
+    //:end
+
+    //:todo 4c Back through the attention's sub-layer: its projection, attention, qkv's product, LayerNorm 1.
+    //: stream is x1's gradient now. The projection leaves that of the attention's output in room.dnormalised;
+    //: attention_backward (gpt2/model/attention_backward.cuh) makes of it that of qkv (3C wide) in room.dwide, for all pass.B
+    //: sequences of pass.T tokens at once; qkv's product leaves that of what LayerNorm 1 gave; and LayerNorm 1 ends as 4b does.
+    //:solution
+    TRY(linear_backward(device, narrow, g.attention_weight, g.attention_bias, room.partial, stream, kept.attention,
+                        w.attention_weight, N, C, C));
+    TRY(attention_backward(device, kernels, wide, room.attention, narrow, kept.qkv, lengths, pass.B, pass.T, H, D));
+    TRY(linear_backward(device, narrow, g.qkv_weight, g.qkv_bias, room.partial, wide, kept.normalised, w.qkv_weight, N,
+                        C, 3 * C));
+    return op.residual_layernorm_backward(stream, g.ln1_weight, g.ln1_bias, narrow, stream, kept.residual, w.ln1_weight,
+                                          kept.mean, kept.rstd, N, C, device.stream);
+    //:stub
+    //: return cudaErrorNotSupported; // "not started"
+    //:end
+}
+
+#define INSTANTIATE(T)                                                                                            \
+    template int block_backward(gpt2_device &, const kernel_table &, T *, const block_weights<float> &,           \
+                                const block_weights<T> &, const kept<T> &, const backward_room<T> &, const int *, \
+                                const pass &, int, int);
+FOR_EACH_TYPE(INSTANTIATE)
