@@ -5,13 +5,13 @@
 // Math      gemv.cuh
 // Bytes     OC C elements of weights; x and y are 1/OC and 1/C of that. 124M in bf16: 14.2 MB a block of the model, 77 MB for the
 //           logits, 247 MB a step: 52 us on an H200 (4.8 TB/s).
-// Kernel    gemv_kernel<Out, T, N>: a warp computes 2 columns of y for all N rows. A lane reads 16 bytes of each of its 2 rows of
-//           W at a time, so a warp reads 512 bytes in a row, and the first `ahead` pieces of both rows are under way before
+// Kernel    gemv_kernel<Out, T, N>: a warp computes 2 columns of y for all N rows, or `split` warps do, each a part of the row:
+//           so many that a lane has at most `ahead` pieces of 16 bytes of each row of W. All of these are under way before
 //           anything is waited for: also before the kernel that makes x has ended (programmatic dependent launch), because
-//           weights do not depend on it. C = 768 in bf16 is 3 pieces a lane: all of it. Sums are fp32.
-//           Blocks of 4 warps: 96 for OC = 768, 288 for QKV, 384 for the MLP's first, 6,283 for the logits.
+//           weights do not depend on it. C = 768 in bf16 is 3 pieces a lane, C = 6400 with 8 warps 4. Sums are fp32.
+//           Where there are more columns than warps that fit, a block goes on with others, whose weights come meanwhile.
 //           With a LayerNorm each block normalises x itself, a warp a row, into shared memory: 1.5 KB a row from L2, against
-//           a launch. Its parameters are fetched early too.
+//           a launch.
 //           The 2 N sums of a warp are added up together: each exchange halves the sums that a lane still has to add, 16
 //           shuffles in place of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
@@ -21,8 +21,8 @@
 
 #include <cmath>
 
-enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
-enum { columns = 2, columns_of_block = warps * columns, ahead = 4 };
+enum { warp_size = 32, few_warps = 4, most_warps = 8, warps_each = 16 }; // of a block; of a multiprocessor
+enum { columns = 2, ahead = 4, held = 8 };
 constexpr size_t most_shared = 40 << 10; // what every GPU has without being asked, less the kernel's own
 
 __device__ static float warp_sum(float value) {
@@ -30,31 +30,47 @@ __device__ static float warp_sum(float value) {
     return value;
 }
 
-// A warp's work: to = LayerNorm(x), one row. x is read once; the statistics are taken from `to`, in shared memory, of which
-// each lane reads what it wrote.
+// A warp's work: to = LayerNorm(x), one row. The first `held` pieces of a lane stay in registers, the others are read again.
 template <class T>
 __device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon) {
     constexpr int size = piece<T>::size, step = warp_size * size;
     const int start = (int)threadIdx.x % warp_size * size;
-    float sum = 0.0f, squares = 0.0f, values[size];
-    for (int c = start; c < C; c += step) {
-        piece<T> row = load_piece(x + c);
-        *(uint4 *)(to + c) = row.bits;
-        unpack(values, row);
-        for (int e = 0; e < size; e++) { sum += values[e]; }
+    piece<T> row[held];
+#pragma unroll
+    for (int p = 0; p < held; p++) {
+        if (start + p * step < C) { row[p] = load_piece(x + start + p * step); }
     }
-    const float mean = warp_sum(sum) / C;
-    for (int c = start; c < C; c += step) {
-        unpack(values, load_piece(to + c));
-        for (int e = 0; e < size; e++) { squares += (values[e] - mean) * (values[e] - mean); }
-    }
-    const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
-    for (int c = start; c < C; c += step) {
-        unpack(values, load_piece(to + c));
-        for (int e = 0; e < size; e++) {
-            to[c + e] = from_float<T>((values[e] - mean) * rstd * to_float(weight[c + e]) + to_float(bias[c + e]));
+    auto for_each_piece = [&](auto &&work) {
+        float values[size];
+#pragma unroll
+        for (int p = 0; p < held; p++) {
+            if (start + p * step >= C) { continue; }
+            unpack(values, row[p]);
+            work(values, start + p * step);
         }
-    }
+        for (int c = start + held * step; c < C; c += step) {
+            unpack(values, load_piece(x + c));
+            work(values, c);
+        }
+    };
+    float sum = 0.0f, squares = 0.0f;
+    for_each_piece([&](const float(&values)[size], int) {
+        for (int e = 0; e < size; e++) { sum += values[e]; }
+    });
+    const float mean = warp_sum(sum) / C;
+    for_each_piece([&](const float(&values)[size], int) {
+        for (int e = 0; e < size; e++) { squares += (values[e] - mean) * (values[e] - mean); }
+    });
+    const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
+    for_each_piece([&](const float(&values)[size], int c) {
+        float scale[size], shift[size], y[4];
+        unpack(scale, load_piece(weight + c));
+        unpack(shift, load_piece(bias + c));
+        for (int e = 0; e < size; e++) {
+            y[e % 4] = (values[e] - mean) * rstd * scale[e] + shift[e];
+            if (e % 4 == 3) { store_four(to + c + e - 3, y); }
+        }
+    });
 }
 
 // sums[i] added up over the warp, for all `count` of them (a power of two, at most 32): lane l gets number l / (32 / count).
@@ -96,30 +112,52 @@ __device__ static float gelu(float u) {
     return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
-// N rows, of which task.N are there: what is read for the others is the last row again, and is not written.
-template <class Out, class T, int N>
-__global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task<Out, T> task) {
-    constexpr int size = piece<T>::size, step = warp_size * size;
-    extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
-    const int lane = threadIdx.x % warp_size, C = task.C;
-    const int first = blockIdx.x * columns_of_block + (int)threadIdx.x / warp_size * columns;
-    const T *weight[columns];
-#pragma unroll
-    for (int j = 0; j < columns; j++) { weight[j] = task.weight + (int64_t)min(first + j, task.OC - 1) * C; }
-
-    piece<T> early[ahead][columns];
+// A lane's pieces of 2 rows of W: the first `ahead` of those between `from` and `to`.
+template <class T>
+__device__ static void fetch(piece<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
+                             int to) {
+    constexpr int step = warp_size * piece<T>::size;
 #pragma unroll
     for (int i = 0; i < ahead; i++) {
-        int c = i * step + lane * size;
 #pragma unroll
         for (int j = 0; j < columns; j++) {
-            if (c < C) { early[i][j] = load_piece(weight[j] + c); }
+            if (from + i * step < to) {
+                weights[i][j] = load_piece(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
+            }
         }
     }
+}
+
+// y (n, column) = gelu?(y + bias) + residual
+template <class Out, class T> __device__ static void finish(const gemv_task<Out, T> &task, float y, int n, int column) {
+    if (n >= task.N || column >= task.OC) { return; }
+    if (task.bias != nullptr) { y += to_float(task.bias[column]); }
+    if (task.gelu) { y = gelu(y); }
+    int64_t place = (int64_t)n * task.ld + column;
+    if (task.residual != nullptr) { y += to_float(task.residual[place]); }
+    task.out[place] = from_float<Out>(y);
+}
+
+// N rows, of which task.N are there: what is read for the others is the last row again, and is not written. `split` warps, a
+// power of two, share 2 columns. groups: of columns, as many as a block's warps have at a time.
+template <class Out, class T, int N>
+__global__ void __launch_bounds__(most_warps *warp_size)
+    gemv_kernel(const gemv_task<Out, T> task, int split, int groups) {
+    constexpr int size = piece<T>::size, step = warp_size * size, share = warp_size / (columns * N);
+    __shared__ float parts[2][most_warps][columns * N];
+    extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
+    const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
+    const int C = task.C, per_group = warps / split * columns, slice = warp % split;
+    const int steps = (C + step - 1) / step, steps_each = (steps + split - 1) / split;
+    const int from = slice * steps_each * step + lane * size, to = min(C, (slice + 1) * steps_each * step);
+    int first = blockIdx.x * per_group + warp / split * columns;
+
+    piece<T> weights[ahead][columns], next[ahead][columns];
+    fetch(weights, task.weight, first, C, task.OC, from, to);
     T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
     const bool has_layernorm = task.layernorm_weight != nullptr;
     if (has_layernorm) {
-        for (int c = threadIdx.x * size; c < C; c += threads_per_block * size) {
+        for (int c = threadIdx.x * size; c < C; c += (int)blockDim.x * size) {
             *(uint4 *)(scale + c) = load_piece(task.layernorm_weight + c).bits;
             *(uint4 *)(shift + c) = load_piece(task.layernorm_bias + c).bits;
         }
@@ -130,36 +168,44 @@ __global__ void __launch_bounds__(threads_per_block) gemv_kernel(const gemv_task
 
     const T *x = task.x;
     if (has_layernorm) {
-        for (int n = (int)threadIdx.x / warp_size; n < task.N; n += warps) { // a warp a row
+        for (int n = warp; n < task.N; n += warps) { // a warp a row
             normalise(normalised + n * C, x + (int64_t)n * C, scale, shift, C, task.epsilon);
         }
         __syncthreads();
         x = normalised;
     }
 
-    float sums[columns * N] = {};
+    for (int group = blockIdx.x, turn = 0; group < groups; group += gridDim.x, turn++) {
+        const int first_next = first + gridDim.x * per_group;
+        if (group + (int)gridDim.x < groups) { fetch(next, task.weight, first_next, C, task.OC, from, to); }
+        float sums[columns * N] = {};
 #pragma unroll
-    for (int i = 0; i < ahead; i++) {
-        int c = i * step + lane * size;
-        if (c < C) { multiply_add<T, N>(sums, early[i], x, c, C, task.N); }
-    }
-#pragma unroll 2
-    for (int c = ahead * step + lane * size; c < C; c += step) {
-        piece<T> now[columns];
+        for (int i = 0; i < ahead; i++) {
+            if (from + i * step < to) { multiply_add<T, N>(sums, weights[i], x, from + i * step, C, task.N); }
+        }
+        for (int c = from + ahead * step; c < to; c += step) {
+            piece<T> now[columns];
 #pragma unroll
-        for (int j = 0; j < columns; j++) { now[j] = load_piece(weight[j] + c); }
-        multiply_add<T, N>(sums, now, x, c, C, task.N);
-    }
-    float y = over_warp(sums);
-
-    constexpr int share = warp_size / (columns * N);
-    const int n = lane / share % N, column = first + lane / share / N;
-    if (lane % share == 0 && n < task.N && column < task.OC) {
-        if (task.bias != nullptr) { y += to_float(task.bias[column]); }
-        if (task.gelu) { y = gelu(y); }
-        int64_t place = (int64_t)n * task.ld + column;
-        if (task.residual != nullptr) { y += to_float(task.residual[place]); }
-        task.out[place] = from_float<Out>(y);
+            for (int j = 0; j < columns; j++) {
+                now[j] = load_piece(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
+            }
+            multiply_add<T, N>(sums, now, x, c, C, task.N);
+        }
+        float y = over_warp(sums);
+        const int place = lane / share; // of the 2 N sums
+        if (split > 1) {
+            if (lane % share == 0) { parts[turn % 2][warp][place] = y; }
+            __syncthreads();
+            y = 0.0f;
+            for (int other = 0; other < split; other++) { y += parts[turn % 2][warp - slice + other][place]; }
+        }
+        if (lane % share == 0 && slice == 0) { finish(task, y, place % N, first + place / N); }
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+#pragma unroll
+            for (int j = 0; j < columns; j++) { weights[i][j] = next[i][j]; }
+        }
+        first = first_next;
     }
     const int b = threadIdx.x;
     if (task.positions != nullptr && blockIdx.x == 0 && b < task.N) {
@@ -176,10 +222,16 @@ template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
 }
 
 template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out, T> &task) {
+    constexpr int step = warp_size * piece<T>::size;
+    int split = 1;
+    while (split < most_warps && task.C > ahead * split * step) { split *= 2; }
+    const int warps = split > few_warps ? split : few_warps, per_group = warps / split * columns;
+    const int groups = (task.OC + per_group - 1) / per_group, fit = device.multiprocessors * warps_each / warps;
+    const int turns = (groups + fit - 1) / fit;
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute = {};
-    config.gridDim = dim3((unsigned)((task.OC + columns_of_block - 1) / columns_of_block));
-    config.blockDim = dim3(threads_per_block);
+    config.gridDim = dim3((unsigned)((groups + turns - 1) / turns));
+    config.blockDim = dim3((unsigned)(warps * warp_size));
     config.dynamicSmemBytes = shared_bytes(task);
     config.stream = device.stream;
     if (device.capability >= 90) {
@@ -187,10 +239,10 @@ template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out,
         attribute.val.programmaticStreamSerializationAllowed = 1;
         config.attrs = &attribute, config.numAttrs = 1;
     }
-    if (task.N == 1) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 1>, task); }
-    if (task.N == 2) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 2>, task); }
-    if (task.N <= 4) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 4>, task); }
-    return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 8>, task);
+    if (task.N == 1) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 1>, task, split, groups); }
+    if (task.N == 2) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 2>, task, split, groups); }
+    if (task.N <= 4) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 4>, task, split, groups); }
+    return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 8>, task, split, groups);
 }
 
 #define INSTANTIATE(Out, T)                              \

@@ -33,7 +33,10 @@ static const struct gpt2_config configs[] = {
     CONFIG(150, 50, 1, 2, 128), CONFIG(16, 50, 2, 2, 16),  CONFIG(70, 37, 2, 3, 15),
     CONFIG(33, 131, 1, 1, 67),  CONFIG(40, 64, 2, 2, 256), CONFIG(200, 41, 1, 2, 32),
 };
-enum { CONFIGS = sizeof configs / sizeof *configs, MOST_T = 200, MOST_V = 160 };
+enum { CONFIGS = sizeof configs / sizeof *configs, MOST_T = 200, MOST_V = 6001 };
+
+/* Rows of W that several warps share, and more columns than warps that fit at a time. */
+static const struct gpt2_config wide = CONFIG(6, 6001, 1, 17, 544);
 
 static struct gpt2_model *open_forms(const struct gpt2_config *config, enum gpt2_type type, int batch,
                                      enum gpt2_form attention, enum gpt2_form decode, bool graph) {
@@ -192,6 +195,11 @@ Test(forms, fused_decoding_gives_what_whole_sequences_give) {
         check_decoding(&configs[i], GPT2_F16, 3, false, 4, 0.03);
         check_decoding(&configs[i], GPT2_BF16, 3, true, 4, 0.2);
     }
+}
+
+Test(forms, fused_decoding_of_wide_rows) {
+    check_decoding(&wide, GPT2_F32, 2, false, 4, 2e-5);
+    check_decoding(&wide, GPT2_BF16, 1, true, 4, 0.2);
 }
 
 /* ---- greedy ---- */
