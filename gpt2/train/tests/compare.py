@@ -39,7 +39,7 @@ B, STEPS, WARMUP, LEAST, DECAY, CLIP = 4, 10, 3, RATE / 10, 0.1, 2.0
 VOCABULARY, HEADS = 300, 4
 GRADIENTS = 1e-4 if options.model else 1e-5  # of a tensor's norm
 number = failed = 0
-figures = {"model": options.model.rstrip("/").rsplit("/", 1)[-1] or "small", "tokens": [B, T], "torch": torch.__version__,
+figures = {"model": options.model.rstrip("/").rsplit("/", 1)[-1] or "small", "tokens": [B, T], "rate": RATE, "torch": torch.__version__,
            "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu", "date": datetime.date.today().isoformat()}
 torch.set_default_device(options.device)
 
@@ -91,11 +91,11 @@ def train(model, tokens, dtype):
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
         loss.backward()
         if step == 1:
-            first = {name: p.grad.double().cpu() for name, p in model.named_parameters()}
+            first = {name: p.grad.double().cpu().clone() for name, p in model.named_parameters()}
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP).item())
         losses.append(loss.item())
         optimizer.step()
-    return losses, norms, first, {name: p.detach().double().cpu() for name, p in model.named_parameters()}
+    return losses, norms, first, {name: p.detach().double().cpu().clone() for name, p in model.named_parameters()}
 
 
 def relative(got, wanted):
