@@ -3,11 +3,11 @@
 //                 taught                                    fused
 //   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
 //   (prompts)                                               the epilogue of its product
-//   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past up to 8 rows (gemv.cuh), keys split
+//   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused.cuh
 //
 // The fused forms have the softmax, LayerNorm and GELU inside their kernels, so auto is taught for any set but the reference:
-// who chooses another wants to see it run. Batches past 8 rows and widths that a kernel does not take go the taught way.
+// who chooses another wants to see it run. Larger batches and widths that a kernel does not take go the taught way.
 #ifndef GPT2_FORMS_CUH
 #define GPT2_FORMS_CUH
 
