@@ -1,6 +1,7 @@
 // hopper.cuh — what needs PTX or a Hopper GPU, in one place, each with a twin for everything else
 //
 //   fast_exp2, fast_reciprocal   one instruction each, about 1e-7 off; twin: exp2f, 1 / x
+//   prefetch_l2                  a cache line starts for the L2, no register waits for it; twin: nothing
 //   wait_for_previous_kernel     programmatic dependent launch: this kernel may be started while the one before it in the
 //   let_next_kernel_start        stream still runs. The first call waits for the end of that one and must come before any
 //                                access to memory; the second lets the next one start. Twin: nothing, kernels take turns
@@ -49,6 +50,16 @@ __device__ inline float fast_reciprocal(float x) {
     return y;
 #else
     return 1.0f / x;
+#endif
+}
+
+// ---- caches ----
+
+__device__ inline void prefetch_l2(const void *global) {
+#if ANY_PTX
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+#else
+    (void)global;
 #endif
 }
 

@@ -30,15 +30,15 @@ const shape layernorm_forward_rows[] = {
     {540, 65, 0, 0},  {520, 161, 0, 0}, {265, 193, 0, 0}, {265, 257, 0, 0}, // rings, more than once round
     {265, 1, 0, 0},   {265, 33, 0, 0},  {265, 97, 0, 0},  {265, 129, 0, 0}, {265, 385, 0, 0}, // a warp, a block
     {265, 513, 0, 0}, {265, 769, 0, 0}, {2, 1025, 0, 0},  {2, 1537, 0, 0},  {2, 2049, 0, 0},
-    {2, 3073, 0, 0},  {2, 4096, 0, 0},  {2, 4097, 0, 0},  {2, 0, 5001, 0},
+    {2, 3073, 0, 0},  {2, 4096, 0, 0},  {2, 4097, 0, 0},  {2, 0, 5001, 0},  {20001, 65, 0, 0}, // past few_waves
 };
 
 /* dinp in dout's place: few rows take the table's way too. Teams that go round more than once, and teams without a row. */
 const shape layernorm_backward_rows[] = {
-    {3, 90, 0, 0},   {3, 1024, 0, 0}, {3, 1025, 0, 0},  {513, 1, 0, 0},   {513, 33, 0, 0},
-    {280, 65, 0, 1}, {200, 97, 0, 1}, {140, 129, 0, 1}, {270, 161, 0, 1}, {140, 193, 0, 1},
-    {70, 257, 0, 1}, {70, 385, 0, 1}, {40, 513, 0, 1},  {35, 769, 0, 1},  {9, 1025, 0, 1},
-    {9, 1537, 0, 1}, {3, 2049, 0, 1}, {3, 3073, 0, 1},  {3, 4097, 0, 1},  {40, 0, 5001, 0},
+    {3, 90, 0, 0},   {3, 1024, 0, 0},  {3, 1025, 0, 0},   {513, 1, 0, 0},   {513, 33, 0, 0}, {280, 65, 0, 1},
+    {200, 97, 0, 1}, {140, 129, 0, 1}, {270, 161, 0, 1},  {140, 193, 0, 1}, {70, 257, 0, 1}, {70, 385, 0, 1},
+    {40, 513, 0, 1}, {35, 769, 0, 1},  {9, 1025, 0, 1},   {9, 1537, 0, 1},  {3, 2049, 0, 1}, {3, 3073, 0, 1},
+    {3, 4097, 0, 1}, {40, 0, 5001, 0}, {20001, 65, 0, 0},
 };
 
 const shape matrices[] = {
@@ -51,10 +51,10 @@ const shape matrices[] = {
 const shape kept_matrices[] = {{3, 8, 0, 1},  {1, 1, 0, 0},   {1, 31, 0, 1}, {1, 33, 0, 0},
                                {1, 65, 0, 1}, {1, 129, 0, 0}, {1, 257, 0, 1}};
 
-/* Small calls are computed on every device in every type, large ones on one device in one type, and beyond that a line is
- * chosen and its launch refused: a CPU has other things to do. */
+/* Small calls are computed on every device in every type, large ones and many short rows on one device in one type.
+ * Beyond that a line is chosen and its launch refused: a CPU has other things to do. */
 bool is_computed(const op_sizes *sizes) {
-    enum { SMALL = 1 << 17, LARGEST = (1 << 20) + (1 << 15) };
+    enum { SMALL = 1 << 17, LARGEST = (1 << 20) + (1 << 15), MANY_ROWS = 20000, SHORT = 600 };
     static const struct {
         int capability;
         op_type type;
@@ -67,7 +67,8 @@ bool is_computed(const op_sizes *sizes) {
         bool matches = here.capability == settings.compute_capability && here.type == sizes->type;
         computed = computed || (matches && elements <= LARGEST);
     }
-    return computed;
+    bool many_rows = sizes->N > MANY_ROWS && sizes->C <= SHORT;
+    return computed || (many_rows && settings.compute_capability == 90 && sizes->type == TYPE_BF16);
 }
 
 /* The line is chosen, and whatever the launcher launches is refused; it must say so. */

@@ -109,7 +109,8 @@ int causal_softmax_speed_of_light(T *out, const T *x, const int *lengths, int N,
                                   cudaStream_t stream) {
     constexpr int w = vec<T>::size;
     constexpr bool again = sizeof(T) == 2;
-    constexpr int fit_8 = again ? 8 : 16, fit_16 = again ? 1 : 16; // as many blocks as spill no registers
+    // As many blocks as spill no registers; 8 pieces of fp32: 12 are 0.89 of a copy's speed on an H200, 16 are 0.88.
+    constexpr int fit_8 = again ? 8 : 12, fit_16 = again ? 1 : 16;
     static const causal_softmax_line<T> table[] = {
         // pieces, bytes, keep            pieces each, warps in a block, blocks to fit
         {32, 0, true, causal_softmax_pairs<T, 1, 8, 4>},

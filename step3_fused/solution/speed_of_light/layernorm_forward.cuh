@@ -4,7 +4,7 @@
 // it came: it is read once, and the statistics are taken in two passes over the registers. What is left to choose is who
 // shares a row, and that is the table at the end:
 //
-//   a warp     4 rows a block, no barrier: up to about 2000 columns
+//   a warp     4 or 16 rows a block, no barrier: up to about 2000 columns
 //   a block    one row a block; for the long rows, and, with one vec a thread, where rows are few and latency is all
 //   anything   a block walks over the row, element by element: unaligned pointers, rows too long for the registers
 #ifndef SPEED_OF_LIGHT_LAYERNORM_FORWARD_CUH
@@ -19,6 +19,14 @@ enum class residual_at {
     nowhere, // out = LayerNorm(x)
     before,  // sum = x + residual, rounded to T; out = LayerNorm(sum)
     after,   // out = LayerNorm(x) + residual
+};
+
+// What a line of the table may do in another way.
+enum class row_form {
+    usual,
+    residual_at_once, // residual_at::after: into registers with x, not when it is added
+    residual_to_l2,   // the same: into the L2 with x, into registers when it is added
+    out_stays,        // out by a plain store
 };
 
 template <class T> struct layernorm_forward_arguments {
@@ -87,12 +95,13 @@ __device__ inline float2 row_statistics(const layernorm_forward_arguments<T> &a,
 }
 
 // WARPS share a row (0: all of the block). VECS: how many 16-byte pieces of the row a thread holds.
-template <class T, residual_at AT, int WARPS, int VECS>
+template <class T, residual_at AT, int WARPS, int VECS, row_form FORM>
 __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T> &a, size_t n, int thread, int threads,
                                              float2 *shared) {
     constexpr int size = vec<T>::size;
     constexpr bool early = VECS == 1; // few bytes a thread: everything is asked for at once
-    constexpr bool residual_early = AT == residual_at::before || early || (VECS <= 4 && WARPS <= 8);
+    constexpr bool residual_early =
+        AT == residual_at::before || early || (VECS <= 4 && WARPS <= 8) || FORM == row_form::residual_at_once;
     const T *x_row = a.x + n * a.C;
     T *out_row = a.out + n * a.C;
     const T *residual_row = AT == residual_at::nowhere ? nullptr : a.residual + n * a.C;
@@ -105,6 +114,7 @@ __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T
         int c = first + k * step;
         if (has(k)) { row[k] = vec_load(x_row + c); }
         if (AT != residual_at::nowhere && residual_early && has(k)) { added[k] = vec_load(residual_row + c); }
+        if (AT == residual_at::after && FORM == row_form::residual_to_l2 && has(k)) { prefetch_l2(residual_row + c); }
     }
     if (early && first < a.C) {
         weight = vec_load(a.weight + first);
@@ -164,7 +174,11 @@ __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T
             if (AT == residual_at::after) { x[i] += r[i]; }
         }
         vec_pack(row[k], x);
-        vec_store_once(out_row + c, row[k]);
+        if (FORM == row_form::out_stays) {
+            vec_store(out_row + c, row[k]);
+        } else {
+            vec_store_once(out_row + c, row[k]);
+        }
     }
     if (thread == 0) {
         a.mean[n] = mean;
@@ -172,24 +186,24 @@ __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T
     }
 }
 
-template <class T, residual_at AT, int VECS, int ROWS>
+template <class T, residual_at AT, int VECS, int ROWS, row_form FORM>
 __global__ void __launch_bounds__(ROWS *warp_size) layernorm_forward_warps(const layernorm_forward_arguments<T> a) {
     let_next_kernel_start();
     wait_for_previous_kernel();
     size_t n = (size_t)blockIdx.x * ROWS + threadIdx.x / warp_size;
     if (n >= (size_t)a.N) { return; }
-    layernorm_forward_row<T, AT, 1, VECS>(a, n, threadIdx.x % warp_size, warp_size, nullptr);
+    layernorm_forward_row<T, AT, 1, VECS, FORM>(a, n, threadIdx.x % warp_size, warp_size, nullptr);
 }
 
 // THREADS 0: as many as the launch says.
-template <class T, residual_at AT, int VECS, int THREADS>
-__global__ void __launch_bounds__(THREADS ? THREADS : 1024)
+template <class T, residual_at AT, int VECS, int THREADS, row_form FORM>
+__global__ void __launch_bounds__(THREADS ? THREADS : 1024, FORM == row_form::residual_to_l2 ? 2 : 0)
     layernorm_forward_blocks(const layernorm_forward_arguments<T> a) {
     __shared__ float2 shared[2 * warp_size];
     let_next_kernel_start();
     wait_for_previous_kernel();
-    layernorm_forward_row<T, AT, THREADS / warp_size, VECS>(a, blockIdx.x, threadIdx.x, THREADS ? THREADS : blockDim.x,
-                                                            shared);
+    layernorm_forward_row<T, AT, THREADS / warp_size, VECS, FORM>(a, blockIdx.x, threadIdx.x,
+                                                                  THREADS ? THREADS : blockDim.x, shared);
 }
 
 // ---- any row: unaligned, or too long for the registers ----
