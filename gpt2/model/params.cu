@@ -48,7 +48,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     if (writes_scores) {
         from.take(a.hidden, 4 * N * C);
     } else {
-        a.hidden = a.qkv; // the MLP begins where attention has ended: qkv and attention, 4 N C together, are read no more
+        a.hidden =
+            a.qkv; // the MLP begins where attention has ended: qkv and attention, 4 N C together, are read no more
     }
     from.take(a.mean, N);
     from.take(a.rstd, N);
