@@ -21,7 +21,8 @@ one_cell() { # all three candidates, and each has its figures
 if command -v python3 >/dev/null 2>&1; then
     check "a cell for each combination" listed $((4 * 2 * 5 * 6))
     check "0 leaves a kind out" listed 2 --sizes 124M --types f32,bf16 --batch 1 --lengths 0 --positions short
-    check "those with targets" listed 10 --targets
+    check "those with targets" listed 12 --targets
+    check "steps of training, when asked for" listed 2 --train 128,1024 --sizes 124M --types bf16 --batch 8 --lengths 0 --positions 0
 else
     skip "a cell for each combination" "python3 is not here"
 fi
@@ -44,9 +45,12 @@ check "nothing stored: it says how to" says "make bench-gpt2" table decode
     figure decode ours 1 1000 100
     figure decode hf 1 100 100
     figure decode compile 1 500 100
+    figure train ours 1 600 2000000000
+    figure train compile 1 400 3000000000
 } >"$scratch/docs/results/gpt2/gpu.jsonl"
 check "prompts: the median of the turns, ratios above 1 are good" says "| 124M | bf16 | 1 | 64 | 2.000 | 5.000 | 3.000 | 2.50 | 1.50 | 1.50 |" table prompts
 check "decoding: tokens a second" says "| 124M | bf16 | 1 | 64 | 1000.0 | 100.0 | 500.0 | 10.00 | 2.00 | 100 | 1.00 |" table decode
+check "training: tokens a second, and memory" says "| 124M | bf16 | 1 | 64 | 600 |  | 400 |  | 1.50 |  | 2.00 | 1.50 |" table train
 printf '{"size": "124M", "type": "f32", "what": "decode", "batch": 1, "tokens": 2000, "by": "ours", "not_measured": "the context is 1024"}\n' >>"$scratch/docs/results/gpt2/gpu.jsonl"
 check "what was not measured says why" says "not measured: the context is 1024" table decode
 finish
