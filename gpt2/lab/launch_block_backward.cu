@@ -44,9 +44,9 @@ template <class P> static P *own(const P *given) { // the model's structs have t
         const block_weights<float> gradients = {dln1_weight,       dln1_bias,       dqkv_weight, dqkv_bias,            \
                                                 dattention_weight, dattention_bias, dln2_weight, dln2_bias,            \
                                                 dfc_weight,        dfc_bias,        dmlp_weight, dmlp_bias};           \
-        const kept<T> kept = {                                                                                         \
-            own(residual), own(normalised), own(qkv),  own(attention), own(middle), own(normalised2),                  \
-            own(fc),       own(hidden),     own(mean), own(rstd),      own(mean2),  own(rstd2)};                       \
+        const kept<T> kept = {own(residual),    own(normalised), own(qkv),    own(attention), own(middle),             \
+                              own(normalised2), own(fc),         own(hidden), own(mean),      own(rstd),               \
+                              own(mean2),       own(rstd2),      nullptr};                                             \
         const block_weights<T> weights = {own(ln1_weight),       own(ln1_bias),       own(qkv_weight), own(qkv_bias),  \
                                           own(attention_weight), own(attention_bias), own(ln2_weight), own(ln2_bias),  \
                                           own(fc_weight),        own(fc_bias),        own(mlp_weight), own(mlp_bias)}; \

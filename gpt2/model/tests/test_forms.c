@@ -198,8 +198,11 @@ Test(forms, fused_decoding_gives_what_whole_sequences_give) {
 }
 
 Test(forms, fused_decoding_of_wide_rows) {
+    check_decoding(&wide, GPT2_F32, 1, false, 1, 2e-5);
+#ifndef CHECKED
     check_decoding(&wide, GPT2_F32, 2, false, 4, 2e-5);
     check_decoding(&wide, GPT2_BF16, 1, true, 4, 0.2);
+#endif
 }
 
 /* ---- greedy ---- */
