@@ -129,7 +129,8 @@ def main():
                     print(f"{name:28} {by:8} not measured: {line['not_measured']}")
                 else:
                     print(f"{name:28} {by:8} {line['ms_p50']:10.3f} ms {line['tokens_per_s']:12.1f} tokens/s", end="")
-                    print(f" {line['bytes'] / 1e6:10.1f} MB {line['cpu_ms']:10.2f} ms of processors")
+                    print(f" {line['bytes'] / 1e6:10.1f} MB", end="")
+                    print(f" {line['cpu_ms']:10.2f} ms of processors" if "cpu_ms" in line else "")
                 sys.stdout.flush()
                 if arguments.json:
                     with open(arguments.json, "a", encoding="utf-8") as file:

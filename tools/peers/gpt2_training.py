@@ -56,7 +56,6 @@ def measure_ours(cell, arguments, environment):
         "ms_p50": 1e3 * tokens / statistics.median(rates),
         "samples": len(rates),
         "tokens_per_s": statistics.median(rates),
-        "cpu_ms": 0.0,
         "bytes": 1e6 * float(taken[-1]),
         "mfu": float(re.findall(r"MFU ([0-9.]+)%", done.stdout)[-1]) / 100 if "MFU" in done.stdout else None,
     }

@@ -24,11 +24,7 @@ TestSuite(forms, .timeout = 300);
 static struct gpt2_error error;
 
 /* Heads of 64 channels over more than two tiles of tokens; of 8, 5, 67 and 128; of 16 over several parts of the cache. */
-#define CONFIG(T, V, L, H, C)                                                                                 \
-    {                                                                                                         \
-        .max_tokens = T, .vocabulary = V, .padded_vocabulary = V + 3, .layers = L, .heads = H, .channels = C, \
-        .epsilon = 1e-5f                                                                                      \
-    }
+#define CONFIG(T, V, L, H, C) TINY(T, V, V + 3, L, H, C)
 static const struct gpt2_config configs[] = {
     CONFIG(150, 50, 1, 2, 128), CONFIG(16, 50, 2, 2, 16),  CONFIG(70, 37, 2, 3, 15),
     CONFIG(33, 131, 1, 1, 67),  CONFIG(40, 64, 2, 2, 256), CONFIG(200, 41, 1, 2, 32),

@@ -35,34 +35,10 @@ static const struct kernel_table *kernels_of(const char *set) {
 
 /* Sizes: even ones, odd ones, one head, a head wider than a warp. */
 static const struct gpt2_config configs[] = {
-    {.max_tokens = 16,
-     .vocabulary = 50,
-     .padded_vocabulary = 128,
-     .layers = 2,
-     .heads = 2,
-     .channels = 16,
-     .epsilon = 1e-5f},
-    {.max_tokens = 11,
-     .vocabulary = 37,
-     .padded_vocabulary = 37,
-     .layers = 3,
-     .heads = 3,
-     .channels = 15,
-     .epsilon = 1e-5f},
-    {.max_tokens = 9,
-     .vocabulary = 131,
-     .padded_vocabulary = 256,
-     .layers = 1,
-     .heads = 1,
-     .channels = 67,
-     .epsilon = 1e-5f},
-    {.max_tokens = 40,
-     .vocabulary = 64,
-     .padded_vocabulary = 64,
-     .layers = 2,
-     .heads = 2,
-     .channels = 256,
-     .epsilon = 1e-5f},
+    TINY(16, 50, 128, 2, 2, 16),
+    TINY(11, 37, 37, 3, 3, 15),
+    TINY(9, 131, 256, 1, 1, 67),
+    TINY(40, 64, 64, 2, 2, 256),
 };
 enum { CONFIGS = sizeof configs / sizeof *configs };
 

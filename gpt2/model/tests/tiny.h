@@ -10,6 +10,13 @@
 #include "gpt2/model/model.h"
 #include "gpt2/reference.h"
 
+/* T positions, V tokens padded to Vp, L blocks of H heads, C channels. */
+#define TINY(T, V, Vp, L, H, C)                                                                            \
+    {                                                                                                      \
+        .max_tokens = T, .vocabulary = V, .padded_vocabulary = Vp, .layers = L, .heads = H, .channels = C, \
+        .epsilon = 1e-5f                                                                                   \
+    }
+
 static inline uint32_t mix(uint64_t z) { /* splitmix64 */
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -6,13 +6,7 @@
 TestSuite(optimizer, .timeout = 600);
 
 enum { B = 2, T = 6, N = B * T, STEPS = 10 };
-static const struct gpt2_config config = {.max_tokens = 8,
-                                          .vocabulary = 37,
-                                          .padded_vocabulary = 128,
-                                          .layers = 2,
-                                          .heads = 3,
-                                          .channels = 15,
-                                          .epsilon = 1e-5f};
+static const struct gpt2_config config = TINY(8, 37, 128, 2, 3, 15);
 static const struct gpt2_adamw usual = {
     .rate = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .decay = 0.1, .clip = 1.0};
 

@@ -7,11 +7,7 @@ TestSuite(training_fused, .timeout = 900);
 
 /* Heads of 64 channels over one block of queries and a part, and over a part of a tile; of 16, 5, 67 and 128; one
  * token. */
-#define CONFIG(T, L, H, C)                                                                                  \
-    {                                                                                                       \
-        .max_tokens = T, .vocabulary = 50, .padded_vocabulary = 64, .layers = L, .heads = H, .channels = C, \
-        .epsilon = 1e-5f                                                                                    \
-    }
+#define CONFIG(T, L, H, C) TINY(T, 50, 64, L, H, C)
 static const struct gpt2_config configs[] = {
     CONFIG(149, 1, 2, 128), CONFIG(23, 2, 1, 64),  CONFIG(65, 2, 2, 32), CONFIG(70, 1, 3, 15),
     CONFIG(37, 1, 1, 67),   CONFIG(90, 1, 1, 128), CONFIG(1, 1, 2, 16),
