@@ -11,6 +11,7 @@ import argparse
 import datetime
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -40,7 +41,8 @@ VOCABULARY, HEADS = 300, 4
 GRADIENTS = 1e-4 if options.model else 1e-5  # of a tensor's norm
 number = failed = 0
 figures = {"model": options.model.rstrip("/").rsplit("/", 1)[-1] or "small", "tokens": [B, T], "rate": RATE, "torch": torch.__version__,
-           "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu", "date": datetime.date.today().isoformat()}
+           "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu", "date": datetime.date.today().isoformat(),
+           "command": " ".join(os.path.basename(argument) for argument in sys.argv)}  # no machine's folders
 torch.set_default_device(options.device)
 
 
