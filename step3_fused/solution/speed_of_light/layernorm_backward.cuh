@@ -35,11 +35,10 @@ template <class T> struct layernorm_backward_arguments {
     float inverse_C;
 };
 
-// xhat from an element. (x * rstd - mean * rstd would be one instruction, and lose all digits of a row of equal values.)
-template <class T> struct layernorm_xhat {
+// What a row's xhat = (x - mean) * rstd is made of. Sums along the row are taken of x - mean, and multiplied by rstd once.
+// (x * rstd - mean * rstd would be one instruction, and lose all digits of a row of equal values.)
+struct layernorm_row {
     float mean, rstd;
-    __device__ layernorm_xhat(float mean, float rstd) : mean(mean), rstd(rstd) {}
-    __device__ float operator()(float x) const { return (x - mean) * rstd; }
 };
 
 // A thread's part of the weights: as floats where there are registers for them, else packed.
@@ -59,21 +58,20 @@ template <class T, int VECS> struct layernorm_weights {
     }
 };
 
-// The first pass over one vec: the sums of g and of g * xhat along the row, and of dout * xhat and dout down the columns.
+// The first pass over one vec: the sums of g and of g * (x - mean) along the row, of dout * xhat and dout down the columns.
 template <class T>
 __device__ inline void layernorm_backward_sums(const vec<T> &x_vec, const vec<T> &dout_vec, const float *w,
-                                               const layernorm_xhat<T> &xhat, float2 &row, float *dweight,
-                                               float *dbias) {
+                                               const layernorm_row &row, float2 &sums, float *dweight, float *dbias) {
     float x[vec<T>::size], d[vec<T>::size];
     vec_unpack(x_vec, x);
     vec_unpack(dout_vec, d);
 #pragma unroll
     for (int i = 0; i < vec<T>::size; i++) {
-        float product = d[i] * xhat(x[i]);
-        dweight[i] += product;
+        float product = d[i] * (x[i] - row.mean);
+        dweight[i] = fmaf(product, row.rstd, dweight[i]);
         dbias[i] += d[i];
-        row.x = fmaf(d[i], w[i], row.x);
-        row.y = fmaf(product, w[i], row.y);
+        sums.x = fmaf(d[i], w[i], sums.x);
+        sums.y = fmaf(product, w[i], sums.y);
     }
 }
 
@@ -81,12 +79,12 @@ __device__ inline void layernorm_backward_sums(const vec<T> &x_vec, const vec<T>
 // + offset.
 template <class T, bool RESIDUAL>
 __device__ inline vec<T> layernorm_backward_dinp(const vec<T> &x_vec, const vec<T> &dout_vec, const float *w,
-                                                 const vec<T> &dsum, const layernorm_xhat<T> &row, float2 means) {
+                                                 const vec<T> &dsum, const layernorm_row &row, float2 means) {
     float x[vec<T>::size], d[vec<T>::size], r[vec<T>::size];
     vec_unpack(x_vec, x);
     vec_unpack(dout_vec, d);
     if (RESIDUAL) { vec_unpack(dsum, r); }
-    float slope = -row.rstd * row.rstd * means.y, offset = -row.rstd * means.x;
+    float slope = -row.rstd * row.rstd * (row.rstd * means.y), offset = -row.rstd * means.x;
     // A 16-bit x has few digits to lose; and in a row of equal values the slope is 0.
     if (sizeof(T) == 2) { offset = fmaf(-row.mean, slope, offset); }
 #pragma unroll
@@ -158,7 +156,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
     }
     for (int stage = 0; n < a.N; n += stride, stage = stage + 1 == STAGES ? 0 : stage + 1) {
         __pipeline_wait_prior(STAGES - 1);
-        layernorm_xhat<T> xhat(ring.mean(stage), ring.rstd(stage));
+        layernorm_row row = {ring.mean(stage), ring.rstd(stage)};
         float2 sums = make_float2(0.0f, 0.0f);
         vec<T> x[VECS], dout[VECS], dsum[VECS];
 #pragma unroll
@@ -169,7 +167,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
             if (RESIDUAL && KEEP) { dsum[k] = ring.get(stage, 2, k); }
             float w[size];
             weight.get(k, w);
-            layernorm_backward_sums(x[k], dout[k], w, xhat, sums, dweight[k], dbias[k]);
+            layernorm_backward_sums(x[k], dout[k], w, row, sums, dweight[k], dbias[k]);
         }
         if (KEEP) { fetch(stage, n + (long long)STAGES * stride); }
         float2 means = make_float2(warp_sum(sums.x) * a.inverse_C, warp_sum(sums.y) * a.inverse_C);
@@ -183,7 +181,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
             }
             float w[size];
             weight.get(k, w);
-            vec<T> dinp = layernorm_backward_dinp<T, RESIDUAL>(x[k], dout[k], w, dsum[k], xhat, means);
+            vec<T> dinp = layernorm_backward_dinp<T, RESIDUAL>(x[k], dout[k], w, dsum[k], row, means);
             vec_store_once(a.dinp + (size_t)n * a.C + ring.column(k), dinp);
         }
         if (!KEEP) { fetch(stage, n + (long long)STAGES * stride); }

@@ -25,8 +25,8 @@ __device__ inline void layernorm_backward_few_row(const layernorm_backward_argum
         vec_unpack(vec_load(a.weight + c), weight);
         if (RESIDUAL) { dsum = vec_load(a.dsum + at); }
     }
-    layernorm_xhat<T> xhat(a.mean[blockIdx.x], a.rstd[blockIdx.x]);
-    if (has) { layernorm_backward_sums(x, dout, weight, xhat, sums, nowhere[0], nowhere[1]); }
+    layernorm_row row = {a.mean[blockIdx.x], a.rstd[blockIdx.x]};
+    if (has) { layernorm_backward_sums(x, dout, weight, row, sums, nowhere[0], nowhere[1]); }
 
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
     sums = make_float2(warp_sum(sums.x), warp_sum(sums.y));
@@ -34,7 +34,7 @@ __device__ inline void layernorm_backward_few_row(const layernorm_backward_argum
     __syncthreads();
     float2 part = lane < warps ? shared[lane] : make_float2(0.0f, 0.0f);
     float2 means = make_float2(warp_sum(part.x) * a.inverse_C, warp_sum(part.y) * a.inverse_C);
-    if (has) { vec_store(a.dinp + at, layernorm_backward_dinp<T, RESIDUAL>(x, dout, weight, dsum, xhat, means)); }
+    if (has) { vec_store(a.dinp + at, layernorm_backward_dinp<T, RESIDUAL>(x, dout, weight, dsum, row, means)); }
 }
 
 // A thread takes one vec of every (threads / 4)-th row. shared: (warps, 4, 2 sizes)
@@ -55,7 +55,7 @@ __device__ inline void layernorm_backward_few_columns(const layernorm_backward_a
 #pragma unroll 4
         for (int n = threadIdx.x / few_vecs; n < a.N; n += blockDim.x / few_vecs) {
             vec<T> x = vec_load(a.x + (size_t)n * a.C + c), dout = vec_load(a.dout + (size_t)n * a.C + c);
-            layernorm_backward_sums(x, dout, weight, layernorm_xhat<T>(a.mean[n], a.rstd[n]), row, dweight, dbias);
+            layernorm_backward_sums(x, dout, weight, layernorm_row{a.mean[n], a.rstd[n]}, row, dweight, dbias);
         }
     }
 #pragma unroll

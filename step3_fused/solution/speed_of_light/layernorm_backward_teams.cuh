@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const
         if (ring.has(k)) { weight.load(k, a.weight + ring.column(k)); }
     }
     // The first pass over the row in `stage`; the warps' results go to the team's board.
-    auto first_pass = [&](int stage, int parity, const layernorm_xhat<T> &xhat) {
+    auto first_pass = [&](int stage, int parity, const layernorm_row &row) {
         float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
         for (int k = 0; k < VECS; k++) {
             if (!ring.has(k)) { continue; }
             float w[size];
             weight.get(k, w);
-            layernorm_backward_sums(ring.get(stage, 0, k), ring.get(stage, 1, k), w, xhat, sums, dweight[k], dbias[k]);
+            layernorm_backward_sums(ring.get(stage, 0, k), ring.get(stage, 1, k), w, row, sums, dweight[k], dbias[k]);
         }
         sums = make_float2(warp_sum(sums.x), warp_sum(sums.y));
         team_post<CLUSTER>(board, parity * parts + place, sums);
@@ -66,10 +66,10 @@ __global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const
     team_start<CLUSTER>();
     __pipeline_wait_prior(STAGES - 1);
     float2 next_row = make_float2(0.0f, 0.0f);
-    layernorm_xhat<T> row(0.0f, 0.0f);
+    layernorm_row row = {0.0f, 0.0f};
     if (n < a.N) {
         float2 this_row = statistics(0, n);
-        row = layernorm_xhat<T>(this_row.x, this_row.y);
+        row = {this_row.x, this_row.y};
         if (!through_ring) { next_row = statistics(0, n + (long long)stride); }
         first_pass(0, 0, row);
     }
@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const
         }
         float2 means = make_float2(sums.x * a.inverse_C, sums.y * a.inverse_C);
         int next = stage + 1 == STAGES ? 0 : stage + 1;
-        layernorm_xhat<T> next_xhat(next_row.x, next_row.y);
+        layernorm_row coming = {next_row.x, next_row.y};
         if (!through_ring) { next_row = statistics(0, n + 2LL * stride); } // a row's time before it is needed
         if (n < a.N - stride) {
             __pipeline_wait_prior(STAGES - 2);
-            if (through_ring) { next_xhat = layernorm_xhat<T>(ring.mean(next), ring.rstd(next)); }
-            first_pass(next, parity ^ 1, next_xhat);
+            if (through_ring) { coming = {ring.mean(next), ring.rstd(next)}; }
+            first_pass(next, parity ^ 1, coming);
         }
         team_arrive<CLUSTER>();
 #pragma unroll
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const
         }
         fetch(stage, n + (long long)STAGES * stride);
         stage = next;
-        row = next_xhat;
+        row = coming;
         barrier();
     }
     __pipeline_wait_prior(0);
