@@ -117,7 +117,7 @@ static bool open_data(struct training *t, struct gpt2_error *error) {
 
 static bool open_trainer(struct training *t, struct gpt2_error *error) {
     const struct train_options *o = &t->options;
-    bool from_file = t->latest != NULL || o->model != NULL, same_device = true;
+    bool from_file = t->latest != NULL || o->model != NULL, same_bits = true;
     struct gpt2_source source = from_file ? gpt2_weights_source(&t->weights) : gpt2_initial_source(&t->initial);
     struct gpt2_device_info before;
     if (!gpt2_device_ask(&before, error)) { return false; }
@@ -135,7 +135,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
                                             .kernels = kernel_choice_table(t->kernels)};
     t->trainer = gpt2_trainer_open(&source, &settings, error);
     if (t->trainer == NULL) { return false; }
-    if (t->latest != NULL && !gpt2_checkpoint_restore(&t->notes, t->trainer, &same_device, error)) { return false; }
+    if (t->latest != NULL && !gpt2_checkpoint_restore(&t->notes, t->trainer, &same_bits, error)) { return false; }
     char device[320];
     gpt2_trainer_device(t->trainer, device, sizeof device);
     train_report_start(&t->report, &t->config, o->type, device, t->T, o->steps);
@@ -143,8 +143,10 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
                       t->latest != NULL ? "going on after" : "from", (long long)t->step,
                       (double)gpt2_config_weights(&t->config, t->config.vocabulary) / 1e6, (long long)t->data.count,
                       (double)gpt2_trainer_bytes(t->trainer) / 1e6);
-    if (!same_device) {
-        train_report_line(&t->report, "the checkpoint is of another device: the run goes on, with other last bits");
+    if (!same_bits) {
+        train_report_line(&t->report,
+                          "the checkpoint is of another device or an older gpt2: the run goes on, with other "
+                          "last bits");
     }
     return true;
 }

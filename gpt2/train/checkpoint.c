@@ -13,7 +13,7 @@
 #include "gpt2/formats/hf.h"
 
 static const char optimizer_name[] = "optimizer.safetensors";
-static const char algorithms_name[] = "algorithms";
+static const char algorithms_name[] = "matmul-algorithms"; /* "algorithms", of old, lacked those of attention */
 
 static bool fail_errno(const char *path, struct gpt2_error *error) {
     return gpt2_fail(error, "%s: cannot be written: %s", path, strerror(errno));
@@ -247,7 +247,7 @@ static bool shapes_fit(const struct safetensors *file, const struct gpt2_config 
     return good;
 }
 
-bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_device,
+bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_bits,
                              struct gpt2_error *error) {
     struct moment moments[] = {{file, "m."}, {file, "v."}};
     struct gpt2_source source = gpt2_trainer_source(trainer, GPT2_MOMENT1);
@@ -261,8 +261,7 @@ bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer
     gpt2_trainer_device(trainer, device, sizeof device);
     const char *then = safetensors_metadata(file, "device");
     const struct safetensors_tensor *algorithms = safetensors_find(file, algorithms_name);
-    *same_device =
-        then != NULL && strcmp(then, device) == 0 && algorithms != NULL &&
-        gpt2_trainer_use_algorithms(trainer, algorithms->bytes, (size_t)(algorithms->end - algorithms->begin));
+    *same_bits = then != NULL && strcmp(then, device) == 0 && algorithms != NULL &&
+                 gpt2_trainer_use_algorithms(trainer, algorithms->bytes, (size_t)(algorithms->end - algorithms->begin));
     return true;
 }

@@ -34,9 +34,10 @@ bool gpt2_checkpoint_write(const struct gpt2_out *out, int64_t step, struct gpt2
                            const struct gpt2_tokenizer *tokenizer, const char *const *notes, struct gpt2_error *error);
 
 /* The optimizer's file of a checkpoint, for its notes (safetensors_metadata); and the trainer's moments and algorithms from it. The
- * weights are the trainer's already. *same_device: it was written on such a device, so the run goes on with the same bits. */
+ * weights are the trainer's already. *same_bits: it was written on such a device and names its algorithms, so the run goes on as if it
+ * had never been stopped. */
 bool gpt2_checkpoint_open(struct safetensors *file, const char *folder, struct gpt2_error *error);
-bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_device,
+bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_bits,
                              struct gpt2_error *error);
 
 #endif

@@ -155,6 +155,16 @@ Test(train_resume, no_checkpoint_and_a_broken_one) {
     says("No such file");
 }
 
+/* The list of algorithms of an older gpt2 had another name, and lacked those of attention. */
+Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds(GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/run --resume");
+    says("the checkpoint is of another device or an older gpt2: the run goes on, with other last bits");
+}
+
 /* What kills have left is removed by the next checkpoint, and nothing else. */
 Test(train_resume, leftovers_go) {
     succeeds("mkdir -p @/run/step-00000001.part @/run/step-00000007 @/run/step-mine; touch @/run/step-00000007/x "
