@@ -29,8 +29,7 @@ struct training {
     struct gpt2_data data, val;
     struct train_report report;
     struct gpt2_config config;
-    size_t free_before; /* bytes of the device that were free */
-    int64_t step;       /* done */
+    int64_t step; /* done */
     int B, T, K;
     int32_t *tokens, *targets; /* (B, T) */
 };
@@ -119,9 +118,6 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     const struct train_options *o = &t->options;
     bool from_file = t->latest != NULL || o->model != NULL, same_bits = true;
     struct gpt2_source source = from_file ? gpt2_weights_source(&t->weights) : gpt2_initial_source(&t->initial);
-    struct gpt2_device_info before;
-    if (!gpt2_device_ask(&before, error)) { return false; }
-    t->free_before = before.free_bytes;
     t->kernels = kernel_choice_open(o->kernels, error);
     if (t->kernels == NULL) { return false; }
     enum gpt2_form attention;
@@ -218,11 +214,7 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
         if (o->val != NULL && (last || t->step % o->val_every == 0) && !validate(t, error)) { return false; }
         if ((last || (o->save_every > 0 && t->step % o->save_every == 0)) && !save(t, error)) { return false; }
     }
-    struct gpt2_device_info device;
-    if (!gpt2_device_ask(&device, error)) { return false; }
-    double taken = (double)t->free_before - (double)device.free_bytes, counted = (double)gpt2_trainer_bytes(t->trainer);
-    train_report_line(&t->report, "step %lld/%ld is in %s/latest; %.1f MB of device memory taken", (long long)t->step,
-                      o->steps, o->out, (!device.is_cpu && taken > counted ? taken : counted) / 1e6);
+    train_report_line(&t->report, "step %lld/%ld is in %s/latest", (long long)t->step, o->steps, o->out);
     return true;
 }
 

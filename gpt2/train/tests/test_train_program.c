@@ -12,6 +12,7 @@ Test(train_program, overfits_and_the_checkpoint_writes_the_text) {
     double loss = last_number("validation loss ");
     cr_assert(loss < 0.1, "%s", output);
     cr_assert(last_number("lr ") == 1e-3, "%s", output);
+    cr_assert(strstr(strstr(output, " MB of device memory") + 1, " MB of device memory") == NULL, "%s", output);
     succeeds(GPT2 " eval --model @/run/latest --file @/text --context 16 --quiet");
     cr_assert(last_number("loss ") < loss + 0.3, "%s", output); /* its last tokens fill no window: never learned */
     succeeds(GPT2 " generate --model @/run/latest --prompt 'In the' --tokens 8 --quiet");

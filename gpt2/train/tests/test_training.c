@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "training.h"
 
+#include <cuda_runtime_api.h>
+
 TestSuite(training, .timeout = 600);
 
 /* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces
@@ -265,6 +267,20 @@ Test(training, a_batch_of_many_heads) {
     cr_assert(trainer, "%s", error.text);
     cr_assert(gpt2_trainer_gradients(trainer, tokens, tokens, MANY, 1, 1.0f / MANY, &error), "%s", error.text);
     free(tokens);
+    close_trainer(trainer);
+}
+
+/* The CPU backend's memory is this process's alone, so what is gone of it is what the trainer took. */
+Test(training, bytes_are_all_that_was_taken) {
+    struct gpt2_device_info info;
+    size_t before, after, total;
+    cr_assert(gpt2_device_ask(&info, &error), "%s", error.text);
+    cudaMemGetInfo(&before, &total);
+    struct gpt2_trainer *trainer = open_trainer(&configs[3], sets[SETS - 1], GPT2_BF16, false);
+    run(trainer, &configs[3]);
+    cudaMemGetInfo(&after, &total);
+    const size_t taken = before - after, counted = gpt2_trainer_bytes(trainer);
+    cr_assert(info.is_cpu ? taken == counted : taken >= counted, "%zu bytes, and %zu are gone", counted, taken);
     close_trainer(trainer);
 }
 
