@@ -29,7 +29,9 @@ struct training {
     struct gpt2_data data, val;
     struct train_report report;
     struct gpt2_config config;
-    int64_t step; /* done */
+    int64_t best;     /* the step whose checkpoint had the lowest loss on --val; 0: none was measured */
+    double best_loss; /* its; infinite: the next one is lower */
+    int64_t step;     /* done */
     int B, T, K;
     int32_t *tokens, *targets; /* (B, T) */
 };
@@ -114,6 +116,12 @@ static bool open_data(struct training *t, struct gpt2_error *error) {
     return (t->tokens != NULL && t->targets != NULL) || gpt2_fail(error, "out of memory for a batch");
 }
 
+/* Of --val's, so many are measured. */
+static int64_t measured_windows(const struct training *t) {
+    int64_t windows = gpt2_data_windows(&t->val, t->T), most = (int64_t)t->options.val_batches * t->B;
+    return windows < most ? windows : most;
+}
+
 static bool open_trainer(struct training *t, struct gpt2_error *error) {
     const struct train_options *o = &t->options;
     bool from_file = t->latest != NULL || o->model != NULL, same_bits = true;
@@ -147,25 +155,57 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     return true;
 }
 
+/* ---- the best checkpoint, by its loss on --val ---- */
+
+/* What a loss is measured on: losses on something else compare with none of these. */
+static void name_measured(const struct training *t, char *text, size_t size) {
+    snprintf(text, size, "%016" PRIx64 ", %lld windows", t->val.hash, (long long)measured_windows(t));
+}
+
+/* The latest checkpoint's notes say which was the best; its link may be one behind. */
+static void recall_best(struct training *t) {
+    const char *step = safetensors_metadata(&t->notes, "best-step"),
+               *loss = safetensors_metadata(&t->notes, "best-loss");
+    const char *measured = safetensors_metadata(&t->notes, "best-measured");
+    char now[64];
+    if (step == NULL || loss == NULL || measured == NULL || t->options.val == NULL) { return; }
+    name_measured(t, now, sizeof now);
+    t->best = strtoll(step, NULL, 10);
+    if (!gpt2_out_best(&t->out, t->best)) {
+        t->best = 0; /* somebody removed it */
+    } else if (strcmp(measured, now) == 0) {
+        t->best_loss = strtod(loss, NULL);
+    } else {
+        train_report_line(&t->report, "%s/best was measured on something else: the next measurement replaces it",
+                          t->options.out);
+    }
+}
+
 /* ---- the steps ---- */
 
 static bool save(struct training *t, struct gpt2_error *error) {
-    const char *notes[2 * TRAIN_MOST_OPTIONS + 8];
-    char step[24], hash[20], device[320];
+    const char *notes[2 * TRAIN_MOST_OPTIONS + 16];
+    char step[24], hash[20], device[320], best[24], loss[32], measured[64];
     snprintf(step, sizeof step, "%lld", (long long)t->step);
     snprintf(hash, sizeof hash, "%016" PRIx64, t->data.hash);
     gpt2_trainer_device(t->trainer, device, sizeof device);
     int count = train_options_notes(&t->options, notes);
     const char *const more[] = {"step", step, "data-hash", hash, "device", device, NULL};
     memcpy(notes + count, more, sizeof more);
-    return gpt2_checkpoint_write(&t->out, t->step, t->trainer, t->tokenizer, notes, error);
+    if (t->best > 0) {
+        snprintf(best, sizeof best, "%lld", (long long)t->best);
+        snprintf(loss, sizeof loss, "%.17g", t->best_loss);
+        name_measured(t, measured, sizeof measured);
+        const char *const of_best[] = {"best-step", best, "best-loss", loss, "best-measured", measured, NULL};
+        memcpy(notes + count + sizeof more / sizeof *more - 1, of_best, sizeof of_best);
+    }
+    return gpt2_checkpoint_write(&t->out, t->step, t->best, t->trainer, t->tokenizer, notes, error);
 }
 
 /* The mean loss of --val's first windows. */
 static bool validate(struct training *t, struct gpt2_error *error) {
-    int64_t windows = gpt2_data_windows(&t->val, t->T), most = (int64_t)t->options.val_batches * t->B;
+    const int64_t windows = measured_windows(t);
     double sum = 0.0;
-    windows = windows < most ? windows : most;
     for (int64_t done = 0; done < windows; done += t->B) {
         int B = windows - done < t->B ? (int)(windows - done) : t->B;
         gpt2_data_batch(&t->val, done, 0, false, B, t->T, t->tokens, t->targets);
@@ -173,8 +213,10 @@ static bool validate(struct training *t, struct gpt2_error *error) {
     }
     if (!gpt2_trainer_take_loss(t->trainer, &sum, error)) { return false; }
     double mean = sum / (double)(windows * t->T);
-    train_report_line(&t->report, "step %lld/%ld  validation loss %.4f  perplexity %.2f", (long long)t->step,
-                      t->options.steps, mean, exp(mean));
+    const bool lowest = mean < t->best_loss;
+    if (lowest) { t->best = t->step, t->best_loss = mean; }
+    train_report_line(&t->report, "step %lld/%ld  validation loss %.4f  perplexity %.2f%s", (long long)t->step,
+                      t->options.steps, mean, exp(mean), lowest ? "  lowest so far" : "");
     return true;
 }
 
@@ -208,18 +250,24 @@ static bool one_step(struct training *t, struct gpt2_error *error) {
 
 static bool all_steps(struct training *t, struct gpt2_error *error) {
     const struct train_options *o = &t->options;
+    if (t->latest != NULL) { recall_best(t); }
     while (t->step < o->steps) {
         if (!one_step(t, error)) { return false; }
         bool last = t->step == o->steps;
         if (o->val != NULL && (last || t->step % o->val_every == 0) && !validate(t, error)) { return false; }
-        if ((last || (o->save_every > 0 && t->step % o->save_every == 0)) && !save(t, error)) { return false; }
+        bool due = last || t->best == t->step || (o->save_every > 0 && t->step % o->save_every == 0);
+        if (due && !save(t, error)) { return false; }
     }
     train_report_line(&t->report, "step %lld/%ld is in %s/latest", (long long)t->step, o->steps, o->out);
+    if (t->best > 0) {
+        train_report_line(&t->report, "step %lld, of the lowest validation loss, %.4f, is in %s/best",
+                          (long long)t->best, t->best_loss, o->out);
+    }
     return true;
 }
 
 int command_train(int count, char **arguments, struct gpt2_error *error) {
-    struct training t = {.out = {.lock = -1}};
+    struct training t = {.out = {.lock = -1}, .best_loss = INFINITY};
     bool good = train_options_parse(&t.options, count, arguments, error) && open_out(&t, error) &&
                 open_model(&t, error) && open_data(&t, error) && open_trainer(&t, error) && all_steps(&t, error);
     if (t.report.open) { printf("\n"); }

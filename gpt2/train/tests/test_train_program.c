@@ -24,6 +24,32 @@ Test(train_program, overfits_and_the_checkpoint_writes_the_text) {
     cr_assert(fabs(last_number("validation loss ") - loss) < 1e-4, "%s", output);
 }
 
+/* Held-out text is soon learned worse again: the best checkpoint is neither the first measured nor the last. */
+Test(train_program, keeps_the_checkpoint_with_the_lowest_validation_loss) {
+    succeeds(LEARNER "--out @/run --steps 60 --lr 1e-2 --val @/other --val-every 5");
+    double lowest = INFINITY, loss = 0.0;
+    long best = 0;
+    for (const char *at = output; (at = strstr(at, "  validation loss ")) != NULL; at++) {
+        loss = strtod(at + strlen("  validation loss "), NULL);
+        const char *line = at;
+        while (line > output && line[-1] != '\n') { line--; }
+        bool lower = loss < lowest, marked = strstr(at, "  lowest so far\n") == strchr(at, '\n') - 15;
+        cr_assert_eq(lower, marked, "%s", line);
+        if (lower) { lowest = loss, best = strtol(line + strlen("step "), NULL, 10); }
+    }
+    cr_assert(best > 5 && best < 60, "step %ld of: %s", best, output);
+    char line[128], folders[128];
+    snprintf(line, sizeof line, "step %ld, of the lowest validation loss, %.4f, is in %s/run/best\n", best, lowest,
+             folder);
+    says(line);
+    succeeds("cd @/run && ls -d best latest step-* && readlink best latest");
+    snprintf(folders, sizeof folders, "best\nlatest\nstep-%08ld\nstep-00000060\nstep-%08ld\nstep-00000060\n", best,
+             best);
+    cr_assert_str_eq(output, folders);
+    succeeds(GPT2 " train --data @/text --model @/run/best --out @/on --steps 1 --lr 0 --val @/other");
+    cr_assert(fabs(last_number("validation loss ") - lowest) < 2e-4, "%s", output);
+}
+
 /* ---- it refuses ---- */
 
 Test(train_program, bad_input_is_one_line_and_status_2) {
