@@ -49,6 +49,13 @@ char *gpt2_out_latest(const struct gpt2_out *out) {
     return gpt2_path(out->path, name);
 }
 
+bool gpt2_out_has_latest(const char *path) {
+    char *link = gpt2_path(path, "latest"), target;
+    bool there = link != NULL && readlink(link, &target, 1) > 0;
+    free(link);
+    return there;
+}
+
 /* ---- folders of steps ---- */
 
 enum { NAME_BYTES = 32 };

@@ -135,7 +135,15 @@ Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     cr_assert_eq(run(LEARNER "--out @/run --resume --attention taught"), 2);
     says("--attention taught: the run in ");
     says("has auto");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --layers 3"), 2);
+    says("--layers 3: the run in ");
+    says("has 2");
     succeeds(GPT2 " train --out @/run --resume --val @/text");
+    says("after step 4");
+    succeeds("mv @/text @/moved");
+    cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
+    says("text: No such file");
+    succeeds(GPT2 " train --out @/run --resume --data @/moved --val @/moved");
     says("after step 4");
     write_text("text", text + 1, strlen(text) - 1);
     cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);

@@ -51,6 +51,8 @@ static inline void begin(void) {
     write_text("text", text, strlen(text));
     write_text("other", other, strlen(other));
     write_text("short", text, 6);
+    write_text("one", text, 40); /* a window of 16 and its target, no second one */
+    write_text("binary", text, sizeof text);
     gpt2_ids_free(&ids);
     gpt2_tokenizer_close(tokenizer);
 }
