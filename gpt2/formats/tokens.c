@@ -1,10 +1,21 @@
 #include "tokens.h"
 
+#include <string.h>
+
 #include "gpt2/formats/llmc.h"
 
 enum { MAGIC = 20240520, VERSION = 1, PIECE = 4096 };
 
 static const char what[] = "a token file of llm.c";
+
+bool gpt2_tokens_or_text(const struct gpt2_file *file, bool *tokens, struct gpt2_error *error) {
+    const int32_t magic = MAGIC;
+    *tokens = file->size >= sizeof magic && memcmp(file->bytes, &magic, sizeof magic) == 0;
+    if (*tokens || file->size == 0 || memchr(file->bytes, 0, file->size) == NULL) { return true; }
+    return gpt2_fail(error,
+                     "%s: neither a text, for it has zero bytes, nor tokens as llm.c stores them, which begin with %d",
+                     file->path, MAGIC);
+}
 
 static bool read_tokens(struct gpt2_tokens *tokens, int vocabulary, struct gpt2_error *error) {
     const struct gpt2_file *file = &tokens->file;

@@ -13,6 +13,9 @@ struct gpt2_tokens {
     struct gpt2_file file;
 };
 
+/* Is it such a file, told by its magic, or a text? Refused: neither, for a text has no zero byte. */
+bool gpt2_tokens_or_text(const struct gpt2_file *file, bool *tokens, struct gpt2_error *error);
+
 /* vocabulary: ids must be below it. Refused: another magic or version (1), another length than the header says, a token
  * outside the vocabulary (the whole file is looked at: about 1 ms a MB). */
 bool gpt2_tokens_open(struct gpt2_tokens *tokens, const char *path, int vocabulary, struct gpt2_error *error);

@@ -6,6 +6,7 @@ int lab_device(gpt2_device **device, cudaStream_t stream) {
     static bool open = false;
     if (!open) {
         TRY(device_open(&opened, false));
+        TRY(device_open_blas(&opened));
         TRY(cudaStreamDestroy(opened.stream));
         open = true;
     }

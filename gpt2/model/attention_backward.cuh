@@ -1,4 +1,4 @@
-// attention_backward.cuh — the gradient of causal self-attention: what `attention_backward.cu` promises
+// attention_backward.cuh — causal self-attention in training: forward, and its gradient, which begins with the same calls
 #ifndef GPT2_ATTENTION_BACKWARD_CUH
 #define GPT2_ATTENTION_BACKWARD_CUH
 
@@ -10,10 +10,16 @@ template <class T> struct attention_room {
     T *scores, *dscores;     // (B, H, T, T)
 };
 
-// dqkv    (B, T, 3, H, D)  overwritten; may not be qkv
-// dout    (B, T, C)        the gradient of attention_forward's out
-// qkv     (B, T, 3, H, D)  what attention_forward had
+// out     (B, T, C)        what attention_forward (attention.cuh) gives
+// qkv     (B, T, 3, H, D)
 // lengths (B)              of the prompts, 1..T
+template <class T>
+int attention_taught(gpt2_device &device, const kernel_table &kernels, T *out, const attention_room<T> &room,
+                     const T *qkv, const int *lengths, int B, int T_, int H, int D);
+
+// dqkv    (B, T, 3, H, D)  overwritten; may not be qkv
+// dout    (B, T, C)        the gradient of out
+// qkv, lengths             what the forward pass had
 template <class T>
 int attention_backward(gpt2_device &device, const kernel_table &kernels, T *dqkv, const attention_room<T> &room,
                        const T *dout, const T *qkv, const int *lengths, int B, int T_, int H, int D);

@@ -17,12 +17,16 @@ int device_open(gpt2_device *device, bool tf32) {
     device->multiprocessors = multiprocessor_count();
     TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     TRY(cudaMalloc(&device->workspace, device->workspace_bytes));
-    TRY_BLAS(cublasCreate(&device->blas));
-    TRY_BLAS(cublasSetStream(device->blas, device->stream));
-    TRY_BLAS(cublasSetWorkspace(device->blas, device->workspace, device->workspace_bytes));
     TRY_BLAS(cublasLtCreate(&device->lt));
     device->plans = matmul_plans_open();
     return device->plans != nullptr ? 0 : (int)cudaErrorMemoryAllocation;
+}
+
+int device_open_blas(gpt2_device *device) {
+    TRY_BLAS(cublasCreate(&device->blas));
+    TRY_BLAS(cublasSetStream(device->blas, device->stream));
+    TRY_BLAS(cublasSetWorkspace(device->blas, device->workspace, device->workspace_bytes));
+    return 0;
 }
 
 void device_close(gpt2_device *device) {

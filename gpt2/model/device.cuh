@@ -35,7 +35,7 @@ constexpr size_t device_workspace_bytes = (size_t)32 << 20;
 
 struct gpt2_device {
     cudaStream_t stream;
-    cublasHandle_t blas; // on that stream
+    cublasHandle_t blas; // on that stream, for lab 4's wiring; null in training
     cublasLtHandle_t lt;
     matmul_plans *plans;
     cublasComputeType_t compute;
@@ -49,6 +49,7 @@ struct gpt2_device {
 };
 
 int device_open(gpt2_device *device, bool tf32);
+int device_open_blas(gpt2_device *device);
 void device_close(gpt2_device *device); // also after a failed open, and on an all-zero struct
 void device_message(int code, char *text, size_t size);
 

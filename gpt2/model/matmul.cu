@@ -29,10 +29,16 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
 }
 
 // A matrix as it lies: before its operation.
-int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld) {
+int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld, int batch) {
     uint64_t stored_rows = (uint64_t)(transposed ? columns : rows);
     uint64_t stored_columns = (uint64_t)(transposed ? rows : columns);
     TRY_BLAS(cublasLtMatrixLayoutCreate(made, type, stored_rows, stored_columns, ld));
+    if (batch == 1) { return 0; }
+    int32_t count = batch;
+    int64_t stride = ld * (int64_t)stored_columns;
+    TRY_BLAS(cublasLtMatrixLayoutSetAttribute(*made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    TRY_BLAS(
+        cublasLtMatrixLayoutSetAttribute(*made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride));
     return 0;
 }
 
@@ -55,7 +61,7 @@ int choose(plan &p, const gpt2_device &device) {
 }
 
 // Descriptions and an algorithm for one shape. On failure what was made is in p, for drop().
-int make(plan &p, const gpt2_device &device, const void *bias, const std::vector<matmul_choice> &preferred) {
+int make(plan &p, const gpt2_device &device, const void *bias, std::vector<matmul_choice> &choices) {
     const matmul_shape &s = p.shape;
     int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t epilogue = (uint32_t)s.epilogue;
@@ -64,22 +70,24 @@ int make(plan &p, const gpt2_device &device, const void *bias, const std::vector
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
-    TRY(layout(&p.a, s.in, s.transpose_a, s.m, s.k, s.lda));
-    TRY(layout(&p.b, s.in, s.transpose_b, s.k, s.n, s.ldb));
-    TRY(layout(&p.d, s.out, 0, s.m, s.n, s.ldd));
-    for (const matmul_choice &choice : preferred) {
+    TRY(layout(&p.a, s.in, s.transpose_a, s.m, s.k, s.lda, s.batch));
+    TRY(layout(&p.b, s.in, s.transpose_b, s.k, s.n, s.ldb, s.batch));
+    TRY(layout(&p.d, s.out, 0, s.m, s.n, s.ldd, s.batch));
+    for (const matmul_choice &choice : choices) {
         if (same(choice.shape, s)) {
             p.algorithm = choice.algorithm;
             return 0;
         }
     }
-    return choose(p, device);
+    TRY(choose(p, device));
+    choices.push_back({s, p.algorithm});
+    return 0;
 }
 } // namespace
 
 struct matmul_plans {
     std::vector<plan> known;
-    std::vector<matmul_choice> preferred;
+    std::vector<matmul_choice> choices;
 };
 
 matmul_plans *matmul_plans_open() {
@@ -93,13 +101,11 @@ void matmul_plans_close(matmul_plans *plans) {
 }
 
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans) {
-    std::vector<matmul_choice> choices;
-    for (const plan &p : plans->known) { choices.push_back({p.shape, p.algorithm}); }
-    return choices;
+    return plans->choices;
 }
 
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count) {
-    plans->preferred.assign(choices, choices + count);
+    plans->choices.assign(choices, choices + count);
 }
 
 // d = op(a) op(b) + bias + beta d
@@ -113,7 +119,7 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
     if (p == nullptr) {
         plan made = {};
         made.shape = shape;
-        int error = make(made, device, bias, device.plans->preferred);
+        int error = make(made, device, bias, device.plans->choices);
         if (error != 0) {
             drop(made);
             return error;
@@ -130,14 +136,14 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
 template <class Out, class T>
 int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
     const int epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, epilogue, 0}, out, weight, x,
+    return run(device, {type_of<T>::cuda, type_of<Out>::cuda, 1, 0, OC, N, C, C, C, ld, epilogue, 1}, out, weight, x,
                bias, 0.0f);
 }
 
 template <class T>
 int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
     const cudaDataType type = type_of<T>::cuda;
-    return run(device, {type, type, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_GELU_BIAS, 0}, out, weight, x, bias,
+    return run(device, {type, type, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_GELU_BIAS, 1}, out, weight, x, bias,
                0.0f);
 }
 
@@ -145,23 +151,33 @@ int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const 
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld) {
     const cudaDataType type = type_of<T>::cuda;
-    return run(device, {type, type, 0, 0, C, N, OC, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dx, weight, dout, nullptr,
+    return run(device, {type, type, 0, 0, C, N, OC, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 1}, dx, weight, dout, nullptr,
                0.0f);
 }
 
 // dweight^T (C, OC) += x^T (C, N) dout (N, OC)
 template <class T>
 int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld) {
-    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 0}, dweight,
+    return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 1}, dweight,
                x, dout, nullptr, 1.0f);
+}
+
+template <class T>
+int matmul_batch(gpt2_device &device, T *out, const T *a, const T *b, bool transpose_a, bool transpose_b, int m, int n,
+                 int k, int count) {
+    const cudaDataType type = type_of<T>::cuda;
+    const int lda = transpose_a ? k : m, ldb = transpose_b ? n : k;
+    return run(device, {type, type, transpose_a, transpose_b, m, n, k, lda, ldb, m, CUBLASLT_EPILOGUE_DEFAULT, count},
+               out, a, b, nullptr, 0.0f);
 }
 
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);
 template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *, int,
                     int, int, int);
-#define INSTANTIATE(T)                                                                            \
-    template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int); \
-    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int); \
-    template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);         \
-    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int);
+#define INSTANTIATE(T)                                                                             \
+    template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int);  \
+    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);  \
+    template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);          \
+    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int); \
+    template int matmul_batch(gpt2_device &, T *, const T *, const T *, bool, bool, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

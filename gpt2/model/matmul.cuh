@@ -1,4 +1,4 @@
-// matmul.cuh — y = x W^T + b, the only matrix product of GPT-2 outside attention, and its two gradients
+// matmul.cuh — y = x W^T + b, the only matrix product of GPT-2 outside attention, and its two gradients; and attention's in training
 //
 //   out (N, OC)      = x (N, C) weight^T + bias            weight: (OC, C); bias: (OC) or null; all row-major
 //   dx (N, C)        = dout (N, OC) weight
@@ -6,7 +6,8 @@
 //
 // cuBLASLt, with the bias added in its epilogue. A row-major (N, C) is what cuBLAS calls a column-major (C, N), so the first is
 // asked for as out^T (OC, N) = weight (OC, C) x^T (C, N): 'A' is the weight, transposed, and 'B' is x as it lies.
-// What a shape needs (descriptions, algorithm) is looked up once and kept.
+// What a shape needs (descriptions, algorithm) is looked up once and kept. Training has no product but these, so its checkpoints
+// store the algorithm of each.
 #ifndef GPT2_MATMUL_CUH
 #define GPT2_MATMUL_CUH
 
@@ -24,7 +25,7 @@ struct matmul_shape {
     int m, n, k;
     int lda, ldb, ldd;
     int epilogue; // cublasLtEpilogue_t; a bias is (m), of the type of D
-    int zero;     // so that a matmul_choice has no holes, whose bytes would mean nothing
+    int batch;    // so many products: each matrix begins where the one before ends
 };
 
 // The algorithm that cuBLASLt chose for a shape: plain bytes, for one version of cuBLASLt on one kind of GPU.
@@ -34,7 +35,7 @@ struct matmul_choice {
 };
 static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMatmulAlgo_t), "a hole");
 
-// What has been chosen so far; and choices of an earlier run, which then come before cuBLASLt's own.
+// All that has been chosen so far, in that order, those of an earlier run first; and to take those before the first product.
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
 
@@ -56,5 +57,11 @@ template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld);
 template <class T>
 int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld);
+
+// `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). At most most_matmul_batch: cuBLASLt takes no more.
+constexpr int most_matmul_batch = 65535;
+template <class T>
+int matmul_batch(gpt2_device &device, T *out, const T *a, const T *b, bool transpose_a, bool transpose_b, int m, int n,
+                 int k, int count);
 
 #endif

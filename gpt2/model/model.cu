@@ -121,6 +121,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
+    if (code == 0) { code = device_open_blas(&model->device); }
     model->all.forms = choose_forms<T>(model->device, options, source->config);
     bool good = code == 0 || fail_with(code, "the device cannot be used", error);
     if (good && (code = tensors_allocate(model->all)) != 0) {

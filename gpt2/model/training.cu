@@ -3,6 +3,7 @@
 
 #include "gpt2/model/arena.cuh"
 #include "gpt2/model/bias_backward.cuh"
+#include "gpt2/model/matmul.cuh"
 
 #include <algorithm>
 
@@ -114,7 +115,8 @@ template <class T> int training_allocate(training<T> &t) {
     tensors<T> &all = t.all;
     const int64_t N = (int64_t)all.batch * all.prompt, one = (int64_t)all.config.heads * all.prompt * all.prompt;
     all.context = all.prompt;
-    all.group = (int)std::clamp<int64_t>(score_bytes / (one * (int64_t)sizeof(T)), 1, all.batch);
+    const int64_t fit = score_bytes / (one * (int64_t)sizeof(T)), most = most_matmul_batch / all.config.heads;
+    all.group = (int)std::clamp<int64_t>(std::min(fit, most), 1, all.batch);
     // A multiple of 128, as in tensors_allocate.
     int64_t rows = logit_bytes / (all.config.padded_vocabulary * (int64_t)sizeof(float)) / 128 * 128;
     all.logit_rows = (int)std::min(N, std::max<int64_t>(rows, 128));

@@ -4,7 +4,6 @@
 //           where block.cu uses the same memory again. Only branch, and what attention works in, is shared.
 // Math      block.cuh
 // Bytes     those of block.cu; what GELU reads is not what it writes any more
-#include "gpt2/model/attention.cuh"
 #include "gpt2/model/attention_fused.cuh"
 #include "gpt2/model/ends.cuh"
 #include "gpt2/model/matmul.cuh"
@@ -23,9 +22,8 @@ static int attend(gpt2_device &device, const kernel_table &kernels, training<T> 
     }
     for (int b = 0; b < pass.B; b += t.all.group) { // as many sequences at once as the scores have room for
         const int64_t rows = (int64_t)b * pass.T * C;
-        TRY(attention_forward(device, kernels, a.attention + rows, t.room.k, t.room.v, work.query, work.scores,
-                              a.qkv + 3 * rows, work.lengths + b, std::min(t.all.group, pass.B - b), pass.T, H, C / H,
-                              pass.T));
+        TRY(attention_taught(device, kernels, a.attention + rows, t.room, a.qkv + 3 * rows, work.lengths + b,
+                             std::min(t.all.group, pass.B - b), pass.T, H, C / H));
     }
     return 0;
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpt2/file.h"
 #include "gpt2/formats/tokens.h"
@@ -19,11 +18,6 @@ struct evaluation {
     double loss;  /* summed */
     int64_t predicted;
 };
-
-static bool is_token_file(const struct gpt2_file *file) {
-    const uint32_t magic = 20240520;
-    return file->size >= 1024 && memcmp(file->bytes, &magic, sizeof magic) == 0;
-}
 
 static bool take_tokens(struct evaluation *e, const char *path, struct gpt2_error *error) {
     struct gpt2_tokens tokens;
@@ -41,10 +35,10 @@ static bool take_tokens(struct evaluation *e, const char *path, struct gpt2_erro
 static bool read_text(struct evaluation *e, const char *path, struct gpt2_error *error) {
     struct gpt2_file file;
     if (!gpt2_file_open(&file, path, error)) { return false; }
-    bool good;
-    if (is_token_file(&file)) {
+    bool tokens, good = gpt2_tokens_or_text(&file, &tokens, error);
+    if (good && tokens) {
         good = take_tokens(e, path, error);
-    } else {
+    } else if (good) {
         e->bytes = file.size;
         good = gpt2_tokenizer_encode(e->session.tokenizer, file.bytes, file.size, true, &e->ids, error);
     }

@@ -28,12 +28,17 @@ static void usage(FILE *to) {
     train_options_print(to);
 }
 
+static void usage_of_train(FILE *to) {
+    fprintf(to, "usage: gpt2 train --data FILE --out DIR --steps N [OPTIONS]\n\n");
+    train_options_print(to);
+}
+
 int main(int count, char **arguments) {
     struct gpt2_error error = {""};
     struct options options;
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--help") == 0) {
-            usage(stdout);
+            (strcmp(arguments[1], "train") == 0 ? usage_of_train : usage)(stdout);
             return 0;
         }
     }

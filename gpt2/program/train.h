@@ -30,6 +30,10 @@ bool train_options_parse(struct train_options *options, int count, char **argume
  * and was given differently. */
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error);
 
+/* Are the sizes that were given those of the run's model? */
+bool train_options_sizes(const struct train_options *options, const struct gpt2_config *config,
+                         struct gpt2_error *error);
+
 /* Are those there that a run needs, and do they fit together? from_checkpoint: the model is not theirs to say. */
 bool train_options_check(struct train_options *options, bool from_checkpoint, struct gpt2_error *error);
 

@@ -20,11 +20,12 @@ static const struct option {
     size_t offset;
     double least, most;
 } table[] = {
-    {"--data", "FILE", NULL, "what to learn from: a text, or tokens as llm.c stores them", TEXT, FIXED, FIELD(data), 0,
-     0},
-    {"--val", "FILE", NULL, "what to measure on, of the same kinds", TEXT, COMFORT, FIELD(val), 0, 0},
-    {"--out", "DIR", NULL, "where the checkpoints go; DIR/latest is a model for the other commands", TEXT, START,
-     FIELD(out), 0, 0},
+    {"--data", "FILE", NULL, "what to learn from: a text, or tokens as llm.c stores them", TEXT, COMFORT, FIELD(data),
+     0, 0},
+    {"--val", "FILE", NULL, "what to measure on, of the same kinds; the checkpoint with the lowest loss is kept", TEXT,
+     COMFORT, FIELD(val), 0, 0},
+    {"--out", "DIR", NULL, "where the checkpoints go: DIR/latest and, with --val, DIR/best, models for all commands",
+     TEXT, START, FIELD(out), 0, 0},
     {"--model", "PATH", NULL, "go on from these weights; else from random ones, of these sizes:", TEXT, START,
      FIELD(model), 0, 0},
     {"--layers", "L", NULL, "blocks", WHOLE, START, FIELD(layers), 1, 1 << 12},
@@ -52,8 +53,8 @@ static const struct option {
      FIELD(attention), 0, 0},
     {"--recompute", NULL, NULL, "keep less for the backward pass, and compute it again: the same numbers", SWITCH,
      COMFORT, FIELD(recompute), 0, 0},
-    {"--save-every", "N", "0", "steps between checkpoints; 0: one, at the end", WHOLE, COMFORT, FIELD(save_every), 0,
-     1e9},
+    {"--save-every", "N", "0", "steps between checkpoints, besides those of a lowest loss; 0: one, at the end", WHOLE,
+     COMFORT, FIELD(save_every), 0, 1e9},
     {"--val-every", "N", "100", "steps between measurements on --val", WHOLE, COMFORT, FIELD(val_every), 1, 1e9},
     {"--val-batches", "N", "20", "batches of a measurement, at most", WHOLE, COMFORT, FIELD(val_batches), 1, 1e9},
     {"--resume", NULL, NULL, "go on from the latest checkpoint in --out, if there is one", SWITCH, START, FIELD(resume),
@@ -81,8 +82,10 @@ static bool take(struct train_options *options, const struct option *option, con
     long whole = option->kind == WHOLE ? strtol(text, &end, 10) : 0;
     double value = option->kind == WHOLE ? (double)whole : strtod(text, &end);
     if (end == text || *end != '\0' || errno != 0 || !(value >= option->least && value <= option->most)) {
-        return gpt2_fail(error, "%s %s: a number from %g to %g is needed", option->name, text, option->least,
-                         option->most);
+        return gpt2_fail(error,
+                         option->kind == WHOLE ? "%s %s: a whole number from %.0f to %.0f is needed"
+                                               : "%s %s: a number from %g to %g is needed",
+                         option->name, text, option->least, option->most);
     }
     if (option->kind == WHOLE) { memcpy(place, &whole, sizeof whole); }
     if (option->kind == REAL) { memcpy(place, &value, sizeof value); }
@@ -106,7 +109,7 @@ bool train_options_parse(struct train_options *options, int count, char **argume
             return gpt2_fail(error, "there is no option '%s' (gpt2 train --help lists them)", arguments[i]);
         }
         bool has_value = table[at].kind != SWITCH;
-        if (has_value && i + 1 == count) {
+        if (has_value && (i + 1 == count || *arguments[i + 1] == '\0' || strncmp(arguments[i + 1], "--", 2) == 0)) {
             return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
         }
         if (!take_text(options, at, has_value ? arguments[i + 1] : "yes", error)) { return false; }
@@ -128,6 +131,26 @@ int train_options_notes(const struct train_options *options, const char **notes)
     return count;
 }
 
+bool train_options_sizes(const struct train_options *options, const struct gpt2_config *config,
+                         struct gpt2_error *error) {
+    const struct {
+        const char *name;
+        long now, then;
+    } sizes[] = {
+        {"--layers", options->layers, config->layers},
+        {"--heads", options->heads, config->heads},
+        {"--channels", options->channels, config->channels},
+        {"--context", options->context, config->max_tokens},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i].now != 0 && sizes[i].now != sizes[i].then) {
+            return gpt2_fail(error, "%s %ld: the run in %s has %ld; leave the option away to go on with it",
+                             sizes[i].name, sizes[i].now, options->out, sizes[i].then);
+        }
+    }
+    return true;
+}
+
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error) {
     for (int i = 0; i < OPTIONS; i++) {
         const char *then = safetensors_metadata(notes, table[i].name + 2), *now = options->text[i];
@@ -142,6 +165,12 @@ bool train_options_resume(struct train_options *options, const struct safetensor
 }
 
 /* ---- together ---- */
+
+static bool given(const struct train_options *o, const char *name) {
+    int at = 0;
+    while (strcmp(table[at].name, name) != 0) { at++; }
+    return o->text[at] != NULL;
+}
 
 bool train_options_check(struct train_options *o, bool from_checkpoint, struct gpt2_error *error) {
     bool sizes = o->layers > 0 || o->heads > 0 || o->channels > 0 || o->context > 0;
@@ -159,6 +188,9 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
     enum gpt2_form attention;
     if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     if (from_checkpoint) { return true; }
+    if (o->val == NULL && (given(o, "--val-every") || given(o, "--val-batches"))) {
+        return gpt2_fail(error, "--val is missing: --val-every and --val-batches say how to measure on it");
+    }
     if (o->model != NULL && sizes) {
         return gpt2_fail(error, "--model has its sizes: leave --layers, --heads, --channels and --context away");
     }

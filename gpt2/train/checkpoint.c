@@ -1,93 +1,12 @@
-#define _GNU_SOURCE
 #include "gpt2/train/checkpoint.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "gpt2/formats/hf.h"
 
 static const char optimizer_name[] = "optimizer.safetensors";
-static const char algorithms_name[] = "algorithms";
-
-static bool fail_errno(const char *path, struct gpt2_error *error) {
-    return gpt2_fail(error, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-/* ---- the folder of a run ---- */
-
-bool gpt2_out_open(struct gpt2_out *out, const char *path, struct gpt2_error *error) {
-    *out = (struct gpt2_out){.path = strdup(path), .lock = -1};
-    char *lock = gpt2_path(path, "lock");
-    bool good = (out->path != NULL && lock != NULL) || gpt2_fail(error, "out of memory");
-    if (good && mkdir(path, 0777) != 0 && errno != EEXIST) { good = fail_errno(path, error); }
-    if (good) {
-        out->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        good = out->lock >= 0 || fail_errno(lock, error);
-    }
-    if (good && flock(out->lock, LOCK_EX | LOCK_NB) != 0) {
-        good = gpt2_fail(error, "%s: another run is writing there", path);
-    }
-    free(lock);
-    if (!good) { gpt2_out_close(out); }
-    return good;
-}
-
-void gpt2_out_close(struct gpt2_out *out) {
-    if (out->path != NULL && out->lock >= 0) { close(out->lock); }
-    free(out->path);
-    *out = (struct gpt2_out){.lock = -1};
-}
-
-char *gpt2_out_latest(const struct gpt2_out *out) {
-    char name[256], *link = gpt2_path(out->path, "latest");
-    ssize_t length = link != NULL ? readlink(link, name, sizeof name - 1) : -1;
-    free(link);
-    if (length < 0) { return NULL; }
-    name[length] = '\0';
-    return gpt2_path(out->path, name);
-}
-
-/* Files in a folder, and the folder. What is not there is removed already. */
-static void remove_folder(const char *path) {
-    DIR *folder = opendir(path);
-    if (folder == NULL) { return; }
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) { unlinkat(dirfd(folder), entry->d_name, 0); }
-    closedir(folder);
-    rmdir(path);
-}
-
-/* Is it a name that this file gives to folders? "step-" and digits, and perhaps ".part". */
-static bool is_step(const char *name) {
-    if (strncmp(name, "step-", 5) != 0) { return false; }
-    size_t digits = strspn(name + 5, "0123456789");
-    return digits >= 8 && (name[5 + digits] == '\0' || strcmp(name + 5 + digits, ".part") == 0);
-}
-
-static void remove_others(const struct gpt2_out *out, const char *kept) {
-    DIR *folder = opendir(out->path);
-    if (folder == NULL) { return; }
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (!is_step(entry->d_name) || strcmp(entry->d_name, kept) == 0) { continue; }
-        char *path = gpt2_path(out->path, entry->d_name);
-        if (path != NULL) { remove_folder(path); }
-        free(path);
-    }
-    closedir(folder);
-}
-
-static bool flush_folder(const char *path, struct gpt2_error *error) {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL || errno == EROFS);
-    if (!good) { fail_errno(path, error); }
-    if (folder >= 0) { close(folder); }
-    return good;
-}
+static const char algorithms_name[] = "matmul-algorithms"; /* "algorithms", of old, lacked those of attention */
 
 /* ---- the optimizer's file ---- */
 
@@ -175,34 +94,15 @@ static bool fill(const char *folder, struct gpt2_trainer *trainer, const struct 
                  const char *const *notes, struct gpt2_error *error) {
     struct gpt2_source weights = gpt2_trainer_source(trainer, GPT2_WEIGHTS);
     return gpt2_hf_write(folder, &weights, GPT2_F32, error) && gpt2_tokenizer_write_hf(tokenizer, folder, error) &&
-           write_optimizer(folder, trainer, notes, error) && flush_folder(folder, error);
+           write_optimizer(folder, trainer, notes, error);
 }
 
-static bool move(const char *from, const char *to, const char *folder, struct gpt2_error *error) {
-    return (rename(from, to) == 0 || fail_errno(to, error)) && flush_folder(folder, error);
-}
-
-bool gpt2_checkpoint_write(const struct gpt2_out *out, int64_t step, struct gpt2_trainer *trainer,
+bool gpt2_checkpoint_write(const struct gpt2_out *out, int64_t step, int64_t best, struct gpt2_trainer *trainer,
                            const struct gpt2_tokenizer *tokenizer, const char *const *notes, struct gpt2_error *error) {
-    char name[32], part_name[48];
-    snprintf(name, sizeof name, "step-%08lld", (long long)step);
-    snprintf(part_name, sizeof part_name, "%s.part", name);
-    char *whole = gpt2_path(out->path, name), *part = gpt2_path(out->path, part_name), *before = gpt2_out_latest(out);
-    char *link = gpt2_path(out->path, "latest"), *next = gpt2_path(out->path, "latest.part");
-    bool good = (whole && part && link && next) || gpt2_fail(error, "out of memory");
-    if (good && (before == NULL || strcmp(before, whole) != 0)) {
-        remove_folder(part);
-        remove_folder(whole); /* of a run that was stopped before it counted */
-        unlink(next);
-        good = fill(part, trainer, tokenizer, notes, error) && move(part, whole, out->path, error) &&
-               (symlink(name, next) == 0 || fail_errno(next, error)) && move(next, link, out->path, error);
-        if (good) {
-            remove_others(out, name);
-        } else {
-            remove_folder(part);
-        }
-    }
-    free(whole), free(part), free(before), free(link), free(next);
+    char *part = gpt2_out_begin(out, step, error);
+    bool good = part != NULL && fill(part, trainer, tokenizer, notes, error) && gpt2_out_commit(out, step, best, error);
+    if (!good) { gpt2_out_abandon(out, step); }
+    free(part);
     return good;
 }
 
@@ -247,7 +147,7 @@ static bool shapes_fit(const struct safetensors *file, const struct gpt2_config 
     return good;
 }
 
-bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_device,
+bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer *trainer, bool *same_bits,
                              struct gpt2_error *error) {
     struct moment moments[] = {{file, "m."}, {file, "v."}};
     struct gpt2_source source = gpt2_trainer_source(trainer, GPT2_MOMENT1);
@@ -261,8 +161,7 @@ bool gpt2_checkpoint_restore(const struct safetensors *file, struct gpt2_trainer
     gpt2_trainer_device(trainer, device, sizeof device);
     const char *then = safetensors_metadata(file, "device");
     const struct safetensors_tensor *algorithms = safetensors_find(file, algorithms_name);
-    *same_device =
-        then != NULL && strcmp(then, device) == 0 && algorithms != NULL &&
-        gpt2_trainer_use_algorithms(trainer, algorithms->bytes, (size_t)(algorithms->end - algorithms->begin));
+    *same_bits = then != NULL && strcmp(then, device) == 0 && algorithms != NULL &&
+                 gpt2_trainer_use_algorithms(trainer, algorithms->bytes, (size_t)(algorithms->end - algorithms->begin));
     return true;
 }

@@ -1,28 +1,20 @@
 #include "gpt2/train/data.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "gpt2/train/initial.h"
 
 static int32_t token_at(const struct gpt2_data *data, int64_t i) {
     return data->ids.ids != NULL ? data->ids.ids[i] : (int32_t)data->tokens.ids[i];
 }
 
-static bool is_token_file(const struct gpt2_file *file) {
-    const uint32_t magic = 20240520;
-    return file->size >= 1024 && memcmp(file->bytes, &magic, sizeof magic) == 0;
-}
-
 static bool read_tokens(struct gpt2_data *data, const char *path, struct gpt2_tokenizer *tokenizer, int vocabulary,
                         struct gpt2_error *error) {
     struct gpt2_file file;
     if (!gpt2_file_open(&file, path, error)) { return false; }
-    bool good;
-    if (is_token_file(&file)) {
+    bool tokens, good = gpt2_tokens_or_text(&file, &tokens, error);
+    if (good && tokens) {
         good = gpt2_tokens_open(&data->tokens, path, vocabulary, error);
         data->count = data->tokens.count;
-    } else {
+    } else if (good) {
         good = gpt2_tokenizer_encode(tokenizer, file.bytes, file.size, true, &data->ids, error);
         data->count = (int64_t)data->ids.count;
     }

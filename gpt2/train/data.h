@@ -16,7 +16,7 @@ struct gpt2_data {
     uint64_t hash;             /* of all of them: is it the same data? */
 };
 
-/* path: llm.c's token file, told by its magic, or else a text. Refused: fewer than T + 1 tokens; a token outside the vocabulary. */
+/* path: llm.c's token file or a text (gpt2_tokens_or_text). Refused: neither; fewer than T + 1 tokens; a token outside the vocabulary. */
 bool gpt2_data_open(struct gpt2_data *data, const char *path, struct gpt2_tokenizer *tokenizer, int vocabulary, int T,
                     struct gpt2_error *error);
 void gpt2_data_close(struct gpt2_data *data); /* may be called on an all-zero struct */

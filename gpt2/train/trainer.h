@@ -38,8 +38,10 @@ struct gpt2_trainer_options {
  * vanish without a scaling of the loss, which is not here; or attention cannot be fused here, and shall be. */
 struct gpt2_trainer *gpt2_trainer_open(const struct gpt2_source *source, const struct gpt2_trainer_options *options,
                                        struct gpt2_error *error);
-void gpt2_trainer_close(struct gpt2_trainer *trainer);         /* NULL is fine */
-size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer); /* device memory taken */
+void gpt2_trainer_close(struct gpt2_trainer *trainer); /* NULL is fine */
+
+/* Of the device: all that it asked for. What CUDA and its libraries take for themselves is not in it. */
+size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 
 /* ---- a step ---- */
 

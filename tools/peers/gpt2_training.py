@@ -47,7 +47,7 @@ def measure_ours(cell, arguments, environment):
         command = [arguments.gpt2, "train", *(str(word) for item in options.items() for word in item)]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]
-    taken = re.findall(r"([0-9.]+) MB of device memory taken", done.stdout)
+    taken = re.findall(r"([0-9.]+) MB of device memory", done.stdout)
     if done.returncode or len(rates) != STEPS or not taken:
         return cell | {"not_measured": done.stderr.strip() or "no rates in what gpt2 train printed"}
     rates = sorted(rates[WARM_UP:])
@@ -56,7 +56,7 @@ def measure_ours(cell, arguments, environment):
         "ms_p50": 1e3 * tokens / statistics.median(rates),
         "samples": len(rates),
         "tokens_per_s": statistics.median(rates),
-        "bytes": 1e6 * float(taken[-1]),
+        "bytes": 1e6 * float(taken[0]),
         "mfu": float(re.findall(r"MFU ([0-9.]+)%", done.stdout)[-1]) / 100 if "MFU" in done.stdout else None,
     }
 

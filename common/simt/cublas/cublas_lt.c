@@ -23,6 +23,8 @@ struct cublasLtMatmulDescOpaque {
     int32_t bias_type; /* -1: D's */
 };
 
+enum { most_batch = 65535 }; /* as cuBLASLt's kernels, where it is an extent of the grid */
+
 struct cublasLtMatmulPreferenceOpaque {
     uint64_t workspace;
 };
@@ -196,7 +198,7 @@ static cublasStatus_t describe(struct product *product, const struct cublasLtMat
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     bool taken = a->type == b->type && element_size(a->type) != 0 && c->type == d->type &&
-                 (d->type == a->type || d->type == CUDA_R_32F) &&
+                 (d->type == a->type || d->type == CUDA_R_32F) && d->batch <= most_batch &&
                  (desc->bias_type < 0 || desc->bias_type == (int32_t)d->type);
     return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -56,6 +56,27 @@ static void set(int index, int32_t value) {
     fclose(file);
 }
 
+static bool is_tokens(const char *name, bool *tokens) {
+    struct gpt2_file file;
+    cr_assert(gpt2_file_open(&file, at(name), &error), "%s", error.text);
+    bool known = gpt2_tokens_or_text(&file, tokens, &error);
+    gpt2_file_close(&file);
+    return known;
+}
+
+Test(tokens, or_a_text_or_neither) {
+    bool tokens;
+    cr_assert(is_tokens("t.bin", &tokens) && tokens);
+    put("text", "In the beginning\n", 17);
+    cr_assert(is_tokens("text", &tokens) && !tokens);
+    put("empty", "", 0);
+    cr_assert(is_tokens("empty", &tokens) && !tokens);
+    set(0, 20240521);
+    cr_assert(
+        fails_with(is_tokens("t.bin", &tokens), "t.bin: neither a text, for it has zero bytes, nor tokens as llm.c"),
+        "%s", error.text);
+}
+
 Test(tokens, that_are_none_are_refused) {
     cr_assert(fails_with(opens(10000), "token 10000 is 10000, outside the vocabulary of 10000"), "%s", error.text);
     set(2, COUNT + 1);

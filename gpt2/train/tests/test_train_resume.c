@@ -58,11 +58,11 @@ static bool run_for(const char *command, long limit) {
 }
 
 /* After a kill there is nothing, or a whole checkpoint. */
-static void expect_whole(void) {
+static void expect_whole(const char *name) {
     char path[128];
     struct gpt2_weights weights;
     struct safetensors optimizer;
-    spell(path, sizeof path, "@/cut/latest");
+    spell(path, sizeof path, name);
     if (access(path, F_OK) != 0) { return; }
     cr_assert(gpt2_weights_open(&weights, path, &error), "%s", error.text);
     gpt2_weights_close(&weights);
@@ -86,19 +86,30 @@ static void check_resume(const char *options, uint64_t seed) {
         long limit = kills < 12 ? (long)(mix(seed + (uint64_t)kills) % (uint64_t)(took / 4)) : 9 * took;
         done = run_for(cut, limit);
         kills += !done;
-        expect_whole();
+        expect_whole("@/cut/latest");
+        expect_whole("@/cut/best");
     }
     cr_assert(done && kills >= 2, "%d kills", kills);
     cr_assert(same_files("@/whole/latest/model.safetensors", "@/cut/latest/model.safetensors"), "after %d kills",
               kills);
     cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
+    succeeds(
+        "cd @/whole && ls -d *-* && readlink latest best >../links; cd @/cut && readlink latest best | cmp ../links");
+    if (strstr(options, "--val") == NULL) { return; }
+    cr_assert(same_files("@/whole/best/model.safetensors", "@/cut/best/model.safetensors"));
+    cr_assert(same_files("@/whole/best/optimizer.safetensors", "@/cut/best/optimizer.safetensors"));
 }
+
 Test(train_resume, a_killed_run_ends_with_the_same_bytes) {
     check_resume("", 1);
 }
 
 Test(train_resume, also_in_bf16_with_accumulation_and_recomputation) {
     check_resume("--type bf16 --accumulate 2 --recompute --length 9", 2);
+}
+
+Test(train_resume, also_with_the_best_checkpoint) {
+    check_resume("--val @/other --val-every 1 --lr 3e-2", 4);
 }
 
 Test(train_resume, also_with_fused_attention) {
@@ -124,7 +135,15 @@ Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     cr_assert_eq(run(LEARNER "--out @/run --resume --attention taught"), 2);
     says("--attention taught: the run in ");
     says("has auto");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --layers 3"), 2);
+    says("--layers 3: the run in ");
+    says("has 2");
     succeeds(GPT2 " train --out @/run --resume --val @/text");
+    says("after step 4");
+    succeeds("mv @/text @/moved");
+    cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
+    says("text: No such file");
+    succeeds(GPT2 " train --out @/run --resume --data @/moved --val @/moved");
     says("after step 4");
     write_text("text", text + 1, strlen(text) - 1);
     cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
@@ -143,6 +162,27 @@ Test(train_resume, a_full_disk_leaves_the_checkpoint_before) {
     free(latest);
 }
 
+/* A loss on another file says nothing of this one; and where the best was removed, the next one is the best. */
+Test(train_resume, the_best_of_another_file_is_replaced) {
+    static const char back[] = "LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"2\"/' @/run/latest/optimizer.safetensors";
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 1");
+    says("step 4, of the lowest validation loss");
+    succeeds(back);
+    succeeds(GPT2 " train --out @/run --resume --val-every 2");
+    cr_assert(strstr(output, "replaces") == NULL, "%s", output);
+    succeeds(back);
+    succeeds(GPT2 " train --out @/run --resume --val @/other --val-every 1");
+    says("run/best was measured on something else: the next measurement replaces it");
+    says("step 3/4  validation loss");
+    says("lowest so far");
+    succeeds(back);
+    succeeds("cd @/run && cp -rL latest step-00000003 && ln -sfn step-00000003 latest && rm -r step-00000004");
+    succeeds(GPT2 " train --out @/run --resume --val-every 2");
+    says("lowest so far\nstep 4/4 is in ");
+    succeeds("readlink @/run/best");
+    cr_assert_str_eq(output, "step-00000004\n");
+}
+
 /* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
 Test(train_resume, no_checkpoint_and_a_broken_one) {
     succeeds(LEARNER "--out @/run --steps 2 --batch 2 --resume");
@@ -153,6 +193,16 @@ Test(train_resume, no_checkpoint_and_a_broken_one) {
     says("optimizer.safetensors: No such file");
     cr_assert_eq(run("rm -r @/run/step-*; " GPT2 " train --out @/run --resume"), 2);
     says("No such file");
+}
+
+/* The list of algorithms of an older gpt2 had another name, and lacked those of attention. */
+Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds(GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/run --resume");
+    says("the checkpoint is of another device or an older gpt2: the run goes on, with other last bits");
 }
 
 /* What kills have left is removed by the next checkpoint, and nothing else. */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "training.h"
 
+#include <cuda_runtime_api.h>
+
 TestSuite(training, .timeout = 600);
 
 /* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces
@@ -187,11 +189,52 @@ Test(training, many_sequences_at_once_are_their_sum) {
 #endif
 }
 
-/* What one trainer's products chose, another takes, and keeps through its passes. */
+/* ---- the algorithms of its products ---- */
+
+/* As matmul.cuh has them in gpt2_trainer_algorithms. */
+struct choice {
+    int32_t in, out, transpose_a, transpose_b, m, n, k, lda, ldb, ldd, epilogue, batch;
+    uint64_t algorithm[8];
+};
+
+static bool is_there(const struct choice *choices, size_t count, bool transpose_a, bool transpose_b, int m, int n,
+                     int k, int batch) {
+    for (size_t i = 0; i < count; i++) {
+        const struct choice *c = &choices[i];
+        if (c->transpose_a == transpose_a && c->transpose_b == transpose_b && c->m == m && c->n == n && c->k == k &&
+            c->batch == batch) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Linear layers' products and their gradients', and those of attention: all that a pass needs is in the list. */
+Test(training, algorithms_are_known_of_every_product) {
+    const struct gpt2_config *config = &configs[1];
+    const int C = config->channels, H = config->heads, D = C / H, heads = B * H;
+    struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
+    size_t size;
+    run(trainer, config);
+    struct choice *choices = gpt2_trainer_algorithms(trainer, &size);
+    const size_t count = size / sizeof *choices;
+    cr_assert(choices && size % sizeof *choices == 0);
+    cr_assert(is_there(choices, count, true, false, 3 * C, N, C, 1), "x W^T");
+    cr_assert(is_there(choices, count, false, false, C, N, 3 * C, 1), "dout W");
+    cr_assert(is_there(choices, count, false, true, C, 3 * C, N, 1), "dout^T x");
+    cr_assert(is_there(choices, count, true, false, T, T, D, heads), "Q K^T, dout V^T");
+    cr_assert(is_there(choices, count, false, false, D, T, T, heads), "P V, dS K");
+    cr_assert(is_there(choices, count, false, true, D, T, T, heads), "P^T dout, dS^T Q");
+    free(choices);
+    close_trainer(trainer);
+}
+
+/* What one trainer's products chose, another takes, and keeps through its passes, with what it chooses besides. */
 Test(training, algorithms_are_kept) {
     const struct gpt2_config *config = &configs[1];
     struct gpt2_trainer *trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
-    size_t size, again;
+    int32_t tokens[N], targets[N];
+    size_t size, again, more;
     run(trainer, config);
     uint8_t *algorithms = gpt2_trainer_algorithms(trainer, &size);
     close_trainer(trainer);
@@ -199,10 +242,45 @@ Test(training, algorithms_are_kept) {
     trainer = open_trainer(config, sets[SETS - 1], GPT2_F32, false);
     cr_assert(!gpt2_trainer_use_algorithms(trainer, algorithms, size - 1));
     cr_assert(gpt2_trainer_use_algorithms(trainer, algorithms, size));
+    uint8_t *unused = gpt2_trainer_algorithms(trainer, &again);
+    cr_assert(unused && again == size && memcmp(algorithms, unused, size) == 0);
     run(trainer, config);
     uint8_t *kept = gpt2_trainer_algorithms(trainer, &again);
     cr_assert(kept && again == size && memcmp(algorithms, kept, size) == 0);
-    free(algorithms), free(kept);
+    batch_of(config, 5, tokens, targets);
+    cr_assert(gpt2_trainer_losses(trainer, tokens, targets, 1, T, &error), "%s", error.text);
+    uint8_t *longer = gpt2_trainer_algorithms(trainer, &more);
+    cr_assert(longer && more > size && memcmp(algorithms, longer, size) == 0);
+    free(algorithms), free(unused), free(kept), free(longer);
+    close_trainer(trainer);
+}
+
+/* More heads than cuBLASLt takes at once. */
+Test(training, a_batch_of_many_heads) {
+    enum { MANY = 65536 / 2 + 1 };
+    const struct gpt2_config config = TINY(1, 37, 128, 1, 2, 2);
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_trainer_options options = {
+        .type = GPT2_F32, .batch = MANY, .length = 1, .kernels = kernels_of(sets[SETS - 1])};
+    int32_t *tokens = calloc(MANY, sizeof *tokens);
+    struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, &error);
+    cr_assert(trainer, "%s", error.text);
+    cr_assert(gpt2_trainer_gradients(trainer, tokens, tokens, MANY, 1, 1.0f / MANY, &error), "%s", error.text);
+    free(tokens);
+    close_trainer(trainer);
+}
+
+/* The CPU backend's memory is this process's alone, so what is gone of it is what the trainer took. */
+Test(training, bytes_are_all_that_was_taken) {
+    struct gpt2_device_info info;
+    size_t before, after, total;
+    cr_assert(gpt2_device_ask(&info, &error), "%s", error.text);
+    cudaMemGetInfo(&before, &total);
+    struct gpt2_trainer *trainer = open_trainer(&configs[3], sets[SETS - 1], GPT2_BF16, false);
+    run(trainer, &configs[3]);
+    cudaMemGetInfo(&after, &total);
+    const size_t taken = before - after, counted = gpt2_trainer_bytes(trainer);
+    cr_assert(info.is_cpu ? taken == counted : taken >= counted, "%zu bytes, and %zu are gone", counted, taken);
     close_trainer(trainer);
 }
 

@@ -23,6 +23,12 @@ static const char text[] =
     "And God called the light Day, and the darkness he called Night. And the evening and the morning were the first "
     "day.";
 
+/* The same words, mostly: whoever learns the one by heart is soon worse at the other. */
+static const char other[] =
+    "And the evening was upon the waters, and God divided the face of the earth from the heaven. In the beginning the "
+    "light was void, and the day without form; and the Spirit of the deep said, Let there be darkness. And the first "
+    "night moved upon the earth, and God saw that it was good: and the light called the darkness Day.";
+
 static inline void write_text(const char *name, const char *what, size_t size) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -43,7 +49,10 @@ static inline void begin(void) {
     snprintf(path, sizeof path, "%s/text.bin", folder);
     cr_assert(gpt2_tokens_write(path, ids.ids, (int64_t)ids.count, &error), "%s", error.text);
     write_text("text", text, strlen(text));
+    write_text("other", other, strlen(other));
     write_text("short", text, 6);
+    write_text("one", text, 40); /* a window of 16 and its target, no second one */
+    write_text("binary", text, sizeof text);
     gpt2_ids_free(&ids);
     gpt2_tokenizer_close(tokenizer);
 }

@@ -94,6 +94,57 @@ Test(cublas_lt, few_columns_of_a_large_matrix) {
     }
 }
 
+static cublasLtMatrixLayout_t batched(cudaDataType type, int rows, int columns, int32_t batch) {
+    cublasLtMatrixLayout_t layout;
+    int64_t stride = (int64_t)rows * columns;
+    cublasLtMatrixLayoutCreate(&layout, type, (uint64_t)rows, (uint64_t)columns, rows);
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
+    return layout;
+}
+
+/* d (M, N) = a (M, K) b (K, N), so often: the status, and what is in d. */
+static cublasStatus_t run_batch(cudaDataType type, int32_t batch, const void *a, const void *b, void *d, int M, int N,
+                                int K) {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t of_a = batched(type, M, K, batch), of_b = batched(type, K, N, batch),
+                           of_d = batched(type, M, N, batch);
+    float one = 1.0f, zero = 0.0f;
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasStatus_t status = cublasLtMatmul(lt, desc, &one, a, of_a, b, of_b, &zero, d, of_d, d, of_d, NULL, NULL, 0, 0);
+    cublasLtMatrixLayoutDestroy(of_a), cublasLtMatrixLayoutDestroy(of_b), cublasLtMatrixLayoutDestroy(of_d);
+    cublasLtMatmulDescDestroy(desc);
+    return status;
+}
+
+Test(cublas_lt, a_batch_of_products) {
+    enum { BATCH = 3, M = 4, N = 5, K = 6 };
+    static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
+    for (int i = 0; i < 3; i++) {
+        struct buffer a = filled(BATCH * M * K, types[i], 1), b = filled(BATCH * K * N, types[i], 2);
+        struct buffer d = filled(BATCH * M * N, types[i], 3);
+        cr_assert_eq(run_batch(types[i], BATCH, a.device, b.device, d.device, M, N, K), CUBLAS_STATUS_SUCCESS);
+        fetch(&d);
+        for (int at = 0; at < BATCH * M * N; at++) {
+            const int row = at % M, column = at / M % N, which = at / M / N;
+            float sum = 0.0f;
+            for (int k = 0; k < K; k++) {
+                sum += get(a.host, (size_t)((which * K + k) * M + row), types[i]) *
+                       get(b.host, (size_t)((which * N + column) * K + k), types[i]);
+            }
+            float got = get(d.host, (size_t)at, types[i]);
+            cr_assert(fabsf(got - sum) <= 0.01f * fabsf(sum), "product %d, (%d, %d): %g, not %g", which, row, column,
+                      (double)got, (double)sum);
+        }
+        drop(&a), drop(&b), drop(&d);
+    }
+    struct buffer much = filled(1 << 16, CUDA_R_32F, 4);
+    cr_assert_eq(run_batch(CUDA_R_32F, 65536, much.device, much.device, much.device, 1, 1, 1),
+                 CUBLAS_STATUS_NOT_SUPPORTED);
+    cr_assert_eq(simt_finding_count(), 0u);
+    drop(&much);
+}
+
 Test(cublas_lt, what_lt_has_not_is_a_status) {
     cublasLtMatmulDesc_t desc;
     cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
