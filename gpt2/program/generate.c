@@ -44,6 +44,7 @@ static bool encode(struct generation *g, struct gpt2_error *error) {
             return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model,
                              b + 1, s->prompt, most);
         }
+        s->done = s->prompt == (size_t)most; /* nothing fits behind it */
         g->longest = (int)s->prompt > g->longest ? (int)s->prompt : g->longest;
     }
     g->context = most - g->longest < options->tokens ? most : g->longest + options->tokens;

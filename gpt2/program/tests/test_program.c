@@ -78,6 +78,25 @@ Test(program, figures_the_empty_prompt_and_a_full_context) {
     says(" 1 tokens, ");
 }
 
+Test(program, a_prompt_that_fills_the_context_is_written_as_it_is) {
+    static const char full[] = "111111111111111111111111111111111111111111111111"; /* 48 tokens: no merge has a digit */
+    static const char *const temperatures[] = {"0", "0.8"};
+    char arguments[256], wanted[128];
+    snprintf(wanted, sizeof wanted, "%s\n", full);
+    for (int i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt %s --temperature %s --quiet", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        cr_assert_str_eq(output, wanted);
+        snprintf(arguments, sizeof arguments,
+                 "generate --model @ --prompt %s --prompt sun --tokens 4 --no-stop --temperature %s", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        says(wanted);
+        says(" 4 tokens, ");
+    }
+}
+
 Test(program, perplexity) {
     char first[4096];
     succeeds("eval --model @ --file @/text --context 16 --kernels naive --quiet");
