@@ -209,6 +209,19 @@ Test(program, bad_input_is_one_line_and_status_2) {
     says("usage: gpt2 COMMAND");
 }
 
+Test(program, what_cannot_be_said_is_an_error) {
+    static const char *const commands[] = {
+        "generate --model @ --prompt the", "eval --model @ --file @/text", "check --model @ --prompt the",
+        "profile --model @ --tokens 2",    "convert --from @ --to @/out",  "--help",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "%s >/dev/full 2>@/said; s=$?; cat @/said; exit $s", commands[i]);
+        cr_assert_eq(run(arguments), 2, "%s: %s", commands[i], output);
+        says("standard output");
+    }
+}
+
 Test(program, a_checkpoint_of_llmc) {
     struct gpt2_source source = tiny_source(&config);
     char path[128];
