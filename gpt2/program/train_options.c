@@ -81,7 +81,7 @@ static bool take(struct train_options *options, const struct option *option, con
     long whole = option->kind == WHOLE ? strtol(text, &end, 10) : 0;
     double value = option->kind == WHOLE ? (double)whole : strtod(text, &end);
     if (end == text || *end != '\0' || errno != 0 || !(value >= option->least && value <= option->most)) {
-        return gpt2_fail(error, "%s %s: a number from %g to %g is needed", option->name, text, option->least,
+        return gpt2_fail(error, "%s %s: a number from %.16g to %.16g is needed", option->name, text, option->least,
                          option->most);
     }
     if (option->kind == WHOLE) { memcpy(place, &whole, sizeof whole); }
@@ -108,6 +108,9 @@ bool train_options_parse(struct train_options *options, int count, char **argume
         bool has_value = table[at].kind != SWITCH;
         if (has_value && i + 1 == count) {
             return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
+        }
+        if (table[at].kind == TEXT && arguments[i + 1][0] == '\0') {
+            return gpt2_fail(error, "%s is empty: %s", table[at].name, table[at].value);
         }
         if (!take_text(options, at, has_value ? arguments[i + 1] : "yes", error)) { return false; }
         i += has_value;
