@@ -132,6 +132,7 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
                                 .top_p = 1.0,
                                 .seed = 1,
                                 .batch = 1,
+                                .tolerance = -1.0, /* the command's own */
                                 .kernels = "reference",
                                 .against = "float64",
                                 .type = type_by_default,

@@ -133,6 +133,19 @@ Test(program, perplexity) {
     gpt2_tokenizer_close(tokenizer);
 }
 
+Test(program, check_takes_a_tolerance_of_zero) {
+    succeeds("check --model @ --kernels naive --against naive --tolerance 0");
+    says("the same, tolerance 0.00e+00");
+    cr_assert_eq(run("check --model @ --kernels naive --against reference --tolerance 0"), 1, "%s", output);
+}
+
+Test(program, an_empty_prompt_needs_the_end_of_a_text) {
+    succeeds("generate --model @ --tokens 1 --quiet; sed -i 's/endoftext/endofline/' @/vocab.json");
+    cr_assert_eq(run("generate --model @ --tokens 1"), 2, "%s", output);
+    says("its tokenizer has no <|endoftext|>");
+    succeeds("generate --model @ --prompt the --tokens 1 --quiet");
+}
+
 Test(program, check_names_the_first_that_differs) {
     succeeds("check --model @ --prompt 'the cat sat on the mat'");
     says("reference against float64: the same");
@@ -170,7 +183,7 @@ Test(program, profile) {
     cJSON_Delete(events);
     free(trace);
     cr_assert_eq(run("profile --model @ --context 45 --tokens 5"), 2);
-    says("do not fit the context of 48");
+    says("its context of 48 has no room for a prompt of 45 and 6 decoding steps");
 }
 
 Test(program, bad_input_is_one_line_and_status_2) {
@@ -199,6 +212,7 @@ Test(program, bad_input_is_one_line_and_status_2) {
         {"eval --model @ --file @/text --context 49", "the model's is 48"},
         {"eval --model @ --file /dev/null", "/dev/null"},
         {"check --model @ --against none", "no such kernel set"},
+        {"profile --model @ --tokens 60", "its context of 48 has no room for a prompt of 1 and 61 decoding steps"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cr_assert_eq(run(cases[i].arguments), 2, "%s: %s", cases[i].arguments, output);
