@@ -53,6 +53,13 @@ char *gpt2_path(const char *folder, const char *name) {
 
 /* ---- writing ---- */
 
+/* What is no plain file, /dev/stdout say, must not be replaced by one; a link neither. */
+static bool may_be_replaced(const char *path, struct gpt2_error *error) {
+    struct stat status;
+    if (lstat(path, &status) != 0 || S_ISREG(status.st_mode)) { return true; }
+    return gpt2_fail(error, "%s: cannot be written: not a regular file", path);
+}
+
 /* A name of its own for each writer, with the permissions that the umask leaves (mkstemp would give 0600). */
 static int create_beside(struct gpt2_output *output) {
     size_t size = strlen(output->path) + 48;
@@ -66,7 +73,9 @@ static int create_beside(struct gpt2_output *output) {
 }
 
 bool gpt2_output_begin(struct gpt2_output *output, const char *path, struct gpt2_error *error) {
-    *output = (struct gpt2_output){.path = strdup(path)};
+    *output = (struct gpt2_output){0};
+    if (!may_be_replaced(path, error)) { return false; }
+    output->path = strdup(path);
     int descriptor = output->path ? create_beside(output) : -1;
     if (descriptor < 0) {
         gpt2_fail(error, "%s: cannot be written: %s", path, strerror(errno));

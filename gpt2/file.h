@@ -31,6 +31,7 @@ struct gpt2_output {
     FILE *stream;
 };
 
+/* False also when something that is no regular file, or a link, has that name already. */
 bool gpt2_output_begin(struct gpt2_output *output, const char *path, struct gpt2_error *error);
 
 /* Append. After false the output is abandoned already. */

@@ -84,7 +84,9 @@ static bool find_file(char *path, size_t size, const char *name, size_t length, 
     }
     if (written < 0 || (size_t)written >= size) { return gpt2_fail(error, "%.*s: a path too long", 80, name); }
     if (access(path, R_OK) != 0) {
-        return gpt2_fail(error, "%s: there is no such kernel set (sets: naive, reference, lab, or the path of one)",
+        return gpt2_fail(error,
+                         "%s: there is no such kernel set (sets: naive, reference, lab where `make step4` has built "
+                         "it, or the path of one)",
                          path);
     }
     return true;

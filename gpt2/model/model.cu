@@ -31,7 +31,8 @@ template <class T> struct model_of final : gpt2_model {
     int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) override {
         TRY(upload(all.work.tokens, tokens, (int64_t)B_ * T_));
         TRY(upload(all.work.lengths, lengths, B_));
-        return prefill(device, kernels, all, B_, T_);
+        TRY(prefill(device, kernels, all, B_, T_));
+        return set_positions(lengths, B_);
     }
 
     int run_decode(const int32_t *tokens) override {
@@ -65,7 +66,12 @@ template <class T> struct model_of final : gpt2_model {
         return cudaStreamSynchronize(device.stream);
     }
 
-    int set_positions(const int32_t *lengths) override { return upload(all.work.positions, lengths, B); }
+    // A full sequence only rests from now on: its last place is where a step may write without harm.
+    int set_positions(const int32_t *lengths, int B_) override {
+        std::vector<int> next(lengths, lengths + B_);
+        for (int &position : next) { position = std::min(position, all.context - 1); }
+        return upload(all.work.positions, next.data(), B_);
+    }
 
     int copy_logits(float *out, int rows) override {
         const size_t V = (size_t)config.vocabulary, Vp = (size_t)config.padded_vocabulary;

@@ -65,7 +65,7 @@ bool gpt2_go_back(gpt2_model *model, const int32_t *lengths, gpt2_error *error) 
                              model->positions[(size_t)b]);
         }
     }
-    int code = model->set_positions(lengths);
+    int code = model->set_positions(lengths, model->B);
     if (code != 0) { return fail_with(code, "the positions cannot be copied", error); }
     std::copy(lengths, lengths + model->B, model->positions.begin());
     return true;

@@ -37,7 +37,7 @@ template <class T> struct activations {
     int *tokens;        // (B, T)
     int *targets;       // (B, T)
     int *lengths;       // (B)        of the prompts
-    int *positions;     // (B)        tokens in the cache so far: where the next one goes
+    int *positions;     // (B)        tokens in the cache so far: where the next one goes; at most S - 1
     T *residual;        // (N, C)     the stream that blocks add to
     T *branch;          // (N, C)     what the last sub-layer gave and nobody has added yet
     T *normalised;      // (N, C)

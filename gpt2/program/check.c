@@ -159,7 +159,7 @@ static bool run(struct session *session, const struct options *options, bool *sa
     if (good) {
         join_parts(&a);
         join_parts(&b);
-        double tolerance = options->tolerance > 0.0 ? options->tolerance : tolerances[session->type];
+        double tolerance = options->tolerance >= 0.0 ? options->tolerance : tolerances[session->type];
         good = compare(options, &a, &b, tolerance, same, error);
     }
     states_free(&a);

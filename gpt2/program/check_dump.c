@@ -196,7 +196,7 @@ static bool compare(struct check *check, const struct options *options, bool *sa
     const struct dump *dump = &check->dump;
     int context = dump->T + dump->G;
     check->comparison =
-        (struct comparison){.dump = dump, .target = options->tolerance > 0.0 ? options->tolerance : 2.0};
+        (struct comparison){.dump = dump, .target = options->tolerance >= 0.0 ? options->tolerance : 2.0};
     check->logits = malloc((size_t)dump->B * (size_t)dump->T * (size_t)config->vocabulary * sizeof *check->logits);
     check->next = malloc((size_t)dump->B * sizeof *check->next);
     if (check->logits == NULL || check->next == NULL) { return gpt2_fail(check->error, "out of memory"); }

@@ -104,6 +104,9 @@ static bool name_targets(struct conversion *c, struct gpt2_error *error) {
 
 static bool check_targets(const struct conversion *c, struct gpt2_error *error) {
     if (c->to_llmc && is_folder(c->to)) { return gpt2_fail(error, "%s: a folder, where a file is to be", c->to); }
+    if (ends_with(c->to, ".safetensors")) {
+        return gpt2_fail(error, "%s: Hugging Face's form is a folder, with model.safetensors in it: name that", c->to);
+    }
     if (!c->to_llmc && !c->is_new && !is_folder(c->to)) {
         return gpt2_fail(error, "%s: not a folder; llm.c's form ends in .bin", c->to);
     }
@@ -142,6 +145,18 @@ static bool write_llmc(const struct conversion *c, const struct gpt2_source *sou
 static bool write_hf(const struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
     return (c->tokenizer == NULL || gpt2_tokenizer_write_hf(c->tokenizer, c->staging, error)) &&
            gpt2_hf_write(c->staging, source, c->type, error);
+}
+
+/* A writer's message names the file in the making, which will not be there: name the one that it was to become. */
+static void name_target(const struct conversion *c, struct gpt2_error *error) {
+    for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
+        char *made = gpt2_path(c->staging, c->names[i]);
+        size_t length = made != NULL ? strlen(made) : 0;
+        if (length > 0 && strncmp(error->text, made, length) == 0) {
+            gpt2_fail(error, "%s%s", c->targets[i], error->text + length);
+        }
+        free(made);
+    }
 }
 
 /* A new folder appears at once; into one that is there, and for llm.c's files, one after the other, the model last. */
@@ -197,7 +212,11 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
         return false;
     }
     struct gpt2_source source = gpt2_weights_source(&c->weights);
-    return (c->to_llmc ? write_llmc : write_hf)(c, &source, error) && move(c, error);
+    if (!(c->to_llmc ? write_llmc : write_hf)(c, &source, error)) {
+        name_target(c, error);
+        return false;
+    }
+    return move(c, error);
 }
 
 int command_convert(const struct options *options, struct gpt2_error *error) {

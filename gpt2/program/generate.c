@@ -33,7 +33,13 @@ static bool encode(struct generation *g, struct gpt2_error *error) {
     for (int b = 0; b < g->B; b++) {
         struct sequence *s = &g->sequences[b];
         const char *prompt = options->prompt_count > 0 ? options->prompts[b] : "";
-        if (prompt[0] == '\0') { prompt = "<|endoftext|>"; } /* from nothing: as a new document begins */
+        if (prompt[0] == '\0') { /* from nothing: as a new document begins */
+            prompt = "<|endoftext|>";
+            if (gpt2_tokenizer_end_of_text(g->session.tokenizer) < 0) {
+                return gpt2_fail(error, "%s: its tokenizer has no <|endoftext|>, with which an empty prompt begins",
+                                 options->model);
+            }
+        }
         if (!gpt2_tokenizer_encode(g->session.tokenizer, prompt, strlen(prompt), true, &s->ids, error)) {
             return false;
         }
@@ -44,6 +50,7 @@ static bool encode(struct generation *g, struct gpt2_error *error) {
             return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model,
                              b + 1, s->prompt, most);
         }
+        s->done = s->prompt == (size_t)most; /* nothing fits behind it */
         g->longest = (int)s->prompt > g->longest ? (int)s->prompt : g->longest;
     }
     g->context = most - g->longest < options->tokens ? most : g->longest + options->tokens;

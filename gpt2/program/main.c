@@ -33,8 +33,7 @@ static void usage_of_train(FILE *to) {
     train_options_print(to);
 }
 
-int main(int count, char **arguments) {
-    struct gpt2_error error = {""};
+static int run(int count, char **arguments, struct gpt2_error *error) {
     struct options options;
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--help") == 0) {
@@ -46,16 +45,26 @@ int main(int count, char **arguments) {
         usage(stderr);
         return 2;
     }
-    int status = 2, command = 0;
+    int command = 0;
     while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
-    if (strcmp(arguments[1], "train") == 0) {
-        status = command_train(count - 2, arguments + 2, &error);
-    } else if (command == COMMANDS) {
-        gpt2_fail(&error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]);
-    } else if (options_parse(&options, count - 2, arguments + 2, &error) &&
-               options_complete(&options, commands[command].run == command_bench, &error)) {
-        status = commands[command].run(&options, &error);
+    if (strcmp(arguments[1], "train") == 0) { return command_train(count - 2, arguments + 2, error); }
+    if (command == COMMANDS) {
+        return gpt2_fail(error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]), 2;
     }
-    if (status == 2) { fprintf(stderr, "gpt2: %s\n", error.text); }
+    if (!options_parse(&options, count - 2, arguments + 2, error) ||
+        !options_complete(&options, commands[command].run == command_bench, error)) {
+        return 2;
+    }
+    return commands[command].run(&options, error);
+}
+
+int main(int count, char **arguments) {
+    struct gpt2_error error = {""};
+    int status = run(count, arguments, &error);
+    if (status != 2 && (fflush(stdout) != 0 || ferror(stdout))) {
+        gpt2_fail(&error, "standard output cannot be written: is the disk full?");
+        status = 2;
+    }
+    if (status == 2 && error.text[0] != '\0') { fprintf(stderr, "gpt2: %s\n", error.text); }
     return status;
 }

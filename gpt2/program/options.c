@@ -86,7 +86,7 @@ static bool number(const struct option *option, const char *text, double *value,
     errno = 0;
     *value = option->kind == REAL ? strtod(text, &end) : (double)strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || !(*value >= option->least && *value <= option->most)) {
-        return gpt2_fail(error, "%s %s: a number from %g to %g is needed", option->name, text, option->least,
+        return gpt2_fail(error, "%s %s: a number from %.16g to %.16g is needed", option->name, text, option->least,
                          option->most);
     }
     return true;
@@ -132,6 +132,7 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
                                 .top_p = 1.0,
                                 .seed = 1,
                                 .batch = 1,
+                                .tolerance = -1.0, /* the command's own */
                                 .kernels = "reference",
                                 .against = "float64",
                                 .type = type_by_default,
@@ -151,6 +152,9 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
         bool has_value = table[at].kind != SWITCH;
         if (has_value && i + 1 == count) {
             return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
+        }
+        if (table[at].kind == TEXT && arguments[i + 1][0] == '\0') {
+            return gpt2_fail(error, "%s is empty: %s", table[at].name, table[at].value);
         }
         if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
         i += has_value;

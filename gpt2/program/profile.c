@@ -105,8 +105,8 @@ static bool run(struct session *session, const struct options *options, struct p
     int extra = options->tokens + 1; /* the first decoding step is not timed */
     int T = options->context > 0 ? options->context : config->max_tokens - extra;
     if (T < 1 || T + extra > config->max_tokens) {
-        return gpt2_fail(error, "%s: a prompt of %d tokens and %d more do not fit the context of %d", options->model, T,
-                         extra, config->max_tokens);
+        return gpt2_fail(error, "%s: its context of %d has no room for a prompt of %d and %d decoding steps (--tokens)",
+                         options->model, config->max_tokens, T < 1 ? 1 : T, extra);
     }
     for (int p = 0; p < 2; p++) {
         profiles[p].room = (config->layers + 2) * 16 * (p == 0 ? 1 : options->tokens);

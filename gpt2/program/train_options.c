@@ -84,7 +84,7 @@ static bool take(struct train_options *options, const struct option *option, con
     if (end == text || *end != '\0' || errno != 0 || !(value >= option->least && value <= option->most)) {
         return gpt2_fail(error,
                          option->kind == WHOLE ? "%s %s: a whole number from %.0f to %.0f is needed"
-                                               : "%s %s: a number from %g to %g is needed",
+                                               : "%s %s: a number from %.16g to %.16g is needed",
                          option->name, text, option->least, option->most);
     }
     if (option->kind == WHOLE) { memcpy(place, &whole, sizeof whole); }
@@ -109,8 +109,11 @@ bool train_options_parse(struct train_options *options, int count, char **argume
             return gpt2_fail(error, "there is no option '%s' (gpt2 train --help lists them)", arguments[i]);
         }
         bool has_value = table[at].kind != SWITCH;
-        if (has_value && (i + 1 == count || *arguments[i + 1] == '\0' || strncmp(arguments[i + 1], "--", 2) == 0)) {
+        if (has_value && (i + 1 == count || strncmp(arguments[i + 1], "--", 2) == 0)) {
             return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
+        }
+        if (has_value && arguments[i + 1][0] == '\0') {
+            return gpt2_fail(error, "%s is empty: %s", table[at].name, table[at].value);
         }
         if (!take_text(options, at, has_value ? arguments[i + 1] : "yes", error)) { return false; }
         i += has_value;

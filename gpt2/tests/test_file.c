@@ -56,6 +56,17 @@ Test(file, that_was_given_up_leaves_nothing) {
     cr_assert(fails_with(gpt2_file_write(scratch, "x", 1, &error), "cannot be written"));
 }
 
+Test(file, takes_the_place_of_no_device_and_no_link) {
+    struct stat status;
+    cr_assert_eq(mkfifo(at("fifo"), 0600), 0);
+    cr_assert(fails_with(gpt2_file_write(at("fifo"), "x", 1, &error), "fifo: cannot be written: not a regular file"));
+    cr_assert(lstat(at("fifo"), &status) == 0 && S_ISFIFO(status.st_mode));
+    put_text("a", "old");
+    cr_assert_eq(symlink(at("a"), at("link")), 0);
+    cr_assert(fails_with(gpt2_file_write(at("link"), "x", 1, &error), "link: cannot be written: not a regular file"));
+    cr_assert(lstat(at("link"), &status) == 0 && S_ISLNK(status.st_mode));
+}
+
 /* A full disk, as far as a test can have one: the limit of a file's size. */
 Test(file, on_a_full_disk_the_old_one_stays) {
     struct rlimit limit = {.rlim_cur = 100000, .rlim_max = 100000};

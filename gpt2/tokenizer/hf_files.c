@@ -65,12 +65,13 @@ static bool read_lines(struct gpt2_tokenizer *tokenizer, const struct gpt2_file 
     const char *at = (const char *)file->bytes, *end = at + file->size;
     for (int number = 1; at < end; number++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t size = (size_t)((newline ? newline : end) - at);
+        size_t length = (size_t)((newline ? newline : end) - at), size = length;
+        if (size > 0 && at[size - 1] == '\r') { size--; }
         bool is_header = number == 1 && size >= 8 && memcmp(at, "#version", 8) == 0;
         char where[300];
         snprintf(where, sizeof where, "%.250s, line %d", file->path, number);
         if (!is_header && size > 0 && !add_line(tokenizer, at, size, where, error)) { return false; }
-        at += size + 1;
+        at += length + 1;
     }
     return true;
 }
@@ -90,10 +91,28 @@ bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *voc
 
 /* ---- tokenizer.json ---- */
 
+static bool is_text(const cJSON *object, const char *key) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+    return text && text[0] != '\0';
+}
+
+static bool is_true(const cJSON *object, const char *key) {
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* What comes after merging: nothing, or a template of a text and nothing else. */
+static bool adds_tokens(const cJSON *processor) {
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(processor, "type"));
+    if (!processor || cJSON_IsNull(processor) || (type && strcmp(type, "ByteLevel") == 0)) { return false; }
+    return !type || strcmp(type, "TemplateProcessing") != 0 ||
+           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(processor, "single")) != 1;
+}
+
 /* Anything that would cut or merge in another way than GPT-2. */
 static bool check_kind(const cJSON *root, const cJSON *model, const char *path, struct gpt2_error *error) {
     const cJSON *cut = cJSON_GetObjectItemCaseSensitive(root, "pre_tokenizer");
     const cJSON *normalizer = cJSON_GetObjectItemCaseSensitive(root, "normalizer");
+    const cJSON *dropout = cJSON_GetObjectItemCaseSensitive(model, "dropout");
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cut, "type"));
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "type"));
     if (!kind || strcmp(kind, "BPE") != 0) { return gpt2_fail(error, "%s: its model is no BPE", path); }
@@ -104,10 +123,13 @@ static bool check_kind(const cJSON *root, const cJSON *model, const char *path, 
         return gpt2_fail(error, "%s: its pre_tokenizer adds a blank in front, as GPT-2's does not", path);
     }
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(cut, "use_regex")) ||
-        (normalizer && !cJSON_IsNull(normalizer)) ||
-        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "ignore_merges")) ||
-        cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model, "byte_fallback"))) {
+        (normalizer && !cJSON_IsNull(normalizer)) || is_true(model, "ignore_merges") ||
+        is_true(model, "byte_fallback") || is_text(model, "continuing_subword_prefix") ||
+        is_text(model, "end_of_word_suffix") || (dropout && dropout->valuedouble > 0.0)) {
         return gpt2_fail(error, "%s: it normalizes, cuts or merges in another way than GPT-2", path);
+    }
+    if (adds_tokens(cJSON_GetObjectItemCaseSensitive(root, "post_processor"))) {
+        return gpt2_fail(error, "%s: its post_processor adds tokens to a text, as GPT-2's does not", path);
     }
     return true;
 }
@@ -124,6 +146,10 @@ static bool read_added(struct gpt2_tokenizer *tokenizer, const cJSON *added, con
         }
         if (strcmp(text, END_OF_TEXT) != 0) {
             return gpt2_fail(error, "%s: the added token \"%.40s\" is none of GPT-2", tokenizer->path, text);
+        }
+        if (is_true(entry, "lstrip") || is_true(entry, "rstrip") || is_true(entry, "single_word")) {
+            return gpt2_fail(error, "%s: the added token \"%s\" looks at what is beside it, as GPT-2's does not",
+                             tokenizer->path, text);
         }
         if (!cJSON_GetObjectItemCaseSensitive(vocabulary, text) &&
             !tokenizer_add_token(tokenizer, id, (const uint8_t *)text, strlen(text), error)) {

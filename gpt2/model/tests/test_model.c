@@ -177,6 +177,27 @@ Test(model, decoding_by_a_graph_is_the_same) {
     for (int i = 0; i < CONFIGS; i++) { check_decoding(&configs[i], sets[SETS - 1], true); }
 }
 
+/* A prompt that fills the cache rests in every step; its neighbour's first key must stay what it was. */
+Test(model, a_full_prompt_leaves_its_neighbour_alone) {
+    enum { STEPS = 3 };
+    for (int i = 0; i < CONFIGS; i++) {
+        const struct gpt2_config *config = &configs[i];
+        int S = config->max_tokens, V = config->vocabulary;
+        int32_t prompts[2 * 64], lengths[2] = {S, 2}, next[2] = {-1, 0};
+        float logits[2 * 512];
+        tiny_tokens(prompts, 2 * S, V, 20);
+        struct gpt2_model *model = open_model(config, "naive", GPT2_F32, 2, false);
+        cr_assert(gpt2_prefill(model, prompts, lengths, 2, S, &error), "%s", error.text);
+        for (int step = 0; step < STEPS; step++) {
+            next[1] = prompts[S + lengths[1]++];
+            cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+            cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+            expect_logits(config, logits + V, prompts + S, lengths[1], "beside a full prompt");
+        }
+        close_model(model);
+    }
+}
+
 Test(model, losses_are_those_of_the_logits) {
     const struct gpt2_config *config = &configs[1];
     enum { B = 2 };

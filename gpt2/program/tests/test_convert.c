@@ -121,7 +121,9 @@ Test(convert, what_fails_leaves_nothing) {
     other.epsilon = 1e-6f;
     struct gpt2_source source = tiny_source(&other);
     cr_assert(gpt2_hf_write(in("epsilon"), &source, GPT2_F32, &error), "%s", error.text);
-    fails("convert --from @/epsilon --to @/x.bin", "LayerNorm epsilon of 1e-5, this model has 1e-06");
+    fails("convert --from @/epsilon --to @/x.bin",
+          "/x.bin: a checkpoint of llm.c has a LayerNorm epsilon of 1e-5, this model has 1e-06");
+    fails("convert --from @ --to @/new.safetensors", "new.safetensors: Hugging Face's form is a folder");
     cr_assert_eq(truncate(in("model.safetensors"), 5000), 0);
     fails("convert --from @ --to @/x.bin", "model.safetensors");
 }

@@ -78,6 +78,25 @@ Test(program, figures_the_empty_prompt_and_a_full_context) {
     says(" 1 tokens, ");
 }
 
+Test(program, a_prompt_that_fills_the_context_is_written_as_it_is) {
+    static const char full[] = "111111111111111111111111111111111111111111111111"; /* 48 tokens: no merge has a digit */
+    static const char *const temperatures[] = {"0", "0.8"};
+    char arguments[256], wanted[128];
+    snprintf(wanted, sizeof wanted, "%s\n", full);
+    for (int i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt %s --temperature %s --quiet", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        cr_assert_str_eq(output, wanted);
+        snprintf(arguments, sizeof arguments,
+                 "generate --model @ --prompt %s --prompt sun --tokens 4 --no-stop --temperature %s", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        says(wanted);
+        says(" 4 tokens, ");
+    }
+}
+
 Test(program, perplexity) {
     char first[4096];
     succeeds("eval --model @ --file @/text --context 16 --kernels naive --quiet");
@@ -112,6 +131,19 @@ Test(program, perplexity) {
     cr_assert(fabs(sum / (double)tokens - loss) < 1e-5, "%g, not %g", loss, sum / (double)tokens);
     gpt2_ids_free(&ids);
     gpt2_tokenizer_close(tokenizer);
+}
+
+Test(program, check_takes_a_tolerance_of_zero) {
+    succeeds("check --model @ --kernels naive --against naive --tolerance 0");
+    says("the same, tolerance 0.00e+00");
+    cr_assert_eq(run("check --model @ --kernels naive --against reference --tolerance 0"), 1, "%s", output);
+}
+
+Test(program, an_empty_prompt_needs_the_end_of_a_text) {
+    succeeds("generate --model @ --tokens 1 --quiet; sed -i 's/endoftext/endofline/' @/vocab.json");
+    cr_assert_eq(run("generate --model @ --tokens 1"), 2, "%s", output);
+    says("its tokenizer has no <|endoftext|>");
+    succeeds("generate --model @ --prompt the --tokens 1 --quiet");
 }
 
 Test(program, check_names_the_first_that_differs) {
@@ -151,7 +183,7 @@ Test(program, profile) {
     cJSON_Delete(events);
     free(trace);
     cr_assert_eq(run("profile --model @ --context 45 --tokens 5"), 2);
-    says("do not fit the context of 48");
+    says("its context of 48 has no room for a prompt of 45 and 6 decoding steps");
 }
 
 Test(program, bad_input_is_one_line_and_status_2) {
@@ -164,6 +196,11 @@ Test(program, bad_input_is_one_line_and_status_2) {
         {"generate --model", "--model needs a value"},
         {"generate --model @ --loud", "there is no option '--loud'"},
         {"generate --model @ --tokens x", "--tokens x: a number from"},
+        {"generate --model @ --tokens 0", "--tokens 0: a number from 1 to 1048576"},
+        {"generate --model @ --seed -1", "--seed -1: a number from 0 to 9000000000000000"},
+        {"generate --model ''", "--model is empty: PATH"},
+        {"convert --from @ --to ''", "--to is empty: PATH"},
+        {"train --out ''", "--out is empty: DIR"},
         {"generate --model @ --top-p 1.5", "--top-p 1.5: a number from 0 to 1"},
         {"generate --model @ --type f8", "--type f8: f32, tf32, f16 or bf16"},
         {"generate --model @ --kernels none", "kernels_none.so: there is no such kernel set"},
@@ -175,6 +212,7 @@ Test(program, bad_input_is_one_line_and_status_2) {
         {"eval --model @ --file @/text --context 49", "the model's is 48"},
         {"eval --model @ --file /dev/null", "/dev/null"},
         {"check --model @ --against none", "no such kernel set"},
+        {"profile --model @ --tokens 60", "its context of 48 has no room for a prompt of 1 and 61 decoding steps"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cr_assert_eq(run(cases[i].arguments), 2, "%s: %s", cases[i].arguments, output);
@@ -188,6 +226,19 @@ Test(program, bad_input_is_one_line_and_status_2) {
     says("the model's context is 48");
     succeeds("--help");
     says("usage: gpt2 COMMAND");
+}
+
+Test(program, what_cannot_be_said_is_an_error) {
+    static const char *const commands[] = {
+        "generate --model @ --prompt the", "eval --model @ --file @/text", "check --model @ --prompt the",
+        "profile --model @ --tokens 2",    "convert --from @ --to @/out",  "--help",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "%s >/dev/full 2>@/said; s=$?; cat @/said; exit $s", commands[i]);
+        cr_assert_eq(run(arguments), 2, "%s: %s", commands[i], output);
+        says("standard output");
+    }
 }
 
 Test(program, a_checkpoint_of_llmc) {

@@ -51,6 +51,18 @@ Test(tokenizer_files, llmc_to_the_byte) {
     free(bytes);
 }
 
+/* Replace the first `from` in a file by `to`; the whole file from there on when to is NULL. */
+static void edit(const char *name, const char *from, const char *to) {
+    size_t size;
+    char *bytes = (char *)get(name, &size), *found = strstr(bytes, from);
+    cr_assert(found, "%s", from);
+    FILE *file = fopen(at(name), "wb");
+    fwrite(bytes, 1, (size_t)(found - bytes), file);
+    if (to) { fprintf(file, "%s%s", to, found + strlen(from)); }
+    fclose(file);
+    free(bytes);
+}
+
 /* As Hugging Face writes it: characters as \u escapes, merges as texts or as pairs. */
 static void write_json(const char *kind, const char *cut, const char *added, bool pairs) {
     size_t size;
@@ -106,16 +118,38 @@ Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     cr_assert(fails_with(open_it("json"), "the added token \"<pad>\""), "%s", error.text);
 }
 
-/* Replace the first `from` in a file by `to`; the whole file from there on when to is NULL. */
-static void edit(const char *name, const char *from, const char *to) {
-    size_t size;
-    char *bytes = (char *)get(name, &size), *found = strstr(bytes, from);
-    cr_assert(found, "%s", from);
-    FILE *file = fopen(at(name), "wb");
-    fwrite(bytes, 1, (size_t)(found - bytes), file);
-    if (to) { fprintf(file, "%s%s", to, found + strlen(from)); }
-    fclose(file);
-    free(bytes);
+/* Settings that Hugging Face's `tokenizers` obeys and GPT-2's file does not have. */
+Test(tokenizer_files, a_setting_that_changes_the_ids_is_refused) {
+    static const char another[] = "in another way than GPT-2", template[] = "\"post_processor\":{\"type\":\"";
+    static const struct {
+        const char *from, *to, *reason;
+    } cases[] = {
+        {"\"dropout\":null", "\"dropout\":0.1", another},
+        {"\"dropout\":null", "\"continuing_subword_prefix\":\"##\"", another},
+        {"\"dropout\":null", "\"end_of_word_suffix\":\"</w>\"", another},
+        {"\"special\":true", "\"lstrip\":true", "looks at what is beside it"},
+        {"\"special\":true", "\"rstrip\":true", "looks at what is beside it"},
+        {"\"special\":true", "\"single_word\":true", "looks at what is beside it"},
+        {template, "TemplateProcessing\",\"single\":[{},{}]},", "adds tokens to a text"},
+        {template, "BertProcessing\"},", "adds tokens to a text"},
+        {template, "TemplateProcessing\",\"single\":[{}]},", NULL},
+        {template, "ByteLevel\"},", NULL},
+    };
+    mkdir(at("json"), 0777);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        bool is_new = cases[i].from == template;
+        snprintf(text, sizeof text, "%s%s%s", is_new ? template : "", cases[i].to, is_new ? "\"model\"" : "");
+        write_json("BPE", CUT, ADDED, false);
+        edit("json/tokenizer.json", is_new ? "\"model\"" : cases[i].from, text);
+        struct gpt2_tokenizer *tokenizer = open_it("json");
+        if (cases[i].reason) {
+            cr_assert(!tokenizer && strstr(error.text, cases[i].reason), "%s: %s", text, error.text);
+        } else {
+            cr_assert(tokenizer, "%s: %s", text, error.text);
+        }
+        gpt2_tokenizer_close(tokenizer);
+    }
 }
 
 static void check_edit(const char *name, const char *from, const char *to, const char *reason) {
@@ -151,10 +185,24 @@ Test(tokenizer_files, wrong_merges_are_refused) {
     check_edit(file, "a t\n", "a t t\n", "not two tokens with a blank between them");
     check_edit(file, "a t\n", "a  t\n", "not two tokens with a blank between them");
     check_edit(file, "a t\n", "a qq\n", "\"qq\" is no token");
-    check_edit(file, "a t\n", "a t\r\n", "is no token");
+    check_edit(file, "a t\n", "a t\r\r\n", "is no token");
     check_edit(file, "a t\n", "z q\n", "what is merged is no token");
     check_edit(file, "a t\n", "a t\na t\n", "the same pair as in merge ");
     scratch_make();
+}
+
+Test(tokenizer_files, lines_may_end_as_windows_writes_them) {
+    size_t size;
+    char *merges = (char *)get("hf/merges.txt", &size);
+    FILE *file = fopen(at("hf/merges.txt"), "wb");
+    for (size_t i = 0; i < size; i++) { fprintf(file, merges[i] == '\n' ? "\r\n" : "%c", merges[i]); }
+    fclose(file);
+    struct gpt2_tokenizer *tokenizer = open_it("hf");
+    cr_assert(tokenizer, "%s", error.text);
+    cr_assert(gpt2_tokenizer_write_llmc(tokenizer, at("again.bin"), &error), "%s", error.text);
+    cr_assert(same_file("t.bin", "again.bin"));
+    gpt2_tokenizer_close(tokenizer);
+    free(merges);
 }
 
 Test(tokenizer_files, missing_files_are_named) {
