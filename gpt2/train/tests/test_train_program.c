@@ -100,7 +100,7 @@ Test(train_program, bad_input_is_one_line_and_status_2) {
         {"--out @/x --data @/text", "--steps is missing"},
         {"--out @/x --resume", "/x: there is no run to go on with"},
         {"--out --data @/text", "--out needs a value: DIR"},
-        {"--out '' --data @/text", "--out needs a value: DIR"},
+        {"--out '' --data @/text", "--out is empty: DIR"},
         {"--out @/x --data @/text --steps 0", "--steps 0: a whole number from 1 to 1000000000 is needed"},
         {"--out @/x --data @/text --steps 3x", "--steps 3x: a whole number from 1"},
         {"--out @/x --data @/text --steps 3 --val-every 1", "--val is missing"},
