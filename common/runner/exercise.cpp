@@ -1,13 +1,15 @@
 /* exercise.cpp — call every launcher that one lab file defines, every rung of its ladders, and compare with float64.
  *
  * A program without a parent, so that compute-sanitizer, a debugger or a profiler can watch it:
- *   compute-sanitizer --tool racecheck build/cuda/step2_warp_reduce/solution/softmax.exercise
- * One line for each launcher and rung: the largest error, how much of the tolerance it uses, and how many 16-bit results
- * are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no launcher.
+ *   compute-sanitizer --tool racecheck build/cuda/step2_warp_reduce/solution/softmax.exercise [f32|f16|bf16]...
+ * One line for each launcher and rung, of these types or all: the largest error, how much of the tolerance it uses, and
+ * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no such
+ * launcher. initcheck does not see what cuBLASLt's 16-bit kernels write: ask it for f32 where there are matrix products.
  */
 #include <cuda_runtime.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "launchers.h"
 #include "reference_call.h"
@@ -64,13 +66,21 @@ int exercise(const op *op, op_type type, int rung) {
     return worst.wrong != 0;
 }
 
+bool wanted(op_type type, int count, char **names) {
+    bool found = count == 0;
+    for (int i = 0; i < count; i++) { found |= strcmp(op_type_name(type), names[i]) == 0; }
+    return found;
+}
+
 } // namespace
 
-int main() {
+int main(int count, char **arguments) {
     int called = 0, failed = 0;
     for (const op *op = ops; op->name; op++) {
         for (int type = 0; type < OP_TYPES; type++) {
-            if (!launcher_find(op->name, (op_type)type, 0)) { continue; }
+            if (!launcher_find(op->name, (op_type)type, 0) || !wanted((op_type)type, count - 1, arguments + 1)) {
+                continue;
+            }
             for (int rung = 0; rung == 0 || launcher_find(op->name, (op_type)type, rung); rung++) {
                 int outcome = exercise(op, (op_type)type, rung);
                 if (outcome < 0) { break; }
@@ -79,6 +89,9 @@ int main() {
             }
         }
     }
-    if (called == 0) { fprintf(stderr, "exercise: this file defines no launcher of any contract\n"); }
+    if (called == 0) {
+        fprintf(stderr, "exercise: this file defines no launcher of any contract in %s\n",
+                count > 1 ? "these types" : "any type");
+    }
     return called == 0 ? 2 : failed != 0;
 }

@@ -42,6 +42,7 @@ class reference_call {
     cudaError_t launch(int *status); /* the launcher's status, and the error after it */
     cudaError_t download();
     void compare(reference_error *worst) const;
+    double distance(int i) const; /* |got - expected| / |expected|, of a whole tensor */
 
     void *tensor(int i) const { return device[i]; }                   /* on the device; null if not given */
     const std::vector<float> &result(int i) const { return host[i]; } /* after download() */

@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
         {"taught", taught_kernels_move_the_floor},
         {"launcher", launcher_moves_the_floor},
         {"lines", every_line_is_right},
+        {"digits", digits_are_kept},
         {"arguments", arguments_are_checked},
     };
     for (const auto &question : questions) {
@@ -97,6 +98,6 @@ int main(int argc, char **argv) {
         printf("asked %d launchers\n", asked);
         return wrong > 0;
     }
-    fprintf(stderr, "usage: NAME.probe taught|launcher|lines|arguments\n");
+    fprintf(stderr, "usage: NAME.probe taught|launcher|lines|digits|arguments\n");
     return 2;
 }

@@ -17,6 +17,9 @@ int launcher_moves_the_floor(const op *op, op_type type);
 /* The launcher is right at shapes that reach every line of its tables; sizes that no CPU can compute are only chosen. */
 int every_line_is_right(const op *op, op_type type);
 
+/* The launcher's float outputs are as exact as PyTorch's: 3e-7 of the tensor's norm, also of means near 0. */
+int digits_are_kept(const op *op, op_type type);
+
 /* Every kernel of the ladder refuses arguments that cannot be, and takes all that can. */
 int arguments_are_checked(const op *op, op_type type);
 

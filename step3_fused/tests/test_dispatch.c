@@ -101,6 +101,12 @@ FOR_EACH_FILE(launchers_move_the_floor_on_turing) {
     ask(&said, file, 75, "launcher");
 }
 
+FOR_EACH_FILE(digits_are_kept) {
+    static struct said said;
+    ask(&said, file, 75, "digits");
+    ask(&said, file, 90, "digits");
+}
+
 FOR_EACH_FILE(arguments_are_checked) {
     static struct said said;
     ask(&said, file, 90, "arguments");

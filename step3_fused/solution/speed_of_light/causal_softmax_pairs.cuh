@@ -148,13 +148,25 @@ __device__ inline void causal_pair_softmax(T *out, piece<T, vec<T>::size> (&load
     }
 }
 
+// A later warp's rows start for the L2: bytes on their way that no register waits for. Of a copy's speed on an H200, 96
+// matrices of 1024 x 1024 in fp32: 0.90 half as many warps ahead as run at a time, 0.79 as many, 0.89 without.
+template <class T> __device__ inline void causal_pair_prefetch(const T *x, int number, int pairs, int C) {
+    constexpr int sector = 32 / sizeof(T);
+    if (number >= pairs) { return; }
+    int lane = threadIdx.x % warp_size, j = number % (C / 2);
+    const T *matrix = x + (size_t)(number / (C / 2)) * C * C;
+    const T *upper = matrix + (size_t)j * C, *lower = matrix + (size_t)(C - 1 - j) * C;
+    for (int c = lane * sector; c <= j; c += warp_size * sector) { prefetch_l2(upper + c); }
+    for (int c = lane * sector; c < C - j; c += warp_size * sector) { prefetch_l2(lower + c); }
+}
+
 // out may be x: every element is read before it is written, by the lane that writes it.
 template <class T, int pieces, int teams, int resident>
 __global__ void __launch_bounds__(warp_size *teams, resident)
     causal_softmax_pairs_kernel(T *out,             // (B, H, T, T)
                                 const T *x,         // (B, H, T, T)
                                 const int *lengths, // (B) or null
-                                int pairs, int H, int C, float scale) {
+                                int pairs, int H, int C, float scale, int ahead) {
     wait_for_previous_kernel();
     let_next_kernel_start();
     int number = blockIdx.x * teams + threadIdx.x / warp_size;
@@ -162,6 +174,7 @@ __global__ void __launch_bounds__(warp_size *teams, resident)
     causal_pair<T, pieces> pair(number, lengths, H, C);
     piece<T, vec<T>::size> loaded[pieces];
     float cut = causal_pair_load(loaded, x, pair);
+    causal_pair_prefetch(x, number + ahead, pairs, C);
     if (lengths) { // while the loads are on their way
         causal_row_zeros(out + pair.upper_start, pair.upper);
         causal_row_zeros(out + pair.lower_start, pair.lower);
@@ -172,9 +185,10 @@ __global__ void __launch_bounds__(warp_size *teams, resident)
 template <class T, int pieces, int teams, int resident>
 int causal_softmax_pairs(T *out, const T *x, const int *lengths, int N, int H, int C, float scale, int /*upper*/,
                          cudaStream_t stream) {
-    int pairs = N / 2;
+    int pairs = N / 2, at_a_time = multiprocessor_count() * teams * resident;
     return launch({(unsigned)((pairs + teams - 1) / teams), warp_size * teams, 1, stream},
-                  causal_softmax_pairs_kernel<T, pieces, teams, resident>, out, x, lengths, pairs, H, C, scale);
+                  causal_softmax_pairs_kernel<T, pieces, teams, resident>, out, x, lengths, pairs, H, C, scale,
+                  at_a_time / 2);
 }
 
 #endif

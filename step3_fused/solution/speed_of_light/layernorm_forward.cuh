@@ -81,7 +81,8 @@ template <int WARPS> __device__ inline float2 row_sum2(float2 value, float2 *sha
 }
 
 // mean and rstd, from the mean as it was first found, which carries the rounding of a long sum, and this thread's sums of
-// the distances from it and of their squares. In fp32 that rounding would show, so it is taken back.
+// the distances from it and of their squares. In fp32 that rounding would show in rows far from 0, so it is taken back
+// there. Near 0 the distances are rounded themselves, all to the same side.
 template <class T, int WARPS>
 __device__ inline float2 row_statistics(const layernorm_forward_arguments<T> &a, float mean, float2 sums,
                                         float2 *shared) {
@@ -90,7 +91,8 @@ __device__ inline float2 row_statistics(const layernorm_forward_arguments<T> &a,
         return make_float2(mean, rsqrtf(fmaf(squares, a.inverse_C, a.eps)));
     }
     sums = row_sum2<WARPS>(sums, shared);
-    float drift = sums.x * a.inverse_C; // tiny; its square is smaller than the rounding of the variance
+    bool far = mean * mean > sums.y * a.inverse_C;      // than a row is wide
+    float drift = far ? sums.x * a.inverse_C : 0.0f;    // tiny; its square is smaller than the rounding of the variance
     return make_float2(mean + drift, rsqrtf(fmaf(sums.y, a.inverse_C, a.eps)));
 }
 

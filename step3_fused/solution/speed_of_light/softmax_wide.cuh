@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(threads) softmax_wide_kernel(T *out,     // (N
         for (int i = 0; i < width; i++) { v[i] = quotient<T>(exponential<T>(v[i] - part.largest), part.sum, scale); }
         vec<T> result;
         vec_pack(result, v);
-        vec_store_once(out + row + first + p * step, result);
+        vec_store(out + row + first + p * step, result);
     }
 }
 
