@@ -167,6 +167,10 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     static const char back[] = "LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"2\"/' @/run/latest/optimizer.safetensors";
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 1");
     says("step 4, of the lowest validation loss");
+    succeeds("ln -sfn step-00000003 @/run/best"); /* killed between the two links */
+    succeeds(GPT2 " train --out @/run --resume");
+    succeeds("readlink @/run/best");
+    cr_assert_str_eq(output, "step-00000004\n");
     succeeds(back);
     succeeds(GPT2 " train --out @/run --resume --val-every 2");
     cr_assert(strstr(output, "replaces") == NULL, "%s", output);
@@ -181,6 +185,19 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     says("lowest so far\nstep 4/4 is in ");
     succeeds("readlink @/run/best");
     cr_assert_str_eq(output, "step-00000004\n");
+}
+
+/* scp -r, for one, makes folders of links. */
+Test(train_resume, a_copy_that_followed_links_goes_on) {
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 2");
+    succeeds("cp -rL @/run @/copy && mkdir @/copy/latest.part && ln -s step-00000004 @/copy/best.part");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("going on after step 4");
+    succeeds("LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"3\"/' @/copy/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("going on after step 3");
+    succeeds("cd @/copy && ls && readlink best latest");
+    cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
 }
 
 /* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
