@@ -118,7 +118,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
                       (long long)t->data.count, (double)gpt2_trainer_bytes(t->trainer) / 1e6);
     if (!same_bits) {
         train_report_line(&t->report,
-                          "the checkpoint is of another device or an older gpt2: the run goes on, with other "
+                          "the checkpoint is of another device, library or gpt2: the run goes on, with other "
                           "last bits");
     }
     return true;

@@ -3,6 +3,7 @@
 #include "train_program.h"
 
 #include "gpt2/formats/safetensors.h"
+#include "gpt2/model/model.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -219,7 +220,19 @@ Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
     cr_assert(strstr(output, "last bits") == NULL, "%s", output);
     succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
     succeeds(GPT2 " train --out @/run --resume");
-    says("the checkpoint is of another device or an older gpt2: the run goes on, with other last bits");
+    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
+}
+
+/* OpenBLAS has other sums for other processors. */
+Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    if (!device.is_cpu) { return; }
+    succeeds("OPENBLAS_CORETYPE=Nehalem " LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds("OPENBLAS_CORETYPE=Nehalem " GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    succeeds("OPENBLAS_CORETYPE=Prescott " GPT2 " train --out @/run --resume");
+    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
 }
 
 /* What kills have left is removed by the next checkpoint, and nothing else. */
