@@ -41,16 +41,24 @@ void gpt2_out_close(struct gpt2_out *out) {
 }
 
 /* A copy that follows links has made folders of them: each is the checkpoint itself then. */
-char *gpt2_out_latest(const struct gpt2_out *out) {
-    char name[256], *link = gpt2_path(out->path, "latest"), *step = NULL;
-    ssize_t length = link != NULL ? readlink(link, name, sizeof name - 1) : -1;
-    if (length < 0 && errno == EINVAL) { return link; }
-    free(link);
+bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error) {
+    char name[256], *link = gpt2_path(out->path, "latest");
+    *latest = NULL;
+    if (link == NULL) { return gpt2_fail(error, "out of memory"); }
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    if (length < 0 && errno == EINVAL) {
+        *latest = link;
+        return true;
+    }
+    bool good = length >= 0 || errno == ENOENT;
+    if (!good) { gpt2_fail(error, "%s: cannot be read: %s", link, strerror(errno)); }
     if (length >= 0) {
         name[length] = '\0';
-        step = gpt2_path(out->path, name);
+        *latest = gpt2_path(out->path, name);
+        good = *latest != NULL || gpt2_fail(error, "out of memory");
     }
-    return step;
+    free(link);
+    return good;
 }
 
 bool gpt2_out_has_latest(const char *path) {

@@ -4,6 +4,7 @@
 
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/model/model.h"
+#include "gpt2/train/out.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -199,6 +200,16 @@ Test(train_resume, a_copy_that_followed_links_goes_on) {
     says("going on after step 3");
     succeeds("cd @/copy && ls && readlink best latest");
     cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
+}
+
+/* Whoever cannot read what is there may not take it for nothing, and begin anew over it. */
+Test(train_resume, what_cannot_be_read_is_not_nothing) {
+    char path[128], *latest;
+    spell(path, sizeof path, "@/text");
+    struct gpt2_out not_a_folder = {.path = path}, empty = {.path = folder};
+    cr_assert(!gpt2_out_latest(&not_a_folder, &latest, &error));
+    cr_assert(strstr(error.text, "text/latest: cannot be read: Not a directory"), "%s", error.text);
+    cr_assert(gpt2_out_latest(&empty, &latest, &error) && latest == NULL);
 }
 
 /* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
