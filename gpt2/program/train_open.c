@@ -15,8 +15,7 @@ static bool open_out(struct training *t, struct gpt2_error *error) {
         return gpt2_fail(error, "%s: there is no run to go on with, and --data to begin one is missing", options->out);
     }
     if (!options->resume && !train_options_check(options, false, error)) { return false; }
-    if (!gpt2_out_open(&t->out, options->out, error)) { return false; }
-    t->latest = gpt2_out_latest(&t->out);
+    if (!gpt2_out_open(&t->out, options->out, error) || !gpt2_out_latest(&t->out, &t->latest, error)) { return false; }
     if (t->latest != NULL && !options->resume) {
         return gpt2_fail(error, "%s: there is a run in it; --resume goes on with it", options->out);
     }
@@ -118,7 +117,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
                       (long long)t->data.count, (double)gpt2_trainer_bytes(t->trainer) / 1e6);
     if (!same_bits) {
         train_report_line(&t->report,
-                          "the checkpoint is of another device or an older gpt2: the run goes on, with other "
+                          "the checkpoint is of another device, library or gpt2: the run goes on, with other "
                           "last bits");
     }
     return true;

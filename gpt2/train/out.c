@@ -40,18 +40,31 @@ void gpt2_out_close(struct gpt2_out *out) {
     *out = (struct gpt2_out){.lock = -1};
 }
 
-char *gpt2_out_latest(const struct gpt2_out *out) {
+/* A copy that follows links has made folders of them: each is the checkpoint itself then. */
+bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error) {
     char name[256], *link = gpt2_path(out->path, "latest");
-    ssize_t length = link != NULL ? readlink(link, name, sizeof name - 1) : -1;
+    *latest = NULL;
+    if (link == NULL) { return gpt2_fail(error, "out of memory"); }
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    if (length < 0 && errno == EINVAL) {
+        *latest = link;
+        return true;
+    }
+    bool good = length >= 0 || errno == ENOENT;
+    if (!good) { gpt2_fail(error, "%s: cannot be read: %s", link, strerror(errno)); }
+    if (length >= 0) {
+        name[length] = '\0';
+        *latest = gpt2_path(out->path, name);
+        good = *latest != NULL || gpt2_fail(error, "out of memory");
+    }
     free(link);
-    if (length < 0) { return NULL; }
-    name[length] = '\0';
-    return gpt2_path(out->path, name);
+    return good;
 }
 
 bool gpt2_out_has_latest(const char *path) {
-    char *link = gpt2_path(path, "latest"), target;
-    bool there = link != NULL && readlink(link, &target, 1) > 0;
+    struct stat status;
+    char *link = gpt2_path(path, "latest");
+    bool there = link != NULL && lstat(link, &status) == 0;
     free(link);
     return there;
 }
@@ -118,15 +131,27 @@ static bool move(const struct gpt2_out *out, const char *from, const char *to, s
     return (rename(from, to) == 0 || fail_errno(to, error)) && flush_folder(out->path, error);
 }
 
-/* The link `name` to a step's folder. */
+static bool is_folder(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The link `name` to a step's folder. Where there is a folder of that name, they change places. */
 static bool point(const struct gpt2_out *out, const char *name, int64_t step, struct gpt2_error *error) {
     char target[NAME_BYTES], part[NAME_BYTES];
     name_step(target, step, "");
     snprintf(part, sizeof part, "%s.part", name);
     char *link = gpt2_path(out->path, name), *next = gpt2_path(out->path, part);
     bool good = (link != NULL && next != NULL) || gpt2_fail(error, "out of memory");
+    if (good && is_folder(next)) { remove_folder(next); }
     if (good) { unlink(next); }
-    good = good && (symlink(target, next) == 0 || fail_errno(next, error)) && move(out, next, link, error);
+    good = good && (symlink(target, next) == 0 || fail_errno(next, error));
+    if (good && is_folder(link) && renameat2(AT_FDCWD, next, AT_FDCWD, link, RENAME_EXCHANGE) == 0) {
+        remove_folder(next);
+        good = flush_folder(out->path, error);
+    } else {
+        good = good && move(out, next, link, error);
+    }
     free(link), free(next);
     return good;
 }

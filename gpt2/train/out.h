@@ -24,8 +24,9 @@ struct gpt2_out {
 bool gpt2_out_open(struct gpt2_out *out, const char *path, struct gpt2_error *error);
 void gpt2_out_close(struct gpt2_out *out); /* may be called on an all-zero struct */
 
-/* The folder that `latest` names, in a new string; NULL where there is none. And is there one, before the folder is opened? */
-char *gpt2_out_latest(const struct gpt2_out *out);
+/* The folder that `latest` names, in a new string; NULL where there is none. False: nobody can say, so a run may not begin anew.
+ * And is there one, before the folder is opened? */
+bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error);
 bool gpt2_out_has_latest(const char *path);
 
 /* Lets `best` name that step's checkpoint. False: there is none. */

@@ -84,7 +84,7 @@ struct gpt2_source gpt2_trainer_source(struct gpt2_trainer *trainer, enum gpt2_p
 bool gpt2_trainer_load(struct gpt2_trainer *trainer, enum gpt2_part part, const struct gpt2_source *source,
                        struct gpt2_error *error);
 
-/* The algorithms of cuBLASLt that this trainer's products use: bytes that mean something to the same device and version only,
+/* The algorithms of cuBLASLt that this trainer's products use: bytes that mean something to the same device and library only,
  * which `device` names. NULL when out of memory; the caller frees it. */
 void *gpt2_trainer_algorithms(const struct gpt2_trainer *trainer, size_t *size);
 void gpt2_trainer_device(const struct gpt2_trainer *trainer, char *text, size_t size);

@@ -9,6 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(SIMT_CPU_BACKEND)
+#include <cblas.h>
+#endif
+
 bool trainer_fail(int code, const char *what, gpt2_error *error) {
     char text[160];
     device_message(code, text, sizeof text);
@@ -99,5 +103,11 @@ void gpt2_trainer_device(const gpt2_trainer *trainer, char *text, size_t size) {
     if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&properties, device) != cudaSuccess) {
         snprintf(properties.name, sizeof properties.name, "unknown");
     }
+#if defined( \
+    SIMT_CPU_BACKEND) // its products are OpenBLAS's, which adds in another order with other cores, or more of them
+    snprintf(text, size, "%s, OpenBLAS for %s, threads %d", properties.name, openblas_get_corename(),
+             openblas_get_num_threads());
+#else
     snprintf(text, size, "%s, cuBLASLt %zu", properties.name, cublasLtGetVersion());
+#endif
 }

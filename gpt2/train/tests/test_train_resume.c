@@ -3,6 +3,8 @@
 #include "train_program.h"
 
 #include "gpt2/formats/safetensors.h"
+#include "gpt2/model/model.h"
+#include "gpt2/train/out.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -167,6 +169,10 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     static const char back[] = "LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"2\"/' @/run/latest/optimizer.safetensors";
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 1");
     says("step 4, of the lowest validation loss");
+    succeeds("ln -sfn step-00000003 @/run/best"); /* killed between the two links */
+    succeeds(GPT2 " train --out @/run --resume");
+    succeeds("readlink @/run/best");
+    cr_assert_str_eq(output, "step-00000004\n");
     succeeds(back);
     succeeds(GPT2 " train --out @/run --resume --val-every 2");
     cr_assert(strstr(output, "replaces") == NULL, "%s", output);
@@ -181,6 +187,29 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     says("lowest so far\nstep 4/4 is in ");
     succeeds("readlink @/run/best");
     cr_assert_str_eq(output, "step-00000004\n");
+}
+
+/* scp -r, for one, makes folders of links. */
+Test(train_resume, a_copy_that_followed_links_goes_on) {
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 2");
+    succeeds("cp -rL @/run @/copy && mkdir @/copy/latest.part && ln -s step-00000004 @/copy/best.part");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("going on after step 4");
+    succeeds("LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"3\"/' @/copy/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("going on after step 3");
+    succeeds("cd @/copy && ls && readlink best latest");
+    cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
+}
+
+/* Whoever cannot read what is there may not take it for nothing, and begin anew over it. */
+Test(train_resume, what_cannot_be_read_is_not_nothing) {
+    char path[128], *latest;
+    spell(path, sizeof path, "@/text");
+    struct gpt2_out not_a_folder = {.path = path}, empty = {.path = folder};
+    cr_assert(!gpt2_out_latest(&not_a_folder, &latest, &error));
+    cr_assert(strstr(error.text, "text/latest: cannot be read: Not a directory"), "%s", error.text);
+    cr_assert(gpt2_out_latest(&empty, &latest, &error) && latest == NULL);
 }
 
 /* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
@@ -202,7 +231,19 @@ Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
     cr_assert(strstr(output, "last bits") == NULL, "%s", output);
     succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
     succeeds(GPT2 " train --out @/run --resume");
-    says("the checkpoint is of another device or an older gpt2: the run goes on, with other last bits");
+    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
+}
+
+/* OpenBLAS has other sums for other processors. */
+Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    if (!device.is_cpu) { return; }
+    succeeds("OPENBLAS_CORETYPE=Nehalem " LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds("OPENBLAS_CORETYPE=Nehalem " GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    succeeds("OPENBLAS_CORETYPE=Prescott " GPT2 " train --out @/run --resume");
+    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
 }
 
 /* What kills have left is removed by the next checkpoint, and nothing else. */
