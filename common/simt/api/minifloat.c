@@ -95,8 +95,7 @@ static inline uint16_t half_of_float(float x) {
     uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) { return CANONICAL_NAN; }
     if (magnitude >= 0x477ff000) { return (uint16_t)(sign | 0x7c00); } /* 65520 and up */
-    if (magnitude <
-        0x38800000) { /* below 2^-14 units are 2^-24, as in a float at 0.5: let an addition do the rounding */
+    if (magnitude < 0x38800000) { /* units of 2^-24, as a float has at 0.5: an addition does the rounding */
         return (uint16_t)(sign | (bits_of_float(fabsf(x) + 0.5f) - 0x3f000000));
     }
     return (uint16_t)(sign | (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13);
