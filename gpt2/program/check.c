@@ -177,6 +177,7 @@ static bool is_dump(const char *name) {
 int command_check(const struct options *options, struct gpt2_error *error) {
     struct session session;
     bool same = false;
+    if (options->prompt_count > 1) { return gpt2_fail(error, "check takes one --prompt"), 2; }
     if (!session_open(&session, options, error)) { return 2; }
     bool good = is_dump(options->against) ? check_against_dump(&session, options, &same, error)
                                           : run(&session, options, &same, error);

@@ -194,7 +194,9 @@ Test(program, bad_input_is_one_line_and_status_2) {
         {"dance --model @", "there is no command 'dance'"},
         {"generate", "--model is missing"},
         {"generate --model", "--model needs a value"},
-        {"generate --model @ --loud", "there is no option '--loud'"},
+        {"generate --model @ --loud", "generate has no option '--loud'"},
+        {"generate --model @ --batch 2", "generate has no option '--batch' (gpt2 generate --help lists them)"},
+        {"bench --model @ --type bf16", "bench has no option '--type'"},
         {"generate --model @ --tokens x", "--tokens x: a number from"},
         {"generate --model @ --tokens 0", "--tokens 0: a number from 1 to 1048576"},
         {"generate --model @ --seed -1", "--seed -1: a number from 0 to 9000000000000000"},
@@ -211,6 +213,7 @@ Test(program, bad_input_is_one_line_and_status_2) {
         {"eval --model @ --file @/absent", "absent"},
         {"eval --model @ --file @/text --context 49", "the model's is 48"},
         {"eval --model @ --file /dev/null", "/dev/null"},
+        {"check --model @ --prompt a --prompt b", "check takes one --prompt"},
         {"check --model @ --against none", "no such kernel set"},
         {"profile --model @ --tokens 60", "its context of 48 has no room for a prompt of 1 and 61 decoding steps"},
     };
@@ -224,8 +227,18 @@ Test(program, bad_input_is_one_line_and_status_2) {
     strcat(arguments, "'");
     cr_assert_eq(run(arguments), 2);
     says("the model's context is 48");
+}
+
+Test(program, help_is_of_all_or_of_a_command) {
     succeeds("--help");
     says("usage: gpt2 COMMAND");
+    says("  --lr X");
+    succeeds("eval --help");
+    says("usage: gpt2 eval");
+    says("  --last-word FILE");
+    cr_assert(!strstr(output, "--top-p") && !strstr(output, "--lr") && !strstr(output, "  bench"), "%s", output);
+    succeeds("train --help");
+    cr_assert(strstr(output, "usage: gpt2 train") && !strstr(output, "--top-p"), "%s", output);
 }
 
 Test(program, what_cannot_be_said_is_an_error) {
