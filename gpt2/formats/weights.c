@@ -34,6 +34,10 @@ bool gpt2_weights_open(struct gpt2_weights *weights, const char *path, struct gp
     if (ends_with(path, ".safetensors") || (stat(path, &status) == 0 && S_ISDIR(status.st_mode))) {
         return gpt2_hf_open(weights, path, error);
     }
+    if (ends_with(path, ".json")) {
+        *weights = (struct gpt2_weights){0};
+        return gpt2_fail(error, "%s: a part of a model: name the folder that it is in", path);
+    }
     return gpt2_llmc_open(weights, path, error);
 }
 

@@ -32,7 +32,7 @@ template <class T> struct model_of final : gpt2_model {
         TRY(upload(all.work.tokens, tokens, (int64_t)B_ * T_));
         TRY(upload(all.work.lengths, lengths, B_));
         TRY(prefill(device, kernels, all, B_, T_));
-        return set_positions(lengths, B_);
+        return *std::max_element(lengths, lengths + B_) < all.context ? 0 : set_positions(lengths, B_);
     }
 
     int run_decode(const int32_t *tokens) override {

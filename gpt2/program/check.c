@@ -177,9 +177,12 @@ static bool is_dump(const char *name) {
 int command_check(const struct options *options, struct gpt2_error *error) {
     struct session session;
     bool same = false;
+    bool of_dump = is_dump(options->against);
+    if (of_dump && options->prompt_count > 0) { return gpt2_fail(error, "a dump has its prompts: no --prompt"), 2; }
+    if (!of_dump && options->json) { return gpt2_fail(error, "--json is of a dump, and --against names none"), 2; }
+    if (options->prompt_count > 1) { return gpt2_fail(error, "check takes one --prompt"), 2; }
     if (!session_open(&session, options, error)) { return 2; }
-    bool good = is_dump(options->against) ? check_against_dump(&session, options, &same, error)
-                                          : run(&session, options, &same, error);
+    bool good = of_dump ? check_against_dump(&session, options, &same, error) : run(&session, options, &same, error);
     session_close(&session);
     return good ? !same : 2;
 }

@@ -90,6 +90,9 @@ int command_eval(const struct options *options, struct gpt2_error *error) {
     int files = (options->file != NULL) + (options->choices != NULL) + (options->last_word != NULL);
     if (!session_open(&e.session, options, error)) { return 2; }
     bool good = files == 1 || gpt2_fail(error, "eval needs --file, --choices or --last-word, and one of them");
+    if (good && options->context > 0 && options->file == NULL) {
+        good = gpt2_fail(error, "--context cuts a --file into windows; examples are not cut");
+    }
     if (options->choices != NULL) {
         good = good && eval_choices(&e.session, options, error);
     } else if (options->last_word != NULL) {

@@ -20,12 +20,17 @@ static const struct {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *to) {
-    fprintf(to, "usage: gpt2 COMMAND [OPTIONS]\n\n");
+    fprintf(to, "usage: gpt2 COMMAND [OPTIONS]        gpt2 COMMAND --help: one command's options\n\n");
     for (int i = 0; i < COMMANDS; i++) { fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what); }
     fprintf(to, "\n");
-    options_print(to);
+    options_print(to, NULL);
     fprintf(to, "\n  %-10s %s\n\n", "train", "learn from a text, from the beginning or from weights");
     train_options_print(to);
+}
+
+static void usage_of(int command, FILE *to) {
+    fprintf(to, "usage: gpt2 %s [OPTIONS]        %s\n\n", commands[command].name, commands[command].what);
+    options_print(to, commands[command].name);
 }
 
 static void usage_of_train(FILE *to) {
@@ -33,25 +38,30 @@ static void usage_of_train(FILE *to) {
     train_options_print(to);
 }
 
+static bool asks_for_help(int count, char **arguments) {
+    for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--help") == 0) { return true; }
+    }
+    return false;
+}
+
 static int run(int count, char **arguments, struct gpt2_error *error) {
     struct options options;
-    for (int i = 1; i < count; i++) {
-        if (strcmp(arguments[i], "--help") == 0) {
-            (strcmp(arguments[1], "train") == 0 ? usage_of_train : usage)(stdout);
-            return 0;
-        }
-    }
     if (count < 2) {
         usage(stderr);
         return 2;
     }
+    bool help = asks_for_help(count, arguments);
+    if (strcmp(arguments[1], "train") == 0) {
+        return help ? usage_of_train(stdout), 0 : command_train(count - 2, arguments + 2, error);
+    }
     int command = 0;
     while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
-    if (strcmp(arguments[1], "train") == 0) { return command_train(count - 2, arguments + 2, error); }
+    if (help) { return command < COMMANDS ? usage_of(command, stdout) : usage(stdout), 0; }
     if (command == COMMANDS) {
         return gpt2_fail(error, "there is no command '%s' (gpt2 --help lists them)", arguments[1]), 2;
     }
-    if (!options_parse(&options, count - 2, arguments + 2, error) ||
+    if (!options_parse(&options, arguments[1], count - 2, arguments + 2, error) ||
         !options_complete(&options, commands[command].run == command_bench, error)) {
         return 2;
     }

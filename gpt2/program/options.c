@@ -11,70 +11,85 @@ const char type_by_default[] = "f32";
 
 enum kind { TEXT, INTEGER, LONG, REAL, SWITCH, PROMPT };
 
+#define MODELS "generate eval check bench profile"
+
 static const struct option {
-    const char *name, *value, *what;
+    const char *name, *commands, *value, *what;
     enum kind kind;
     size_t offset;
     double least, most;
 } table[] = {
-    {"--model", "PATH", "a folder of Hugging Face's, its .safetensors, or a checkpoint of llm.c", TEXT,
+    {"--model", MODELS, "PATH", "a folder of Hugging Face's, its .safetensors, or a checkpoint of llm.c", TEXT,
      offsetof(struct options, model), 0, 0},
-    {"--tokenizer", "PATH", "a folder or file with the tokenizer (else: the model's folder)", TEXT,
-     offsetof(struct options, tokenizer), 0, 0},
-    {"--prompt", "TEXT", "what to go on from; may be given many times", PROMPT, 0, 0, 0},
-    {"--tokens", "N", "how many tokens to write (64)", INTEGER, offsetof(struct options, tokens), 1, 1 << 20},
-    {"--temperature", "X", "0: always the likeliest token (0); else logits are divided by it", REAL,
-     offsetof(struct options, temperature), 0, 100},
-    {"--top-k", "K", "choose among the K likeliest (0: among all)", INTEGER, offsetof(struct options, top_k), 0,
-     INT_MAX},
-    {"--top-p", "P", "choose among the likeliest that together have probability P (1)", REAL,
-     offsetof(struct options, top_p), 0, 1},
-    {"--seed", "N", "of the choices (1)", LONG, offsetof(struct options, seed), 0, 9e15},
-    {"--no-stop", NULL, "write on after <|endoftext|>", SWITCH, offsetof(struct options, no_stop), 0, 0},
-    {"--file", "PATH", "eval: the text, or tokens as llm.c stores them", TEXT, offsetof(struct options, file), 0, 0},
-    {"--choices", "FILE", "eval: lines {\"ctx\": ..., \"endings\": [...], \"label\": 0}, as HellaSwag has them", TEXT,
-     offsetof(struct options, choices), 0, 0},
-    {"--last-word", "FILE", "eval: lines {\"text\": ...} whose last word is to be found, as LAMBADA has them", TEXT,
-     offsetof(struct options, last_word), 0, 0},
-    {"--context", "T", "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
-     offsetof(struct options, context), 1, 1 << 20},
-    {"--batch", "B", "eval: windows or sequences at once; profile: sequences (1); bench: a list (1,4,8,16,32)", TEXT,
-     offsetof(struct options, batches), 0, 0},
-    {"--kernels", "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
-     offsetof(struct options, kernels), 0, 0},
-    {"--against", "SET", "check: the other set, float64 for plain loops on the host, or a dump.safetensors (float64)",
-     TEXT, offsetof(struct options, against), 0, 0},
-    {"--tolerance", "X", "check: largest difference over a row's root mean square (by type); of a dump's error (2)",
-     REAL, offsetof(struct options, tolerance), 0, 1e9},
-    {"--type", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: as it is)", TEXT, offsetof(struct options, type), 0, 0},
-    {"--from", "PATH", "convert: the model, as for --model", TEXT, offsetof(struct options, from), 0, 0},
-    {"--to", "PATH", "convert: NAME.bin for llm.c's form, else a folder of Hugging Face's", TEXT,
-     offsetof(struct options, to), 0, 0},
-    {"--force", NULL, "convert: replace what is there", SWITCH, offsetof(struct options, force), 0, 0},
-    {"--no-tokenizer", NULL, "convert: the weights alone", SWITCH, offsetof(struct options, no_tokenizer), 0, 0},
-    {"--no-graph", NULL, "launch each kernel by itself, not a CUDA graph", SWITCH, offsetof(struct options, no_graph),
-     0, 0},
-    {"--attention", "FORM", "of prompts: taught, fused, or auto (auto)", TEXT, offsetof(struct options, attention), 0,
+    {"--tokenizer", "generate eval check profile convert", "PATH",
+     "a folder or file with the tokenizer (else: the model's folder)", TEXT, offsetof(struct options, tokenizer), 0, 0},
+    {"--prompt", "generate check", "TEXT", "what to go on from; may be given many times (check: once)", PROMPT, 0, 0,
      0},
-    {"--decode", "FORM", "of steps: taught, fused, or auto (auto)", TEXT, offsetof(struct options, decode), 0, 0},
-    {"--sizes", "LIST", "bench: of synthetic weights, where no --model is given (124M,355M,774M,1558M)", TEXT,
+    {"--tokens", "generate bench profile", "N", "how many tokens to write; profile, bench: decoding steps (64)",
+     INTEGER, offsetof(struct options, tokens), 1, 1 << 20},
+    {"--temperature", "generate", "X", "0: always the likeliest token (0); else logits are divided by it", REAL,
+     offsetof(struct options, temperature), 0, 100},
+    {"--top-k", "generate", "K", "choose among the K likeliest (0: among all)", INTEGER,
+     offsetof(struct options, top_k), 0, INT_MAX},
+    {"--top-p", "generate", "P", "choose among the likeliest that together have probability P (1)", REAL,
+     offsetof(struct options, top_p), 0, 1},
+    {"--seed", "generate bench", "N", "of the choices; bench: of the synthetic weights (1)", LONG,
+     offsetof(struct options, seed), 0, 9e15},
+    {"--no-stop", "generate", NULL, "write on after <|endoftext|>", SWITCH, offsetof(struct options, no_stop), 0, 0},
+    {"--file", "eval", "PATH", "eval: the text, or tokens as llm.c stores them", TEXT, offsetof(struct options, file),
+     0, 0},
+    {"--choices", "eval", "FILE", "eval: lines {\"ctx\": ..., \"endings\": [...], \"label\": 0}, as HellaSwag has them",
+     TEXT, offsetof(struct options, choices), 0, 0},
+    {"--last-word", "eval", "FILE", "eval: lines {\"text\": ...} whose last word is to be found, as LAMBADA has them",
+     TEXT, offsetof(struct options, last_word), 0, 0},
+    {"--context", "eval profile", "T",
+     "eval: tokens in a window; profile: of the prompt (else: all that the model knows)", INTEGER,
+     offsetof(struct options, context), 1, 1 << 20},
+    {"--batch", "eval bench profile", "B",
+     "eval: windows or sequences at once; profile: sequences (1); bench: a list (1,4,8,16,32)", TEXT,
+     offsetof(struct options, batches), 0, 0},
+    {"--kernels", MODELS, "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
+     offsetof(struct options, kernels), 0, 0},
+    {"--against", "check", "SET",
+     "check: the other set, float64 for plain loops on the host, or a dump.safetensors (float64)", TEXT,
+     offsetof(struct options, against), 0, 0},
+    {"--tolerance", "check", "X",
+     "check: largest difference over a row's root mean square (by type); of a dump's error (2)", REAL,
+     offsetof(struct options, tolerance), 0, 1e9},
+    {"--type", "generate eval check profile convert", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: as it is)", TEXT,
+     offsetof(struct options, type), 0, 0},
+    {"--from", "convert", "PATH", "convert: the model, as for --model", TEXT, offsetof(struct options, from), 0, 0},
+    {"--to", "convert", "PATH", "convert: NAME.bin for llm.c's form, else a folder of Hugging Face's", TEXT,
+     offsetof(struct options, to), 0, 0},
+    {"--force", "convert", NULL, "convert: replace what is there", SWITCH, offsetof(struct options, force), 0, 0},
+    {"--no-tokenizer", "convert", NULL, "convert: the weights alone", SWITCH, offsetof(struct options, no_tokenizer), 0,
+     0},
+    {"--no-graph", MODELS, NULL, "launch each kernel by itself, not a CUDA graph", SWITCH,
+     offsetof(struct options, no_graph), 0, 0},
+    {"--attention", MODELS, "FORM", "of prompts: taught, fused, or auto (auto)", TEXT,
+     offsetof(struct options, attention), 0, 0},
+    {"--decode", MODELS, "FORM", "of steps: taught, fused, or auto (auto)", TEXT, offsetof(struct options, decode), 0,
+     0},
+    {"--sizes", "bench", "LIST", "bench: of synthetic weights, where no --model is given (124M,355M,774M,1558M)", TEXT,
      offsetof(struct options, sizes), 0, 0},
-    {"--lengths", "LIST", "bench: of prompts; 0: no prompts (128,256,512,1024)", TEXT,
+    {"--lengths", "bench", "LIST", "bench: of prompts; 0: no prompts (128,256,512,1024)", TEXT,
      offsetof(struct options, lengths), 0, 0},
-    {"--positions", "LIST", "bench: where decoding begins; short is 64; 0: no decoding (short,1000)", TEXT,
+    {"--positions", "bench", "LIST", "bench: where decoding begins; short is 64; 0: no decoding (short,1000)", TEXT,
      offsetof(struct options, positions), 0, 0},
-    {"--types", "LIST", "bench: f32, tf32, f16, bf16 (bf16,f32)", TEXT, offsetof(struct options, types), 0, 0},
-    {"--seconds", "X", "bench: of measuring each cell, at least (1)", REAL, offsetof(struct options, seconds), 0, 600},
-    {"--json", "FILE", "bench, check against a dump: also write each line as JSON", TEXT,
+    {"--types", "bench", "LIST", "bench: f32, tf32, f16, bf16 (bf16,f32)", TEXT, offsetof(struct options, types), 0, 0},
+    {"--seconds", "bench", "X", "bench: of measuring each cell, at least (1)", REAL, offsetof(struct options, seconds),
+     0, 600},
+    {"--json", "check bench", "FILE", "bench, check against a dump: also write each line as JSON", TEXT,
      offsetof(struct options, json), 0, 0},
-    {"--trace", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)", TEXT,
-     offsetof(struct options, trace), 0, 0},
-    {"--quiet", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
+    {"--trace", "profile", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)",
+     TEXT, offsetof(struct options, trace), 0, 0},
+    {"--quiet", MODELS " convert", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-void options_print(FILE *to) {
+void options_print(FILE *to, const char *command) {
     for (int i = 0; i < OPTIONS; i++) {
+        if (command != NULL && strstr(table[i].commands, command) == NULL) { continue; }
         char left[64];
         snprintf(left, sizeof left, "%s %s", table[i].name, table[i].value ? table[i].value : "");
         fprintf(to, "  %-18s %s\n", left, table[i].what);
@@ -127,7 +142,8 @@ bool options_complete(struct options *options, bool is_bench, struct gpt2_error 
     return true;
 }
 
-bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error) {
+bool options_parse(struct options *options, const char *command, int count, char **arguments,
+                   struct gpt2_error *error) {
     *options = (struct options){.tokens = 64,
                                 .top_p = 1.0,
                                 .seed = 1,
@@ -146,8 +162,9 @@ bool options_parse(struct options *options, int count, char **arguments, struct 
     for (int i = 0; i < count; i++) {
         int at = 0;
         while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
-        if (at == OPTIONS) {
-            return gpt2_fail(error, "there is no option '%s' (gpt2 --help lists them)", arguments[i]);
+        if (at == OPTIONS || strstr(table[at].commands, command) == NULL) {
+            return gpt2_fail(error, "%s has no option '%s' (gpt2 %s --help lists them)", command, arguments[i],
+                             command);
         }
         bool has_value = table[at].kind != SWITCH;
         if (has_value && i + 1 == count) {

@@ -25,11 +25,12 @@ struct options {
 
 extern const char type_by_default[]; /* options.type where --type was not given */
 
-/* From the arguments after the command. False: the error says what is wrong. */
-bool options_parse(struct options *options, int count, char **arguments, struct gpt2_error *error);
+/* From the arguments after the command. False: the error says what is wrong, also of an option that is another command's. */
+bool options_parse(struct options *options, const char *command, int count, char **arguments, struct gpt2_error *error);
 /* What depends on the command: bench takes a list of batches, the others one number. */
 bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
-void options_print(FILE *to); /* the list for --help */
+void options_print(FILE *to,
+                   const char *command); /* the list for --help: of one command, or, where that is NULL, of all */
 
 /* ---- what every command opens ---- */
 

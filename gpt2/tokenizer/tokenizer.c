@@ -194,6 +194,11 @@ static bool is_there(const char *path) {
     return path && stat(path, &status) == 0;
 }
 
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 static bool read_folder(struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
     char *vocabulary = gpt2_path(folder, "vocab.json"), *merges = gpt2_path(folder, "merges.txt");
     char *json = gpt2_path(folder, "tokenizer.json");
@@ -216,6 +221,11 @@ struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *
     struct gpt2_tokenizer *tokenizer = tokenizer_new(path, error);
     if (!tokenizer) { return NULL; }
     bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    if (!folder && (ends_with(path, ".json") || ends_with(path, ".txt"))) {
+        gpt2_fail(error, "%s: a part of a tokenizer: name the folder that it is in", path);
+        gpt2_tokenizer_close(tokenizer);
+        return NULL;
+    }
     bool ok = folder ? read_folder(tokenizer, path, error) : tokenizer_read_llmc(tokenizer, path, error);
     if (ok && tokenizer_finish(tokenizer, error)) { return tokenizer; }
     gpt2_tokenizer_close(tokenizer);

@@ -32,7 +32,7 @@ static void store(void *to, int64_t i, cudaDataType type, float value) {
     }
 }
 
-static void unpack(float *to, const struct matrix *matrix, int64_t index) {
+FOR_THIS_PROCESSOR static void unpack(float *to, const struct matrix *matrix, int64_t index) {
     for (int64_t column = 0; column < matrix->columns; column++) {
         int64_t from = index * matrix->stride + column * matrix->ld;
         for (int64_t row = 0; row < matrix->rows; row++) { *to++ = float_of(matrix->start, from + row, matrix->type); }
@@ -66,7 +66,7 @@ static float gelu(float u) {
 }
 
 /* What follows the sums, from d (ldd) to the matrix itself. */
-static void finish(const struct product *p, const float *d, int64_t ldd, int64_t index) {
+FOR_THIS_PROCESSOR static void finish(const struct product *p, const float *d, int64_t ldd, int64_t index) {
     bool has_gelu = (p->epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
     for (int64_t column = 0; column < p->n; column++) {
         for (int64_t row = 0; row < p->m; row++) {

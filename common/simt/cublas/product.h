@@ -14,6 +14,13 @@
 #include "../api/api.h"
 #include "../include/cublasLt.h"
 
+/* Built twice, for processors with AVX2 and F16C and for others: without F16C a half is converted by a call of the library's. */
+#if defined(__x86_64__)
+#define FOR_THIS_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FOR_THIS_PROCESSOR
+#endif
+
 /* As it lies in memory: before op. */
 struct matrix {
     const void *start;

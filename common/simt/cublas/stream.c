@@ -13,12 +13,6 @@
 #include "../core/settings.h"
 #include "product.h"
 
-#if defined(__x86_64__)
-#define FOR_THIS_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FOR_THIS_PROCESSOR
-#endif
-
 enum { LANES = 8, ROWS = 4, CHUNK = 16, MOST_HELPERS = 63 };
 __extension__ typedef _Float16 half;
 typedef float floats __attribute__((vector_size(4 * LANES)));

@@ -1,4 +1,5 @@
 /* Conversions of half precision and bfloat16: all 65536 numbers outwards, samples near the ties inwards. */
+#include "../include/simt/minifloat.h"
 #include "minifloat_oracle.h"
 
 TestSuite(minifloat, .init = quiet, .timeout = 120);
@@ -38,6 +39,22 @@ Test(minifloat, floats_narrow_by_every_rounding) {
                 cr_assert_eq(out[i], expected, "%s of %a, rounding %d: %#x, not %#x", f->name, (double)in[i], rounding,
                              out[i], expected);
             }
+        }
+    }
+}
+
+/* To nearest has a way of its own, without double: it goes where rounding the same number as a double goes. */
+Test(minifloat, floats_narrow_to_nearest_as_doubles_do) {
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 0x3ff) {
+        /* any, and ties: of bfloat16, of half, of its numbers below 2^-14 */
+        const uint64_t these[] = {bits, (bits & ~0xffffu) | 0x8000, (bits & ~0x1fffu) | 0x1000, bits & ~0x7ffffu};
+        for (int i = 0; i < 4; i++) {
+            uint32_t one = (uint32_t)these[i];
+            float x;
+            memcpy(&x, &one, sizeof x);
+            uint16_t half = simt_half_of_float(x), bfloat = simt_bfloat_of_float(x);
+            cr_assert(half == simt_half_of_double(x, SIMT_ROUND_NEAREST), "half of %a: %#x", (double)x, half);
+            cr_assert(bfloat == simt_bfloat_of_double(x, SIMT_ROUND_NEAREST), "bfloat of %a: %#x", (double)x, bfloat);
         }
     }
 }
