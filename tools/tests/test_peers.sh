@@ -52,7 +52,7 @@ check "nothing stored: it says how to" says "make bench" table summary
 } >"$scratch/docs/results/peers/lab.jsonl"
 check "a cell below its target is marked" says "**0.90** (0.95)" table cells
 check "and the target named" says "| 1.25 | 2.00 | 1.25 | copy |" table cells
-check "the means are over both of torch.compile's modes, and marked" says "| from 100 MB, bf16 | 1 | 1.30 | 2.00 | **1.25** |" table summary
+check "the means are over both of torch.compile's modes, and marked" says "| from 100 MB, bf16 | 1 | 1.30 | 2.000 | **1.250** |" table summary
 check "misses are counted" says "| **0 of 1** |" table summary
 check "an error past PyTorch's is marked" says "**2.00**" table errors
 finish
