@@ -228,8 +228,12 @@ const struct mistake mistakes[] = {
     BLOCK("block-gelu-missing", WIRING_GELU_MISSING),
     BLOCK("block-gelu-erf", WIRING_GELU_ERF),
     BLOCK("block-branches-added", WIRING_BRANCHES_ADDED),
+    {"block-branch-in-layer-0", "block_forward", mistake_block, WIRING_BRANCH_IN_LAYER_0}, /* a model has none there */
+    BLOCK("block-eps-fixed", WIRING_EPS_FIXED),
     MODEL("weights-of-layer-0", WIRING_WEIGHTS_OF_LAYER_0),
+    {"weights-of-layer-0", "block_forward", mistake_block, WIRING_WEIGHTS_OF_LAYER_0},
     {"cache-of-layer-0", "gpt2_decode", mistake_gpt2_decode, WIRING_CACHE_OF_LAYER_0}, /* a prompt reads no cache */
+    {"cache-of-layer-0", "block_forward", mistake_block, WIRING_CACHE_OF_LAYER_0},
     BACK("backward-order", WIRING_BACK_ORDER),
     BACK("backward-sum-missing", WIRING_BACK_NO_SUM_2),
     BACK("backward-sum-missing", WIRING_BACK_NO_SUM_1),

@@ -84,6 +84,9 @@ const struct signature signatures_wiring[] = {
     {"block-branches-added",
      "branch holds the attention's too, which the residual has already: the MLP's alone is left", 2, pattern_mistake,
      0},
+    {"block-branch-in-layer-0", "layer 0 adds what stands in branch: nobody has left anything there yet", 2,
+     pattern_mistake, 0},
+    {"block-eps-fixed", "eps is fixed in the code: it is all.config.epsilon", 3, pattern_mistake, 0},
 
     /* ---- the model ---- */
     {"weights-of-layer-0", "every block has layer 0's weights: they are all.weights.blocks[layer]", 3, pattern_mistake,
@@ -135,6 +138,8 @@ const struct signature signatures_wiring[] = {
     {"wiring-keys-and-values",
      "the cache is wrong already: look at what comes before attention, and at how it is split", 2, pattern_wired_tensor,
      'k'},
+    {"attention-no-max", "only large queries and keys come out wrong: the largest score is subtracted before exp", 2,
+     pattern_wired_values, VALUES_SHARP},
     {"wiring-attention", "the cache is right and what attention makes of it is not", 2, pattern_wired_tensor, 'o'},
     {"wiring-attention", "the cache is right and the residual is not: attention, its projection, or the second add", 2,
      pattern_wired_tensor, 'r'},
