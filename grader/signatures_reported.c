@@ -44,8 +44,8 @@ const struct signature signatures_reported[] = {
     {"launch-error", "the launch was refused or failed: check grid, block and shared memory in the launcher", 2,
      pattern_failure_kind, FAILURE_STATUS},
     {"stream-ignored",
-     "the kernel runs on a stream that is not the launcher's: give the launch its fourth argument, stream", 3,
-     pattern_finding, SIMT_STREAM},
+     "work is done on a stream that is not the launcher's: a launch has it as its fourth argument, a copy as its last",
+     3, pattern_finding, SIMT_STREAM},
     {"shared-out-of-bounds",
      "an index leaves the shared array: give it an entry for each warp (or thread), and the launch a dynamic one's "
      "bytes",
