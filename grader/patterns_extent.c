@@ -193,7 +193,7 @@ bool pattern_start_left_out(const struct signature *signature, const struct evid
     return left_out(evidence, signature->argument ? first_row : first_column, 0);
 }
 
-/* Wrong for nearly all shapes whose columns are no multiple of a vector (argument 0), or of a warp, and for no other. */
+/* Wrong for most shapes whose columns are no multiple of a vector (argument 0), or of a warp, and for no other. */
 bool pattern_tail(const struct signature *signature, const struct evidence *evidence) {
     int tails = 0, right_tails = 0, wholes = 0,
         group = signature->argument ? signature->argument : vector_elements(evidence);
@@ -206,5 +206,5 @@ bool pattern_tail(const struct signature *signature, const struct evidence *evid
         right_tails += tail && !pattern_case_is_wrong(shown);
         wholes += !pattern_case_is_wrong(shown) && !tail;
     }
-    return tails > 2 && wholes > 2 && right_tails <= tails / 4;
+    return tails > 2 && wholes > 2 && right_tails <= tails;
 }

@@ -89,7 +89,7 @@ static bool same_factor(const struct evidence_case *shown, long period, bool *se
 bool pattern_row_factor(const struct signature *signature, const struct evidence *evidence) {
     int cases = 0;
     bool several = false;
-    if (!is_softmax(evidence)) { return false; }
+    if (!is_softmax(evidence) || pattern_low_precision(signature, evidence)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!pattern_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }

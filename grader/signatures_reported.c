@@ -93,8 +93,9 @@ const struct signature signatures_reported[] = {
     {"host-pointer", "the kernel was given the address of host memory", 2, pattern_finding, SIMT_HOST_POINTER},
     {"device-pointer", "host code reads or writes device memory directly: only kernels and cudaMemcpy may", 2,
      pattern_finding, SIMT_DEVICE_POINTER},
-    {"in-place-hazard", "only the in-place call is wrong: an element is read after another thread has overwritten it",
-     2, pattern_race_in_place, 0},
+    {"in-place-hazard",
+     "only the in-place call is wrong: an element may be overwritten before another thread has read it", 2,
+     pattern_race_in_place, 0},
     {"race-in-global-memory",
      "two threads use the same element of a tensor: the index gives it to both, or a sum of many threads needs "
      "atomicAdd",
