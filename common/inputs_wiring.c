@@ -67,7 +67,7 @@ static float state(const struct op *op, const struct op_sizes *sizes, enum input
     if (values == VALUES_MASKED_NAN && behind) { return NAN; }
     if (values == VALUES_EQUAL) { return 1.0f; }
     if (values == VALUES_SMALL) { return 1e-3f * z; }
-    if (values == VALUES_SHARP && is_score) { return 4.0f * z; }
+    if (values == VALUES_SHARP && is_score) { return 12.0f * z; } /* exp overflows, and exp of all scores underflows */
     return is_score ? 1.5f * z : z;
 }
 

@@ -73,14 +73,14 @@ bool op_has_rows(const struct op *op, int tensor) {
     return op->tensor[tensor].shape == SHAPE_NC || op->tensor[tensor].shape == SHAPE_BHTT;
 }
 
+bool op_is_scalar(enum op_shape shape) {
+    return shape == SHAPE_N || shape == SHAPE_B || shape == SHAPE_3C || shape == SHAPE_4C || shape == SHAPE_KB ||
+           shape == SHAPE_K1B;
+}
+
 size_t op_row_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    if (op_is_scalar(op->tensor[tensor].shape)) { return 1; }
     switch (op->tensor[tensor].shape) {
-        case SHAPE_N:
-        case SHAPE_B:
-        case SHAPE_3C:
-        case SHAPE_4C:
-        case SHAPE_KB:
-        case SHAPE_K1B: return 1;
         case SHAPE_NV:
         case SHAPE_K1BV: return (size_t)sizes->V;
         case SHAPE_BHSD: return (size_t)(sizes->C / sizes->H);

@@ -132,6 +132,9 @@ bool op_is_output(const struct op *op, int tensor);
 /* Has this tensor rows and columns: (N, C) or (B, H, T, T)? */
 bool op_has_rows(const struct op *op, int tensor);
 
+/* One element for each row (or column, or step): does a report show one index of it? */
+bool op_is_scalar(enum op_shape shape);
+
 /* Elements in one row of a tensor, as a report shows it: 1 where it is a list, D of a cache. */
 size_t op_row_elements(const struct op *op, int tensor, const struct op_sizes *sizes);
 

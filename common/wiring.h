@@ -40,6 +40,7 @@ enum wiring_mistake {
     /* a block */
     WIRING_PARALLEL,         /* LayerNorm 2 reads what LayerNorm 1 read; the attention's branch is added all the same */
     WIRING_BRANCH_FORGOTTEN, /* what the block before left is not added */
+    WIRING_BRANCH_IN_LAYER_0,    /* what stands in branch is added in layer 0 too */
     WIRING_ATTENTION_FORGOTTEN,  /* the attention's branch is not added */
     WIRING_RESIDUAL_NOT_WRITTEN, /* the second sum is normalised and not kept */
     WIRING_LN1_MISSING,          /* qkv of the residual itself */
@@ -56,6 +57,7 @@ enum wiring_mistake {
     WIRING_GELU_MISSING,
     WIRING_GELU_ERF,
     WIRING_BRANCHES_ADDED, /* branch holds the attention's and the MLP's */
+    WIRING_EPS_FIXED,      /* 1e-5 */
     /* a model */
     WIRING_WEIGHTS_OF_LAYER_0,
     WIRING_CACHE_OF_LAYER_0,

@@ -147,13 +147,19 @@ static void second_sum(const struct wiring *w, const struct wiring_block *p, str
 
 void wiring_block(const struct wiring *w, const struct wiring_block *p, int layer, struct field residual,
                   struct field branch, struct field k, struct field v, const float *positions) {
+    struct wiring fixed = *w;
+    if (w->mistake == WIRING_EPS_FIXED) {
+        fixed.eps = 1e-5;
+        w = &fixed;
+    }
     int N = w->B * w->T;
     size_t count = (size_t)N * (size_t)w->C;
     bool swapped = w->mistake == WIRING_LN_SWAPPED;
     struct work work = {field_make(count), field_make(count), field_make(3 * count), field_make(count),
                         field_make(4 * count)};
     struct field attention_branch = field_make(count);
-    if (layer > 0 && w->mistake != WIRING_BRANCH_FORGOTTEN) { wiring_add(w, residual, residual, branch, count); }
+    bool adds = layer > 0 ? w->mistake != WIRING_BRANCH_FORGOTTEN : w->mistake == WIRING_BRANCH_IN_LAYER_0;
+    if (adds) { wiring_add(w, residual, residual, branch, count); }
     memcpy(work.sum.value, residual.value, count * sizeof(double));
     memcpy(work.sum.error, residual.error, count * sizeof(double));
     wiring_layernorm(w, work.normalised, residual, swapped ? p->ln2_weight : p->ln1_weight,

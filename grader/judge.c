@@ -31,7 +31,7 @@ static void locate(const struct op *op, int tensor, const struct op_sizes *sizes
     size_t width = op_row_elements(op, tensor, sizes);
     failure->tensor = tensor;
     failure->row = shape == SHAPE_C ? -1 : (long)(i / width);
-    failure->column = width == 1 && shape != SHAPE_NC && shape != SHAPE_C ? -1 : (long)(i % width);
+    failure->column = op_is_scalar(shape) ? -1 : (long)(i % width);
 }
 
 bool evidence_is_wrong(const struct evidence *evidence, const struct evidence_case *shown, int tensor, size_t i) {

@@ -19,6 +19,7 @@ static struct row row_of(int variant, const struct op_sizes *sizes, const float 
     if (sizes->lengths) { row.length = (int)fminf(fmaxf(lengths[n / (sizes->H * sizes->T)], 0.0f), (float)sizes->T); }
     switch (variant) {
         case CAUSAL_NO_LENGTHS: row.length = row.T; break;
+        case CAUSAL_QUERIES_CUT: row.length = row.i < row.length ? row.length : 0; break;
         case CAUSAL_NO_SCALE: row.scale = 1.0; break;
         case CAUSAL_SCALE_TWICE: row.scale *= row.scale; break;
         case CAUSAL_SCALE_DIVIDED: row.scale = 1.0 / row.scale; break;

@@ -101,6 +101,9 @@ void mistake_fused_backward(int variant, const struct op_sizes *sizes, const flo
         if (variant == FUSED_BACKWARD_NO_DSUM) { continue; }
         if (variant == FUSED_BACKWARD_ROUNDED_FIRST) { out[DINP][i] = element_round(sizes->type, out[DINP][i]); }
         out[DINP][i] = variant == FUSED_BACKWARD_DSUM_ALONE ? given[DSUM][i] : out[DINP][i] + given[DSUM][i];
+        if (variant == FUSED_BACKWARD_DSUM_SCALED) {
+            out[DINP][i] += (given[B_RSTD][i / (size_t)sizes->C] - 1.0) * given[DSUM][i];
+        }
         if (variant == FUSED_BACKWARD_DOUT_ADDED) { out[DINP][i] += (double)given[DOUT][i] - given[DSUM][i]; }
     }
 }

@@ -46,6 +46,7 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
         case LAYERNORM_EPS_AFTER_ROOT: row.rstd = 1.0 / (sqrt(row.variance) + eps); break;
         case LAYERNORM_EPS_AFTER_INVERSE: row.rstd = 1.0 / sqrt(row.variance) + eps; break;
         case LAYERNORM_EPS_IGNORED: row.rstd = 1.0 / sqrt(row.variance + 1e-5); break;
+        case LAYERNORM_EPS_1E_6: row.rstd = 1.0 / sqrt(row.variance + 1e-6); break;
         case LAYERNORM_NO_ROOT: row.rstd = 1.0 / (row.variance + eps); break;
         case LAYERNORM_TIMES_DEVIATION: row.rstd = deviation; break;
         default: break;

@@ -8,6 +8,7 @@ typedef bool pattern(const struct signature *signature, const struct evidence *e
 
 /* ---- patterns_report.c: what the backend, the launch and the process said ---- */
 pattern pattern_failure_kind; /* argument: enum failure_kind of the first failure */
+pattern pattern_late_timeout; /* calls with fewer elements were right */
 pattern pattern_finding;      /* argument: enum simt_finding_kind of the first failure */
 pattern pattern_small_tensor, pattern_out_of_bounds_by_one, pattern_out_of_bounds_tail, pattern_output_read,
     pattern_backward_output_read;
@@ -21,7 +22,8 @@ pattern pattern_only_row_0, pattern_only_lane_0, pattern_first_warp_right;
 
 /* ---- patterns_extent.c: what is left out ---- */
 pattern pattern_columns_past_block, pattern_rows_past_grid, pattern_row_0_written, pattern_last_block_missing;
-pattern pattern_columns_rounded_down, pattern_vector_left_out, pattern_vector_tail;
+pattern pattern_columns_rounded_down, pattern_vector_left_out;
+pattern pattern_tail;                                 /* argument: 0 a vector, or the columns of a warp */
 pattern pattern_end_left_out, pattern_start_left_out; /* argument: 0 a column of every row, 1 a row */
 
 /* ---- patterns_when.c: which calls go wrong ---- */
@@ -42,12 +44,18 @@ pattern pattern_only_values; /* argument: enum input_values */
 pattern pattern_only_lengths, pattern_only_upper_kept;
 pattern pattern_float4_of_halves, pattern_sum_untouched, pattern_lengths_index;
 
+/* ---- patterns_outputs.c: which output, which rows, which rounding ---- */
+pattern pattern_statistics; /* argument 1: not written */
+pattern pattern_direction;  /* argument 0: only the parameters' gradients are wrong, 1: only dinp */
+pattern pattern_flat_rows, pattern_cut_off, pattern_only_other_eps;
+
 /* ---- patterns_wiring.c: models ---- */
 pattern pattern_wired_tensor; /* argument: first letter of the first output that is wrong */
 pattern pattern_gradient;     /* likewise: 'm' of dmlp_weight, '2' of dln2_bias */
 pattern pattern_part_not_started, pattern_product_refused;
 pattern pattern_wired_values; /* argument: enum input_values */
-pattern pattern_wired_repeated, pattern_wired_first_sequence;
+pattern pattern_wired_repeated, pattern_wired_first_sequence, pattern_wired_untouched, pattern_cache_overwritten;
+pattern pattern_product_unwritten, pattern_sequence_index;
 
 /* ---- shared by them ---- */
 bool pattern_nan_missing(const struct evidence *evidence, const struct evidence_case *shown);

@@ -8,12 +8,22 @@ static int vector_elements(const struct evidence *evidence) {
     return evidence->type == TYPE_F32 ? VECTOR : 2 * VECTOR;
 }
 
+/* The op leaves this element alone: what a causal op does not write, with CAUSAL_UPPER_KEEP. */
+static bool is_kept(const struct evidence_case *shown, long i) {
+    return shown->expected[0][i] == (double)shown->given[0][i];
+}
+
+/* It should have been written and was not. */
+static bool is_left(const struct evidence_case *shown, long i) {
+    return evidence_untouched(shown, 0, (size_t)i) && !is_kept(shown, i);
+}
+
 /* First row (or column) from which on output 0 is untouched, while all before is written; -1 when that is not so. */
 static long edge(const struct evidence_case *shown, bool by_column) {
     long N = shown->test.sizes.N, C = shown->test.sizes.C, first = by_column ? C : N;
     for (long i = 0; i < N * C; i++) {
         long at = by_column ? i % C : i / C;
-        if (evidence_untouched(shown, 0, (size_t)i) && at < first) { first = at; }
+        if (is_left(shown, i) && at < first) { first = at; }
     }
     for (long i = 0; i < N * C; i++) {
         long at = by_column ? i % C : i / C;
@@ -44,7 +54,7 @@ bool pattern_columns_past_block(const struct signature *signature, const struct 
 /* The first untouched element of output 0 in the order of memory, all before it written; -1 when that is not so. */
 static long flat_edge(const struct evidence_case *shown, long count) {
     long first = 0;
-    while (first < count && !evidence_untouched(shown, 0, (size_t)first)) { first++; }
+    while (first < count && !is_left(shown, first)) { first++; }
     for (long i = first; i < count; i++) {
         if (!evidence_untouched(shown, 0, (size_t)i)) { return -1; }
     }
@@ -82,7 +92,7 @@ static bool rounded_down(const struct evidence *evidence, long block, bool rows)
         long first = count / block * block * (rows ? C : 1);
         if (first == N * C) { return false; }
         for (long k = 0; k < N * C; k++) {
-            if (evidence_untouched(shown, 0, (size_t)k) != (k >= first)) { return false; }
+            if (!is_kept(shown, k) && is_left(shown, k) != (k >= first)) { return false; }
         }
         found = found || first > 0;
     }
@@ -117,7 +127,8 @@ static bool left_out(const struct evidence *evidence, part *belongs, long argume
         if (shown->test.refused || (!wrong && shown->failure.kind != FAILURE_NONE)) { continue; }
         for (long k = 0; k < (long)sizes->N * sizes->C; k++) {
             bool here = belongs(sizes, k / sizes->C, k % sizes->C, argument);
-            if (here != (wrong && evidence_untouched(shown, 0, (size_t)k))) { return false; }
+            if (is_kept(shown, k)) { continue; }
+            if (here != (wrong && is_left(shown, k))) { return false; }
             parts += here;
         }
         if (elementwise && shown->wrong[0] != parts) { return false; } /* what is written is right */
@@ -182,17 +193,18 @@ bool pattern_start_left_out(const struct signature *signature, const struct evid
     return left_out(evidence, signature->argument ? first_row : first_column, 0);
 }
 
-/* Wrong for shapes whose columns are no multiple of a vector, and for no other. */
-bool pattern_vector_tail(const struct signature *signature, const struct evidence *evidence) {
-    (void)signature;
-    int tails = 0, wholes = 0;
+/* Wrong for most shapes whose columns are no multiple of a vector (argument 0), or of a warp, and for no other. */
+bool pattern_tail(const struct signature *signature, const struct evidence *evidence) {
+    int tails = 0, right_tails = 0, wholes = 0,
+        group = signature->argument ? signature->argument : vector_elements(evidence);
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        bool tail = shown->test.sizes.C % vector_elements(evidence) != 0;
+        bool tail = shown->test.sizes.C % group != 0;
         if (shown->test.sizes.N == 0 || !shown->returned) { continue; }
         if (pattern_case_is_wrong(shown) && !tail) { return false; }
         tails += pattern_case_is_wrong(shown);
+        right_tails += tail && !pattern_case_is_wrong(shown);
         wholes += !pattern_case_is_wrong(shown) && !tail;
     }
-    return tails > 2 && wholes > 2;
+    return tails > 2 && wholes > 2 && right_tails <= tails;
 }

@@ -10,6 +10,18 @@ bool pattern_failure_kind(const struct signature *signature, const struct eviden
     return first && (int)first->failure.kind == signature->argument;
 }
 
+bool pattern_late_timeout(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!first || first->failure.kind != FAILURE_TIMEOUT || first == evidence->cases[0]) { return false; }
+    size_t elements = op_elements(evidence->op, 0, &first->test.sizes);
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (shown != first && op_elements(evidence->op, 0, &shown->test.sizes) > elements) { return false; }
+    }
+    return true;
+}
+
 bool pattern_finding(const struct signature *signature, const struct evidence *evidence) {
     const struct evidence_case *first = evidence_failure(evidence);
     return first && first->failure.kind == FAILURE_FINDING && first->failure.finding == signature->argument;

@@ -5,6 +5,10 @@
 
 enum { WARP = 32 };
 
+static bool is_softmax(const struct evidence *evidence) {
+    return pattern_is_op(evidence, "softmax_forward") || pattern_is_op(evidence, "causal_softmax_forward");
+}
+
 /* ---- infinities ---- */
 
 static bool all_masked(const struct evidence *evidence, const struct evidence_case *shown) {
@@ -16,8 +20,9 @@ bool pattern_all_masked(const struct signature *signature, const struct evidence
     return pattern_all_wrong(evidence, all_masked);
 }
 
-/* Every wrong element is NaN and should be a number. */
+/* Every wrong element is NaN and should be a number. (What becomes of +inf and NaN is another question.) */
 static bool nan_instead(const struct evidence *evidence, const struct evidence_case *shown) {
+    if (shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN) { return true; }
     for (size_t i = 0; i < op_elements(evidence->op, 0, &shown->test.sizes); i++) {
         bool is_nan = isnan(shown->got[0][i]) && isfinite(shown->expected[0][i]);
         if (evidence_is_wrong(evidence, shown, 0, i) && !is_nan) { return false; }
@@ -29,7 +34,7 @@ static bool nan_instead(const struct evidence *evidence, const struct evidence_c
 bool pattern_inf_minus_inf(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
     const struct evidence_case *first = evidence_failure(evidence);
-    if (!pattern_is_op(evidence, "softmax_forward") || !first) { return false; }
+    if (!is_softmax(evidence) || !first) { return false; }
     enum input_values values = first->test.values;
     return (values == VALUES_NORMAL || values == VALUES_MINUS_INF || values == VALUES_ROW_MINUS_INF) &&
            pattern_all_wrong(evidence, nan_instead);
@@ -39,7 +44,7 @@ bool pattern_inf_minus_inf(const struct signature *signature, const struct evide
 bool pattern_not_the_maximum(const struct signature *signature, const struct evidence *evidence) {
     (void)signature;
     bool found = false;
-    if (!pattern_is_op(evidence, "softmax_forward")) { return false; }
+    if (!is_softmax(evidence)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         enum input_values values = shown->test.values;
@@ -54,11 +59,11 @@ bool pattern_not_the_maximum(const struct signature *signature, const struct evi
 
 /* ---- sums: what is divided by shows in the quotient of got and expected ---- */
 
-/* got / expected; 0 where that says nothing, negative where got is no quotient at all. */
+/* got / expected; 0 where that says nothing (or nothing is to be written), negative where got is no quotient at all. */
 static double factor(const struct evidence_case *shown, long row, long column) {
     long i = row * shown->test.sizes.C + column;
     double expected = shown->expected[0][i], got = shown->got[0][i];
-    if (!isfinite(expected) || expected < 1e-30) { return 0.0; }
+    if (!isfinite(expected) || expected < 1e-30 || expected == shown->given[0][i]) { return 0.0; }
     return isfinite(got) && got > 0.0 ? got / expected : -1.0;
 }
 
@@ -84,7 +89,7 @@ static bool same_factor(const struct evidence_case *shown, long period, bool *se
 bool pattern_row_factor(const struct signature *signature, const struct evidence *evidence) {
     int cases = 0;
     bool several = false;
-    if (!pattern_is_op(evidence, "softmax_forward")) { return false; }
+    if (!is_softmax(evidence) || pattern_low_precision(signature, evidence)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!pattern_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }

@@ -33,7 +33,8 @@ static double distance(const struct op *op, const struct evidence_case *shown, d
 
 /* ---- mistakes ---- */
 
-static bool mistake_explains(const struct mistake *mistake, const struct op *op, const struct evidence_case *shown) {
+/* How far what the case shows is from what the mistake would have given. */
+static double distance_of(const struct mistake *mistake, const struct op *op, const struct evidence_case *shown) {
     double *out[OP_MAX_TENSORS] = {0};
     for (int t = 0; t < op->tensor_count; t++) {
         size_t count = op_elements(op, t, &shown->test.sizes);
@@ -47,27 +48,35 @@ static bool mistake_explains(const struct mistake *mistake, const struct op *op,
             out[t][i] = element_round(type, out[t][i]);
         }
     }
-    bool explains = distance(op, shown, out) <= 0.05 * distance(op, shown, shown->expected);
+    double sum = distance(op, shown, out);
     for (int t = 0; t < op->tensor_count; t++) { free(out[t]); }
-    return explains;
+    return sum;
 }
 
-static bool mistake_explains_all(const struct mistake *mistake, const struct evidence *evidence) {
+/* A wrong case holds what the mistake gives; a right one does not tell against it: there it changes next to nothing. */
+static bool agrees(const struct mistake *mistake, const struct op *op, const struct evidence_case *shown) {
+    double measure = pattern_case_is_wrong(shown) ? distance(op, shown, shown->expected)
+                                                  : (double)op_elements(op, 0, &shown->test.sizes);
+    return distance_of(mistake, op, shown) <= 0.05 * measure;
+}
+
+static bool agrees_with_all(const struct mistake *mistake, const struct evidence *evidence, bool wrong) {
     int looked = 0;
-    for (int i = 0; i < evidence->count && looked < MISTAKE_CASES; i++) {
+    for (int i = 0; i < evidence->count && (!wrong || looked < MISTAKE_CASES); i++) {
         const struct evidence_case *shown = evidence->cases[i];
         long count = (long)shown->test.sizes.N * shown->test.sizes.C;
-        if (!pattern_case_is_wrong(shown) || shown->test.in_place || count > MISTAKE_ELEMENTS) { continue; }
-        if (!mistake_explains(mistake, evidence->op, shown)) { return false; }
+        bool usable = wrong ? pattern_case_is_wrong(shown) : shown->returned && shown->failure.kind == FAILURE_NONE;
+        if (!usable || shown->test.in_place || count > MISTAKE_ELEMENTS) { continue; }
+        if (!agrees(mistake, evidence->op, shown)) { return false; }
         looked++;
     }
-    return looked > 0;
+    return looked > 0 || !wrong;
 }
 
 bool pattern_mistake(const struct signature *signature, const struct evidence *evidence) {
     for (const struct mistake *mistake = mistakes; mistake->id; mistake++) {
         if (strcmp(mistake->id, signature->id) != 0 || !pattern_is_op(evidence, mistake->op)) { continue; }
-        if (mistake_explains_all(mistake, evidence)) { return true; }
+        if (agrees_with_all(mistake, evidence, true) && agrees_with_all(mistake, evidence, false)) { return true; }
     }
     return false;
 }

@@ -59,6 +59,49 @@ bool pattern_gradient(const struct signature *signature, const struct evidence *
     return false;
 }
 
+bool pattern_product_unwritten(const struct signature *signature, const struct evidence *evidence) {
+    (void)signature;
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_FINDING && first->failure.finding == SIMT_UNINITIALISED &&
+           strncmp(first->failure.text, "cublas", strlen("cublas")) == 0;
+}
+
+bool pattern_sequence_index(const struct signature *signature, const struct evidence *evidence) {
+    return op_is_wiring(evidence->op) && pattern_small_tensor(signature, evidence);
+}
+
+/* Of the first output that is wrong in a case: does it hold for every wrong element? */
+static bool all_elements(const struct evidence *evidence, const struct evidence_case *shown,
+                         bool (*holds)(const struct evidence_case *, int t, size_t i)) {
+    int t = first_wrong(evidence, shown);
+    for (size_t i = 0; i < op_elements(evidence->op, t, &shown->test.sizes); i++) {
+        if (evidence_is_wrong(evidence, shown, t, i) && !holds(shown, t, i)) { return false; }
+    }
+    return true;
+}
+
+static bool is_anothers(const struct evidence_case *shown, int t, size_t i) {
+    return shown->expected[t][i] == (double)shown->given[t][i];
+}
+
+static bool anothers_alone(const struct evidence *evidence, const struct evidence_case *shown) {
+    return evidence->op->tensor[first_wrong(evidence, shown)].shape == SHAPE_BHSD &&
+           all_elements(evidence, shown, is_anothers);
+}
+
+bool pattern_cache_overwritten(const struct signature *signature, const struct evidence *evidence) {
+    return is_wired(signature, evidence) && pattern_all_wrong(evidence, anothers_alone);
+}
+
+static bool untouched_alone(const struct evidence *evidence, const struct evidence_case *shown) {
+    return evidence->op->tensor[first_wrong(evidence, shown)].role == ROLE_OUT &&
+           all_elements(evidence, shown, evidence_untouched);
+}
+
+bool pattern_wired_untouched(const struct signature *signature, const struct evidence *evidence) {
+    return is_wired(signature, evidence) && pattern_all_wrong(evidence, untouched_alone);
+}
+
 bool pattern_wired_repeated(const struct signature *signature, const struct evidence *evidence) {
     return is_wired(signature, evidence) && pattern_only_repeated(signature, evidence);
 }

@@ -86,7 +86,11 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
-    if (percent < 100) { blame(outcome, scattered ? "uncoalesced" : "too-much-traffic"); }
+    struct traffic_target asked = *target;
+    asked.unit = TRAFFIC_BYTES;
+    bool once = score_traffic_multiple(op, &asked, result) <= target->limit[0];
+    const char *cause = scattered ? "uncoalesced" : once ? "split-sectors" : "too-much-traffic";
+    if (percent < 100) { blame(outcome, cause); }
 }
 
 void score_launches(struct outcome *outcome, const struct result *result) {

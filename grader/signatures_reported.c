@@ -4,6 +4,9 @@
 /* Hint levels: 1 the idea is missing, 2 the place is to be found, 3 the code is nearly right. */
 const struct signature signatures_reported[] = {
     /* ---- the process, the launch, the backend ---- */
+    {"too-slow-or-endless",
+     "smaller calls were right: every thread does a whole row's work, or a loop does not reach its bound at this size",
+     2, pattern_late_timeout, 0},
     {"endless-loop", "the kernel or its launcher never ends: a loop whose variable does not reach its bound", 2,
      pattern_failure_kind, FAILURE_TIMEOUT},
     {"exited", "the lab's code ended its process: a launcher returns, it does not call exit() or close descriptors", 2,
@@ -44,8 +47,8 @@ const struct signature signatures_reported[] = {
     {"launch-error", "the launch was refused or failed: check grid, block and shared memory in the launcher", 2,
      pattern_failure_kind, FAILURE_STATUS},
     {"stream-ignored",
-     "the kernel runs on a stream that is not the launcher's: give the launch its fourth argument, stream", 3,
-     pattern_finding, SIMT_STREAM},
+     "work is done on a stream that is not the launcher's: a launch has it as its fourth argument, a copy as its last",
+     3, pattern_finding, SIMT_STREAM},
     {"shared-out-of-bounds",
      "an index leaves the shared array: give it an entry for each warp (or thread), and the launch a dynamic one's "
      "bytes",
@@ -56,6 +59,8 @@ const struct signature signatures_reported[] = {
     {"causal-lengths-not-clamped", "lengths below 0 and above T count as 0 and T: clamp them before they are used", 3,
      pattern_only_values, VALUES_LENGTHS},
     {"lengths-index", "lengths has one entry for each batch row: lengths[row / (H * T)]", 3, pattern_lengths_index, 0},
+    {"sequence-index", "positions (or lengths) has one entry for each sequence: is the index b, and not h or the row?",
+     3, pattern_sequence_index, 0},
     {"workspace-too-small",
      "memory that the launcher has allocated is smaller than what this call needs: its size follows from N and C", 2,
      pattern_own_memory, 0},
@@ -75,6 +80,10 @@ const struct signature signatures_reported[] = {
     {"backward-accumulated", "dinp is to be overwritten; `+=` adds to what happened to be in memory", 3,
      pattern_backward_output_read, 0},
     {"output-accumulated", "the result is added to what the output held: write with `=`", 3, pattern_accumulated, 0},
+    {"product-reads-unwritten",
+     "a product takes in what nobody has written: a leading dimension, the stride between matrices, or a beta that is "
+     "not 0",
+     2, pattern_product_unwritten, 0},
     {"uninitialised-output-read",
      "an output (or memory from cudaMalloc) is read before it was written: `+=` for `=`, or arguments in the wrong "
      "order",
@@ -84,8 +93,9 @@ const struct signature signatures_reported[] = {
     {"host-pointer", "the kernel was given the address of host memory", 2, pattern_finding, SIMT_HOST_POINTER},
     {"device-pointer", "host code reads or writes device memory directly: only kernels and cudaMemcpy may", 2,
      pattern_finding, SIMT_DEVICE_POINTER},
-    {"in-place-hazard", "only the in-place call is wrong: an element is read after another thread has overwritten it",
-     2, pattern_race_in_place, 0},
+    {"in-place-hazard",
+     "only the in-place call is wrong: an element may be overwritten before another thread has read it", 2,
+     pattern_race_in_place, 0},
     {"race-in-global-memory",
      "two threads use the same element of a tensor: the index gives it to both, or a sum of many threads needs "
      "atomicAdd",

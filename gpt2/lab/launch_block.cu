@@ -3,7 +3,8 @@
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/block.cuh"
 
-// All layers up to this one have its parameters and its cache, so that a wrong layer is no wild pointer.
+// Only this layer has the parameters and the cache that are given. Its neighbours have zeros and caches of their own, so that
+// a wrong layer is no wild pointer, and shows.
 template <class T>
 static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &weights, const int *lengths, int B, int T_,
                  int H, int D, int S, int layer, float eps, cudaStream_t stream) {
@@ -13,11 +14,21 @@ static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &wei
     tensors<T> all = {};
     activations<T> &a = all.work;
     TRY(lab_device(&device, stream));
-    all.config.heads = H, all.config.channels = (int)C, all.config.layers = layer + 1, all.config.epsilon = eps;
+    all.config.heads = H, all.config.channels = (int)C, all.config.layers = layer + 2, all.config.epsilon = eps;
     all.batch = B, all.prompt = T_, all.context = S;
     all.group = (B + 1) / 2; // two rounds, where there are two sequences
-    all.weights.blocks.assign((size_t)layer + 1, weights);
-    all.cache.assign((size_t)layer + 1, {k, v});
+    T *zeros;
+    block_cache<T> other;
+    const size_t widest = 4 * C * C, cached = (size_t)B * S * C; // C >= 1: 4C is no more
+    TRY(room.take(zeros, widest));
+    TRY(room.take(other.k, cached));
+    TRY(room.take(other.v, cached));
+    TRY(cudaMemsetAsync(zeros, 0, widest * sizeof(T), stream));
+    all.weights.blocks.assign((size_t)layer + 2,
+                              {zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros});
+    all.weights.blocks[(size_t)layer] = weights;
+    all.cache.assign((size_t)layer + 2, other);
+    all.cache[(size_t)layer] = {k, v};
     a.residual = residual, a.branch = branch, a.lengths = const_cast<int *>(lengths);
     TRY(room.take(a.normalised, N * C));
     TRY(room.take(a.qkv, 3 * N * C));

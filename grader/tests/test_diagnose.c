@@ -142,6 +142,15 @@ Test(diagnose, endings_are_told_apart) {
     }
 }
 
+Test(diagnose, a_timeout_after_right_calls_may_be_slowness) {
+    struct evidence_case small = {.test.sizes = {.N = 4, .C = 64}, .returned = true};
+    struct evidence_case large = {.test.sizes = {.N = 40, .C = 1024}, .failure.kind = FAILURE_TIMEOUT};
+    struct evidence evidence = {.op = op_find("softmax_forward"), .count = 2, .cases = {&small, &large}};
+    cr_assert_str_eq(diagnose(&evidence)->id, "too-slow-or-endless");
+    evidence.cases[0] = &large;
+    cr_assert_str_eq(diagnose(&evidence)->id, "endless-loop");
+}
+
 Test(diagnose, nothing_is_said_about_right_kernels) {
     struct fake fake = {.kernel = fake_softmax, .lanes = 32};
     cr_assert_str_eq(diagnosis(&fake, "softmax_forward", 64), "");

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "checking.h"
+#include "fakes_fused.h"
 
 TestSuite(judge, .timeout = 120);
 
@@ -53,6 +54,20 @@ Test(judge, zeros_nan_and_stale_memory_fail) {
         cr_assert_eq(failure.column, 0);
         cr_assert_eq(failure.wrong, failure.total);
     }
+}
+
+static int one_key_off(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
+    fake_causal(fake, tensor, sizes);
+    if (sizes->C == 1) { tensor[0][1] = 0.5f; }
+    return 0;
+}
+
+Test(judge, an_element_of_a_row_of_one_has_a_column) {
+    struct fake fake = {.kernel = one_key_off};
+    struct failure failure;
+    cr_assert_eq(first_failing(&fake, "causal_softmax_forward", 0, &failure), CHECK_SHAPES);
+    cr_assert_eq(failure.row, 1);
+    cr_assert_eq(failure.column, 0);
 }
 
 static int nan_where_masked(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {

@@ -116,6 +116,13 @@ Test(report, a_failure_tells_where_what_why_and_where_to_read) {
     assert_says("next: repair softmax, forward in step1_naive/softmax.cu");
 }
 
+Test(report, an_eps_that_is_not_the_usual_one_is_told) {
+    struct outcome *failed = fail_softmax();
+    failed->failure.sizes.eps = 0.125f;
+    print(false);
+    assert_says("values large (up to 1e4), eps 0.125\n");
+}
+
 Test(report, the_backends_message_is_shown) {
     struct outcome *failed = fail_softmax();
     failed->failure.kind = FAILURE_FINDING;

@@ -84,6 +84,12 @@ Test(score, scattered_access_is_named) {
     cr_assert_str_eq(score(&traffic_check, &result).failure.diagnosis, "too-much-traffic");
 }
 
+Test(score, split_sectors_are_named) {
+    struct result result = moved(1.2);
+    result.counters.global.load_bytes = (uint64_t)(2.0 * N * C * 4);
+    cr_assert_str_eq(score(&traffic_check, &result).failure.diagnosis, "split-sectors");
+}
+
 Test(score, parallelism_needs_warps_and_short_chains) {
     struct result result = {.counters = {.largest_grid_warps = 64, .longest_chain = 40}};
     cr_assert_eq(score(&parallel_check, &result).points, 4.0);

@@ -53,6 +53,16 @@ check "a reset twice a second keeps both backups" says "is kept in" tools/lab.sh
 check "a reset of nothing names the steps" says "there are: step1 step2" tools/lab.sh reset ""
 check "a reset of an unknown step is a usage error" exits 2 tools/lab.sh reset step99
 
+mkdir -p build/grader
+graded() { # by a grader that ends with that status
+    printf '#!/bin/sh\nexit %s\n' "$1" >build/grader/grader
+    chmod +x build/grader/grader
+    make -s grade-now STEP=step1 PROGRAMS=
+}
+check "make grade is content with fewer marks than all" graded 1
+check "and with all of them" graded 0
+check "a grader that could not mark is an error" fails graded 3
+
 rm -rf lab
 mkdir lab
 check "a lab/ that is somebody else's is not touched" exits 2 tools/lab.sh create

@@ -61,6 +61,8 @@ void events_end_capture(const struct CUgraph_st *graph); /* event.c */
 void watch_host_waits(void);                              /* the host has waited for a stream */
 void watch_stream_waits(cudaStream_t stream);             /* that stream has waited for an event */
 void watch_launch(cudaStream_t stream, const char *what); /* reports one on a stream that nothing orders */
+/* The same of a copy or a memset. */
+void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc);
 bool watch_refuses_launches(void);
 
 /* graph.c: record instead of doing. False: out of memory. */

@@ -92,6 +92,7 @@ static cudaError_t copy_on(cudaStream_t stream, void *to, size_t to_pitch, const
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
     if (graph != NULL) { return graph_add_copy(graph, to, to_pitch, from, from_pitch, width, height, kind); }
+    watch_copy(stream, function, pc);
     return copy_now(to, to_pitch, from, from_pitch, width, height, kind, function, pc);
 }
 
@@ -100,6 +101,7 @@ static cudaError_t set_on(cudaStream_t stream, void *to, size_t pitch, int value
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
     if (graph != NULL) { return graph_add_set(graph, to, pitch, value, width, height); }
+    watch_copy(stream, function, pc);
     return set_now(to, pitch, value, width, height, function, pc);
 }
 

@@ -50,6 +50,16 @@ void watch_launch(cudaStream_t stream, const char *what) {
                 what, stream_is_default(stream) ? "the default stream" : "another stream");
 }
 
+void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc) {
+    if (!watching || watch.stream == NULL || is_ordered(stream) || stream_capture(stream) != NULL) { return; }
+    simt_report(
+        SIMT_STREAM, true, pc, NULL,
+        "%s works on %s, not on the stream that was given\n"
+        "Nothing orders the two, so it may begin before what it reads is there, and end after what it writes is "
+        "used.\nGive it the stream as its last argument.",
+        function, stream_is_default(stream) ? "the default stream" : "another stream");
+}
+
 bool watch_refuses_launches(void) {
     return watching && watch.refuse_launches;
 }

@@ -50,12 +50,14 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset,
                                     enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
+    watch_copy(stream, __func__, API_CALLER);
     return copy_symbol(NULL, from, symbol, size, offset, kind, true, stream, API_CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream) {
     API_ENTER();
+    watch_copy(stream, __func__, API_CALLER);
     return copy_symbol(to, NULL, symbol, size, offset, kind, false, stream, API_CALLER);
 }
 

@@ -1,5 +1,6 @@
-/* hooks_arithmetic.c — what -fsanitize=bounds,shift,float-cast-overflow calls: places where C++ on this machine and
- * CUDA on a GPU part ways, and array indices that leave their array without leaving the allocation.
+/* hooks_arithmetic.c — what -fsanitize=alignment,bounds,shift,float-cast-overflow calls: places where C++ on this machine
+ * and CUDA on a GPU part ways, members of vectors that are not where a vector may be, and array indices that leave their
+ * array without leaving the allocation.
  *
  * The structures are those of the compiler's UBSan interface.
  */
@@ -29,6 +30,12 @@ struct ubsan_shift {
     const struct ubsan_type *left, *right;
 };
 
+struct ubsan_mismatch {
+    struct ubsan_location place;
+    const struct ubsan_type *type;
+    unsigned char log2_alignment, kind; /* of an access; 3: of a member */
+};
+
 struct ubsan_overflow {
     struct ubsan_location place;
     const struct ubsan_type *type;
@@ -55,6 +62,17 @@ void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t in
     simt_report(SIMT_OUT_OF_BOUNDS, true, CALLER, simt_self,
                 "Array index out of bounds\nIndex %lld of an array of type %s", value_of(data->index, index),
                 data->array->name);
+}
+
+/* A member of a vector is read at its own address, which says nothing of the vector's: nvcc reads all of it at once. */
+void __ubsan_handle_type_mismatch_v1(struct ubsan_mismatch *data, uintptr_t address);
+void __ubsan_handle_type_mismatch_v1(struct ubsan_mismatch *data, uintptr_t address) {
+    enum { MEMBER = 3 };
+    if (simt_self == NULL || data->kind != MEMBER) return; /* whole accesses are looked up as such */
+    simt_report(SIMT_MISALIGNED, true, CALLER, simt_self,
+                "Misaligned access to a member of %s\nIts address %p is no multiple of %u", data->type->name,
+                (void *)address, 1u << data->log2_alignment);
+    simt_fail_launch(SIMT_ERROR_MISALIGNED);
 }
 
 void __ubsan_handle_shift_out_of_bounds(struct ubsan_shift *data, uintptr_t left, uintptr_t right);

@@ -16,6 +16,7 @@ RIGHT(given_stream)
 RIGHT(own_stream_ordered)
 RIGHT(default_stream_ordered)
 RIGHT(host_waits)
+RIGHT(copies_given)
 
 int run_default_stream(void), run_own_stream(void), run_other_stream_ordered(void), run_captured(int on_given);
 
@@ -40,6 +41,17 @@ Test(host_watch, graphs_count_where_they_are_launched) {
     cr_assert_eq(run_captured(0), SUCCESS);
     EXPECT_FINDING(SIMT_STREAM, true, NULL, "a graph was launched on the default stream");
 }
+
+#define COPY_ELSEWHERE(test, marker, ...)                       \
+    int run_##test(void);                                       \
+    Test(host_watch, test) {                                    \
+        cr_assert_eq(run_##test(), SUCCESS);                    \
+        EXPECT_FINDING(SIMT_STREAM, true, marker, __VA_ARGS__); \
+    }
+
+COPY_ELSEWHERE(memset_default_stream, "set", "cudaMemsetAsync works on the default stream", "as its last argument")
+COPY_ELSEWHERE(copy_own_stream, "copied", "cudaMemcpyAsync works on another stream")
+COPY_ELSEWHERE(symbol_default_stream, "symbol", "cudaMemcpyToSymbolAsync works on the default stream")
 
 int run_kept(void);
 Test(host_watch, memory_that_is_not_freed) {

@@ -51,6 +51,13 @@ RUN(default_stream_ordered, order(given, nullptr); one<<<1, 32>>>(out))
 RUN(other_stream_ordered, order(given, own); one<<<1, 32>>>(out))
 RUN(host_waits, cudaStreamSynchronize(given); one<<<1, 32>>>(out))
 
+__constant__ float constant;
+RUN(copies_given, float one = 1.0f; cudaMemsetAsync(out, 0, 8, given);
+    cudaMemcpyToSymbolAsync(constant, &one, sizeof one, 0, cudaMemcpyHostToDevice, given))
+RUN(memset_default_stream, cudaMemsetAsync(out, 0, 8))                                            // here: set
+RUN(copy_own_stream, cudaMemcpyAsync(out, out + 8, 8, cudaMemcpyDeviceToDevice, own))             // here: copied
+RUN(symbol_default_stream, float one = 1.0f; cudaMemcpyToSymbolAsync(constant, &one, sizeof one)) // here: symbol
+
 extern "C" int run_captured(int on_given) {
     cudaGraph_t graph;
     cudaGraphExec_t program;

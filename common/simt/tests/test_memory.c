@@ -23,6 +23,8 @@ FINDS(one_byte_past, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "bytes", "Invalid __gl
       "and is 1 bytes after the nearest allocation", "of size 1,001 bytes")
 FINDS(misaligned, MISALIGNED, SIMT_MISALIGNED, "misaligned", "Invalid __global__ read of size 16 bytes",
       "is misaligned")
+FINDS(misaligned_member, MISALIGNED, SIMT_MISALIGNED, "member", "Misaligned access to a member of", "float4",
+      "is no multiple of 16")
 FINDS(host_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "host address")
 FINDS(null_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "null pointer")
 FINDS(shared_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past shared", "Invalid __shared__ write of size 4 bytes",

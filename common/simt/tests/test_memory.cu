@@ -14,6 +14,11 @@ __global__ void misaligned(float4 *out, const float *in) {
     out[0] = *reinterpret_cast<const float4 *>(in + 1); // here: misaligned
 }
 
+__global__ void misaligned_member(float *out, const float *in) {
+    const float4 *vectors = reinterpret_cast<const float4 *>(in + 1);
+    out[0] = vectors[0].x + vectors[0].w; // here: member
+}
+
 __global__ void copy(float *out, const float *in, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = in[i]; // here: unwritten
@@ -118,6 +123,7 @@ static float *device_zeros(int n) {
 RUN(past_end, fill<<<4, 256>>>(device(1000), 1000))
 RUN(before_start, read_before<<<1, 1>>>(device(1), device_zeros(8)))
 RUN(freed, float *p = device_zeros(64); cudaFree(p); copy<<<1, 64>>>(device(64), p, 64))
+RUN(misaligned_member, misaligned_member<<<1, 1>>>(device(1), device_zeros(8)))
 RUN(misaligned, misaligned<<<1, 1>>>((float4 *)device(4), device_zeros(8)))
 RUN(uninitialised, copy<<<1, 64>>>(device(64), device(64), 64))
 RUN(partly_written, float *p = device(64); cudaMemset(p, 0, 63 * 4); copy<<<1, 64>>>(device(64), p, 64))

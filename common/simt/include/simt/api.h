@@ -70,13 +70,14 @@ SIMT_INLINE cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t s
     return cudaMemcpyFromSymbol(to, static_cast<const void *>(&symbol), size, offset, kind);
 }
 template <class T>
-SIMT_INLINE cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t size, size_t offset,
-                                                cudaMemcpyKind kind, cudaStream_t stream = 0) {
+SIMT_INLINE cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t size, size_t offset = 0,
+                                                cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = 0) {
     return cudaMemcpyToSymbolAsync(static_cast<const void *>(&symbol), from, size, offset, kind, stream);
 }
 template <class T>
-SIMT_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t size, size_t offset,
-                                                  cudaMemcpyKind kind, cudaStream_t stream = 0) {
+SIMT_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t size, size_t offset = 0,
+                                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
+                                                  cudaStream_t stream = 0) {
     return cudaMemcpyFromSymbolAsync(to, static_cast<const void *>(&symbol), size, offset, kind, stream);
 }
 template <class T> SIMT_INLINE cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
