@@ -3,6 +3,7 @@
 #include "gpt2/program/tests/run.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 
 TestSuite(convert, .init = begin, .fini = end, .timeout = 300);
 
@@ -150,4 +151,11 @@ Test(convert, what_fails_leaves_nothing) {
     fails("convert --from @ --to @/new.safetensors", "new.safetensors: Hugging Face's form is a folder");
     cr_assert_eq(truncate(in("model.safetensors"), 5000), 0);
     fails("convert --from @ --to @/x.bin", "model.safetensors");
+}
+
+Test(convert, what_does_not_fit_on_the_disk_leaves_nothing) {
+    const struct rlimit limit = {.rlim_cur = 1 << 14, .rlim_max = RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    fails("convert --from @ --to @/x", "/x/model.safetensors: cannot be written: File too large");
+    fails("convert --from @ --to @/x.bin", "/x.bin: cannot be written: File too large");
 }
