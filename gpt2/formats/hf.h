@@ -18,7 +18,9 @@ bool gpt2_hf_open(struct gpt2_weights *weights, const char *path, struct gpt2_er
 bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_error *error);
 
 /* Write both files in a folder, which is made if it is not there; the model last, so that a folder with a model in it is
- * whole. Tensors get the prefix, and the metadata that transformers asks for. */
-bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gpt2_type type, struct gpt2_error *error);
+ * whole. Tensors get the prefix, and the metadata that transformers asks for. end_of_text: the token that ends a text, for
+ * config.json; negative: the last one, as GPT-2's is. */
+bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gpt2_type type, int end_of_text,
+                   struct gpt2_error *error);
 
 #endif

@@ -16,8 +16,10 @@ static void print_float(char *text, size_t size, float value) {
     }
 }
 
-static bool write_config(const char *folder, const struct gpt2_config *config, struct gpt2_error *error) {
+static bool write_config(const char *folder, const struct gpt2_config *config, int end_of_text,
+                         struct gpt2_error *error) {
     char text[1024], epsilon[32];
+    if (end_of_text < 0) { end_of_text = config->vocabulary - 1; }
     print_float(epsilon, sizeof epsilon, config->epsilon);
     char *path = gpt2_path(folder, "config.json");
     int length = snprintf(text, sizeof text,
@@ -36,7 +38,7 @@ static bool write_config(const char *folder, const struct gpt2_config *config, s
                           "  \"eos_token_id\": %d\n"
                           "}\n",
                           config->layers, config->heads, config->channels, config->max_tokens, config->max_tokens,
-                          config->vocabulary, epsilon, config->vocabulary - 1, config->vocabulary - 1);
+                          config->vocabulary, epsilon, end_of_text, end_of_text);
     bool ok = path ? gpt2_file_write(path, text, (size_t)length, error) : gpt2_fail(error, "%s: out of memory", folder);
     free(path);
     return ok;
@@ -110,7 +112,7 @@ static bool write_model(struct writer *writer, const char *path) {
     return ok;
 }
 
-bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gpt2_type type,
+bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gpt2_type type, int end_of_text,
                    struct gpt2_error *error) {
     const struct gpt2_config *config = &source->config;
     if (!gpt2_config_check(config, folder, error)) { return false; }
@@ -130,7 +132,7 @@ bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gp
     if (!ok) {
         gpt2_fail(error, "%s: out of memory", folder);
     } else {
-        ok = write_config(folder, config, error) && write_model(&writer, path);
+        ok = write_config(folder, config, end_of_text, error) && write_model(&writer, path);
     }
     free(writer.plan.tensors);
     free(writer.plan.names);

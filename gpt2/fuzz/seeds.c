@@ -64,8 +64,8 @@ static void make_models(void) {
     static const float logits[4 * 5];
     struct gpt2_source source = {.config = fuzz_config, .read = read_zeros};
     struct gpt2_debug_state state = {.B = 2, .T = 2, .x = x, .y = x, .logits = logits, .loss = 1};
-    fuzz_must(gpt2_hf_write(fuzz_at("seed"), &source, GPT2_F32, &fuzz_error) &&
-              gpt2_hf_write(fuzz_at("hf"), &source, GPT2_F32, &fuzz_error));
+    fuzz_must(gpt2_hf_write(fuzz_at("seed"), &source, GPT2_F32, -1, &fuzz_error) &&
+              gpt2_hf_write(fuzz_at("hf"), &source, GPT2_F32, -1, &fuzz_error));
     fuzz_must(gpt2_llmc_write(fuzz_at("seed.bin"), &source, GPT2_F32, &fuzz_error));
     fuzz_must(gpt2_debug_state_write(fuzz_at("state.bin"), &state, &source, &fuzz_error));
     fuzz_must(gpt2_tokens_write(fuzz_at("tokens.bin"), ids, 30, &fuzz_error));

@@ -143,8 +143,9 @@ static bool write_llmc(const struct conversion *c, const struct gpt2_source *sou
 }
 
 static bool write_hf(const struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    int end_of_text = c->tokenizer != NULL ? gpt2_tokenizer_end_of_text(c->tokenizer) : -1;
     return (c->tokenizer == NULL || gpt2_tokenizer_write_hf(c->tokenizer, c->staging, error)) &&
-           gpt2_hf_write(c->staging, source, c->type, error);
+           gpt2_hf_write(c->staging, source, c->type, end_of_text, error);
 }
 
 /* A writer's message names the file in the making, which will not be there: name the one that it was to become. */

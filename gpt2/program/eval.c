@@ -66,11 +66,13 @@ static bool run(struct evaluation *e, const struct options *options, struct gpt2
     int most = e->session.weights.config.max_tokens, T = options->context > 0 ? options->context : most;
     if (T > most) { return gpt2_fail(error, "--context %d: the model's is %d", T, most); }
     if ((int64_t)T > (int64_t)e->ids.count - 1) { T = (int)e->ids.count - 1; }
-    float *losses = malloc((size_t)options->batch * (size_t)T * sizeof *losses);
+    int64_t whole = ((int64_t)e->ids.count - 1) / T; /* windows, but for the last one */
+    int B = whole < options->batch ? (int)whole : options->batch;
+    float *losses = malloc((size_t)B * (size_t)T * sizeof *losses);
     if (losses == NULL) { return gpt2_fail(error, "out of memory"); }
-    bool good = session_start(&e->session, options, options->kernels, options->batch, T, T, error);
+    bool good = session_start(&e->session, options, options->kernels, B, T, T, error);
     double began = seconds();
-    good = good && windows(e, options->batch, T, losses, error);
+    good = good && windows(e, B, T, losses, error);
     double took = seconds() - began, mean = e->loss / (double)e->predicted;
     free(losses);
     if (!good) { return false; }

@@ -1,6 +1,10 @@
 /* main.c — gpt2 COMMAND OPTIONS: one table of commands; every error is printed here, once. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "program.h"
 #include "train.h"
@@ -70,8 +74,13 @@ static int run(int count, char **arguments, struct gpt2_error *error) {
 
 int main(int count, char **arguments) {
     struct gpt2_error error = {""};
-    int status = run(count, arguments, &error);
-    if (status != 2 && (fflush(stdout) != 0 || ferror(stdout))) {
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error like a full disk: what is half-written goes */
+    /* Where it is closed, the first file that is opened would get its number, and all that is said. */
+    bool closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+    int status = closed ? 2 : run(count, arguments, &error);
+    if (closed) {
+        gpt2_fail(&error, "standard output is closed");
+    } else if (status != 2 && (fflush(stdout) != 0 || ferror(stdout))) {
         gpt2_fail(&error, "standard output cannot be written: is the disk full?");
         status = 2;
     }

@@ -44,7 +44,7 @@ static bool open_and_convert(const char *name, bool to_hf) {
     struct gpt2_weights weights;
     if (!gpt2_weights_open(&weights, at(name), &error)) { return false; }
     struct gpt2_source source = gpt2_weights_source(&weights);
-    bool ok = to_hf ? gpt2_hf_write(at("out"), &source, GPT2_F32, &error)
+    bool ok = to_hf ? gpt2_hf_write(at("out"), &source, GPT2_F32, -1, &error)
                     : gpt2_llmc_write(at("out.bin"), &source, GPT2_F32, &error);
     gpt2_weights_close(&weights);
     return ok;
@@ -89,7 +89,7 @@ static void make_files(void) {
     scratch_make();
     struct gpt2_source source = seeded_source(&config);
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), 270, 2, &error);
-    cr_assert(tokenizer && gpt2_hf_write(at("hf"), &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(tokenizer && gpt2_hf_write(at("hf"), &source, GPT2_F32, -1, &error), "%s", error.text);
     cr_assert(gpt2_llmc_write(at("m.bin"), &source, GPT2_F32, &error), "%s", error.text);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, at("hf"), &error), "%s", error.text);
     cr_assert(gpt2_tokenizer_write_llmc(tokenizer, at("t.bin"), &error), "%s", error.text);

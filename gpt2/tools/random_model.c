@@ -50,7 +50,7 @@ int main(int count, char **arguments) {
     bool good = (count == 3 || gpt2_fail(&error, "random_model FOLDER TEXT")) &&
                 gpt2_file_open(&text, arguments[2], &error) &&
                 (tokenizer = gpt2_tokenizer_train(text.bytes, text.size, config.vocabulary, 2, &error)) &&
-                gpt2_hf_write(arguments[1], &source, GPT2_F32, &error) &&
+                gpt2_hf_write(arguments[1], &source, GPT2_F32, gpt2_tokenizer_end_of_text(tokenizer), &error) &&
                 gpt2_tokenizer_write_hf(tokenizer, arguments[1], &error);
     gpt2_tokenizer_close(tokenizer);
     gpt2_file_close(&text);

@@ -93,8 +93,8 @@ static bool write_optimizer(const char *folder, struct gpt2_trainer *trainer, co
 static bool fill(const char *folder, struct gpt2_trainer *trainer, const struct gpt2_tokenizer *tokenizer,
                  const char *const *notes, struct gpt2_error *error) {
     struct gpt2_source weights = gpt2_trainer_source(trainer, GPT2_WEIGHTS);
-    return gpt2_hf_write(folder, &weights, GPT2_F32, error) && gpt2_tokenizer_write_hf(tokenizer, folder, error) &&
-           write_optimizer(folder, trainer, notes, error);
+    return gpt2_hf_write(folder, &weights, GPT2_F32, gpt2_tokenizer_end_of_text(tokenizer), error) &&
+           gpt2_tokenizer_write_hf(tokenizer, folder, error) && write_optimizer(folder, trainer, notes, error);
 }
 
 bool gpt2_checkpoint_write(const struct gpt2_out *out, int64_t step, int64_t best, struct gpt2_trainer *trainer,

@@ -95,9 +95,11 @@ static int launch_rung(int rung, T *dx, float *dbias, const T *dout, const T *x,
     if (rung < 0 || rung > 3) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 1 || rung == 2) { return launch_taught(rung, dx, dbias, dout, x, bias, N, C, stream); }
-    constexpr int rows = 4 / sizeof(T), blocks_each = sizeof(T); // 16 bits: fewer threads, each with two rows on their way
+    // 16 bits: half as many threads, each with two rows on their way.
+    constexpr int rows = 4 / sizeof(T), blocks_each = sizeof(T);
     return rows_aligned<T>(C, dx, dout, x) && vec_aligned(bias)
-               ? bias_gelu_backward_rows<T, 32, 8, rows, blocks_each, vec<T>::size>(dx, dbias, dout, x, bias, N, C, stream)
+               ? bias_gelu_backward_rows<T, 32, 8, rows, blocks_each, vec<T>::size>(dx, dbias, dout, x, bias, N, C,
+                                                                                    stream)
                : bias_gelu_backward_rows<T, 32, 8, 4, 4, 1>(dx, dbias, dout, x, bias, N, C, stream);
 }
 

@@ -10,7 +10,7 @@
 static void make_model(void) {
     scratch_make();
     struct gpt2_source source = seeded_source(&small_config);
-    cr_assert(gpt2_hf_write(at("hf"), &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(gpt2_hf_write(at("hf"), &source, GPT2_F32, -1, &error), "%s", error.text);
 }
 
 TestSuite(hf, .init = make_model, .fini = scratch_remove, .timeout = 60);

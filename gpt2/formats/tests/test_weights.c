@@ -60,7 +60,7 @@ static void convert(const char *from, const char *to, bool to_hf, enum gpt2_type
     struct gpt2_weights weights;
     cr_assert(gpt2_weights_open(&weights, at(from), &error), "%s", error.text);
     struct gpt2_source source = gpt2_weights_source(&weights);
-    bool ok = to_hf ? gpt2_hf_write(at(to), &source, type, &error) : gpt2_llmc_write(at(to), &source, type, &error);
+    bool ok = to_hf ? gpt2_hf_write(at(to), &source, type, -1, &error) : gpt2_llmc_write(at(to), &source, type, &error);
     cr_assert(ok, "%s", error.text);
     gpt2_weights_close(&weights);
 }
@@ -70,7 +70,7 @@ Test(weights, conversions_there_and_back) {
     struct gpt2_source source = seeded_source(&small_config);
     for (int bf16 = 0; bf16 < 2; bf16++) {
         enum gpt2_type type = bf16 ? GPT2_BF16 : GPT2_F32;
-        cr_assert(gpt2_hf_write(at("hf"), &source, type, &error), "%s", error.text);
+        cr_assert(gpt2_hf_write(at("hf"), &source, type, -1, &error), "%s", error.text);
         convert("hf", "model.bin", false, type);
         convert("model.bin", "again", true, type);
         convert("again", "again.bin", false, type);
@@ -107,11 +107,11 @@ Test(weights, what_f16_cannot_hold_is_an_error) {
     struct gpt2_source again = gpt2_weights_source(&weights);
     put_text("keep", "");
     cr_assert(
-        fails_with(gpt2_hf_write(at("hf"), &again, GPT2_F16, &error), "wte.weight: 2400 of its values are beyond"));
+        fails_with(gpt2_hf_write(at("hf"), &again, GPT2_F16, -1, &error), "wte.weight: 2400 of its values are beyond"));
     cr_assert_not(exists("hf/model.safetensors"));
     cr_assert(fails_with(gpt2_llmc_write(at("half.bin"), &again, GPT2_F16, &error), "F32 or BF16"));
     cr_assert_not(exists("half.bin"));
-    cr_assert(gpt2_hf_write(at("hf"), &again, GPT2_BF16, &error), "%s", error.text);
+    cr_assert(gpt2_hf_write(at("hf"), &again, GPT2_BF16, -1, &error), "%s", error.text);
     gpt2_weights_close(&weights);
 }
 

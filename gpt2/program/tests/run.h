@@ -33,7 +33,8 @@ static inline void begin(void) {
     struct gpt2_source source = tiny_source(&config);
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), config.vocabulary, 2, &error);
     cr_assert(tokenizer, "%s", error.text);
-    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, gpt2_tokenizer_end_of_text(tokenizer), &error), "%s",
+              error.text);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, folder, &error), "%s", error.text);
     gpt2_tokenizer_close(tokenizer);
     char path[128];

@@ -3,6 +3,7 @@
 #include "gpt2/program/tests/run.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 
 TestSuite(convert, .init = begin, .fini = end, .timeout = 300);
 
@@ -95,6 +96,30 @@ Test(convert, what_is_there_stays_without_force) {
     says("(BF16) -> ");
 }
 
+static bool holds(const char *name, const char *part) {
+    struct gpt2_file file;
+    cr_assert(gpt2_file_open(&file, in(name), &error), "%s", error.text);
+    bool found = memmem(file.bytes, file.size, part, strlen(part)) != NULL;
+    gpt2_file_close(&file);
+    return found;
+}
+
+/* It is not always the last: Hugging Face's own trainer puts it first. */
+Test(convert, config_json_has_the_tokenizers_end_of_text) {
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    cr_assert(tokenizer, "%s", error.text);
+    int last = gpt2_tokenizer_end_of_text(tokenizer);
+    gpt2_tokenizer_close(tokenizer);
+    char exchange[256];
+    snprintf(exchange, sizeof exchange,
+             "--help >/dev/null; sed -i 's/\"!\": 0,/\"!\": %d,/; s/\"<|endoftext|>\": %d/\"<|endoftext|>\": 0/' "
+             "@/vocab.json",
+             last, last);
+    succeeds(exchange);
+    succeeds("convert --from @ --to @/first");
+    cr_assert(holds("first/config.json", "\"bos_token_id\": 0,\n  \"eos_token_id\": 0\n"));
+}
+
 Test(convert, without_a_tokenizer) {
     succeeds("convert --from @ --to @/a.bin --no-tokenizer");
     says("no tokenizer");
@@ -120,10 +145,17 @@ Test(convert, what_fails_leaves_nothing) {
     struct gpt2_config other = config;
     other.epsilon = 1e-6f;
     struct gpt2_source source = tiny_source(&other);
-    cr_assert(gpt2_hf_write(in("epsilon"), &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(gpt2_hf_write(in("epsilon"), &source, GPT2_F32, -1, &error), "%s", error.text);
     fails("convert --from @/epsilon --to @/x.bin",
           "/x.bin: a checkpoint of llm.c has a LayerNorm epsilon of 1e-5, this model has 1e-06");
     fails("convert --from @ --to @/new.safetensors", "new.safetensors: Hugging Face's form is a folder");
     cr_assert_eq(truncate(in("model.safetensors"), 5000), 0);
     fails("convert --from @ --to @/x.bin", "model.safetensors");
+}
+
+Test(convert, what_does_not_fit_on_the_disk_leaves_nothing) {
+    const struct rlimit limit = {.rlim_cur = 1 << 14, .rlim_max = RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    fails("convert --from @ --to @/x", "/x/model.safetensors: cannot be written: File too large");
+    fails("convert --from @ --to @/x.bin", "/x.bin: cannot be written: File too large");
 }

@@ -36,7 +36,7 @@ static void begin_examples(void) {
     cr_assert(tokenizer, "%s", error.text);
     struct gpt2_source source = copying_source();
     snprintf(path, sizeof path, "%s/copying", folder);
-    cr_assert(gpt2_hf_write(path, &source, GPT2_F32, &error), "%s", error.text);
+    cr_assert(gpt2_hf_write(path, &source, GPT2_F32, -1, &error), "%s", error.text);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, path, &error), "%s", error.text);
 }
 static void end_examples(void) {

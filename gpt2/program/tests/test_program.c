@@ -133,6 +133,14 @@ Test(program, perplexity) {
     gpt2_tokenizer_close(tokenizer);
 }
 
+Test(program, a_text_of_few_windows_needs_no_room_for_more) {
+    succeeds("eval --model @ --file @/text --context 16");
+    double few = atof(strstr(output, "windows of 16, ") + strlen("windows of 16, "));
+    succeeds("eval --model @ --file @/text --context 16 --batch 4096");
+    double many = atof(strstr(output, "windows of 16, ") + strlen("windows of 16, "));
+    cr_assert(few > 0.0 && many < 2.0 * few, "%g MB, and %g MB for a batch of 4096", few, many);
+}
+
 Test(program, check_takes_a_tolerance_of_zero) {
     succeeds("check --model @ --kernels naive --against naive --tolerance 0");
     says("the same, tolerance 0.00e+00");

@@ -91,8 +91,8 @@ __device__ inline float2 row_statistics(const layernorm_forward_arguments<T> &a,
         return make_float2(mean, rsqrtf(fmaf(squares, a.inverse_C, a.eps)));
     }
     sums = row_sum2<WARPS>(sums, shared);
-    bool far = mean * mean > sums.y * a.inverse_C;      // than a row is wide
-    float drift = far ? sums.x * a.inverse_C : 0.0f;    // tiny; its square is smaller than the rounding of the variance
+    bool far = mean * mean > sums.y * a.inverse_C;
+    float drift = far ? sums.x * a.inverse_C : 0.0f; // tiny; its square is smaller than the rounding of the variance
     return make_float2(mean + drift, rsqrtf(fmaf(sums.y, a.inverse_C, a.eps)));
 }
 
