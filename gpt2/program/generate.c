@@ -198,7 +198,10 @@ int command_generate(const struct options *options, struct gpt2_error *error) {
     struct generation *g = calloc(1, sizeof *g);
     if (g == NULL) { return gpt2_fail(error, "out of memory"), 2; }
     g->options = options;
-    bool good = session_open(&g->session, options, error);
+    bool limits = options->top_k > 0 || options->top_p < 1.0;
+    bool good = options->temperature > 0.0 || !limits ||
+                gpt2_fail(error, "--top-k and --top-p need a --temperature: without one the likeliest token is taken");
+    good = good && session_open(&g->session, options, error);
     if (good) {
         g->V = g->session.weights.config.vocabulary;
         g->choices = gpt2_tokenizer_size(g->session.tokenizer);

@@ -205,10 +205,12 @@ static bool read_folder(struct gpt2_tokenizer *tokenizer, const char *folder, st
     bool ok = vocabulary && merges && json;
     if (!ok) {
         gpt2_fail(error, "%s: out of memory", folder);
-    } else if (is_there(json) && !is_there(vocabulary)) {
-        ok = tokenizer_read_json(tokenizer, json, error);
     } else {
-        ok = tokenizer_read_vocabulary(tokenizer, vocabulary, merges, error);
+        bool alone = is_there(json) && !is_there(vocabulary);
+        char **file = alone ? &json : &vocabulary, *given = tokenizer->path;
+        tokenizer->path = *file, *file = given; /* for messages: the file, not the folder */
+        ok = alone ? tokenizer_read_json(tokenizer, tokenizer->path, error)
+                   : tokenizer_read_vocabulary(tokenizer, tokenizer->path, merges, error);
     }
     free(vocabulary);
     free(merges);

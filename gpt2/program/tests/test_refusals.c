@@ -29,6 +29,7 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
         {"generate --model @ --tokenizer @/merges.txt", "merges.txt: a part of a tokenizer: name the folder"},
         {"generate --model @/text", "text"},
         {"generate --model @ --tokenizer @/absent", "absent"},
+        {"generate --model @ --top-k 5", "--top-k and --top-p need a --temperature"},
         {"eval --model @", "eval needs --file"},
         {"eval --model @ --file @/absent", "absent"},
         {"eval --model @ --file @/text --context 49", "the model's is 48"},

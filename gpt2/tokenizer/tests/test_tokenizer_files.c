@@ -115,7 +115,7 @@ Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "in another way than GPT-2"), "%s", error.text);
     write_json("BPE", CUT, "{\"id\":275,\"content\":\"<pad>\"}", false);
-    cr_assert(fails_with(open_it("json"), "the added token \"<pad>\""), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: the added token \"<pad>\""), "%s", error.text);
 }
 
 /* Settings that Hugging Face's `tokenizers` obeys and GPT-2's file does not have. */
@@ -156,7 +156,7 @@ static void check_edit(const char *name, const char *from, const char *to, const
     write_files();
     edit(name, from, to);
     cr_assert(fails_with(open_it("hf"), reason), "%s to %s: %s", from, to ? to : "(end)", error.text);
-    cr_assert(strstr(error.text, "/hf"), "%s", error.text);
+    cr_assert(strstr(error.text, name), "%s", error.text);
     scratch_remove();
 }
 
