@@ -14,14 +14,14 @@
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 
 // The reductions of lab 2, over a block; every thread gets the result.
-__device__ inline float warp_max(float value) {
+__device__ static float warp_max(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
     }
     return value;
 }
 
-__device__ inline float warp_sum(float value) {
+__device__ static float warp_sum(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
     return value;
 }
@@ -36,8 +36,9 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     // TODO 3a (14 lines): The new token: its query into shared memory, its key and value into the cache.
     //   Names first. The block is head h = blockIdx.x of sequence b = blockIdx.y, the thread t = threadIdx.x. In shared memory
     //   (extern __shared__ float shared[]) lie, one after the other, query (D), scores (S), partial (threads_per_block), results
-    //   (warps): the launch below gives that many bytes. last = positions[b] is the new token's position. keys and values are this head's (S, D) part of the cache; from is its D channels of Q in qkv,
-    //   and the new key and value lie H * D and 2 * H * D further.
+    //   (warps): the launch below gives that many bytes. last = positions[b] is the new token's position. keys and values are
+    //   this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value lie H * D and
+    //   2 * H * D further.
     //   Then a loop over d from t in steps of threads_per_block; to_float(x) makes a float of any type. The new key and value go
     //   to position `last` of keys and values. Then a barrier: other threads read what this one has written.
 
