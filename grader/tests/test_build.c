@@ -176,6 +176,24 @@ Test(build, the_first_three_errors_are_kept) {
 }
 
 /* An object with the given C++ source, by the compiler that is there. */
+/* The program for sanitizers and debuggers, which has no parent: the types that it is asked for, and how it ends. */
+Test(build, an_exercise_calls_the_types_it_is_asked_for) {
+    char command[700];
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    snprintf(command, sizeof command, "make -s -f common/step.mk COURSE=. SRC=%s OUT=%s BACKEND=cpu exercise", files,
+             out);
+    cr_assert_eq(system(command), 0);
+    static const struct {
+        const char *types;
+        int status;
+    } calls[] = {{"", 0}, {"f32", 0}, {"f16 f32", 0}, {"f16", 2}, {"fp32", 2}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        snprintf(command, sizeof command, "%s/good.exercise %s >/dev/null 2>&1", out, calls[i].types);
+        cr_expect_eq(WEXITSTATUS(system(command)), calls[i].status, "good.exercise %s", calls[i].types);
+    }
+}
+
 static bool forbids(const char *source, char *library, char *symbol) {
     char command[400];
     write_text("object.cpp", source);
