@@ -106,7 +106,7 @@ static bool score_batch(struct choices *all, int first, int B, int32_t *tokens, 
     for (int b = 0; b < B; b++) {
         double sum = 0.0;
         for (int t = 0; t < T; t++) { sum -= (double)losses[(size_t)b * (size_t)T + (size_t)t]; }
-        if (!isfinite(sum)) { return gpt2_fail(error, "the loss is not finite"); }
+        if (!isfinite(sum)) { return gpt2_fail(error, "%s: the loss is not finite", all->session->weights.file.path); }
         all->scores[first + b] = sum;
     }
     return true;

@@ -128,7 +128,9 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
     for (int steps = 1; !all_done(g);) {
         double start = seconds();
         for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].done; }
-        if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) { return false; }
+        if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) {
+            return gpt2_fail(error, "%s: %s", g->options->model, error->text);
+        }
         for (int b = 0; b < g->B; b++) {
             for (int i = 0; i < steps && !g->sequences[b].done; i++) {
                 if (!take(g, b, chosen[b * steps + i], &unused, error)) { return false; }

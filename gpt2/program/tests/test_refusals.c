@@ -86,3 +86,24 @@ Test(refusals, an_empty_prompt_needs_the_end_of_a_text) {
     says("its tokenizer has no <|endoftext|>");
     succeeds("generate --model @ --prompt the --tokens 1 --quiet");
 }
+
+Test(refusals, a_model_that_is_not_a_number_is_named) {
+    static const char *const commands[] = {
+        "generate --model @ --prompt the",       "generate --model @ --prompt the --temperature 1",
+        "eval --model @ --file @/text",          "eval --model @ --choices @/choices",
+        "eval --model @ --last-word @/passages",
+    };
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    FILE *file = fopen(path, "r+b");
+    cr_assert(file && fseek(file, -4, SEEK_END) == 0); /* the last LayerNorm's */
+    fwrite("\0\0\xc0\x7f", 1, 4, file);
+    fclose(file);
+    succeeds("--help >/dev/null; echo '{\"ctx\": \"a\", \"endings\": [\"b\", \"c\"], \"label\": 0}' >@/choices; "
+             "echo '{\"text\": \"a b\"}' >@/passages");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        cr_assert_eq(run(commands[i]), 2, "%s: %s", commands[i], output);
+        char *said = strstr(output, "gpt2: ");
+        cr_assert(said && strstr(said, folder), "%s: %s", commands[i], output);
+    }
+}
