@@ -55,7 +55,7 @@ pattern pattern_gradient;     /* likewise: 'm' of dmlp_weight, '2' of dln2_bias 
 pattern pattern_part_not_started, pattern_product_refused;
 pattern pattern_wired_values; /* argument: enum input_values */
 pattern pattern_wired_repeated, pattern_wired_first_sequence, pattern_wired_untouched, pattern_cache_overwritten;
-pattern pattern_product_unwritten, pattern_sequence_index;
+pattern pattern_product_unwritten, pattern_wired_unwritten, pattern_sequence_index;
 
 /* ---- shared by them ---- */
 bool pattern_nan_missing(const struct evidence *evidence, const struct evidence_case *shown);

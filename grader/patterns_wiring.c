@@ -66,6 +66,10 @@ bool pattern_product_unwritten(const struct signature *signature, const struct e
            strncmp(first->failure.text, "cublas", strlen("cublas")) == 0;
 }
 
+bool pattern_wired_unwritten(const struct signature *signature, const struct evidence *evidence) {
+    return op_is_wiring(evidence->op) && pattern_output_read(signature, evidence);
+}
+
 bool pattern_sequence_index(const struct signature *signature, const struct evidence *evidence) {
     return op_is_wiring(evidence->op) && pattern_small_tensor(signature, evidence);
 }

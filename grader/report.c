@@ -79,35 +79,24 @@ static void print_where(const struct page *page, const struct op *op, const stru
     fprintf(page->out, "\n");
 }
 
-/* Nine digits; a NaN has no sign that anybody chose. */
-static const char *number(double value, char text[32]) {
-    snprintf(text, 32, "%.9g", value);
-    return value == value ? text : "NaN";
-}
-
-static void print_element(const struct page *page, const struct op *op, const struct failure *failure) {
-    char name[96], expected_text[32], got_text[32];
-    const char *expected = number(failure->expected, expected_text), *got = number(failure->got, got_text);
-    report_element(op, failure, name, sizeof name);
-    if (failure->kind == FAILURE_WRONG && failure->misrounded) {
-        fprintf(page->out, "    %s: expected %s, got %s, which is not the nearest %s; so are %ld of %ld elements\n",
-                name, expected, got, op_type_name(failure->sizes.type), failure->wrong, failure->total);
-    } else if (failure->kind == FAILURE_WRONG) {
-        fprintf(page->out, "    %s: expected %s, got %s (off by more than %.2g); %ld of %ld elements are wrong\n", name,
-                expected, got, failure->tolerance, failure->wrong, failure->total);
-    } else if (failure->kind == FAILURE_REPEAT) {
-        fprintf(page->out, "    %s: first %s, then %s\n", name, expected, got);
-    } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
-        fprintf(page->out, "    was %s, is %s\n", expected, got);
+/* What the compiler said of a file has been shown: an exercise before this one is in it. */
+static bool is_shown(const struct report *report, const struct outcome *outcome) {
+    for (const struct outcome *o = report->outcomes; o < outcome; o++) {
+        if (o->failure.kind == FAILURE_BUILD && strcmp(o->failure.text, outcome->failure.text) == 0) { return true; }
     }
+    return false;
 }
 
 static void print_failure(const struct page *page, const struct outcome *outcome) {
     const struct failure *failure = &outcome->failure;
     if (failure->kind == FAILURE_NONE) { return; }
+    if (failure->kind == FAILURE_BUILD && is_shown(page->report, outcome)) {
+        fprintf(page->out, "    the same file: see above\n");
+        return;
+    }
     const struct op *op = op_find(outcome->exercise->op);
     if (failure->values) { print_where(page, op, failure); }
-    print_element(page, op, failure);
+    report_values(page->out, op, failure);
     print_lines(page, failure->text, "    ");
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
     char name[EXERCISE_NAME_BYTES];

@@ -1,4 +1,4 @@
-/* report_element.c — how a report names the element that is wrong. */
+/* report_element.c — how a report names the element that is wrong, and says what it holds. */
 #include <stdio.h>
 
 #include "report.h"
@@ -49,4 +49,27 @@ void report_element(const struct op *op, const struct failure *failure, char *na
     }
     if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
     if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
+}
+
+/* Nine digits; a NaN has no sign that anybody chose. */
+static const char *number(double value, char text[32]) {
+    snprintf(text, 32, "%.9g", value);
+    return value == value ? text : "NaN";
+}
+
+void report_values(FILE *out, const struct op *op, const struct failure *failure) {
+    char name[96], expected_text[32], got_text[32];
+    const char *expected = number(failure->expected, expected_text), *got = number(failure->got, got_text);
+    report_element(op, failure, name, sizeof name);
+    if (failure->kind == FAILURE_WRONG && failure->misrounded) {
+        fprintf(out, "    %s: expected %s, got %s, which is not the nearest %s; so are %ld of %ld elements\n", name,
+                expected, got, op_type_name(failure->sizes.type), failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_WRONG) {
+        fprintf(out, "    %s: expected %s, got %s (off by more than %.2g); %ld of %ld elements are wrong\n", name,
+                expected, got, failure->tolerance, failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_REPEAT) {
+        fprintf(out, "    %s: first %s, then %s\n", name, expected, got);
+    } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
+        fprintf(out, "    was %s, is %s\n", expected, got);
+    }
 }

@@ -84,6 +84,9 @@ const struct signature signatures_reported[] = {
      "a product takes in what nobody has written: a leading dimension, the stride between matrices, or a beta that is "
      "not 0",
      2, pattern_product_unwritten, 0},
+    {"wiring-reads-unwritten",
+     "what nobody has written is read: the cache behind the last key, or room to work in that is not filled yet", 2,
+     pattern_wired_unwritten, 0},
     {"uninitialised-output-read",
      "an output (or memory from cudaMalloc) is read before it was written: `+=` for `=`, or arguments in the wrong "
      "order",

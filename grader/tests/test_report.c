@@ -116,6 +116,18 @@ Test(report, a_failure_tells_where_what_why_and_where_to_read) {
     assert_says("next: repair softmax, forward in step1_naive/softmax.cu");
 }
 
+Test(report, a_file_that_does_not_compile_is_told_of_once) {
+    struct outcome *failed = fail_softmax(), *other = &report.outcomes[report.outcome_count - 2];
+    failed->failure = (struct failure){.kind = FAILURE_BUILD};
+    strcpy(failed->failure.text, "softmax.cu does not compile:\nsoftmax.cu:3: error");
+    other->verdict = VERDICT_FAIL;
+    other->failure = failed->failure;
+    print(false);
+    assert_says("softmax.cu:3: error");
+    cr_assert(!strstr(strstr(screen, "softmax.cu:3: error") + 1, "softmax.cu:3: error"), "%s", screen);
+    assert_says("the same file: see above");
+}
+
 Test(report, an_eps_that_is_not_the_usual_one_is_told) {
     struct outcome *failed = fail_softmax();
     failed->failure.sizes.eps = 0.125f;
