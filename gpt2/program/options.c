@@ -83,6 +83,8 @@ static const struct option {
      offsetof(struct options, json), 0, 0},
     {"--trace", "profile", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)",
      TEXT, offsetof(struct options, trace), 0, 0},
+    {"--dot", "profile", "FILE", "profile: also draw the passes, with bytes and us, for Graphviz (dot -Tsvg FILE)",
+     TEXT, offsetof(struct options, dot), 0, 0},
     {"--quiet", MODELS " convert", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
 };
 enum { OPTIONS = sizeof table / sizeof *table };

@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "gpt2/file.h"
+#include "profile.h"
 #include "program.h"
 
 enum { MOST_STAGES = 32 };
-
-struct profile {
-    struct gpt2_interval *intervals;
-    int count, room;
-};
 
 struct share {
     const char *stage;
@@ -36,7 +32,8 @@ static int by_time(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-static void print_table(const struct profile *profile, const char *title, int passes) {
+static void print_table(const struct profile *profile) {
+    const int passes = profile->passes;
     struct share shares[MOST_STAGES];
     int count = 0;
     double total = 0.0;
@@ -51,7 +48,7 @@ static void print_table(const struct profile *profile, const char *title, int pa
         total += (double)profile->intervals[i].length;
     }
     qsort(shares, (size_t)count, sizeof *shares, by_time);
-    printf("%s: %.1f us\n  %-24s %6s %12s %7s\n", title, total / passes, "stage", "times", "us", "share");
+    printf("%s: %.1f us\n  %-24s %6s %12s %7s\n", profile->title, total / passes, "stage", "times", "us", "share");
     for (int i = 0; i < count; i++) {
         printf("  %-24s %6d %12.1f %6.1f%%\n", shares[i].stage, shares[i].times / passes,
                shares[i].microseconds / passes, 100.0 * shares[i].microseconds / total);
@@ -117,17 +114,21 @@ static bool run(struct session *session, const struct options *options, struct p
         !measure(session->model, options, T, profiles, error)) {
         return false;
     }
-    char title[96];
-    snprintf(title, sizeof title, "%d prompt%s of %d tokens", options->batch, options->batch > 1 ? "s" : "", T);
-    print_table(&profiles[0], title, 1);
-    snprintf(title, sizeof title, "a decoding step from position %d, mean of %d", T + 1, options->tokens);
-    print_table(&profiles[1], title, options->tokens);
-    return options->trace == NULL || write_trace(profiles, options->trace, error);
+    char prompts[96], steps[96];
+    snprintf(prompts, sizeof prompts, "%d prompt%s of %d tokens", options->batch, options->batch > 1 ? "s" : "", T);
+    snprintf(steps, sizeof steps, "a decoding step from position %d, mean of %d", T + 1, options->tokens);
+    profiles[0].title = prompts, profiles[0].passes = 1, profiles[0].B = options->batch, profiles[0].T = T;
+    profiles[1].title = steps, profiles[1].passes = options->tokens, profiles[1].B = options->batch, profiles[1].T = 1;
+    profiles[1].cached = T + 1 + (options->tokens - 1) / 2.0;
+    for (int p = 0; p < 2; p++) { print_table(&profiles[p]); }
+    int bytes = gpt2_type_bytes(session->type);
+    return (options->trace == NULL || write_trace(profiles, options->trace, error)) &&
+           (options->dot == NULL || profile_draw(profiles, 2, config, bytes, options->dot, error));
 }
 
 int command_profile(const struct options *options, struct gpt2_error *error) {
     struct session session;
-    struct profile profiles[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
+    struct profile profiles[2] = {{.count = 0}, {.count = 0}};
     if (!session_open(&session, options, error)) { return 2; }
     bool good = run(&session, options, profiles, error);
     free(profiles[0].intervals);

@@ -12,7 +12,7 @@
 enum { MOST_PROMPTS = 64 };
 
 struct options {
-    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *attention, *decode;
+    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
     const char *from, *to, *choices, *last_word, *json;
     const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists; batches is --batch as given */
     const char *prompts[MOST_PROMPTS];

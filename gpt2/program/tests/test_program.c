@@ -187,6 +187,31 @@ Test(program, profile) {
     says("its context of 48 has no room for a prompt of 45 and 6 decoding steps");
 }
 
+/* B = 2 sequences of T = 20 tokens: a product of N = 40 rows reads N C and 3 C C and writes 3 N C; decoding has N = 2. */
+Test(program, profile_draws_the_passes) {
+    succeeds("profile --model @ --context 20 --tokens 5 --batch 2 --dot @/pass.dot --attention taught --decode fused");
+    char path[128], text[1 << 14] = "", wanted[64];
+    snprintf(path, sizeof path, "%s/pass.dot", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file && fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    const double C = config.channels;
+    for (int N = 40; N >= 2; N -= 38) {
+        snprintf(wanted, sizeof wanted, ", %.1f kB\\n", 4 * (4 * N * C + 3 * C * C) / 1e3);
+        const char *node = strstr(N == 40 ? text : strstr(text, "cluster_1"), "[label=\"qkv\\n");
+        cr_assert(node && strstr(node, wanted) && strstr(node, wanted) < strchr(node, ']'), "%s in:\n%s", wanted, text);
+    }
+    cr_assert(strstr(text, "label=\"2 prompts of 20 tokens: ") && strstr(text, "label=\"block, 2 times\""), "%s", text);
+    cr_assert(strstr(text, "causal softmax") && !strstr(strstr(text, "cluster_1"), "causal softmax"), "%s", text);
+    cr_assert(strstr(text, "label=\"next block\"") && strstr(text, "label=\"residual + final layernorm"), "%s", text);
+    if (system("command -v dot >/dev/null") == 0) {
+        char command[300];
+        snprintf(command, sizeof command, "dot -Tsvg %s -o %s.svg", path, path);
+        cr_assert_eq(system(command), 0);
+    }
+    cr_assert_eq(run("profile --model @ --context 20 --tokens 5 --dot @/no/such/folder"), 2);
+}
+
 Test(program, a_checkpoint_of_llmc) {
     struct gpt2_source source = tiny_source(&config);
     char path[128];
