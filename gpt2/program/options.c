@@ -54,7 +54,7 @@ static const struct option {
      "check: the other set, float64 for plain loops on the host, or a dump.safetensors (float64)", TEXT,
      offsetof(struct options, against), 0, 0},
     {"--tolerance", "check", "X",
-     "check: largest difference over a row's root mean square (by type); of a dump's error (2)", REAL,
+     "check: length of a row's difference over the row's (by type); of a dump's error (2)", REAL,
      offsetof(struct options, tolerance), 0, 1e9},
     {"--type", "generate eval check profile convert", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: as it is)", TEXT,
      offsetof(struct options, type), 0, 0},
