@@ -54,7 +54,8 @@ pattern pattern_wired_tensor; /* argument: first letter of the first output that
 pattern pattern_gradient;     /* likewise: 'm' of dmlp_weight, '2' of dln2_bias */
 pattern pattern_part_not_started, pattern_product_refused;
 pattern pattern_wired_values; /* argument: enum input_values */
-pattern pattern_wired_repeated, pattern_wired_first_sequence, pattern_wired_untouched, pattern_cache_overwritten;
+pattern pattern_wired_repeated, pattern_wired_first_sequence, pattern_wired_untouched, pattern_wired_steps,
+    pattern_cache_overwritten;
 pattern pattern_product_unwritten, pattern_wired_unwritten, pattern_sequence_index;
 
 /* ---- shared by them ---- */

@@ -124,6 +124,20 @@ static bool only_first_right(const struct evidence *evidence, const struct evide
     return true;
 }
 
+/* hidden (K + 1, B, C): step 0 is the prompt's end. */
+static bool prompt_is_right(const struct evidence *evidence, const struct evidence_case *shown) {
+    int hidden = op_tensor_find(evidence->op, "hidden");
+    for (size_t i = 0; i < (size_t)shown->test.sizes.B * (size_t)shown->test.sizes.C; i++) {
+        if (evidence_is_wrong(evidence, shown, hidden, i)) { return false; }
+    }
+    return shown->wrong[hidden] > 0;
+}
+
+bool pattern_wired_steps(const struct signature *signature, const struct evidence *evidence) {
+    return pattern_is_op(evidence, "gpt2_decode") && is_wired(signature, evidence) &&
+           pattern_all_wrong(evidence, prompt_is_right);
+}
+
 bool pattern_wired_first_sequence(const struct signature *signature, const struct evidence *evidence) {
     bool by_sequence = evidence->op->tensor[0].shape == SHAPE_BHSD || evidence->op->tensor[0].shape == SHAPE_NC;
     return is_wired(signature, evidence) && by_sequence && pattern_all_wrong(evidence, only_first_right);

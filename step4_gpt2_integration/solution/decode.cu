@@ -14,14 +14,14 @@
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 
 // The reductions of lab 2, over a block; every thread gets the result.
-__device__ static float warp_max(float value) {
+__device__ inline float warp_max(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
     }
     return value;
 }
 
-__device__ static float warp_sum(float value) {
+__device__ inline float warp_sum(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
     return value;
 }

@@ -1,4 +1,4 @@
-// step: step4  op: gpt2_decode  diagnosis: wiring-model
+// step: step4  op: gpt2_decode  diagnosis: wiring-decoding
 // reason: the rows of a prompt are what the cache is asked for: decoding is attended like a prompt of one token
 #include "gpt2/model/block.cuh"
 

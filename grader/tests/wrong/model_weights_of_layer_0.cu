@@ -1,5 +1,5 @@
 // step: step4  op: gpt2_forward  diagnosis: weights-of-layer-0
-// reason: the layer does not reach the weights: one block is right, a model of several is not
+// reason: the layer does not reach the weights: a model of several blocks has them wrong
 #include "gpt2/model/block.cuh"
 
 #include "gpt2/model/attention.cuh"
