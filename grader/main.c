@@ -48,7 +48,8 @@ static enum exit_code grade_once(struct session *session) {
     enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
     if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
     predict_load(report.step, session->request.files, &prediction);
-    report_next(&report, &prediction, session->request.files);
+    /* A submission is marked in a temporary folder; the student knows the lab's. */
+    report_next(&report, &prediction, session->options.submission ? report.step->folder : session->request.files);
     bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
     if (!json_only) { report_show(stdout, &report, &prediction); }
     if (!write_json(session, &report, &prediction)) {

@@ -41,6 +41,8 @@ check "it builds by itself" built
 check "and complains of nothing" fails grep . "$scratch/complaints"
 check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
+check "handed in, its files are named as the student knows them" says "then edit step1_naive/residual.cu" \
+    fresh ./grader step1 --backend cpu --submission . --kernel residual_forward
 check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
 own=$handout/step4_gpt2_integration/block_backward.cu
 cp "$own" "$scratch/handed-out.cu"
