@@ -37,8 +37,8 @@ static const struct traffic after_parts[] = {{"attention", 1, 1, 0, 0, 1, 0}, {"
 
 struct node {
     const char *stage;
-    bool adds, in_block, has_parts; /* adds: the residual too */
-    int times;
+    bool adds, in_block, has_parts;  /* adds: the residual too */
+    int times, blocks;               /* blocks: that had begun when it last ran */
     double microseconds, bytes, out; /* sums over all times */
 };
 
@@ -91,6 +91,7 @@ static void add_traffic(struct node *node, const struct profile *profile, const 
 static void collect(struct graph *graph, const struct profile *profile, const struct gpt2_config *config) {
     const char *before = "";
     float residual = 0.0f;
+    int blocks = 1;
     for (int i = 0; i < profile->count; i++) {
         const struct gpt2_interval *interval = &profile->intervals[i];
         bool adds = i > 0 && is_residual(profile->intervals[i - 1].stage);
@@ -107,13 +108,16 @@ static void collect(struct graph *graph, const struct profile *profile, const st
         node->in_block |= interval->layer >= 0 && interval->layer < config->layers;
         node->times++;
         node->microseconds += (double)interval->length + (double)(adds ? residual : 0.0f);
-        add_traffic(node, profile, config, adds);
+        /* Where the scores have no room for all sequences, a block's attention comes in parts. */
+        if (node->blocks != blocks) { add_traffic(node, profile, config, adds); }
+        node->blocks = blocks;
+        blocks += strcmp(interval->stage, "qkv") == 0;
     }
     int last = graph->count - 1;
     while (last >= 0 && !graph->nodes[last].in_block) { last--; }
-    for (int i = 1; i < last; i++) {
+    for (int i = 1; i < last; i++) { /* parts of attention have no layer */
         graph->nodes[i].in_block |= graph->nodes[i - 1].in_block;
-    } /* parts of attention */
+    }
 }
 
 /* ---- the text ---- */
