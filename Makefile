@@ -134,7 +134,8 @@ check: $(CHECKS) ## is what is generated current, and all of it tidy?
 check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 	@tools/check-cuda '$(NVCC)'
 
-generated: ## rewrite what the documents show between markers
+generated: ## rewrite what the documents show between markers, and draw their diagrams
+	@tools/diagrams.sh
 	@tools/generate.sh
 
 docs: ## build the book into build/docs/site

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs.sh — gather the book's sources in build/docs/source, render the diagrams, build the site in build/docs/site.
+# docs.sh — gather the book's sources in build/docs/source, build the site in build/docs/site.
 # Lab sheets are chapters too: stepN_x/README.md becomes labs/stepN_x.md.
 set -eu
 cd "$(dirname "$0")/.."
@@ -8,10 +8,9 @@ rm -rf "$source"
 mkdir -p "$source/labs" "$source/diagrams"
 cp docs/*.md "$source"
 for sheet in step[0-9]*_*/README.md; do
-    [ -f "$sheet" ] && cp "$sheet" "$source/labs/$(dirname "$sheet").md"
+    [ -f "$sheet" ] && sed 's|(\.\./docs/diagrams/|(../diagrams/|' "$sheet" >"$source/labs/$(dirname "$sheet").md"
 done
-for diagram in docs/diagrams/*.dot; do
-    dot -Tsvg -o "$source/diagrams/$(basename "$diagram" .dot).svg" "$diagram"
-done
+tools/diagrams.sh
+cp docs/diagrams/*.svg "$source/diagrams"
 mkdocs build --quiet --config-file docs/mkdocs.yml
 echo "The book is in build/docs/site: open build/docs/site/index.html"

@@ -27,6 +27,8 @@ write_skeleton() { # write_skeleton DIR
     mkdir -p "$1"
     cp tools/lab/Makefile tools/lab/README.md "$1"
     cp tools/lab/gitignore "$1/.gitignore"
+    mkdir -p "$1/docs/diagrams" # where the sheets look for them
+    cp docs/diagrams/*.svg "$1/docs/diagrams"
     for step in $(steps); do
         mkdir -p "$1/$step"
         for part in README.md writeup.ipynb hints; do

@@ -5,8 +5,23 @@
 # A copy of the course that a test may change.
 course=$scratch/course
 mkdir "$course"
+mkdir "$course/docs"
 cp -R Makefile common tools step[0-9]*_* "$course"
+cp -R docs/diagrams "$course/docs"
 cd "$course" || exit 1
+pictures() { # in a lab's folder: every picture of a sheet is where the sheet says
+    found=0
+    for sheet in "$1"/step*/README.md; do
+        for picture in $(grep -o '](\.\./[^)]*\.svg)' "$sheet" | tr -d '[]()'); do
+            found=$((found + 1))
+            [ -s "$(dirname "$sheet")/$picture" ] || { echo "$sheet: no $picture"; return 1; }
+        done
+    done
+    [ "$found" -gt 0 ]
+}
+tools/lab.sh skeleton "$scratch/pictures"
+check "the sheets' pictures are in lab/" pictures "$scratch/pictures"
+check "and in the course" pictures .
 export HOME="$scratch" GIT_CONFIG_NOSYSTEM=1 # someone who never configured git
 for step in step1_naive step2_warp_reduce; do
     mkdir -p "$step/skeleton" "$step/hints"

@@ -1,0 +1,21 @@
+#!/bin/sh
+# diagrams.sh [--check] — draw docs/diagrams/NAME.svg from NAME.dot where it changed; --check only says which are not current.
+# They are kept, so that a sheet shows its pictures wherever it is read. An SVG's last line has the checksum of its source.
+set -eu
+cd "$(dirname "$0")/../docs/diagrams"
+stale=0
+for source in *.dot; do
+    picture=${source%.dot}.svg
+    sum="<!-- $source $(cksum <"$source") -->"
+    [ "$(tail -n 1 "$picture" 2>/dev/null)" != "$sum" ] || continue
+    if [ "${1:-}" = --check ]; then
+        echo "docs/diagrams/$picture is not drawn from $source as it is"
+        stale=1
+    else
+        dot -Tsvg "$source" >"$picture.part"
+        echo "$sum" >>"$picture.part"
+        mv "$picture.part" "$picture"
+        echo "drew docs/diagrams/$picture"
+    fi
+done
+[ "$stale" = 0 ]
