@@ -1,14 +1,16 @@
 #!/bin/sh
 # docs.sh — gather the book's sources in build/docs/source, build the site in build/docs/site.
-# Lab sheets are chapters too: stepN_x/README.md becomes labs/stepN_x.md.
+# Lab sheets are chapters too: stepN_x/README.md becomes labs/stepN_x.md. Links are of the course's folders, and follow.
 set -eu
 cd "$(dirname "$0")/.."
 source=build/docs/source
 rm -rf "$source"
 mkdir -p "$source/labs" "$source/diagrams"
-cp docs/*.md "$source"
+for page in docs/*.md; do
+    sed -E 's|\(\.\./(step[0-9][a-z0-9_]*)/README\.md|(labs/\1.md|' "$page" >"$source/$(basename "$page")"
+done
 for sheet in step[0-9]*_*/README.md; do
-    [ -f "$sheet" ] && sed 's|(\.\./docs/diagrams/|(../diagrams/|' "$sheet" >"$source/labs/$(dirname "$sheet").md"
+    [ -f "$sheet" ] && sed 's|(\.\./docs/|(../|' "$sheet" >"$source/labs/$(dirname "$sheet").md"
 done
 tools/diagrams.sh
 cp docs/diagrams/*.svg "$source/diagrams"
