@@ -66,9 +66,13 @@ int exercise(const op *op, op_type type, int rung) {
     return worst.wrong != 0;
 }
 
-bool wanted(op_type type, int count, char **names) {
+bool names(const char *name, op_type type) {
+    return strcmp(op_type_name(type), name) == 0;
+}
+
+bool wanted(op_type type, int count, char **asked) {
     bool found = count == 0;
-    for (int i = 0; i < count; i++) { found |= strcmp(op_type_name(type), names[i]) == 0; }
+    for (int i = 0; i < count; i++) { found |= names(asked[i], type); }
     return found;
 }
 
@@ -76,6 +80,13 @@ bool wanted(op_type type, int count, char **names) {
 
 int main(int count, char **arguments) {
     int called = 0, failed = 0;
+    for (int i = 1; i < count; i++) {
+        if (names(arguments[i], TYPE_F32) || names(arguments[i], TYPE_F16) || names(arguments[i], TYPE_BF16)) {
+            continue;
+        }
+        fprintf(stderr, "exercise: there is no type '%s': f32, f16 or bf16\n", arguments[i]);
+        return 2;
+    }
     for (const op *op = ops; op->name; op++) {
         for (int type = 0; type < OP_TYPES; type++) {
             if (!launcher_find(op->name, (op_type)type, 0) || !wanted((op_type)type, count - 1, arguments + 1)) {

@@ -138,13 +138,10 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *text, const c
 }
 
 static const char *size_text(char *to, size_t room, double bytes) {
-    snprintf(to, room,
-             bytes < 1e6   ? "%.1f kB"
-             : bytes < 1e9 ? "%.1f MB"
-                           : "%.2f GB",
-             bytes / (bytes < 1e6   ? 1e3
-                      : bytes < 1e9 ? 1e6
-                                    : 1e9));
+    static const char *const units[] = {"kB", "MB", "GB"};
+    static const double sizes[] = {1e3, 1e6, 1e9};
+    int unit = (bytes >= 1e6) + (bytes >= 1e9);
+    snprintf(to, room, "%.1f %s", bytes / sizes[unit], units[unit]);
     return to;
 }
 

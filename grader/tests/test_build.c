@@ -187,7 +187,7 @@ Test(build, an_exercise_calls_the_types_it_is_asked_for) {
     static const struct {
         const char *types;
         int status;
-    } calls[] = {{"", 0}, {"f32", 0}, {"f16 f32", 0}, {"f16", 2}, {"fp32", 2}};
+    } calls[] = {{"", 0}, {"f32", 0}, {"f16 f32", 0}, {"f16", 2}, {"f32 fp16", 2}, {"fp32", 2}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         snprintf(command, sizeof command, "%s/good.exercise %s >/dev/null 2>&1", out, calls[i].types);
         cr_expect_eq(WEXITSTATUS(system(command)), calls[i].status, "good.exercise %s", calls[i].types);

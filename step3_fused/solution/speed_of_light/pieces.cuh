@@ -2,7 +2,7 @@
 //
 //   piece<T, width>    `width` neighbouring elements, loaded by one access: 16 bytes, or one element where a pointer or a
 //                      row is not aligned to 16 bytes. Same kernels, same results, more accesses. Plain accesses:
-//                      the streaming hints of vec_load_once cost 2 to 9 % of a copy's speed on an H200
+//                      the streaming hints of vec_load_once made nearly all of these kernels slower on an H200
 //   exponential<T>     exp, as exact as T can show
 //   softmax_part       what is known of a part of a row; merging two of them, a warp's, a block's or a cluster's
 #ifndef PIECES_CUH
