@@ -69,9 +69,8 @@ static void print_where(const struct page *page, const struct op *op, const stru
     } else {
         fprintf(page->out, "    N = %d, C = %d, values %s", sizes->N, sizes->C, failure->values);
     }
-    if (!op_is_causal(op) && sizes->eps != 1e-5f) {
-        fprintf(page->out, ", eps %g", (double)sizes->eps);
-    } /* the usual */
+    const float usual_eps = 1e-5f;
+    if (!op_is_causal(op) && sizes->eps != usual_eps) { fprintf(page->out, ", eps %g", (double)sizes->eps); }
     const char *plural = failure->offset == 1 ? "" : "s";
     if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(page->out, ", in place"); }
