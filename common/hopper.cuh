@@ -1,10 +1,11 @@
 // hopper.cuh — what needs PTX or a Hopper GPU, in one place, each with a twin for everything else
 //
 //   fast_exp2, fast_reciprocal   one instruction each, about 1e-7 off; twin: exp2f, 1 / x
-//   prefetch_l2                  a cache line starts for the L2, no register waits for it; twin: nothing
+//   prefetch_l2                  some bytes start for the L2, no register waits for them; twin: nothing
 //   wait_for_previous_kernel     programmatic dependent launch: this kernel may be started while the one before it in the
 //   let_next_kernel_start        stream still runs. The first call waits for the end of that one and must come before any
-//                                access to memory; the second lets the next one start. Twin: nothing, kernels take turns
+//                                access to memory, but prefetch_l2, which changes nothing that is seen; the second lets
+//                                the next one start. Twin: nothing, kernels take turns
 //   cluster_*                    thread block clusters: up to 16 blocks that run at the same time and write into each
 //                                other's shared memory. Twin: the blocks of one cooperative launch, and global memory
 //   team_*                       a board of values for a block or a cluster, and its barrier in two halves
@@ -55,11 +56,21 @@ __device__ inline float fast_reciprocal(float x) {
 
 // ---- caches ----
 
+// The sector of 32 bytes there.
 __device__ inline void prefetch_l2(const void *global) {
 #if ANY_PTX
     asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
 #else
     (void)global;
+#endif
+}
+
+// `bytes` from there on, both multiples of 16: one instruction of one thread for a whole row.
+__device__ inline void prefetch_l2(const void *global, size_t bytes) {
+#if HOPPER_PTX
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"((unsigned)bytes));
+#else
+    (void)global, (void)bytes;
 #endif
 }
 

@@ -96,10 +96,10 @@ static int launch_rung(int rung, T *dx, float *dbias, const T *dout, const T *x,
     if (N == 0) { return cudaSuccess; }
     if (rung == 1 || rung == 2) { return launch_taught(rung, dx, dbias, dout, x, bias, N, C, stream); }
     // 16 bits: half as many threads, each with two rows on their way.
-    constexpr int rows = 4 / sizeof(T), blocks_each = sizeof(T);
+    constexpr int rows = 4 / sizeof(T), blocks_each = sizeof(T) / 2;
     return rows_aligned<T>(C, dx, dout, x) && vec_aligned(bias)
-               ? bias_gelu_backward_rows<T, 32, 8, rows, blocks_each, vec<T>::size>(dx, dbias, dout, x, bias, N, C,
-                                                                                    stream)
+               ? bias_gelu_backward_rows<T, 32, 16, rows, blocks_each, vec<T>::size>(dx, dbias, dout, x, bias, N, C,
+                                                                                     stream)
                : bias_gelu_backward_rows<T, 32, 8, 4, 4, 1>(dx, dbias, dout, x, bias, N, C, stream);
 }
 

@@ -2,6 +2,7 @@
 #ifndef SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
 #define SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
 
+#include "common/scratch.cuh"
 #include "gelu.cuh"
 #include "pieces.cuh"
 
@@ -33,17 +34,22 @@ __global__ void __launch_bounds__(lanes *height)
                                    const T *__restrict__ x,     // (N, C)
                                    const T *__restrict__ bias,  // (C)
                                    int N, int C, int parts) {
-    wait_for_previous_kernel();
     let_next_kernel_start();
     __shared__ float sums[height][lanes * width];
     int lane = threadIdx.x % lanes, y = threadIdx.x / lanes, part = blockIdx.x % parts;
-    int c = (blockIdx.x / parts * lanes + lane) * width;
+    int c = (blockIdx.x / parts * lanes + lane) * width, n = (part * height + y) * rows, step = parts * height * rows;
+    if (c < C) {
+        for (int r = 0; r < rows && n + r < N; r++) {
+            prefetch_l2(x + (size_t)(n + r) * C + c);
+            prefetch_l2(dout + (size_t)(n + r) * C + c);
+        }
+    }
+    wait_for_previous_kernel();
     float b[width], sum[width] = {}, recent[width] = {};
     if (c < C) {
         piece<T, width> b_piece;
         b_piece.load(bias + c);
         b_piece.unpack(b);
-        int n = (part * height + y) * rows, step = parts * height * rows;
         piece<T, width> d_piece[rows], x_piece[rows], d_next[rows], x_next[rows];
         size_t at = (size_t)n * C + c;
         load_rows<T, width, rows>(x_piece, x + at, n, N, C);
@@ -124,7 +130,7 @@ int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, cons
     int parts = (multiprocessor_count() * blocks_each) / column_blocks;
     parts = parts < 1 ? 1 : parts > most_parts ? most_parts : parts;
     float *partial; // (parts, C)
-    cudaError_t error = cudaMallocAsync((void **)&partial, (size_t)parts * C * sizeof(float), stream);
+    cudaError_t error = take_scratch(&partial, (size_t)parts * C * sizeof(float), stream);
     if (error != cudaSuccess) { return error; }
     int status =
         launch({(unsigned)(column_blocks * parts), lanes * height, 1, stream},
@@ -133,7 +139,7 @@ int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, cons
         status = launch({(unsigned)((C + warp_size - 1) / warp_size), finish_warps * warp_size, 1, stream},
                         bias_gelu_backward_finish_kernel, dbias, partial, parts, C);
     }
-    error = cudaFreeAsync(partial, stream);
+    error = return_scratch(partial, stream);
     return status != cudaSuccess ? status : error;
 }
 #endif

@@ -129,6 +129,19 @@ __device__ inline void layernorm_backward_meet(float4 *partial, float4 *shared, 
     }
 }
 
+// Row n starts for the L2, while the kernel before this one still runs: its end leaves the memory idle. For one of the
+// threads that have the row.
+template <bool RESIDUAL, class T>
+__device__ inline void layernorm_backward_prefetch(const layernorm_backward_arguments<T> &a, long long n) {
+    if (n >= a.N) { return; }
+    size_t start = (size_t)n * a.C, bytes = (size_t)a.C * sizeof(T);
+    prefetch_l2(a.mean + n);
+    prefetch_l2(a.rstd + n);
+    prefetch_l2(a.x + start, bytes);
+    prefetch_l2(a.dout + start, bytes);
+    if (RESIDUAL) { prefetch_l2(a.dsum + start, bytes); }
+}
+
 // ---- a warp has a row ----
 
 // KEEP: the row is taken into registers at once, so its stage is free early; else it is read again in the second pass.
@@ -137,9 +150,10 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
     constexpr int size = vec<T>::size, tensors = RESIDUAL ? 3 : 2, warps = THREADS / warp_size;
     extern __shared__ uint4 ring_memory[];
     let_next_kernel_start();
-    wait_for_previous_kernel();
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
     int stride = gridDim.x * warps, n = blockIdx.x * warps + warp;
+    if (lane == 0) { layernorm_backward_prefetch<RESIDUAL>(a, n); }
+    wait_for_previous_kernel();
     row_ring<T, tensors, VECS, STAGES, THREADS> ring(ring_memory, lane * size, warp_size * size, a.C);
     const T *from[3] = {a.x, a.dout, a.dsum};
     auto fetch = [&](int stage, long long n) {
@@ -194,37 +208,38 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
 
 // ---- the second stage ----
 
-// A block takes 32 columns of dweight or dbias, 8 threads to a partial row of them; the threads' sums meet at the end.
-template <int THREADS>
+// LANES threads to a partial row, so a block takes 4 * LANES columns of dweight or dbias; the threads' sums meet at the
+// end.
+template <int THREADS, int LANES>
 __global__ void __launch_bounds__(THREADS) layernorm_backward_finish(float *__restrict__ dweight, // (C)
                                                                      float *__restrict__ dbias,   // (C)
                                                                      const float *partial,        // (parts, 2, C)
                                                                      int parts, int C) {
-    constexpr int warps = THREADS / warp_size, rows = THREADS / 8;
-    __shared__ float4 shared[warps][8];
+    constexpr int warps = THREADS / warp_size, rows = THREADS / LANES, columns = 4 * LANES;
+    __shared__ float4 shared[warps][LANES];
     let_next_kernel_start();
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-    int column = blockIdx.x * 32 + threadIdx.x % 8 * 4, finishing = blockIdx.x * 32 + threadIdx.x;
+    int column = blockIdx.x * columns + threadIdx.x % LANES * 4, finishing = blockIdx.x * columns + threadIdx.x;
     wait_for_previous_kernel();
     float *to = finishing < C ? dweight + finishing : dbias + (finishing - C);
-    bool finishes = threadIdx.x < 32 && finishing < 2 * C;
+    bool finishes = threadIdx.x < columns && finishing < 2 * C;
     float before = finishes ? *to : 0.0f; // on its way while the parts are added
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (column < 2 * C) {
 #pragma unroll 8
-        for (int part = threadIdx.x / 8; part < parts; part += rows) {
+        for (int part = threadIdx.x / LANES; part < parts; part += rows) {
             float4 more = __ldcg((const float4 *)(partial + (size_t)part * 2 * C + column));
             sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
         }
     }
 #pragma unroll
-    for (int offset = 8; offset < warp_size; offset *= 2) {
+    for (int offset = LANES; offset < warp_size; offset *= 2) {
         sum.x += __shfl_xor_sync(all_lanes, sum.x, offset);
         sum.y += __shfl_xor_sync(all_lanes, sum.y, offset);
         sum.z += __shfl_xor_sync(all_lanes, sum.z, offset);
         sum.w += __shfl_xor_sync(all_lanes, sum.w, offset);
     }
-    if (lane < 8) { shared[warp][lane] = sum; }
+    if (lane < LANES) { shared[warp][lane] = sum; }
     __syncthreads();
     if (!finishes) { return; }
     float total = 0.0f;

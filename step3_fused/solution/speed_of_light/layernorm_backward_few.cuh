@@ -85,6 +85,14 @@ __global__ void __launch_bounds__(few_most_warps *warp_size)
     layernorm_backward_few(const layernorm_backward_arguments<T> a) {
     __shared__ __align__(16) float shared[few_most_warps * few_vecs * 2 * vec<T>::size];
     let_next_kernel_start();
+    int c = threadIdx.x * vec<T>::size;
+    if (blockIdx.x < (unsigned)a.N && c < a.C) {
+        size_t at = (size_t)blockIdx.x * a.C + c;
+        prefetch_l2(a.x + at);
+        prefetch_l2(a.dout + at);
+        if (RESIDUAL) { prefetch_l2(a.dsum + at); }
+        if (blockIdx.x == 0) { prefetch_l2(a.weight + c); }
+    }
     wait_for_previous_kernel();
     if (blockIdx.x < (unsigned)a.N) {
         layernorm_backward_few_row<T, RESIDUAL>(a, (float2 *)shared);

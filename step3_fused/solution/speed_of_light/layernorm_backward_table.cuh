@@ -6,14 +6,21 @@
 #include "../layernorm_two_directions.cuh"
 #include "../layernorm_vec.cuh"
 #include "choice.cuh"
+#include "common/scratch.cuh"
 #include "layernorm_backward.cuh"
 #include "layernorm_backward_few.cuh"
 #include "layernorm_backward_teams.cuh"
 
+#include <algorithm>
+
 // A line fits rows of (vecs - 1) * threads to vecs * threads 16-byte pieces, where `threads` is the threads that share a
-// row, if the device gives a block the shared memory it asks for. One block stays on each multiprocessor, for as few
-// partial sums as can be. The first line that fits is taken. If none does, as on a GPU whose blocks get 64 KB, the rows go
-// to the kernels of layernorm_one_pass.cuh, which need less; only what is not aligned, or too long for them, is read twice.
+// row, if the device gives a block the shared memory it asks for. The first line that fits is taken. If none does, as on a
+// GPU whose blocks get 64 KB, the rows go to the kernels of layernorm_one_pass.cuh, which need less; only what is not
+// aligned, or too long for them, is read twice.
+//
+// One block stays on each multiprocessor, for as few partial sums as can be. So a block asks for half of the shared memory
+// at least: the next call's blocks start early, would find room for two on the first multiprocessor that is free, and leave
+// another one empty (16384 x 4096 in bf16: 1.4 times as long).
 template <class T> struct layernorm_backward_choice {
     int vecs, threads; // 16-byte pieces a thread, threads that have a row
     int teams;         // rows at a time in a block
@@ -26,7 +33,7 @@ template <class T> struct layernorm_backward_choice {
 
 // few_rows: up to so many, the latency of the second stage costs more than reading x and dout twice.
 // few_waves: up to so many, each warp has only some rows.
-enum { few_rows = 512, few_waves = 20000, finish_threads = 256 };
+enum { few_rows = 512, few_waves = 20000 };
 
 template <class T, bool RESIDUAL, int VECS, int STAGES, int WARPS>
 layernorm_backward_choice<T> warps_line(int capability, int most_rows = 0) {
@@ -94,7 +101,8 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
     }
     auto shared_of = [&](const layernorm_backward_choice<T> &line) { // the ring, and later the teams' sums
         size_t meeting = line.teams > 1 ? (size_t)line.teams * 2 * C * sizeof(float) : 0;
-        return line.shared > meeting ? line.shared : meeting;
+        size_t half = capability >= 90 ? most_shared / 2 : 0; // where blocks may start early
+        return std::max({line.shared, meeting, half});
     };
     auto fits = [&](const layernorm_backward_choice<T> &line) {
         return aligned && pieces > (line.vecs - 1) * line.threads && pieces <= line.vecs * line.threads &&
@@ -118,15 +126,17 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
 #if defined(SIMT_CPU_BACKEND)
     if (line->cluster > 1) { a.parts = 1; } // its clusters take turns
 #endif
-    CUDA_CHECK(cudaMallocAsync((void **)&a.partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
+    CUDA_CHECK(take_scratch(&a.partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
     unsigned blocks = a.parts * line->cluster, threads = line->threads / line->cluster * line->teams;
     int status = launch({blocks, threads, (unsigned)line->cluster, stream, shared_of(*line)}, line->kernel, a);
     if (status == cudaSuccess) {
-        status =
-            launch({(unsigned)(2 * C + 31) / 32, finish_threads, 1, stream}, layernorm_backward_finish<finish_threads>,
-                   dweight, dbias, (const float *)a.partial, a.parts, C);
+        bool wide = C > 4096; // enough blocks: each may be smaller
+        unsigned threads = wide ? 256 : 512, columns = wide ? 64 : 32;
+        status = launch({(2 * C + columns - 1) / columns, threads, 1, stream},
+                        wide ? layernorm_backward_finish<256, 16> : layernorm_backward_finish<512, 8>, dweight, dbias,
+                        (const float *)a.partial, a.parts, C);
     }
-    CUDA_CHECK(cudaFreeAsync(a.partial, stream));
+    CUDA_CHECK(return_scratch(a.partial, stream));
     return status;
 }
 

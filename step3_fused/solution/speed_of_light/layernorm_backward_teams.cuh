@@ -10,16 +10,22 @@
 
 // THREADS: of a team, or of each block of a cluster. TEAMS: in a block, when it is not a part of a cluster.
 template <class T, bool RESIDUAL, int VECS, int STAGES, int THREADS, int TEAMS, int CLUSTER>
-__global__ void __launch_bounds__(THREADS *TEAMS) layernorm_backward_teams(const layernorm_backward_arguments<T> a) {
+__global__ void __launch_bounds__(THREADS *TEAMS, THREADS *TEAMS <= 256)
+    layernorm_backward_teams(const layernorm_backward_arguments<T> a) {
     constexpr int size = vec<T>::size, tensors = RESIDUAL ? 3 : 2, warps = THREADS / warp_size, parts = warps * CLUSTER;
     static_assert(STAGES >= 2 && (TEAMS == 1 || CLUSTER == 1), "this row and the next one; one kind of team");
     extern __shared__ uint4 ring_memory[];
     __shared__ float2 boards[TEAMS * 2 * parts]; // what each warp of a team knows of a row
     let_next_kernel_start();
-    wait_for_previous_kernel();
     int lane = threadIdx.x % warp_size, team = threadIdx.x / THREADS, thread = threadIdx.x % THREADS;
     int rank = cluster_rank<CLUSTER>(), place = rank * warps + thread / warp_size;
     int number = cluster_number<CLUSTER>(), stride = a.parts * TEAMS, n = number + team * a.parts;
+    constexpr int early = TEAMS == 1 ? STAGES : 1; // rows
+    if (thread == 0 && rank == 0) {
+#pragma unroll 1
+        for (int i = 0; i < early; i++) { layernorm_backward_prefetch<RESIDUAL>(a, n + (long long)i * stride); }
+    }
+    wait_for_previous_kernel();
     float2 *board = boards + team * 2 * parts;
     row_ring<T, tensors, VECS, STAGES, THREADS * TEAMS> ring(ring_memory, (rank * THREADS + thread) * size,
                                                              CLUSTER * THREADS * size, a.C);
