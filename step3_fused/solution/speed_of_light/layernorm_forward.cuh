@@ -24,6 +24,7 @@ enum class residual_at {
 // What a line of the table may do in another way.
 enum class row_form {
     usual,
+    all_at_once,      // also weight and bias; and all of it into the L2 before the kernel ahead of this one has ended
     residual_at_once, // residual_at::after: into registers with x, not when it is added
     residual_to_l2,   // the same: into the L2 with x, into registers when it is added
     out_stays,        // out by a plain store
@@ -101,7 +102,7 @@ template <class T, residual_at AT, int WARPS, int VECS, row_form FORM>
 __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T> &a, size_t n, int thread, int threads,
                                              float2 *shared) {
     constexpr int size = vec<T>::size;
-    constexpr bool early = VECS == 1; // few bytes a thread: everything is asked for at once
+    constexpr bool early = FORM == row_form::all_at_once;
     constexpr bool residual_early =
         AT == residual_at::before || early || (VECS <= 4 && WARPS <= 8) || FORM == row_form::residual_at_once;
     const T *x_row = a.x + n * a.C;
@@ -110,17 +111,17 @@ __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T
     int step = threads * size, first = thread * size;
 
     auto has = [&](int k) { return k + 1 < VECS || first + k * step < a.C; }; // only the last vec may be missing
-    vec<T> row[VECS], added[VECS], weight, bias;
+    vec<T> row[VECS], added[VECS], weight[early ? VECS : 1], bias[early ? VECS : 1];
 #pragma unroll
     for (int k = 0; k < VECS; k++) {
         int c = first + k * step;
         if (has(k)) { row[k] = vec_load(x_row + c); }
         if (AT != residual_at::nowhere && residual_early && has(k)) { added[k] = vec_load(residual_row + c); }
         if (AT == residual_at::after && FORM == row_form::residual_to_l2 && has(k)) { prefetch_l2(residual_row + c); }
-    }
-    if (early && first < a.C) {
-        weight = vec_load(a.weight + first);
-        bias = vec_load(a.bias + first);
+        if (early && has(k)) {
+            weight[k] = vec_load(a.weight + c);
+            bias[k] = vec_load(a.bias + c);
+        }
     }
 
     float sum = 0.0f;
@@ -161,14 +162,14 @@ __device__ inline void layernorm_forward_row(const layernorm_forward_arguments<T
         int c = first + k * step;
         if (!has(k)) { continue; }
         if (!early) {
-            weight = vec_load(a.weight + c);
-            bias = vec_load(a.bias + c);
+            weight[0] = vec_load(a.weight + c);
+            bias[0] = vec_load(a.bias + c);
             if (AT == residual_at::after && !residual_early) { added[k] = vec_load(residual_row + c); }
         }
         float x[size], w[size], b[size], r[size];
         vec_unpack(row[k], x);
-        vec_unpack(weight, w);
-        vec_unpack(bias, b);
+        vec_unpack(weight[early ? k : 0], w);
+        vec_unpack(bias[early ? k : 0], b);
         if (AT == residual_at::after) { vec_unpack(added[k], r); }
 #pragma unroll
         for (int i = 0; i < size; i++) {
@@ -203,6 +204,16 @@ __global__ void __launch_bounds__(THREADS ? THREADS : 1024, FORM == row_form::re
     layernorm_forward_blocks(const layernorm_forward_arguments<T> a) {
     __shared__ float2 shared[2 * warp_size];
     let_next_kernel_start();
+    if (FORM == row_form::all_at_once) {
+        constexpr int size = vec<T>::size;
+        size_t start = (size_t)blockIdx.x * a.C;
+        for (int c = threadIdx.x * size; c < a.C; c += blockDim.x * size) {
+            prefetch_l2(a.x + start + c);
+            if (AT != residual_at::nowhere) { prefetch_l2(a.residual + start + c); }
+            prefetch_l2(a.weight + c);
+            prefetch_l2(a.bias + c);
+        }
+    }
     wait_for_previous_kernel();
     layernorm_forward_row<T, AT, THREADS / warp_size, VECS, FORM>(a, blockIdx.x, threadIdx.x,
                                                                   THREADS ? THREADS : blockDim.x, shared);

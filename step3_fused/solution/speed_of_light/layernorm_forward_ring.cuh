@@ -9,17 +9,22 @@
 #include "layernorm_forward.cuh"
 #include "layernorm_ring.cuh"
 
-// WARP: a warp has a row, else a block.
-template <class T, residual_at AT, bool WARP, int VECS, int STAGES, int THREADS>
-__global__ void __launch_bounds__(THREADS) layernorm_forward_ring(const layernorm_forward_arguments<T> a) {
+// WARP: a warp has a row, else a block. BLOCKS: that stay on a multiprocessor.
+template <class T, residual_at AT, bool WARP, int VECS, int STAGES, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS) layernorm_forward_ring(const layernorm_forward_arguments<T> a) {
     constexpr int size = vec<T>::size, tensors = AT == residual_at::nowhere ? 1 : 2, warps = THREADS / warp_size;
     constexpr int WARPS = WARP ? 1 : warps; // that share a row
     extern __shared__ uint4 ring_memory[];
     __shared__ float2 shared[2 * warp_size];
     let_next_kernel_start();
-    wait_for_previous_kernel();
     int thread = WARP ? threadIdx.x % warp_size : threadIdx.x, warp = threadIdx.x / warp_size;
     int stride = WARP ? gridDim.x * warps : gridDim.x, n = WARP ? blockIdx.x * warps + warp : blockIdx.x;
+    if (thread == 0 && n < a.N) { // the first row, while the kernel before this one still runs
+        size_t start = (size_t)n * a.C, bytes = (size_t)a.C * sizeof(T);
+        prefetch_l2(a.x + start, bytes);
+        if (AT != residual_at::nowhere) { prefetch_l2(a.residual + start, bytes); }
+    }
+    wait_for_previous_kernel();
     row_ring<T, tensors, VECS, STAGES, THREADS> ring(ring_memory, thread * size, (WARP ? warp_size : THREADS) * size,
                                                      a.C);
     const T *from[2] = {a.x, a.residual};

@@ -26,20 +26,20 @@ layernorm_forward_choice<T> warps_line(int most_rows = 0) {
     return {VECS, warp_size, most_rows, ROWS, 0, 75, 0, layernorm_forward_warps<T, AT, VECS, ROWS, FORM>};
 }
 template <class T, residual_at AT, int VECS, int THREADS, row_form FORM = row_form::usual>
-layernorm_forward_choice<T> blocks_line() {
-    return {VECS, THREADS, 0, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, VECS, THREADS, FORM>};
+layernorm_forward_choice<T> blocks_line(int most_rows = 0) {
+    return {VECS, THREADS, most_rows, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, VECS, THREADS, FORM>};
 }
-template <class T, residual_at AT, bool WARP, int VECS, int STAGES, int THREADS>
-layernorm_forward_choice<T> ring_line(int most_rows, int blocks) {
+template <class T, residual_at AT, bool WARP, int VECS, int STAGES, int THREADS, int BLOCKS>
+layernorm_forward_choice<T> ring_line(int most_rows) {
     constexpr int tensors = AT == residual_at::nowhere ? 1 : 2;
     return {VECS,
             WARP ? warp_size : THREADS,
             most_rows,
             WARP ? THREADS / warp_size : 1,
-            blocks,
+            BLOCKS,
             80,
             row_ring<T, tensors, VECS, STAGES, THREADS>::bytes,
-            layernorm_forward_ring<T, AT, WARP, VECS, STAGES, THREADS>};
+            layernorm_forward_ring<T, AT, WARP, VECS, STAGES, THREADS, BLOCKS>};
 }
 
 template <class T, residual_at AT> int layernorm_forward_launch(layernorm_forward_arguments<T> a, cudaStream_t stream) {
@@ -52,20 +52,20 @@ template <class T, residual_at AT> int layernorm_forward_launch(layernorm_forwar
     constexpr row_form stays = after && !wide ? row_form::out_stays : row_form::usual;
     constexpr row_form at_once = after && wide ? row_form::residual_at_once : row_form::usual;
     constexpr row_form to_l2 = after && !wide ? row_form::residual_to_l2 : row_form::usual;
-    // Latency is all: one access a thread. 768 columns, and any other number.
-    constexpr int T768 = wide ? 192 : 96;
-    const layernorm_forward_choice<T> one_768 = {
-        1, T768, one_wave, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, 1, T768, row_form::usual>};
-    const layernorm_forward_choice<T> one_access = {
-        1, 0, one_wave, 1, 0, 75, 0, layernorm_forward_blocks<T, AT, 1, 0, row_form::usual>};
+    // 768 columns of 32 bits: an access a thread for each tensor, but two where rows fill the GPU (of 128 rows, residual
+    // first: 1.04 of a copy's speed, with one 0.83).
+    constexpr row_form now = row_form::all_at_once;
+    constexpr int T768 = wide ? 192 : 96, V768 = wide ? 2 : 1, few = 16;
     // clang-format off
     const layernorm_forward_choice<T> table[] = {
-        one_768,
-        one_access,
-        //               WARP,  VECS, STAGES, THREADS           the next rows on their way, weights in registers
-        ring_line<T, AT, true,  V,    S,      512>(few_waves, 1), // 768 columns
+        //                 VECS, THREADS                        latency is all: everything is asked for at once
+        blocks_line<T, AT, 1,    T768, now>(few),               // 768 columns
+        blocks_line<T, AT, V768, 96,   now>(one_wave),          // the same
+        blocks_line<T, AT, 1,    0,    now>(one_wave),          // one access a thread for each tensor
+        //               WARP,  VECS, STAGES, THREADS, BLOCKS   the next rows on their way, weights in registers
+        ring_line<T, AT, true,  V,    S,      512,     1>(few_waves), // 768 columns
         wide ? blocks_line<T, AT, 2, 256>()                     // 1600 columns of 32 bits
-             : ring_line<T, AT, false, 4, 3, 64>(few_waves, 8), // 1600 columns of 16 bits
+             : ring_line<T, AT, false, 4, 3, 64, 8>(few_waves), // 1600 columns of 16 bits
         //                VECS                                  a warp has a row
         warps_line<T, AT, 1>(),
         warps_line<T, AT, 2>(),
