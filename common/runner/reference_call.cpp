@@ -83,6 +83,26 @@ cudaError_t reference_call::launch(int *status) {
     return cudaDeviceSynchronize();
 }
 
+cudaError_t reference_call::launch_from_graph(int *status) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess) { error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal); }
+    if (error != cudaSuccess) { return error; }
+    *status = launcher_find(asked_op->name, asked.sizes.type, asked.rung)(asked.rung, device, &asked.sizes, stream);
+    error = cudaStreamEndCapture(stream, &graph);
+    if (error != cudaSuccess) { return error; }
+    error = cudaGraphInstantiate(&executable, graph, 0);
+    if (error != cudaSuccess) { return error; }
+    cudaGraphDestroy(graph);
+    error = cudaGraphLaunch(executable, stream);
+    if (error == cudaSuccess) { error = cudaStreamSynchronize(stream); }
+    cudaGraphExecDestroy(executable);
+    cudaStreamDestroy(stream);
+    return error;
+}
+
 cudaError_t reference_call::download() {
     for (int i = 0; i < asked_op->tensor_count; i++) {
         size_t bytes = elements(i) * element_bytes(i);

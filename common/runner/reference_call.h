@@ -39,7 +39,8 @@ class reference_call {
     reference_call &operator=(const reference_call &) = delete;
 
     cudaError_t upload();
-    cudaError_t launch(int *status); /* the launcher's status, and the error after it */
+    cudaError_t launch(int *status);            /* the launcher's status, and the error after it */
+    cudaError_t launch_from_graph(int *status); /* the same, captured first */
     cudaError_t download();
     void compare(reference_error *worst) const;
     double distance(int i) const; /* |got - expected| / |expected|, of a whole tensor */
