@@ -55,10 +55,10 @@ def chosen(options):
     ]
 
 
-def best_copy(sets):
-    """The description and the graph of the fastest copy."""
+def best_copy(sets, copies):
+    """The description and the graph of the fastest copy; None if there is none."""
     best = None
-    for text, launch in sets.copies():
+    for text, launch in copies:
         graph = capture(sets.device, sets.count, launch)
         us = min(graph.time_us(sets.flush) for _ in range(SWEEP_RUNS))
         slower = graph
@@ -66,7 +66,7 @@ def best_copy(sets):
             slower, best = best and best[2], (us, text, graph)
         if slower:
             slower.close()
-    return best[1:]
+    return best and best[1:]
 
 
 def lab_graphs(sets, lab, rungs):
@@ -89,7 +89,10 @@ def lab_graphs(sets, lab, rungs):
 
 def candidates(sets, peer, lab, options):
     """name: (what it is, its graph)."""
-    found = {"copy": best_copy(sets)}
+    found = {"copy": best_copy(sets, sets.copies())}
+    triangle = best_copy(sets, sets.triangles())
+    if triangle:
+        found["triangle"] = triangle
     for name, graph in lab_graphs(sets, lab, options.rungs):
         found[name] = "", graph
     if sets.cell.rows == 1:

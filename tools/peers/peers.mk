@@ -19,15 +19,16 @@ $(OUT)/$(STEP)/%.o: $(STEP)/solution/%.cu
 	$(COMPILE) -MD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
 $(OUT)/yardsticks.o: tools/peers/yardsticks.cu
+$(OUT)/triangle.o: tools/peers/triangle.cu
 $(OUT)/copy.o: common/runner/copy.cu
-$(OUT)/yardsticks.o $(OUT)/copy.o:
+$(OUT)/yardsticks.o $(OUT)/triangle.o $(OUT)/copy.o:
 	@mkdir -p $(@D)
 	$(COMPILE) -MD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
 $(OUT)/$(STEP).so: $(OBJECTS)
 	$(NVCC) -shared -cudart shared -arch=$(CUDA_ARCH) -o $@ $^
 
-$(OUT)/yardsticks.so: $(OUT)/yardsticks.o $(OUT)/copy.o
+$(OUT)/yardsticks.so: $(OUT)/yardsticks.o $(OUT)/triangle.o $(OUT)/copy.o
 	$(NVCC) -shared -cudart shared -arch=$(CUDA_ARCH) -o $@ $^
 
--include $(OBJECTS:.o=.d) $(OUT)/yardsticks.d $(OUT)/copy.d
+-include $(OBJECTS:.o=.d) $(OUT)/yardsticks.d $(OUT)/triangle.d $(OUT)/copy.d

@@ -88,6 +88,22 @@ class Sets:
                 variant, self.streams(i, False), self.streams(i, True), self.stream_bytes
             )
 
+    def triangles(self):
+        """(description, launch) of every copy of the lower triangles alone; none unless the op is about these."""
+        library, cell = self.device.library, self.cell
+        if any(tensor.shape != "T" for tensor in cell.op.tensors):
+            return
+        read, write = ([tensor.name for tensor in cell.large(written)] for written in (False, True))
+        sizes = cell.rows // cell.columns, cell.columns, ELEMENT_BYTES[cell.type], self.device.stream
+        for variant in range(library.yardstick_triangles()):
+            text = ctypes.create_string_buffer(128)
+            library.yardstick_describe_triangle(variant, text, ctypes.c_size_t(128))
+            yield text.value.decode(), lambda i, variant=variant: self.device.call(
+                "yardstick_triangle",
+                *(variant, pointers([self.addresses[i][name] for name in read]), len(read)),
+                *(ctypes.c_void_p(self.addresses[i][write[0]]), *sizes),
+            )
+
     def launch_row(self, i):
         read, write = self.streams(i, False), self.streams(i, True)
         self.device.call(
