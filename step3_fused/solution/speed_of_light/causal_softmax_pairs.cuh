@@ -40,6 +40,10 @@ template <class T, int pieces> struct causal_pair {
         cut_at = (cut_upper ? upper_start : lower_start) + c;
     }
 
+    // The last element that is written of the row whose cut piece this lane has. Its sector of 32 bytes is written in part
+    // and must be read for that: better now than when it leaves the L2.
+    __device__ size_t last() const { return cut_upper ? upper_start + upper.end - 1 : lower_start + lower.end - 1; }
+
     // Of the slot p * warp_size + lane:
     __device__ bool in_upper(int p) const { return p < upper_pieces && upper_first < upper.whole - p * step; }
     __device__ bool has(int p) const { return in_upper(p) || lower_last < lower.whole + p * step; }
@@ -173,6 +177,7 @@ __global__ void __launch_bounds__(warp_size *teams, resident)
     causal_pair<T, pieces> pair(number, lengths, H, C);
     piece<T, vec<T>::size> loaded[pieces];
     float cut = causal_pair_load(loaded, x, pair);
+    if (threadIdx.x % (warp_size / 2) == 0) { prefetch_l2(out + pair.last()); }
     causal_pair_prefetch(x, number + ahead, pairs, C);
     if (lengths) { // while the loads are on their way
         causal_row_zeros(out + pair.upper_start, pair.upper);
