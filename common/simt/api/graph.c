@@ -1,5 +1,9 @@
 /* graph.c — CUDA graphs by stream capture: the work of the captured streams in the order in which it was issued,
  * which is one order that the graph allows; graph_launch.c replays it.
+ *
+ * Memory in stream order becomes two nodes. The address is reserved at capture, for as long as a graph or an executable
+ * has a node with it or it is allocated; memory is there from the allocation node to the free node of each replay,
+ * unwritten at first. Only what a graph allocates can be freed in one, by that graph or by another.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -93,6 +97,35 @@ cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function,
     return cudaSuccess;
 }
 
+cudaError_t graph_add_allocation(struct CUgraph_st *graph, void **pointer, size_t size, uintptr_t pc) {
+    void *memory = arena_reserve(size, pc);
+    struct CUgraphNode_st *node = memory == NULL ? NULL : add_node(graph, NODE_ALLOCATE);
+    *pointer = NULL;
+    if (node == NULL) {
+        arena_let_go(memory);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    *pointer = node->memory = memory;
+    return cudaSuccess;
+}
+
+static bool frees(const struct CUgraph_st *graph, const void *memory) {
+    const struct CUgraphNode_st *node = graph->first;
+    while (node != NULL && !(node->kind == NODE_FREE && node->memory == memory)) { node = node->next; }
+    return node != NULL;
+}
+
+cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory) {
+    if (frees(graph, memory) || !arena_hold(memory)) { return api_fail(cudaErrorInvalidValue); }
+    struct CUgraphNode_st *node = add_node(graph, NODE_FREE);
+    if (node == NULL) {
+        arena_let_go(memory);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    node->memory = memory;
+    return cudaSuccess;
+}
+
 void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
     if (node->kind == NODE_KERNEL) {
         graph_add_kernel(graph, &node->launch.configuration, node->launch.kernel, node->launch.closure);
@@ -106,6 +139,7 @@ void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node
     if (copy == NULL) { return; }
     *copy = *node;
     copy->next = NULL;
+    if (node->kind == NODE_ALLOCATE || node->kind == NODE_FREE) { arena_hold(node->memory); }
 }
 
 struct CUgraph_st *graph_create(void) {
@@ -123,6 +157,7 @@ void graph_destroy(struct CUgraph_st *graph) {
             free(node->launch.closure);
         }
         if (node->kind == NODE_HOST && node->host.owned != 0) { free(node->host.data); }
+        if (node->kind == NODE_ALLOCATE || node->kind == NODE_FREE) { arena_let_go(node->memory); }
         free(node);
         node = next;
     }

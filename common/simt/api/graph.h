@@ -5,7 +5,7 @@
 #include "../include/simt/kernel.h"
 #include "api.h"
 
-enum node_kind { NODE_KERNEL, NODE_COPY, NODE_SET, NODE_HOST };
+enum node_kind { NODE_KERNEL, NODE_COPY, NODE_SET, NODE_HOST, NODE_ALLOCATE, NODE_FREE };
 
 struct CUgraphNode_st {
     enum node_kind kind;
@@ -28,6 +28,7 @@ struct CUgraphNode_st {
             void *data;
             size_t owned; /* bytes of data that belong to the node; 0: the caller's */
         } host;
+        void *memory; /* reserved; each node that names it is a holder */
     };
 };
 
