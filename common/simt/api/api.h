@@ -34,6 +34,8 @@ enum memory_place memory_place(const void *pointer);
 bool memory_range_valid(const void *pointer, size_t bytes); /* host memory is not checked */
 enum memory_place host_memory_place(const void *pointer);   /* PLACE_DEVICE is never the answer */
 bool host_memory_free(void *pointer, enum memory_place place);
+/* cudaMallocAsync, asked for at `pc`. */
+cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stream, uintptr_t pc);
 
 /* stream.c: a stream that was created, or one of the three default ones. */
 struct CUstream_st {
@@ -81,6 +83,9 @@ cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int 
 cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data);
 /* With a copy of the data, which lives as long as the graph. */
 cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function, const void *data, size_t bytes);
+cudaError_t graph_add_allocation(struct CUgraph_st *graph, void **pointer, size_t size, uintptr_t pc);
+/* cudaErrorInvalidValue: the memory is no graph's, or this one frees it already. */
+cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory);
 /* While anything captures, calls that would wait are forbidden. */
 bool graph_capturing(void);
 

@@ -1,48 +1,15 @@
 /* graph.c — CUDA graphs by stream capture: the work of the captured streams in the order in which it was issued,
- * which is one order that the graph allows; a launch replays it.
+ * which is one order that the graph allows; graph_launch.c replays it.
+ *
+ * Memory in stream order becomes two nodes. The address is reserved at capture, for as long as a graph or an executable
+ * has a node with it or it is allocated; memory is there from the allocation node to the free node of each replay,
+ * unwritten at first. Only what a graph allocates can be freed in one, by that graph or by another.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../include/simt/kernel.h"
-#include "api.h"
-
-enum node_kind { NODE_KERNEL, NODE_COPY, NODE_SET, NODE_HOST };
-
-struct CUgraphNode_st {
-    enum node_kind kind;
-    struct CUgraphNode_st *next;
-    union {
-        struct {
-            struct launch_configuration configuration;
-            struct simt_kernel *kernel;
-            void *closure;
-        } launch;
-        struct {
-            void *to;
-            const void *from;
-            size_t to_pitch, from_pitch, width, height;
-            enum cudaMemcpyKind kind;
-            int value;
-        } copy;
-        struct {
-            cudaHostFn_t function;
-            void *data;
-            size_t owned; /* bytes of data that belong to the node; 0: the caller's */
-        } host;
-    };
-};
-
-/* A graph, and in the same form what cudaGraphInstantiate makes of it. */
-struct CUgraph_st {
-    struct CUgraphNode_st *first, **end;
-    size_t count;
-    bool failed; /* a node could not be recorded */
-};
-struct CUgraphExec_st {
-    struct CUgraph_st graph;
-};
+#include "graph.h"
 
 static _Atomic int captures;
 
@@ -130,7 +97,58 @@ cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function,
     return cudaSuccess;
 }
 
-static void clear(struct CUgraph_st *graph) {
+cudaError_t graph_add_allocation(struct CUgraph_st *graph, void **pointer, size_t size, uintptr_t pc) {
+    void *memory = arena_reserve(size, pc);
+    struct CUgraphNode_st *node = memory == NULL ? NULL : add_node(graph, NODE_ALLOCATE);
+    *pointer = NULL;
+    if (node == NULL) {
+        arena_let_go(memory);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    *pointer = node->memory = memory;
+    return cudaSuccess;
+}
+
+static bool frees(const struct CUgraph_st *graph, const void *memory) {
+    const struct CUgraphNode_st *node = graph->first;
+    while (node != NULL && !(node->kind == NODE_FREE && node->memory == memory)) { node = node->next; }
+    return node != NULL;
+}
+
+cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory) {
+    if (frees(graph, memory) || !arena_hold(memory)) { return api_fail(cudaErrorInvalidValue); }
+    struct CUgraphNode_st *node = add_node(graph, NODE_FREE);
+    if (node == NULL) {
+        arena_let_go(memory);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    node->memory = memory;
+    return cudaSuccess;
+}
+
+void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
+    if (node->kind == NODE_KERNEL) {
+        graph_add_kernel(graph, &node->launch.configuration, node->launch.kernel, node->launch.closure);
+        return;
+    }
+    if (node->kind == NODE_HOST && node->host.owned != 0) {
+        graph_add_host_copy(graph, node->host.function, node->host.data, node->host.owned);
+        return;
+    }
+    struct CUgraphNode_st *copy = add_node(graph, node->kind);
+    if (copy == NULL) { return; }
+    *copy = *node;
+    copy->next = NULL;
+    if (node->kind == NODE_ALLOCATE || node->kind == NODE_FREE) { arena_hold(node->memory); }
+}
+
+struct CUgraph_st *graph_create(void) {
+    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+    if (graph != NULL) { graph->end = &graph->first; }
+    return graph;
+}
+
+void graph_destroy(struct CUgraph_st *graph) {
     struct CUgraphNode_st *node = graph->first;
     while (node != NULL) {
         struct CUgraphNode_st *next = node->next;
@@ -139,9 +157,11 @@ static void clear(struct CUgraph_st *graph) {
             free(node->launch.closure);
         }
         if (node->kind == NODE_HOST && node->host.owned != 0) { free(node->host.data); }
+        if (node->kind == NODE_ALLOCATE || node->kind == NODE_FREE) { arena_let_go(node->memory); }
         free(node);
         node = next;
     }
+    free(graph);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
@@ -152,9 +172,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         return api_fail(cudaErrorStreamCaptureUnsupported);
     }
     if (stream->capture != NULL) { return api_fail(cudaErrorIllegalState); }
-    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+    struct CUgraph_st *graph = graph_create();
     if (graph == NULL) { return api_fail(cudaErrorMemoryAllocation); }
-    graph->end = &graph->first;
     stream->capture = graph;
     stream->capture_origin = true;
     atomic_fetch_add(&captures, 1);
@@ -173,8 +192,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     atomic_fetch_sub(&captures, 1);
     *graph = NULL;
     if (captured->failed) {
-        clear(captured);
-        free(captured);
+        graph_destroy(captured);
         return api_fail(cudaErrorStreamCaptureInvalidated);
     }
     *graph = captured;
@@ -200,82 +218,9 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
-    API_ENTER();
-    (void)flags;
-    struct CUgraphExec_st *made = executable == NULL || graph == NULL ? NULL : calloc(1, sizeof *made);
-    if (made == NULL) { return api_fail(cudaErrorInvalidValue); }
-    made->graph.end = &made->graph.first;
-    for (const struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
-        if (node->kind == NODE_KERNEL) {
-            graph_add_kernel(&made->graph, &node->launch.configuration, node->launch.kernel, node->launch.closure);
-            continue;
-        }
-        if (node->kind == NODE_HOST && node->host.owned != 0) {
-            graph_add_host_copy(&made->graph, node->host.function, node->host.data, node->host.owned);
-            continue;
-        }
-        struct CUgraphNode_st *copy = add_node(&made->graph, node->kind);
-        if (copy != NULL) {
-            struct CUgraphNode_st *next = copy->next;
-            *copy = *node;
-            copy->next = next;
-        }
-    }
-    if (made->graph.failed) {
-        clear(&made->graph);
-        free(made);
-        return api_fail(cudaErrorMemoryAllocation);
-    }
-    *executable = made;
-    return cudaSuccess;
-}
-
-static cudaError_t run_node(const struct CUgraphNode_st *node) {
-    switch (node->kind) {
-        case NODE_KERNEL: return launch_now(&node->launch.configuration, node->launch.kernel, node->launch.closure);
-        case NODE_COPY:
-            return copy_now(node->copy.to, node->copy.to_pitch, node->copy.from, node->copy.from_pitch,
-                            node->copy.width, node->copy.height, node->copy.kind, "cudaGraphLaunch", 0);
-        case NODE_SET:
-            return set_now(node->copy.to, node->copy.to_pitch, node->copy.value, node->copy.width, node->copy.height,
-                           "cudaGraphLaunch", 0);
-        case NODE_HOST: node->host.function(node->host.data); return cudaSuccess;
-    }
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    API_ENTER();
-    API_STREAM(stream);
-    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
-    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
-    watch_launch(stream, "a graph");
-    for (const struct CUgraphNode_st *node = executable->graph.first; node != NULL; node = node->next) {
-        cudaError_t error = run_node(node);
-        if (error != cudaSuccess) { return error; }
-    }
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    API_ENTER();
-    API_STREAM(stream);
-    return executable != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
-}
-
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     API_ENTER();
     if (graph == NULL) { return api_fail(cudaErrorInvalidValue); }
-    clear(graph);
-    free(graph);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-    API_ENTER();
-    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
-    clear(&executable->graph);
-    free(executable);
+    graph_destroy(graph);
     return cudaSuccess;
 }

@@ -27,18 +27,23 @@ cudaError_t cudaFree(void *pointer) {
     return release(pointer);
 }
 
+cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stream, uintptr_t pc) {
+    API_STREAM(stream);
+    struct CUgraph_st *graph = stream_capture(stream);
+    if (graph == NULL || pointer == NULL || size == 0) { return allocate(pointer, size, pc); }
+    return graph_add_allocation(graph, pointer, size, pc);
+}
+
 cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     API_ENTER();
-    API_STREAM(stream);
-    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
-    return allocate(pointer, size, API_CALLER);
+    return memory_allocate_async(pointer, size, stream, API_CALLER);
 }
 
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
-    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
-    return release(pointer);
+    struct CUgraph_st *graph = stream_capture(stream);
+    return graph == NULL || pointer == NULL ? release(pointer) : graph_add_free(graph, pointer);
 }
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {

@@ -79,6 +79,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t least_kept) {
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+    API_ENTER();
     if (pool != &the_pool) { return api_fail(cudaErrorInvalidValue); }
-    return cudaMallocAsync(pointer, size, stream);
+    return memory_allocate_async(pointer, size, stream, API_CALLER);
 }

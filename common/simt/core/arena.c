@@ -14,7 +14,7 @@
 
 #include "source.h"
 
-enum { ALIGNMENT = 256, FREED_KEPT = 256, BYTES_RETURNED = 64 * 1024 };
+enum { FREED_KEPT = 256, BYTES_RETURNED = 64 * 1024 };
 
 struct record {
     struct arena_allocation allocation;
@@ -85,17 +85,23 @@ static uintptr_t find_place(size_t bytes) {
     start = ARENA_GLOBAL_BASE + RED_ZONE;
     for (size_t i = 0; i <= arena.count; i++) {
         uintptr_t next = i < arena.count ? arena.live[i].allocation.start : end;
+        start = arena_past_reserved(start, bytes);
         if (next >= start && next - start >= bytes + RED_ZONE) return start;
-        if (i < arena.count)
-            start = (next + arena.live[i].allocation.bytes + RED_ZONE + ALIGNMENT - 1) & -(uintptr_t)ALIGNMENT;
+        if (i < arena.count) start = arena_after(next, arena.live[i].allocation.bytes);
     }
     return 0;
 }
 
-void *arena_alloc_at(size_t bytes, uintptr_t pc) {
+static bool starts(uintptr_t start) {
+    size_t i = above(start);
+    return i > 0 && arena.live[i - 1].allocation.start == start;
+}
+
+void *arena_alloc_place(uintptr_t place, size_t bytes, uintptr_t pc) {
     if (bytes == 0 || bytes > arena_total()) return NULL;
     pthread_mutex_lock(&arena.lock);
-    uintptr_t start = open_locked() && arena.used + bytes <= arena_total() ? find_place(bytes) : 0;
+    bool fits = open_locked() && arena.used + bytes <= arena_total() && !starts(place);
+    uintptr_t start = !fits ? 0 : place ? place : find_place(bytes);
     if (start && arena.count == arena.room) {
         size_t room = arena.room ? arena.room * 2 : 64;
         struct record *live = realloc(arena.live, room * sizeof *live);
@@ -112,7 +118,7 @@ void *arena_alloc_at(size_t bytes, uintptr_t pc) {
         arena.live[i] = (struct record){{start, bytes, arena.next_id++, NULL}, pc};
         arena.count++;
         arena.used += bytes;
-        uintptr_t end = (start + bytes + RED_ZONE + ALIGNMENT - 1) & -(uintptr_t)ALIGNMENT;
+        uintptr_t end = arena_after(start, bytes);
         if (end > arena.next) arena.next = end;
     }
     pthread_mutex_unlock(&arena.lock);
@@ -120,6 +126,10 @@ void *arena_alloc_at(size_t bytes, uintptr_t pc) {
     memset((void *)start, 0xff, bytes); /* a NaN in every floating-point type: what is not written shows */
     shadow_allocate(start, bytes);
     return (void *)start;
+}
+
+void *arena_alloc_at(size_t bytes, uintptr_t pc) {
+    return arena_alloc_place(0, bytes, pc);
 }
 
 void *arena_alloc(size_t bytes) {
@@ -138,6 +148,7 @@ bool arena_free(void *pointer) {
         arena.used -= gone.bytes;
         arena.freed[arena.freed_count++ % FREED_KEPT] = gone;
         shadow_release(gone.start, gone.bytes);
+        arena_let_go(pointer);
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (start + page - 1) & -page;
         if (gone.bytes >= BYTES_RETURNED) madvise((void *)first, (start + gone.bytes - first) & -page, MADV_DONTNEED);
     }

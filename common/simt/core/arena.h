@@ -16,7 +16,7 @@
 #define ARENA_GLOBAL_BASE (ARENA_BASE + ARENA_SHARED_SPAN)
 #define ARENA_GLOBAL_SPAN (UINT64_C(1) << 36)
 
-enum { RED_ZONE = 256, SHARED_SLOT = (256 << 10) + 4096 + 320 };
+enum { RED_ZONE = 256, ARENA_ALIGNMENT = 256, SHARED_SLOT = (256 << 10) + 4096 + 320 };
 
 /* Bytes from ARENA_GLOBAL_BASE that are mapped; 0 before the first use. The arena may be smaller than it would like
  * (RLIMIT_AS), so this is a variable. */
@@ -32,6 +32,10 @@ static inline bool in_shared(uintptr_t address) {
 static inline bool in_arena(uintptr_t address) {
     return in_global(address) || (in_shared(address) && arena_global_span);
 }
+/* The first address at which another allocation may start behind this one. */
+static inline uintptr_t arena_after(uintptr_t start, size_t bytes) {
+    return (start + bytes + RED_ZONE + ARENA_ALIGNMENT - 1) & -(uintptr_t)ARENA_ALIGNMENT;
+}
 static inline unsigned char *shadow_of(uintptr_t address) {
     return (unsigned char *)(address >> 2);
 }
@@ -44,6 +48,11 @@ void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes);
 bool shadow_allocated(uintptr_t start, size_t bytes);
 bool shadow_written(uintptr_t start, size_t bytes);
 size_t shadow_first_unwritten(uintptr_t start, size_t bytes); /* offset; bytes if all are written */
+
+/* arena_reserved.c: from `start` on, the first address where `bytes` have room between the reservations. */
+uintptr_t arena_past_reserved(uintptr_t start, size_t bytes);
+/* arena.c: as arena_alloc_at, at this address (NULL if it is allocated), or at 0 wherever there is room. */
+void *arena_alloc_place(uintptr_t place, size_t bytes, uintptr_t pc);
 
 /* arena.c, for messages: the live allocation or the red zone's owner nearest to the address. False if there is none. */
 bool arena_nearest(uintptr_t address, struct arena_allocation *out);
