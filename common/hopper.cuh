@@ -1,7 +1,7 @@
 // hopper.cuh — what needs PTX or a Hopper GPU, in one place, each with a twin for everything else
 //
 //   fast_exp2, fast_reciprocal   one instruction each, about 1e-7 off; twin: exp2f, 1 / x
-//   prefetch_l2                  some bytes start for the L2, no register waits for them; twin: nothing
+//   prefetch_l2, _bulk           some bytes of this GPU's memory start for the L2, no register waits for them; twin: nothing
 //   wait_for_previous_kernel     programmatic dependent launch: this kernel may be started while the one before it in the
 //   let_next_kernel_start        stream still runs. The first call waits for the end of that one and must come before any
 //                                access to memory, but prefetch_l2, which changes nothing that is seen; the second lets
@@ -56,7 +56,7 @@ __device__ inline float fast_reciprocal(float x) {
 
 // ---- caches ----
 
-// The sector of 32 bytes there.
+// At least the sector of 32 bytes there.
 __device__ inline void prefetch_l2(const void *global) {
 #if ANY_PTX
     asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
@@ -65,12 +65,14 @@ __device__ inline void prefetch_l2(const void *global) {
 #endif
 }
 
-// `bytes` from there on, both multiples of 16: one instruction of one thread for a whole row.
-__device__ inline void prefetch_l2(const void *global, size_t bytes) {
+// `bytes` from there on, both multiples of 16: on Hopper one instruction of one thread for a whole row.
+__device__ inline void prefetch_l2_bulk(const void *global, size_t bytes) {
 #if HOPPER_PTX
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"((unsigned)bytes));
 #else
-    (void)global, (void)bytes;
+    constexpr size_t line = 128;
+    size_t start = (size_t)global, end = start + bytes;
+    for (size_t at = start; at < end; at = (at / line + 1) * line) { prefetch_l2((const void *)at); }
 #endif
 }
 
@@ -249,7 +251,7 @@ struct launch_shape {
     size_t shared = 0; // bytes of dynamic shared memory
 };
 
-// The kernel must begin with wait_for_previous_kernel().
+// Every thread of the kernel must call wait_for_previous_kernel() before it reads or writes memory.
 template <class... Parameters, class... Arguments>
 int launch(const launch_shape &shape, void (*kernel)(Parameters...), Arguments... arguments) {
     cudaLaunchAttribute attributes[2] = {};

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "../hopper.cuh"
 #include "copy.h"
 
 namespace {
@@ -21,6 +22,8 @@ const shape shapes[] = {
 enum { SHAPES = sizeof shapes / sizeof *shapes, BLOCKS_PER_MULTIPROCESSOR = 8 };
 
 template <int READS, int WRITES, int UNROLL, bool STREAMING> __global__ void copy_kernel(copy_streams s, size_t loads) {
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     size_t stride = (size_t)gridDim.x * blockDim.x * UNROLL;
     for (size_t first = (size_t)blockIdx.x * blockDim.x * UNROLL + threadIdx.x; first < loads; first += stride) {
         float4 value[READS][UNROLL];
@@ -59,7 +62,8 @@ template <int READS, int WRITES, int UNROLL, bool STREAMING> __global__ void cop
 }
 
 template <int READS, int WRITES>
-void launch_shape(const shape &shape, const copy_streams &s, unsigned blocks, size_t loads, cudaStream_t stream) {
+void launch_copy(const shape &shape, const copy_streams &s, unsigned blocks, size_t loads, bool early,
+                 cudaStream_t stream) {
     auto kernel = copy_kernel<READS, WRITES, 1, false>;
     if (shape.streaming) {
         kernel = shape.unroll == 1   ? copy_kernel<READS, WRITES, 1, true>
@@ -68,7 +72,11 @@ void launch_shape(const shape &shape, const copy_streams &s, unsigned blocks, si
     } else if (shape.unroll > 1) {
         kernel = shape.unroll == 2 ? copy_kernel<READS, WRITES, 2, false> : copy_kernel<READS, WRITES, 4, false>;
     }
-    kernel<<<blocks, shape.threads, 0, stream>>>(s, loads);
+    if (early) {
+        launch({blocks, (unsigned)shape.threads, 1, stream}, kernel, s, loads);
+    } else {
+        kernel<<<blocks, shape.threads, 0, stream>>>(s, loads);
+    }
 }
 
 unsigned block_count(const shape &shape, size_t loads) {
@@ -90,17 +98,17 @@ int copy_count(int reads, int writes) {
     return known ? SHAPES : 0;
 }
 
-void copy_launch(int variant, const struct copy_streams *s, cudaStream_t stream) {
+void copy_launch(int variant, const struct copy_streams *s, bool early, cudaStream_t stream) {
     size_t loads = s->bytes / sizeof(float4);
     const shape &shape = shapes[variant];
     unsigned blocks = block_count(shape, loads);
     switch (s->reads * 10 + s->writes) {
-        case 10: launch_shape<1, 0>(shape, *s, blocks, loads, stream); break;
-        case 11: launch_shape<1, 1>(shape, *s, blocks, loads, stream); break;
-        case 12: launch_shape<1, 2>(shape, *s, blocks, loads, stream); break;
-        case 21: launch_shape<2, 1>(shape, *s, blocks, loads, stream); break;
-        case 22: launch_shape<2, 2>(shape, *s, blocks, loads, stream); break;
-        case 31: launch_shape<3, 1>(shape, *s, blocks, loads, stream); break;
+        case 10: launch_copy<1, 0>(shape, *s, blocks, loads, early, stream); break;
+        case 11: launch_copy<1, 1>(shape, *s, blocks, loads, early, stream); break;
+        case 12: launch_copy<1, 2>(shape, *s, blocks, loads, early, stream); break;
+        case 21: launch_copy<2, 1>(shape, *s, blocks, loads, early, stream); break;
+        case 22: launch_copy<2, 2>(shape, *s, blocks, loads, early, stream); break;
+        case 31: launch_copy<3, 1>(shape, *s, blocks, loads, early, stream); break;
     }
 }
 

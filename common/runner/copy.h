@@ -22,8 +22,8 @@ struct copy_streams {
 /* How many kernels the sweep has for this mix; 0: no kernel for it. */
 int copy_count(int reads, int writes);
 
-/* Launches one of them. */
-void copy_launch(int variant, const struct copy_streams *streams, cudaStream_t stream);
+/* Launches one of them; early: by programmatic dependent launch, where the GPU has it. */
+void copy_launch(int variant, const struct copy_streams *streams, bool early, cudaStream_t stream);
 
 /* "2R:1W, 16 bytes x 4, 512 threads, streaming" */
 void copy_describe(int variant, int reads, int writes, char *text, size_t size);

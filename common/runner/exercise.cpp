@@ -24,8 +24,8 @@ struct shape {
 };
 const shape row_shapes[] = {{1, 1, 0, 0},     {3, 33, 0, 0},   {129, 31, 0, 0},   {5, 1023, 0, 0},  {64, 768, 0, 0},
                             {600, 768, 0, 0}, {2, 1600, 0, 0}, {530, 1600, 0, 0}, {3, 16384, 0, 0}, {0, 8, 0, 0}};
-const shape causal_shapes[] = {{1, 1, 0, 0},  {3, 33, 0, 1},  {4, 31, 1, 0},   {2, 64, 0, 0},
-                               {5, 96, 1, 1}, {3, 127, 0, 0}, {1, 1023, 0, 0}, {0, 8, 0, 0}};
+const shape causal_shapes[] = {{1, 1, 0, 0},   {3, 33, 0, 1},   {4, 31, 1, 0},   {2, 64, 0, 0}, {5, 96, 1, 1},
+                               {3, 127, 0, 0}, {1, 1023, 0, 0}, {100, 64, 1, 0}, {0, 8, 0, 0}};
 const shape wiring_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
 
 /* Directly, or from a graph: memory comes in another way then. 0 right, 1 wrong or failed, -1 no such rung. */
@@ -54,14 +54,15 @@ int exercise(const op *op, op_type type, int rung, bool graph) {
         if (error == cudaSuccess) { error = (cudaError_t)status; }
         if (error == cudaSuccess) { error = call.download(); }
         if (error != cudaSuccess) {
+            cudaGetLastError(); /* or the next launcher would find it */
             printf("%-32s rung %d%s  N %d, C %d: %s\n", name, rung, graph ? ", from a graph" : "", asked.sizes.N,
                    asked.sizes.C, cudaGetErrorString(error));
             return 1;
         }
         call.compare(&worst);
     }
-    printf("%-32s %s %d  largest error %8.1e, %4.0f %% of the tolerance, %5.2f %% misrounded  %s\n", name,
-           graph ? "graph" : "rung", rung, worst.error, 100 * worst.share,
+    printf("%-32s rung %d%-14s  largest error %8.1e, %4.0f %% of the tolerance, %5.2f %% misrounded  %s\n", name, rung,
+           graph ? ", from a graph" : "", worst.error, 100 * worst.share,
            100.0 * (double)worst.misrounded / (double)worst.elements, worst.wrong ? "WRONG" : "right");
     return worst.wrong != 0;
 }
@@ -95,6 +96,7 @@ int main(int count, char **arguments) {
             for (int rung = 0; rung == 0 || launcher_find(op->name, (op_type)type, rung); rung++) {
                 int outcome = exercise(op, (op_type)type, rung, false);
                 if (outcome < 0) { break; }
+                // gpt2's tests capture the wiring.
                 if (rung == 0 && !op_is_wiring(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
                 called++;
                 failed += outcome;

@@ -85,20 +85,20 @@ cudaError_t reference_call::launch(int *status) {
 
 cudaError_t reference_call::launch_from_graph(int *status) {
     cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
     cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (error == cudaSuccess) { error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal); }
     if (error != cudaSuccess) { return error; }
-    *status = launcher_find(asked_op->name, asked.sizes.type, asked.rung)(asked.rung, device, &asked.sizes, stream);
-    error = cudaStreamEndCapture(stream, &graph);
-    if (error != cudaSuccess) { return error; }
-    error = cudaGraphInstantiate(&executable, graph, 0);
-    if (error != cudaSuccess) { return error; }
-    cudaGraphDestroy(graph);
-    error = cudaGraphLaunch(executable, stream);
+    error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    if (error == cudaSuccess) {
+        *status = launcher_find(asked_op->name, asked.sizes.type, asked.rung)(asked.rung, device, &asked.sizes, stream);
+        error = cudaStreamEndCapture(stream, &graph);
+    }
+    if (error == cudaSuccess) { error = *status ? (cudaError_t)*status : cudaGraphInstantiate(&executable, graph, 0); }
+    if (graph) { cudaGraphDestroy(graph); }
+    if (error == cudaSuccess) { error = cudaGraphLaunch(executable, stream); }
     if (error == cudaSuccess) { error = cudaStreamSynchronize(stream); }
-    cudaGraphExecDestroy(executable);
+    if (executable) { cudaGraphExecDestroy(executable); }
     cudaStreamDestroy(stream);
     return error;
 }

@@ -70,7 +70,7 @@ static struct copy_streams streams_of_set(const struct timing *t, int i) {
 
 static int launch_copy(const struct timing *t, int i) {
     struct copy_streams s = streams_of_set(t, i);
-    copy_launch(t->copy_variant, &s, t->stream);
+    copy_launch(t->copy_variant, &s, false, t->stream);
     return cudaGetLastError();
 }
 

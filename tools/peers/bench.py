@@ -56,14 +56,14 @@ def chosen(options):
 
 
 def best_copy(sets, copies):
-    """The description and the graph of the fastest copy; None if there is none."""
+    """The description, the graph and the launch of the fastest copy; None if there is none."""
     best = None
     for text, launch in copies:
         graph = capture(sets.device, sets.count, launch)
         us = min(graph.time_us(sets.flush) for _ in range(SWEEP_RUNS))
         slower = graph
         if not best or us < best[0]:
-            slower, best = best and best[2], (us, text, graph)
+            slower, best = best and best[2], (us, text, graph, launch)
         if slower:
             slower.close()
     return best and best[1:]
@@ -89,10 +89,12 @@ def lab_graphs(sets, lab, rungs):
 
 def candidates(sets, peer, lab, options):
     """name: (what it is, its graph)."""
-    found = {"copy": best_copy(sets, sets.copies())}
+    text, graph, launch = best_copy(sets, sets.copies())
+    found = {"copy": (text, graph)}
+    found["copy early"] = text, capture(sets.device, sets.count, lambda i: launch(i, early=True))
     triangle = best_copy(sets, sets.triangles())
     if triangle:
-        found["triangle"] = triangle
+        found["triangle"] = triangle[:2]
     for name, graph in lab_graphs(sets, lab, options.rungs):
         found[name] = "", graph
     if sets.cell.rows == 1:

@@ -57,11 +57,11 @@ class Sets:
         """Fills the L2 cache with something else, by reading: nothing is left to be written back."""
         self.copy(0, [self.flushed], [], 4 * self.device.l2_bytes)
 
-    def copy(self, variant, read, write, size):
+    def copy(self, variant, read, write, size, early=False):
         self.device.call(
             "yardstick_copy",
             *(variant, pointers(read), len(read), pointers(write or [self.scratch]), len(write)),
-            *(ctypes.c_size_t(size), self.device.stream),
+            *(ctypes.c_size_t(size), int(early), self.device.stream),
         )
 
     @property
@@ -84,8 +84,8 @@ class Sets:
         for variant in range(self.device.library.yardstick_copies(reads, writes)):
             text = ctypes.create_string_buffer(128)
             self.device.library.yardstick_describe(variant, reads, writes, text, ctypes.c_size_t(128))
-            yield text.value.decode(), lambda i, variant=variant: self.copy(
-                variant, self.streams(i, False), self.streams(i, True), self.stream_bytes
+            yield text.value.decode(), lambda i, variant=variant, early=False: self.copy(
+                variant, self.streams(i, False), self.streams(i, True), self.stream_bytes, early
             )
 
     def triangles(self):

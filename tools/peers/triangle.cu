@@ -1,7 +1,8 @@
-/* triangle.cu — a copy of what the lower-triangle form of causal softmax reads and writes, and not a byte more.
+/* triangle.cu — a copy of the elements that the lower-triangle form of causal softmax reads and writes.
  *
- * A copy of the same bytes in one piece is faster: here every row ends inside a sector of 32 bytes, and a sector that is
- * written in part must first be read. This says how much of the difference is the form's, and how much the kernel's.
+ * A copy of the same bytes in one piece is faster: here nearly every row ends inside a sector of 32 bytes, and a sector that
+ * is written in part must be read as well. These kernels do nothing about that; the best of them says what rows like these
+ * cost by themselves.
  */
 #include <cuda_runtime.h>
 

@@ -90,14 +90,14 @@ void yardstick_describe(int variant, int reads, int writes, char *text, size_t s
 }
 
 int yardstick_copy(int variant, const void *const *read, int reads, void *const *write, int writes, size_t bytes,
-                   cudaStream_t stream) {
+                   int early, cudaStream_t stream) {
     copy_streams s = {};
     s.reads = reads;
     s.writes = writes;
     s.bytes = bytes;
     for (int i = 0; i < reads; i++) { s.read[i] = read[i]; }
     for (int i = 0; i < writes || i < 1; i++) { s.write[i] = write[i]; }
-    copy_launch(variant, &s, stream);
+    copy_launch(variant, &s, early, stream);
     return cudaGetLastError();
 }
 }

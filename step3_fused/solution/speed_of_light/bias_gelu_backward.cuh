@@ -129,15 +129,15 @@ int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, cons
     int most_parts = (N + height * rows - 1) / (height * rows);
     int parts = (multiprocessor_count() * blocks_each) / column_blocks;
     parts = parts < 1 ? 1 : parts > most_parts ? most_parts : parts;
-    float *partial; // (parts, C)
+    scratch partial; // (parts, C)
     cudaError_t error = take_scratch(&partial, (size_t)parts * C * sizeof(float), stream);
     if (error != cudaSuccess) { return error; }
-    int status =
-        launch({(unsigned)(column_blocks * parts), lanes * height, 1, stream},
-               bias_gelu_backward_rows_kernel<T, width, lanes, height, rows>, dx, partial, dout, x, bias, N, C, parts);
+    int status = launch({(unsigned)(column_blocks * parts), lanes * height, 1, stream},
+                        bias_gelu_backward_rows_kernel<T, width, lanes, height, rows>, dx, partial.memory, dout, x,
+                        bias, N, C, parts);
     if (status == cudaSuccess) {
         status = launch({(unsigned)((C + warp_size - 1) / warp_size), finish_warps * warp_size, 1, stream},
-                        bias_gelu_backward_finish_kernel, dbias, partial, parts, C);
+                        bias_gelu_backward_finish_kernel, dbias, (const float *)partial.memory, parts, C);
     }
     error = return_scratch(partial, stream);
     return status != cudaSuccess ? status : error;

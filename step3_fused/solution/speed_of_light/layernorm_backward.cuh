@@ -137,9 +137,9 @@ __device__ inline void layernorm_backward_prefetch(const layernorm_backward_argu
     size_t start = (size_t)n * a.C, bytes = (size_t)a.C * sizeof(T);
     prefetch_l2(a.mean + n);
     prefetch_l2(a.rstd + n);
-    prefetch_l2(a.x + start, bytes);
-    prefetch_l2(a.dout + start, bytes);
-    if (RESIDUAL) { prefetch_l2(a.dsum + start, bytes); }
+    prefetch_l2_bulk(a.x + start, bytes);
+    prefetch_l2_bulk(a.dout + start, bytes);
+    if (RESIDUAL) { prefetch_l2_bulk(a.dsum + start, bytes); }
 }
 
 // ---- a warp has a row ----

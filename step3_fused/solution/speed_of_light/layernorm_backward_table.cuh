@@ -126,7 +126,9 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
 #if defined(SIMT_CPU_BACKEND)
     if (line->cluster > 1) { a.parts = 1; } // its clusters take turns
 #endif
-    CUDA_CHECK(take_scratch(&a.partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
+    scratch partial; // (parts, 2, C)
+    CUDA_CHECK(take_scratch(&partial, (size_t)a.parts * 2 * C * sizeof(float), stream));
+    a.partial = partial.memory;
     unsigned blocks = a.parts * line->cluster, threads = line->threads / line->cluster * line->teams;
     int status = launch({blocks, threads, (unsigned)line->cluster, stream, shared_of(*line)}, line->kernel, a);
     if (status == cudaSuccess) {
@@ -136,7 +138,7 @@ int layernorm_backward_launch(T *dinp, float *dweight, float *dbias, const T *do
                         wide ? layernorm_backward_finish<256, 16> : layernorm_backward_finish<512, 8>, dweight, dbias,
                         (const float *)a.partial, a.parts, C);
     }
-    CUDA_CHECK(return_scratch(a.partial, stream));
+    CUDA_CHECK(return_scratch(partial, stream));
     return status;
 }
 

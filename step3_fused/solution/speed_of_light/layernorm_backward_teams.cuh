@@ -8,9 +8,10 @@
 
 #include "layernorm_backward.cuh"
 
-// THREADS: of a team, or of each block of a cluster. TEAMS: in a block, when it is not a part of a cluster.
+// THREADS: of a team, or of each block of a cluster. TEAMS: in a block, when it is not a part of a cluster. One block stays
+// on a multiprocessor: said to the compiler, a thread of 256 gets as many registers as it wants, and spills none.
 template <class T, bool RESIDUAL, int VECS, int STAGES, int THREADS, int TEAMS, int CLUSTER>
-__global__ void __launch_bounds__(THREADS *TEAMS, THREADS *TEAMS <= 256)
+__global__ void __launch_bounds__(THREADS *TEAMS, THREADS *TEAMS <= 256 ? 1 : 0)
     layernorm_backward_teams(const layernorm_backward_arguments<T> a) {
     constexpr int size = vec<T>::size, tensors = RESIDUAL ? 3 : 2, warps = THREADS / warp_size, parts = warps * CLUSTER;
     static_assert(STAGES >= 2 && (TEAMS == 1 || CLUSTER == 1), "this row and the next one; one kind of team");

@@ -5,7 +5,7 @@
 // shares a row, and that is the table at the end:
 //
 //   a warp     4 or 16 rows a block, no barrier: up to about 2000 columns
-//   a block    one row a block; for the long rows, and, with one vec a thread, where rows are few and latency is all
+//   a block    one row a block; for the long rows, and, with one or two vecs a thread, where rows are few and latency is all
 //   anything   a block walks over the row, element by element: unaligned pointers, rows too long for the registers
 #ifndef SPEED_OF_LIGHT_LAYERNORM_FORWARD_CUH
 #define SPEED_OF_LIGHT_LAYERNORM_FORWARD_CUH
@@ -24,7 +24,7 @@ enum class residual_at {
 // What a line of the table may do in another way.
 enum class row_form {
     usual,
-    all_at_once,      // also weight and bias; and all of it into the L2 before the kernel ahead of this one has ended
+    all_at_once, // weight and bias are loaded with the row; all starts for the L2 before the kernel ahead has ended
     residual_at_once, // residual_at::after: into registers with x, not when it is added
     residual_to_l2,   // the same: into the L2 with x, into registers when it is added
     out_stays,        // out by a plain store

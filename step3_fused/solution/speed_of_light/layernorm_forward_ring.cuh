@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) layernorm_forward_ring(const 
     int stride = WARP ? gridDim.x * warps : gridDim.x, n = WARP ? blockIdx.x * warps + warp : blockIdx.x;
     if (thread == 0 && n < a.N) { // the first row, while the kernel before this one still runs
         size_t start = (size_t)n * a.C, bytes = (size_t)a.C * sizeof(T);
-        prefetch_l2(a.x + start, bytes);
-        if (AT != residual_at::nowhere) { prefetch_l2(a.residual + start, bytes); }
+        prefetch_l2_bulk(a.x + start, bytes);
+        if (AT != residual_at::nowhere) { prefetch_l2_bulk(a.residual + start, bytes); }
     }
     wait_for_previous_kernel();
     row_ring<T, tensors, VECS, STAGES, THREADS> ring(ring_memory, thread * size, (WARP ? warp_size : THREADS) * size,

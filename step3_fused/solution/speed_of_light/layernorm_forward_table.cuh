@@ -60,7 +60,7 @@ template <class T, residual_at AT> int layernorm_forward_launch(layernorm_forwar
     const layernorm_forward_choice<T> table[] = {
         //                 VECS, THREADS                        latency is all: everything is asked for at once
         blocks_line<T, AT, 1,    T768, now>(few),               // 768 columns
-        blocks_line<T, AT, V768, 96,   now>(one_wave),          // the same
+        blocks_line<T, AT, V768, 96,   now>(one_wave),          // the same, in 16 bits the same kernel
         blocks_line<T, AT, 1,    0,    now>(one_wave),          // one access a thread for each tensor
         //               WARP,  VECS, STAGES, THREADS, BLOCKS   the next rows on their way, weights in registers
         ring_line<T, AT, true,  V,    S,      512,     1>(few_waves), // 768 columns
