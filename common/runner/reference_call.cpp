@@ -87,7 +87,9 @@ cudaError_t reference_call::launch_from_graph(int *status) {
     cudaStream_t stream;
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
-    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaError_t error =
+        cudaDeviceSynchronize(); /* a copy from the host may still be on its way; this stream would not wait */
+    if (error == cudaSuccess) { error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }
     if (error != cudaSuccess) { return error; }
     error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
     if (error == cudaSuccess) {
