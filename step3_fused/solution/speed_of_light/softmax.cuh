@@ -216,7 +216,7 @@ template <class T> int softmax_speed_of_light(T *out, const T *x, int N, int C, 
         {256, 2, 0, softmax_rows<T, 64, 4, 1, 1, w>},
         {512, 0, 0, softmax_rows<T, 128, 4, 1, 1, w>},
         {1024, 0, 0, softmax_rows<T, 512, 2, 1, 1, w, again>},
-        {2048, 4, 0, softmax_rows<T, 1024, 2, 1, 1, w>},
+        {2048, 4, 0, softmax_rows<T, 256, 8, 1, 1, w>},
         {2048, 2, 0, softmax_rows<T, 256, 8, 1, 1, w, again>},
         {4096, 0, 0, softmax_rows<T, 512, 8, 1, 1, w, again>},
         {8192, 2, 90, softmax_wide<T, 512, 4, 12, 1>}, // threads, pieces in registers, in shared memory, cluster
@@ -225,7 +225,8 @@ template <class T> int softmax_speed_of_light(T *out, const T *x, int N, int C, 
         {16384, 2, 90, softmax_wide<T, 512, 8, 8, 2>},
         {32768, 4, 90, softmax_wide<T, 512, 8, 8, 4>},
         {32768, 2, 90, softmax_wide<T, 256, 8, 8, 8>},
-        {65536, 0, 90, softmax_wide<T, 512, 8, 8, 8>},
+        {65536, 4, 90, softmax_wide<T, 512, 6, 10, 8>},
+        {65536, 2, 90, softmax_wide<T, 512, 8, 8, 8>},
         {INT_MAX, 0, 0, softmax_split<T, 512, 8, w>},
     };
     static const softmax_line<T> by_element[] = {
