@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "arena.h"
+#include "arena_reserved.h"
 
 #include <pthread.h>
 #include <stdlib.h>

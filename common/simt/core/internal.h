@@ -249,13 +249,6 @@ void arena_register_constant(void *pointer, size_t bytes, const char *name); /* 
 size_t arena_used(void);
 size_t arena_total(void);
 
-/* Reservations (arena_reserved.c): addresses that nothing else gets, at which memory is allocated again and again.
- * arena_free ends such an allocation; the reservation ends with its last holder, and an allocation is one. */
-void *arena_reserve(size_t bytes, uintptr_t pc); /* held by the caller; NULL when over the device's memory */
-bool arena_hold(void *start);                    /* false: no reservation starts there */
-void arena_let_go(void *start);
-bool arena_alloc_reserved(void *start); /* false: allocated already, or over the device's memory */
-
 /* One live allocation or device variable. `id` counts up from 0 and is never reused; __constant__ variables have the
  * highest bit set: a memory of its own, which is neither counted nor watched for races. */
 #define ARENA_CONSTANT (UINT64_C(1) << 63)
