@@ -1,6 +1,6 @@
 /* arena_reserved.c — reservations: addresses that are known before the memory is there, for what graphs allocate. */
-#include "arena.h"
 #include "arena_reserved.h"
+#include "arena.h"
 
 #include <pthread.h>
 #include <stdlib.h>
