@@ -6,6 +6,7 @@
 //   let_next_kernel_start        stream still runs. The first call waits for the end of that one and must come before any
 //                                access to memory, but prefetch_l2, which changes nothing that is seen; the second lets
 //                                the next one start. Twin: nothing, kernels take turns
+//   starts_early                 can anything happen before wait_for_previous_kernel()?
 //   cluster_*                    thread block clusters: up to 16 blocks that run at the same time and write into each
 //                                other's shared memory. Twin: the blocks of one cooperative launch, and global memory
 //   team_*                       a board of values for a block or a cluster, and its barrier in two halves
@@ -77,6 +78,8 @@ __device__ inline void prefetch_l2_bulk(const void *global, size_t bytes) {
 }
 
 // ---- programmatic dependent launch ----
+
+constexpr bool starts_early = HOPPER_PTX;
 
 __device__ inline void wait_for_previous_kernel() {
 #if HOPPER_PTX

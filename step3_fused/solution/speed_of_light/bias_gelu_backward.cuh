@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(lanes *height)
     __shared__ float sums[height][lanes * width];
     int lane = threadIdx.x % lanes, y = threadIdx.x / lanes, part = blockIdx.x % parts;
     int c = (blockIdx.x / parts * lanes + lane) * width, n = (part * height + y) * rows, step = parts * height * rows;
-    if (c < C) {
+    if (starts_early && c < C) {
         for (int r = 0; r < rows && n + r < N; r++) {
             prefetch_l2(x + (size_t)(n + r) * C + c);
             prefetch_l2(dout + (size_t)(n + r) * C + c);

@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
     let_next_kernel_start();
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
     int stride = gridDim.x * warps, n = blockIdx.x * warps + warp;
-    if (lane == 0) { layernorm_backward_prefetch<RESIDUAL>(a, n); }
+    if (starts_early && lane == 0) { layernorm_backward_prefetch<RESIDUAL>(a, n); }
     wait_for_previous_kernel();
     row_ring<T, tensors, VECS, STAGES, THREADS> ring(ring_memory, lane * size, warp_size * size, a.C);
     const T *from[3] = {a.x, a.dout, a.dsum};

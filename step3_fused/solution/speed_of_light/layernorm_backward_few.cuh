@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(few_most_warps *warp_size)
     __shared__ __align__(16) float shared[few_most_warps * few_vecs * 2 * vec<T>::size];
     let_next_kernel_start();
     int c = threadIdx.x * vec<T>::size;
-    if (blockIdx.x < (unsigned)a.N && c < a.C) {
+    if (starts_early && blockIdx.x < (unsigned)a.N && c < a.C) {
         size_t at = (size_t)blockIdx.x * a.C + c;
         prefetch_l2(a.x + at);
         prefetch_l2(a.dout + at);

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(THREADS *TEAMS, THREADS *TEAMS <= 256 ? 1 : 0)
     int rank = cluster_rank<CLUSTER>(), place = rank * warps + thread / warp_size;
     int number = cluster_number<CLUSTER>(), stride = a.parts * TEAMS, n = number + team * a.parts;
     constexpr int early = TEAMS == 1 ? STAGES : 1; // rows
-    if (thread == 0 && rank == 0) {
+    if (starts_early && thread == 0 && rank == 0) {
 #pragma unroll 1
         for (int i = 0; i < early; i++) { layernorm_backward_prefetch<RESIDUAL>(a, n + (long long)i * stride); }
     }

@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(THREADS ? THREADS : 1024, FORM == row_form::re
     layernorm_forward_blocks(const layernorm_forward_arguments<T> a) {
     __shared__ float2 shared[2 * warp_size];
     let_next_kernel_start();
-    if (FORM == row_form::all_at_once) {
+    if (starts_early && FORM == row_form::all_at_once) {
         constexpr int size = vec<T>::size;
         size_t start = (size_t)blockIdx.x * a.C;
         for (int c = threadIdx.x * size; c < a.C; c += blockDim.x * size) {

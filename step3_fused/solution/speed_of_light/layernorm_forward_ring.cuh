@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) layernorm_forward_ring(const 
     let_next_kernel_start();
     int thread = WARP ? threadIdx.x % warp_size : threadIdx.x, warp = threadIdx.x / warp_size;
     int stride = WARP ? gridDim.x * warps : gridDim.x, n = WARP ? blockIdx.x * warps + warp : blockIdx.x;
-    if (thread == 0 && n < a.N) { // the first row, while the kernel before this one still runs
+    if (starts_early && thread == 0 && n < a.N) { // the first row, while the kernel before this one still runs
         size_t start = (size_t)n * a.C, bytes = (size_t)a.C * sizeof(T);
         prefetch_l2_bulk(a.x + start, bytes);
         if (AT != residual_at::nowhere) { prefetch_l2_bulk(a.residual + start, bytes); }
