@@ -55,6 +55,12 @@ check "and the target named" says "| 1.25 | 2.00 | 1.25 | copy |" table cells
 check "the means are over both of torch.compile's modes, and marked" says "| from 100 MB, bf16 | 1 | 1.30 | 2.000 | **1.250** |" table summary
 check "misses are counted" says "| **0 of 1** |" table summary
 check "an error past PyTorch's is marked" says "**2.00**" table errors
+{
+    figure "copy early" 8 1.125
+    figure triangle 12 0.75
+} >>"$scratch/docs/results/peers/lab.jsonl"
+check "the copy that starts early has a mean of its own" says "| from 100 MB | 1 | 0.900 | 0.800 |" table early
+check "a copy of triangles stands between ours and the copy" says "| 10.00 | 12.00 | 1.20 | 9.00 | 0.90 | 0.75 |" table triangles
 sed -i 's/"8x9"/"65536x9"/' "$scratch/docs/results/peers/lab.jsonl"
 check "a bar is as long as its part of a copy's speed: 0.3 is 7 and a half of 25" says "eager          ███████▌" table bars
 finish

@@ -3,15 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OK(call)                                                        \
-    do {                                                                \
-        cudaError_t error_ = (call);                                    \
-        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
-    } while (0)
-#define EXPECT(condition)                      \
-    do {                                       \
-        if (!(condition)) { return __LINE__; } \
-    } while (0)
+#include "expect.cuh"
 
 // Managed: the tests read on the host what kernels write.
 template <class T> T *managed(int count) {

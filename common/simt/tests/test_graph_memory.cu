@@ -1,15 +1,7 @@
 // Memory in stream order that is captured: graphs that allocate, and use it rightly or wrongly. See test_graph_memory.c.
 #include <cuda_runtime.h>
 
-#define OK(call)                                                        \
-    do {                                                                \
-        cudaError_t error_ = (call);                                    \
-        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
-    } while (0)
-#define EXPECT(condition)                      \
-    do {                                       \
-        if (!(condition)) { return __LINE__; } \
-    } while (0)
+#include "expect.cuh"
 
 namespace {
 

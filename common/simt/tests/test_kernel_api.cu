@@ -1,13 +1,5 @@
 // Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, memory of the host.
-#define OK(call)                                                        \
-    do {                                                                \
-        cudaError_t error_ = (call);                                    \
-        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
-    } while (0)
-#define EXPECT(condition)                      \
-    do {                                       \
-        if (!(condition)) { return __LINE__; } \
-    } while (0)
+#include "expect.cuh"
 
 // Managed: the tests read on the host what kernels write.
 template <class T> T *managed(int count) {

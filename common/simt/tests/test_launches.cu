@@ -1,15 +1,7 @@
 // needs: sm_90 (griddepcontrol)
 // Launches as other people's programs make them. A run returns 0, or line * 1000 + error, or the line of what did not
 // hold. The codes of the launch bounds were seen on an H200 under CUDA 13.
-#define OK(call)                                                        \
-    do {                                                                \
-        cudaError_t error_ = (call);                                    \
-        if (error_ != cudaSuccess) { return 1000 * __LINE__ + error_; } \
-    } while (0)
-#define EXPECT(condition)                      \
-    do {                                       \
-        if (!(condition)) { return __LINE__; } \
-    } while (0)
+#include "expect.cuh"
 
 static int *managed() {
     int *pointer = nullptr;
