@@ -65,7 +65,7 @@ int main() {
     cudaMemset(x, 0, bytes + sizeof(float));
     simt_counters_reset();
 
-    printf("| kernel | requests | sectors | sectors a request | against the floor | bank conflicts |\n");
+    printf("| kernel | requests | sectors | sectors per request | sectors / floor | bank conflicts |\n");
     printf("|---|--:|--:|--:|--:|--:|\n");
     copy_neighbours<<<N * C / 256, 256>>>(out, x);
     print_row("neighbours");
