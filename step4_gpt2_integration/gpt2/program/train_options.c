@@ -118,6 +118,8 @@ bool train_options_parse(struct train_options *options, int count, char **argume
         if (!take_text(options, at, has_value ? arguments[i + 1] : "yes", error)) { return false; }
         i += has_value;
     }
+    options->model = model_path(options->model);
+    options->tokenizer = model_path(options->tokenizer);
     return true;
 }
 

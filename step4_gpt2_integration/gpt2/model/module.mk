@@ -1,4 +1,4 @@
-# The model on the device: $(GPT2_OUT)/libgpt2.a from gpt2/model/*.cu, with the backend's own flags. On the CPU backend there are
+# The model on the device: $(GPT2_OUT)/libgpt2.a from model/*.cu, with the backend's own flags. On the CPU backend there are
 # two: fast (fast/), for programs, and checked (checked/), for tests. A program that loads kernel sets is linked by
 # $(GPT2_LINK), which keeps all of the backend in it and exports it: a set finds the runtime there. What lab 4 writes (its
 # wiring: attention, block, decode) comes from GPT2_WIRING and is linked as objects, because a learner's program has its own.
@@ -7,21 +7,21 @@
 GPT2_WIRING         := step4_gpt2_integration/solution
 GPT2_WIRING_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_WIRING)/*.cu))))
 GPT2_WIRING_OBJECTS := $(GPT2_WIRING_NAMES:%=$(GPT2_OUT)/fast/wiring/%.o)
-GPT2_MODEL_NAMES    := $(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.cu)))
-GPT2_MODEL_HOST     := $(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.c $(COURSE)/gpt2/kernels/load.c)))
+GPT2_MODEL_NAMES    := $(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu)))
+GPT2_MODEL_HOST     := $(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.c $(GPT2_DIR)/kernels/load.c)))
 
 ifeq ($(BACKEND),cpu)
 GPT2_FAST_OBJECTS    := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/fast/%.o)
 GPT2_CHECKED_OBJECTS := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/checked/%.o)
 GPT2_CHECKED_WIRING  := $(GPT2_WIRING_NAMES:%=$(GPT2_OUT)/checked/wiring/%.o)
-GPT2_SIMT_COMPILE     = BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) $(1) -Wall -Wextra -Wno-sign-compare -I$(COURSE) -MMD -MP -MF $(@:.o=.d) -MT $@ -o $@ $<
+GPT2_SIMT_COMPILE     = BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) $(1) -Wall -Wextra -Wno-sign-compare -I$(COURSE) $(GPT2_INCLUDE) -MMD -MP -MF $(@:.o=.d) -MT $@ -o $@ $<
 GPT2_COMPILE_FAST     = $(call GPT2_SIMT_COMPILE,--fast)
 
-$(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(COURSE)/gpt2/model/%.cu $(GPT2_CU_NEEDS)
+$(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(GPT2_DIR)/model/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
 	$(GPT2_COMPILE_FAST)
 
-$(GPT2_CHECKED_OBJECTS): $(GPT2_OUT)/checked/%.o: $(COURSE)/gpt2/model/%.cu $(GPT2_CU_NEEDS)
+$(GPT2_CHECKED_OBJECTS): $(GPT2_OUT)/checked/%.o: $(GPT2_DIR)/model/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
 	$(call GPT2_SIMT_COMPILE,)
 
@@ -39,8 +39,8 @@ GPT2_LINK         = $(CXX) -no-pie -rdynamic -o $@ $(filter %.o,$^) $(GPT2_WIRIN
     $(SIMT_CUBLAS_FAST) -Wl,--whole-archive $(BUILD)/simt/libsimt_fast.a -Wl,--no-whole-archive $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 else
 GPT2_FAST_OBJECTS := $(GPT2_MODEL_NAMES:%=$(GPT2_OUT)/fast/%.o)
-GPT2_COMPILE_FAST  = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
-$(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(COURSE)/gpt2/model/%.cu
+GPT2_COMPILE_FAST  = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) $(GPT2_INCLUDE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+$(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(GPT2_DIR)/model/%.cu
 	@mkdir -p $(@D)
 	$(GPT2_COMPILE_FAST)
 
@@ -54,12 +54,12 @@ GPT2_LINK     = $(NVCC) -cudart shared -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^)
 endif
 
 GPT2_MODEL_HOST_OBJECTS := $(GPT2_MODEL_HOST:%=$(GPT2_OUT)/host/%.o)
-$(GPT2_OUT)/host/%.o: $(COURSE)/gpt2/model/%.c
+$(GPT2_OUT)/host/%.o: $(GPT2_DIR)/model/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
-$(GPT2_OUT)/host/load.o: $(COURSE)/gpt2/kernels/load.c
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+$(GPT2_OUT)/host/load.o: $(GPT2_DIR)/kernels/load.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
 
 # The wiring is no part of it, but whatever is linked with it is linked again when the wiring changes.
 $(GPT2_OUT)/libgpt2.a: $(GPT2_FAST_OBJECTS) $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_WIRING_OBJECTS)
@@ -67,11 +67,11 @@ $(GPT2_OUT)/libgpt2.a: $(GPT2_FAST_OBJECTS) $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_WI
 	$(AR) rcs $@ $(filter-out $(GPT2_WIRING_OBJECTS),$^)
 
 # ---- tests: tests/test_X.c, with every kernel set, on a GPU or on the fast CPU backend ----
-GPT2_MODEL_TESTS := $(filter-out test_step_launches,$(notdir $(basename $(wildcard $(COURSE)/gpt2/model/tests/test_*.c))))
+GPT2_MODEL_TESTS := $(filter-out test_step_launches,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/tests/test_*.c))))
 
-$(GPT2_OUT)/tests/%.o: $(COURSE)/gpt2/model/tests/%.c
+$(GPT2_OUT)/tests/%.o: $(GPT2_DIR)/model/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DKERNELS='"$(GPT2_OUT)/kernels"' -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DKERNELS='"$(GPT2_OUT)/kernels"' -c -o $@ $<
 
 $(GPT2_MODEL_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/tests/%.o $(GPT2_OUT)/libgpt2.a \
     $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
@@ -85,14 +85,14 @@ ifeq ($(BACKEND),cpu)
 # And on the checked CPU backend, with the naive set linked in: it knows the lines of what is in the program, not of what
 # the program loads.
 GPT2_NAIVE_CHECKED := $(patsubst %,$(GPT2_OUT)/checked/naive_%.o,$(call gpt2_set_names,$(GPT2_SET_naive)))
-$(GPT2_NAIVE_CHECKED): $(GPT2_OUT)/checked/naive_%.o: $(COURSE)/gpt2/kernels/naive/%.cu $(GPT2_CU_NEEDS)
+$(GPT2_NAIVE_CHECKED): $(GPT2_OUT)/checked/naive_%.o: $(GPT2_DIR)/kernels/naive/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
 	$(call GPT2_SIMT_COMPILE,)
 
 GPT2_CHECKED_TESTS := test_model_checked test_forms_checked test_step_launches_checked
-$(GPT2_CHECKED_TESTS:%=$(GPT2_OUT)/tests/%.o): $(GPT2_OUT)/tests/%_checked.o: $(COURSE)/gpt2/model/tests/%.c
+$(GPT2_CHECKED_TESTS:%=$(GPT2_OUT)/tests/%.o): $(GPT2_OUT)/tests/%_checked.o: $(GPT2_DIR)/model/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
 
 $(GPT2_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/tests/%.o $(GPT2_CHECKED_OBJECTS) \
     $(GPT2_CHECKED_WIRING) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_HOST_LIBRARY) \

@@ -7,4 +7,4 @@ if ! "$python" -c 'import tokenizers' 2>/dev/null; then
     echo 1..1
     exit 0
 fi
-exec "$python" gpt2/tokenizer/tests/compare.py "${BUILD:-build}/gpt2/tokenize" "${TOKENIZER_STRINGS:-100000}"
+exec "$python" step4_gpt2_integration/gpt2/tokenizer/tests/compare.py "${BUILD:-build}/gpt2/tokenize" "${TOKENIZER_STRINGS:-100000}"

@@ -4,37 +4,40 @@
 # counters, the naive kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
 PARTS_block := attention decode
 
+GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
+COMPILE_CU += -I$(COURSE)/step4_gpt2_integration
+
 WIRED       := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
 parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
 wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/gpt2
-MODEL_NAMES := $(filter-out model% training% backward ends_backward forms,$(notdir $(basename $(wildcard $(COURSE)/gpt2/model/*.cu))))
-NAIVE_NAMES := $(notdir $(basename $(wildcard $(COURSE)/gpt2/kernels/naive/*.cu)))
+MODEL_NAMES := $(filter-out model% training% backward ends_backward forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
+NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config
 
-$(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(COURSE)/gpt2/model/%.cu $(CU_NEEDS)
+$(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/model/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(COMPILE_CU)
 
-$(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(COURSE)/gpt2/kernels/naive/%.cu $(CU_NEEDS)
+$(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(GPT2_DIR)/kernels/naive/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(COMPILE_CU)
 
-LAUNCH_NAMES := $(notdir $(basename $(wildcard $(COURSE)/gpt2/lab/*.cu)))
-$(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(COURSE)/gpt2/lab/%.cu $(CU_NEEDS)
+LAUNCH_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/lab/*.cu)))
+$(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/lab/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(COMPILE_CU)
 
-$(MODEL_OUT)/host/%.o: $(COURSE)/gpt2/%.c
+$(MODEL_OUT)/host/%.o: $(GPT2_DIR)/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(CUDA_INCLUDE) -c -o $@ $<
-$(MODEL_OUT)/host/%.o: $(COURSE)/gpt2/formats/%.c
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/%.o: $(GPT2_DIR)/formats/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(CUDA_INCLUDE) -c -o $@ $<
-$(MODEL_OUT)/host/table.o: $(COURSE)/gpt2/kernels/table.c
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/table.o: $(GPT2_DIR)/kernels/table.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
 
 $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODEL_OUT)/host/%.o)
 	@rm -f $@.part

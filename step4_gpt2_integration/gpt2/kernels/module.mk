@@ -1,5 +1,5 @@
 # Kernel sets (table.h): $(BUILD)/gpt2/$(BACKEND)/kernels/kernels_NAME.so from a folder of .cu files. The loader and the model
-# are in gpt2/model/module.mk. `make kernels-lab` builds the set of what the learner wrote in step3_fused of lab/ (in a handout
+# are in model/module.mk. `make kernels-lab` builds the set of what the learner wrote in step3_fused of lab/ (in a handout
 # the course is a folder of lab/, and has no reference set).
 #
 # CPU backend: fast build. The runtime is the program's, which exports it; so a set links with nothing, and -nodefaultlibs keeps
@@ -8,7 +8,7 @@
 GPT2_OUT        := $(BUILD)/gpt2/$(BACKEND)
 GPT2_TESTS_OUT  := $(if $(filter cpu,$(BACKEND)),$(BUILD)/tests,$(BUILD)/cuda/tests)
 GPT2_LAB        := $(if $(wildcard $(COURSE)/lab/step3_fused),lab,..)
-GPT2_SET_naive  := gpt2/kernels/naive
+GPT2_SET_naive  := step4_gpt2_integration/gpt2/kernels/naive
 GPT2_SET_reference := step3_fused/solution
 GPT2_SETS       := $(foreach set,naive reference,$(if $(wildcard $(COURSE)/$(GPT2_SET_$(set))/*.cu),$(set)))
 # The ops that the model calls, and training's.
@@ -18,13 +18,13 @@ GPT2_SET_FILES  := layernorm residual_layernorm bias_gelu causal_softmax \
 ifeq ($(BACKEND),cpu)
 GPT2_CUDA_INCLUDE := -isystem $(SIMT)/include
 GPT2_SET_COMPILE   = BUILD=$(BUILD) CXX=$(CXX) $(SIMT_CC) --fast -fPIC -ftls-model=initial-exec -fvisibility=hidden -O2 \
-    -Wall -Wno-sign-compare -Wno-maybe-uninitialized -I$(COURSE) -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ -o $@ $<
+    -Wall -Wno-sign-compare -Wno-maybe-uninitialized -I$(COURSE) $(GPT2_INCLUDE) -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@ -o $@ $<
 GPT2_SET_LINK      = $(CXX) -shared -nodefaultlibs -o $@ $^ -lstdc++ -lm -lc -l:libgcc_s.so.1
 GPT2_CU_NEEDS      = $(SIMT_CC_NEEDS) $(SIMT_HEADERS)
 else
 GPT2_CUDA_INCLUDE := -isystem $(dir $(NVCC))../include
 CUDA_ARCH         ?= $(if $(wildcard /dev/nvidia0),native,all-major)
-GPT2_SET_COMPILE   = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) -I$(COURSE)/common \
+GPT2_SET_COMPILE   = $(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) $(GPT2_INCLUDE) -I$(COURSE)/common \
     -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 GPT2_SET_LINK      = $(NVCC) -shared -cudart shared -arch=$(CUDA_ARCH) -o $@ $^
 GPT2_CU_NEEDS     :=
@@ -36,9 +36,9 @@ $(3:%=$(GPT2_OUT)/$(1)/%.o): $(GPT2_OUT)/$(1)/%.o: $(COURSE)/$(2)/%.cu $(GPT2_CU
 	@mkdir -p $$(@D)
 	$$(GPT2_SET_COMPILE)
 
-$(GPT2_OUT)/$(1)/table.o: $(COURSE)/gpt2/kernels/table.c
+$(GPT2_OUT)/$(1)/table.o: $(GPT2_DIR)/kernels/table.c
 	@mkdir -p $$(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -fPIC -DKERNEL_SET='"$(1)"' -c -o $$@ $$<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -fPIC -DKERNEL_SET='"$(1)"' -c -o $$@ $$<
 
 $(GPT2_OUT)/kernels/kernels_$(1).so: $(3:%=$(GPT2_OUT)/$(1)/%.o) $(GPT2_OUT)/$(1)/table.o
 	@mkdir -p $$(@D)

@@ -29,6 +29,9 @@ extern const char type_by_default[]; /* options.type where --type was not given 
 bool options_parse(struct options *options, const char *command, int count, char **arguments, struct gpt2_error *error);
 /* What depends on the command: bench takes a list of batches, the others one number. */
 bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
+/* The path of a model or of its tokenizer: what was given where there is such a file, else the path of the model that ships
+ * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
+const char *model_path(const char *given);
 void options_print(FILE *to,
                    const char *command); /* the list for --help: of one command, or, where that is NULL, of all */
 

@@ -7,4 +7,4 @@ if ! "$python" -c 'import torch, transformers, safetensors' 2>/dev/null; then
     echo 1..1
     exit 0
 fi
-exec "$python" gpt2/train/tests/compare.py "${BUILD:-build}/gpt2/cpu/gpt2" "${BUILD:-build}/gpt2/tokenize"
+exec "$python" step4_gpt2_integration/gpt2/train/tests/compare.py "${BUILD:-build}/gpt2/cpu/gpt2" "${BUILD:-build}/gpt2/tokenize"

@@ -5,7 +5,7 @@ tokenize=${BUILD:-build}/gpt2/tokenize
 folder=$scratch/tokenizer
 text=$scratch/text
 mkdir "$folder"
-cat gpt2/tokenizer/*.c README.md >"$text"
+cat step4_gpt2_integration/gpt2/tokenizer/*.c README.md >"$text"
 head -c 20000 "$tokenize" >>"$text" # bytes that are no text
 
 learn() { "$tokenize" train "$1" 2000 <"$text"; }

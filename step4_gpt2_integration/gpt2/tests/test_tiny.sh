@@ -1,12 +1,13 @@
 # shellcheck shell=sh disable=SC2154 # scratch: of tap.sh
 # The tiny GPT-2 that the course ships: its size, its tokenizer, how well it predicts verses that it never saw
-# (gpt2/tests/tiny_heldout.txt, of chapters that tools/tiny-model holds out), and the demo. Bits per byte, because the bound then says
+# (tiny_heldout.txt here, of chapters that tools/tiny-model holds out), and the demo. Bits per byte, because the bound then says
 # the same for any tokenizer: chance is about 3, gzip -9 takes 2.34 for the whole text of the training, bzip2 1.68.
 . tools/tests/tap.sh
 gpt2=${BUILD:-build}/gpt2/cpu/gpt2
 tokenize=${BUILD:-build}/gpt2/tokenize
-tiny=gpt2/tiny
-verses=gpt2/tests/tiny_heldout.txt
+model=step4_gpt2_integration/gpt2
+tiny=$model/tiny
+verses=$model/tests/tiny_heldout.txt
 most_bits=1.25
 
 whole() { for name in config.json model.safetensors vocab.json merges.txt README.md made.txt; do [ -s "$tiny/$name" ] || { echo "$tiny/$name is missing"; return 1; }; done; }

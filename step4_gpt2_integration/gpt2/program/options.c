@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -19,8 +20,8 @@ static const struct option {
     size_t offset;
     double least, most;
 } table[] = {
-    {"--model", MODELS, "PATH", "a folder of Hugging Face's, its .safetensors, or a checkpoint of llm.c", TEXT,
-     offsetof(struct options, model), 0, 0},
+    {"--model", MODELS, "PATH", "a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, or tiny: the course's own model",
+     TEXT, offsetof(struct options, model), 0, 0},
     {"--tokenizer", "generate eval check profile convert", "PATH",
      "a folder or file with the tokenizer (else: the model's folder)", TEXT, offsetof(struct options, tokenizer), 0, 0},
     {"--prompt", "generate check", "TEXT", "what to go on from; may be given many times (check: once)", PROMPT, 0, 0,
@@ -87,6 +88,21 @@ static const struct option {
     {"--quiet", MODELS " convert", NULL, "no figures at the end", SWITCH, offsetof(struct options, quiet), 0, 0},
 };
 enum { OPTIONS = sizeof table / sizeof *table };
+
+const char *model_path(const char *given) {
+    static const struct {
+        const char *name, *path;
+    } shipped[] = {{"tiny", GPT2_DIR "/tiny"}};
+    if (given == NULL || access(given, F_OK) == 0) { return given; }
+    const char *slash = strrchr(given, '/');
+    bool below_gpt2 = slash != NULL && slash - given >= 4 && memcmp(slash - 4, "gpt2", 4) == 0 &&
+                      (slash - given == 4 || slash[-5] == '/');
+    if (slash != NULL && !below_gpt2) { return given; }
+    for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
+        if (strcmp(slash != NULL ? slash + 1 : given, shipped[i].name) == 0) { return shipped[i].path; }
+    }
+    return given;
+}
 
 void options_print(FILE *to, const char *command) {
     for (int i = 0; i < OPTIONS; i++) {
@@ -177,5 +193,8 @@ bool options_parse(struct options *options, const char *command, int count, char
         if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
         i += has_value;
     }
+    options->model = model_path(options->model);
+    options->from = model_path(options->from);
+    options->tokenizer = model_path(options->tokenizer);
     return true;
 }

@@ -1,11 +1,13 @@
 # The program: $(BUILD)/gpt2/$(BACKEND)/gpt2, with the kernel sets in kernels/ beside it.
 
 GPT2 := $(GPT2_OUT)/gpt2
-GPT2_PROGRAM_OBJECTS := $(patsubst %,$(GPT2_OUT)/program/%.o,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/*.c))))
+GPT2_PROGRAM_OBJECTS := $(patsubst %,$(GPT2_OUT)/program/%.o,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/*.c))))
 
-$(GPT2_OUT)/program/%.o: $(COURSE)/gpt2/program/%.c
+$(GPT2_OUT)/program/%.o: $(GPT2_DIR)/program/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+
+$(GPT2_OUT)/program/options.o: HOST_C += -DGPT2_DIR='"$(GPT2_DIR)"' # where the model is that ships with the course
 
 $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
 	$(GPT2_LINK)
@@ -37,14 +39,14 @@ bench-gpt2:
 	@tools/bench-gpt2
 
 # A set with a wrong kernel, for the tests.
-$(eval $(call gpt2_kernel_set,wrong,gpt2/program/tests/wrong,bias_gelu))
+$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu))
 
 # Its tests run the program; test_sample.c and test_bench.c are host C alone.
-GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(COURSE)/gpt2/program/tests/test_*.c))))
+GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
 
-$(GPT2_OUT)/program/tests/%.o: $(COURSE)/gpt2/program/tests/%.c
+$(GPT2_OUT)/program/tests/%.o: $(GPT2_DIR)/program/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(GPT2_CUDA_INCLUDE) -DGPT2='"$(GPT2)"' -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DGPT2='"$(GPT2)"' -c -o $@ $<
 
 $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/program/tests/%.o $(GPT2_HOST_LIBRARY) \
     | $(GPT2) $(GPT2_OUT)/kernels/kernels_wrong.so
@@ -56,7 +58,7 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	$(CC) -o $@ $^ -lcriterion -lm
 
 # A management library with a counter of its own, for the test of energy.c.
-$(GPT2_OUT)/program/tests/fake_nvml.so: $(COURSE)/gpt2/program/tests/fake_nvml.c
+$(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
 	@mkdir -p $(@D)
 	$(HOST_C) -fPIC -shared -o $@ $<
 
@@ -68,7 +70,7 @@ $(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_be
 
 # The model that the course ships, and the script that makes it.
 ifeq ($(BACKEND),cpu)
-SHELL_TESTS += $(if $(wildcard $(COURSE)/gpt2/tests),gpt2/tests/test_tiny.sh gpt2/tests/test_tiny_model.sh)
+SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integration/gpt2/tests/,test_tiny.sh test_tiny_model.sh))
 endif
 
 TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench

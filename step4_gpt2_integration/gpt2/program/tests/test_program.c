@@ -256,3 +256,27 @@ Test(program, forms_write_the_same_text) {
     succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention fused --decode fused");
     cr_assert_str_eq(output, taught);
 }
+
+Test(program, the_shipped_model_is_called_by_its_name) {
+    static const char *const names[] = {"tiny", "gpt2/tiny", "../gpt2/tiny", "course/gpt2/tiny",
+                                        "step4_gpt2_integration/gpt2/tiny"};
+    static char first[sizeof output];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model %s --prompt 'In the' --tokens 3 --quiet", names[i]);
+        succeeds(arguments);
+        cr_assert(strstr(output, "In the") == output, "%s: %s", names[i], output);
+        if (i == 0) { strcpy(first, output); }
+        cr_assert_str_eq(output, first, "%s", names[i]);
+    }
+    succeeds("convert --from tiny --to @/other --quiet");
+    cr_assert_eq(run("--help >@/help; cd @ && echo {} >tiny && " GPT2 " generate --model tiny"), 2);
+    says("gpt2: tiny:"); /* a file of that name comes first */
+    static const char *const others[] = {"small", "gpt2/small", "models/tiny", "mygpt2/tiny", "tiny/", "/tiny"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model %s", others[i]);
+        cr_assert_eq(run(arguments), 2, "%s: %s", others[i], output);
+        says(others[i]);
+    }
+}
