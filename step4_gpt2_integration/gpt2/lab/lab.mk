@@ -12,7 +12,7 @@ parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$
 wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/gpt2
-MODEL_NAMES := $(filter-out model% training% backward ends_backward forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
+MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config
 
@@ -44,7 +44,7 @@ $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODE
 	$(AR) rcs $@.part $^
 	@mv $@.part $@
 
-MODEL_OBJECTS := $(MODEL_OUT)/launch.o $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
+MODEL_OBJECTS := $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
 define wired_program
 $(OUT)/$(1) $(OUT)/$(1).exercise: LINK_LIBS := $(MODEL_LIBS)
 $(OUT)/$(1) $(OUT)/$(1).exercise: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \

@@ -1,13 +1,26 @@
-// launch.cuh — what the launchers around lab 4's templates share: one device for the process, memory that ends with a call
+// launch.cuh — shared by the launchers around lab 4's templates: the process's device, and device memory for one call
 #ifndef GPT2_LAB_LAUNCH_CUH
 #define GPT2_LAB_LAUNCH_CUH
 
 #include "gpt2/model/params.cuh"
 
-// The libraries' handles are opened once; each call gets its own stream. device->stream is not the device's own.
-int lab_device(gpt2_device **device, cudaStream_t stream);
+// The device, whose libraries are opened once. Its stream is that of the call.
+inline int lab_device(gpt2_device **device, cudaStream_t stream) {
+    static gpt2_device opened = {};
+    static bool open = false;
+    if (!open) {
+        TRY(device_open(&opened, false));
+        TRY(device_open_blas(&opened));
+        TRY(cudaStreamDestroy(opened.stream));
+        open = true;
+    }
+    opened.stream = stream;
+    *device = &opened;
+    TRY_BLAS(cublasSetStream(opened.blas, stream));
+    return 0;
+}
 
-// Device memory of one call.
+// Device memory for one call.
 struct lab_room {
     std::vector<void *> taken;
 
@@ -17,12 +30,12 @@ struct lab_room {
         taken.push_back(pointer);
         return 0;
     }
-    ~lab_room() { // after all work on it
+    ~lab_room() { // the call has waited for all work on it
         for (void *memory : taken) { cudaFree(memory); }
     }
 };
 
-// The kernels between the learner's: the naive set, which is linked in. So a mark is about the wiring alone.
+// The ops that the learner's template calls: the naive set, which is linked in. So a mark depends on the wiring alone.
 inline const kernel_table &lab_kernels() {
     return gpt2_kernel_set;
 }

@@ -2,7 +2,8 @@
 #include "common/contracts/gpt2_decode.h"
 #include "common/contracts/gpt2_forward.h"
 #include "gpt2/lab/launch.cuh"
-#include "gpt2/model/ends.cuh"
+#include "gpt2/model/cross_entropy.cuh"
+#include "gpt2/model/embedding.cuh"
 #include "gpt2/model/forward.cuh"
 
 #include <cstring>

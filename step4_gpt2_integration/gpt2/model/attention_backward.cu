@@ -1,23 +1,23 @@
 // attention_backward.cu — causal self-attention in training and its gradient, from batched products and two kernels of the set
 //
-// Purpose   The probabilities are H T elements a token, against 16 C for all else that a block keeps: as much again for 124M at
-//           T = 1024. So they are not kept: probabilities() makes them again, as in the forward pass, with the same bits.
+// Purpose   The probabilities take H T elements a token; everything else that a block keeps takes 16 C. For 124M at T = 1024 the
+//           two are equal. So the probabilities are not kept: probabilities() computes them again, with the same bits.
 // Math      per sequence and head, all (T, D) but P and S: S = Q K^T, P = softmax(S / sqrt(D)), out = P V
 //             dV = P^T dout      dP = dout V^T      dS = causal_softmax_backward(dP, P)      dQ = dS K      dK = dS^T Q
 // Bytes     P: 4 B H T T elements (written 2, read 2); dP: 4.5 (written 2, read 2.5). From T of about 2 D on they dominate.
-//           Split: 8 B T C elements, join: 6. 16 x 1024 x 768 in bf16: 201 and 151 MB, 48 and 36 us on an H200 at the
-//           4.2 TB/s that copies reach.
+//           Split: 8 B T C elements, join: 6. 16 x 1024 x 768 in bf16: 201 and 151 MB, 48 and 36 us on an H200 at 4.2 TB/s,
+//           the speed of a copy.
 // Steps     1 split     qkv → query, k, v, and dout head by head
 //           2 P         a product, then the kernel set's causal softmax in place
-//           3 dP, dV    products; dV takes V's place, which only dP needed
+//           3 dP, dV    products; dV overwrites V, which only dP reads
 //           4 dS        the kernel set's, in place
-//           5 dQ, dK    products; dQ takes dout's place, dK that of K
+//           5 dQ, dK    products; dQ overwrites dout, dK overwrites K
 //           6 join      dqkv
-//           The forward pass: 1 without dout, 2, out = P V in Q's place, merge.
+//           The forward pass: 1 without dout, 2, out = P V over Q, merge.
 #include "gpt2/model/attention_backward.cuh"
 
 #include "gpt2/model/matmul.cuh"
-#include "gpt2/model/piece.cuh"
+#include "gpt2/model/vec.cuh"
 
 #include <cmath>
 #include <initializer_list>
@@ -69,9 +69,9 @@ __global__ void join_kernel(E *__restrict__ dqkv,     // (B, T, 3, H, D)
     }
 }
 
-// As 16 bytes at a time, where D and the tensors allow it.
-template <class T> static bool in_pieces(std::initializer_list<const T *> tensors, int D) {
-    bool whole = D % piece<T>::size == 0;
+// Can heads be copied 16 bytes at a time?
+template <class T> static bool in_vecs(std::initializer_list<const T *> tensors, int D) {
+    bool whole = D % vec<T>::size == 0;
     for (const T *tensor : tensors) { whole = whole && (size_t)tensor % 16 == 0; }
     return whole;
 }
@@ -80,10 +80,10 @@ template <class T>
 static int split(gpt2_device &device, T *query, T *k, T *v, T *dheads, const T *qkv, const T *dout, int B, int T_,
                  int H, int D) {
     const unsigned tokens = (unsigned)(B * T_);
-    if (in_pieces<T>({query, k, v, dheads, qkv, dout}, D)) {
+    if (in_vecs<T>({query, k, v, dheads, qkv, dout}, D)) {
         split_kernel<<<tokens, threads_per_block, 0, device.stream>>>((uint4 *)query, (uint4 *)k, (uint4 *)v,
                                                                       (uint4 *)dheads, (const uint4 *)qkv,
-                                                                      (const uint4 *)dout, T_, H, D / piece<T>::size);
+                                                                      (const uint4 *)dout, T_, H, D / vec<T>::size);
     } else {
         split_kernel<<<tokens, threads_per_block, 0, device.stream>>>(query, k, v, dheads, qkv, dout, T_, H, D);
     }
@@ -92,9 +92,9 @@ static int split(gpt2_device &device, T *query, T *k, T *v, T *dheads, const T *
 
 template <class T> static int merge(gpt2_device &device, T *out, const T *heads, int B, int T_, int H, int D) {
     const unsigned tokens = (unsigned)(B * T_);
-    if (in_pieces<T>({out, heads}, D)) {
+    if (in_vecs<T>({out, heads}, D)) {
         merge_kernel<<<tokens, threads_per_block, 0, device.stream>>>((uint4 *)out, (const uint4 *)heads, T_, H,
-                                                                      D / piece<T>::size);
+                                                                      D / vec<T>::size);
     } else {
         merge_kernel<<<tokens, threads_per_block, 0, device.stream>>>(out, heads, T_, H, D);
     }
@@ -104,9 +104,9 @@ template <class T> static int merge(gpt2_device &device, T *out, const T *heads,
 template <class T>
 static int join(gpt2_device &device, T *dqkv, const T *dq, const T *dk, const T *dv, int B, int T_, int H, int D) {
     const unsigned tokens = (unsigned)(B * T_);
-    if (in_pieces<T>({dqkv, dq, dk, dv}, D)) {
+    if (in_vecs<T>({dqkv, dq, dk, dv}, D)) {
         join_kernel<<<tokens, threads_per_block, 0, device.stream>>>(
-            (uint4 *)dqkv, (const uint4 *)dq, (const uint4 *)dk, (const uint4 *)dv, T_, H, D / piece<T>::size);
+            (uint4 *)dqkv, (const uint4 *)dq, (const uint4 *)dk, (const uint4 *)dv, T_, H, D / vec<T>::size);
     } else {
         join_kernel<<<tokens, threads_per_block, 0, device.stream>>>(dqkv, dq, dk, dv, T_, H, D);
     }
@@ -114,7 +114,7 @@ static int join(gpt2_device &device, T *dqkv, const T *dq, const T *dk, const T 
 }
 
 namespace {
-// The batched products, named by what is row-major. cuBLAS is column-major: a row-major (T, D) is its (D, T).
+// The batched products, in terms of row-major matrices. A row-major (T, D) is a column-major (D, T) to cuBLAS.
 template <class T> struct products {
     gpt2_device &device;
     int heads, T_, D; // heads: of all sequences

@@ -1,7 +1,7 @@
-// attention_tiles.cuh — tiles of 64 rows of a head, between memory and shared memory, for fused attention's kernels
+// attention_tiles.cuh — copies of tiles, 64 rows of a head, between memory and shared memory, for fused attention
 //
-// In shared memory a row is 8 elements longer than P, the head's channels padded with zeros (64 or 128), so that the
-// eight rows of a matrix lie in different banks.
+// A row in shared memory has P + 8 elements. P is 64 or 128: the head's channels, padded with zeros. The 8 more put the eight rows
+// of a matrix into different banks.
 #ifndef GPT2_ATTENTION_TILES_CUH
 #define GPT2_ATTENTION_TILES_CUH
 
@@ -11,8 +11,8 @@
 
 enum { tensor_tile = 64, tensor_threads = 128 }; // rows of a tile, threads of a block
 
-// Rows first.. of (rows, D) with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. What is not
-// there becomes zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
+// Rows first.. of (rows, D), with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. Missing rows and channels
+// become zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
 template <class T, int P>
 __device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int stride, bool whole) {
     constexpr int chunks = P / 8, step = tensor_threads / chunks;
@@ -20,7 +20,7 @@ __device__ inline void copy_tile(T *to, const T *from, int first, int rows, int 
     T *place = to + row * (P + 8) + d;
     const T *source = from + (int64_t)(first + row) * stride + d;
     if (whole) {
-        const int there = d < D ? rows - first - row : 0; // rows from this thread's first on
+        const int there = d < D ? rows - first - row : 0; // rows that exist, from this thread's first on
 #pragma unroll
         for (int i = 0; i < tensor_tile; i += step) {
             copy_or_zero(place + i * (P + 8), source + i * stride, i < there);
@@ -46,7 +46,7 @@ template <class T, int P, int M> __device__ inline void load_rows(uint32_t (&to)
     }
 }
 
-// Back to rows first.. of (rows, D), with a row every `stride` elements; what is not there is left away.
+// Back to rows first.. of (rows, D), with a row every `stride` elements. Missing rows and channels are not written.
 template <class T, int P>
 __device__ inline void store_tile(T *to, const T *tile, int first, int rows, int D, int stride, bool whole) {
     constexpr int chunks = P / 8;

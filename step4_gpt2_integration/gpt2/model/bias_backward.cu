@@ -2,26 +2,24 @@
 //
 // Purpose   A bias is added to every row, so its gradient is the sum of the rows of the output's gradient.
 // Math      dbias[c] += sum_n dout[n][c]
-// Bytes     dout once: s N C for elements of s bytes. 16384 x 768 in bf16: 25 MB, 6 us on an H200 at the 4.2 TB/s that
-//           copies reach, and 2304 columns 18 us; less where the L2 still holds dout. The partial sums are 8 P C bytes
-//           for P parts, in the L2.
-// Kernels   1  a lane takes 16 bytes of a row, a warp 512, and the next row that it takes is gridDim.y * 8 further
-//              down; 8 rows are on their way at once. The block's warps meet in shared memory, and each block writes
-//              one part. With 128 parts 768 columns make 384 blocks. Rows that are no multiples of 16 bytes: an element
-//              for each lane.
-//           2  a warp walks down 32 neighbouring columns of every 8th part; the block's warps meet in shared memory
-//           No atomics, so the sums have one order.
+// Bytes     dout once: s N C for elements of s bytes. 16384 x 768 in bf16: 25 MB, 6 us on an H200 at 4.2 TB/s, the speed of a copy;
+//           2304 columns: 18 us. Less where the L2 still holds dout. The partial sums are 8 P C bytes for P parts, in the L2.
+// Kernels   1  A lane reads 16 bytes of a row, a warp 512, then of the row gridDim.y * 8 further down. 8 loads are in flight at
+//              once. The block adds the sums of its warps in shared memory and writes one part. With 128 parts 768 columns make
+//              384 blocks. Where rows are no multiples of 16 bytes a lane reads one element.
+//           2  A warp adds 32 neighbouring columns of every 8th part; the block adds the sums of its warps in shared memory.
+//           Without atomics, so the order of the sums is fixed.
 #include "gpt2/model/bias_backward.cuh"
 
-#include "gpt2/model/piece.cuh"
+#include "gpt2/model/vec.cuh"
 
 #include <algorithm>
 #include <type_traits>
 
 enum { warp_size = 32, warps = 8, threads_per_block = warps * warp_size };
 
-template <class T> __device__ inline void load(piece<T> &to, const T *from) {
-    to = load_piece(from);
+template <class T> __device__ inline void load(vec<T> &to, const T *from) {
+    to = vec_load(from);
 }
 template <class T> __device__ inline void load(T &to, const T *from) {
     to = *from;
@@ -30,20 +28,20 @@ template <class T> __device__ inline void unpack(float (&values)[1], T from) {
     values[0] = to_float(from);
 }
 
-// width: the elements of a piece, or 1. Without the 4, which leaves a thread 64 registers, nvcc takes 32 for sm_90 and
-// loads row by row.
+// width: the elements of 16 bytes, or 1. The launch bound of 4 blocks allows a thread 64 registers. Without it nvcc chooses 32 for
+// sm_90, and then loads one row after the other.
 template <class T, int width>
 __global__ void __launch_bounds__(threads_per_block, 4)
     bias_parts_kernel(float *__restrict__ partial, // (parts, C), parts = gridDim.y
                       const T *__restrict__ dout,  // (N, C)
                       int N, int C) {
-    constexpr int across = warp_size * width, ahead = 8; // columns of a block; rows of a thread on their way
+    constexpr int across = warp_size * width, ahead = 8; // columns of a block; loads of a thread in flight
     __shared__ float shared[warps][across];
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, step = gridDim.y * warps;
     const int first = blockIdx.x * across, c = first + lane * width;
     float sums[width] = {};
     for (int n = blockIdx.y * warps + warp; n < N && c < C; n += ahead * step) {
-        std::conditional_t<width == 1, T, piece<T>> read[ahead];
+        std::conditional_t<width == 1, T, vec<T>> read[ahead];
 #pragma unroll
         for (int i = 0; i < ahead; i++) { load(read[i], dout + (size_t)min(n + i * step, N - 1) * C + c); }
 #pragma unroll
@@ -69,7 +67,7 @@ __global__ void bias_finish_kernel(float *__restrict__ dbias,         // (C)
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, c = blockIdx.x * warp_size + lane;
     float sum = 0.0f;
 #pragma unroll
-    for (int i = 0; i < bias_most_parts / warps; i++) { // all of its loads at once
+    for (int i = 0; i < bias_most_parts / warps; i++) { // all loads before the first add
         const int part = i * warps + warp;
         sum += part < parts && c < C ? partial[(size_t)part * C + c] : 0.0f;
     }
@@ -82,7 +80,7 @@ __global__ void bias_finish_kernel(float *__restrict__ dbias,         // (C)
 }
 
 template <class T> int bias_backward(gpt2_device &device, float *dbias, float *partial, const T *dout, int N, int C) {
-    constexpr int size = piece<T>::size;
+    constexpr int size = vec<T>::size;
     const int parts = std::min((N + warps - 1) / warps, (int)bias_most_parts);
     if (C % size == 0 && (size_t)dout % 16 == 0) {
         const dim3 grid(blocks_of(C / size, warp_size), (unsigned)parts);

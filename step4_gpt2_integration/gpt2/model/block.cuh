@@ -1,11 +1,11 @@
-// block.cuh — one transformer block: what `block.cu` promises
+// block.cuh — one transformer block: the template that lab 4's block.cu defines
 //
-//   residual += branch          (what the sub-layer before left; nothing before the first block)
+//   residual += branch          (the output of the sub-layer before; nothing before the first block)
 //   residual += attention(LayerNorm1(residual))
-//   branch    = mlp(LayerNorm2(residual))          left for the next block, whose first LayerNorm adds it
+//   branch    = mlp(LayerNorm2(residual))          the next block's first LayerNorm adds it
 //
-// Each residual add happens inside the LayerNorm that follows it, across sub-layers and blocks: one kernel in place of two, and
-// the sum is written once and not read again.
+// Each residual add is fused into the LayerNorm that follows it, across sub-layers and blocks. That is one kernel in place of two,
+// and the sum is written once and not read again.
 #ifndef GPT2_BLOCK_CUH
 #define GPT2_BLOCK_CUH
 
@@ -18,7 +18,7 @@ struct pass {
     int N() const { return B * T; }
 };
 
-// Works on all.work: residual and branch in and out, the rest is room to work in.
+// Works on all.work: residual and branch are input and output, the rest is scratch.
 template <class T>
 int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 

@@ -1,13 +1,12 @@
-// block_fused.cu — a transformer block whose attention keeps its scores to itself, and whose GELU is done by the product
+// block_fused.cu — a transformer block with fused attention, and with GELU in the epilogue of a product
 //
-// Purpose   Prompts, and steps of batches that decode_fused.cu does not take.
-// Launches  7 a block: 4 products, the second with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. In prompts the
-//           taught block has 12.
-// Bytes     prompts, of T tokens: 3.5 B H T T elements less for the scores, 8 B T C less for the GELU.
+// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support.
+// Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
+//           has 12 in prompts.
+// Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
 #include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/attention_fused.cuh"
-#include "gpt2/model/decode_fused.cuh"
 #include "gpt2/model/matmul.cuh"
 
 template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {

@@ -1,8 +1,8 @@
-// decode.cuh — attention for one new token of each sequence, over the keys and values in the cache: what `decode.cu` promises
+// decode.cuh — attention of one new token of each sequence to the cache: the template that lab 4's decode.cu defines
 //
 //   p = positions[b]        k[b][h][p], v[b][h][p] = the new token's        out = softmax(q K^T / sqrt(D)) V over 0..p
 //
-// positions is read on the device, and no size depends on it: one CUDA graph serves every step.
+// positions is read on the device and no size depends on it, so one CUDA graph serves every step.
 #ifndef GPT2_DECODE_CUH
 #define GPT2_DECODE_CUH
 

@@ -1,25 +1,25 @@
-// decode_fused.cu — a step of decoding with as few launches and bytes as it needs
+// decode_fused.cu — a decoding step with few launches: weights streamed past the rows, LayerNorm and GELU fused (block_fused.cuh)
 //
-// Purpose   For a batch of one, 124M in bf16 has 247 MB of weights to read, 52 us on an H200 (4.8 TB/s). The taught step makes 100
-//           launches for it; each begins when the one before has ended everywhere, which leaves the memory idle for 2 us or
-//           so. Fewer kernels, that start to read their weights before the one before them has ended, leave it less idle.
-// Launches  62 for 12 blocks: the token's embedding (with its choice, when greedy), 5 a block, the logits
+// Purpose   A step of a batch of one reads 247 MB of weights for 124M in bf16, 52 us on an H200 (4.8 TB/s). The taught step has 100
+//           launches. Each begins when the one before has ended on every multiprocessor, which leaves the memory idle for about
+//           2 us. Here there are fewer kernels, and each prefetches its weights before the kernel before it has ended.
+// Launches  62 for 12 blocks: the token's embedding (with the choice of the token when greedy), 5 a block, the logits
 //             qkv        = LayerNorm1(residual) W + b         gemv
 //             attention  = softmax(q K^T) V                   decode_split, which also writes the cache
 //             residual  += attention W + b                    gemv
 //             hidden     = gelu(LayerNorm2(residual) W + b)   gemv
 //             residual  += hidden W + b                       gemv
-//             logits     = LayerNorm(residual) wte^T          gemv, which also moves the positions on
-//           Taught: 8 a block, and 4.
-// Expected  bytes 52 us; 62 launches, about 1.5 us each between the last byte of one and the first result of the next, with
-//           programmatic launches in a graph: 93 us; the choice of the token 4 us; the keys at position 1000, 37 MB: 8 us.
-//           Together about 160 us. Measured on an H200: 272 us, 302 at position 1000: docs/decode.md says where it goes.
-#include "gpt2/model/decode_fused.cuh"
+//             logits     = LayerNorm(residual) wte^T          gemv, which also advances the positions
+//           The taught step has 8 a block, and 4 more.
+// Expected  The bytes: 52 us. 62 launches, with programmatic launches in a graph about 1.5 us each between the last byte of one and
+//           the first result of the next: 93 us. The choice of the token: 4 us. The keys at position 1000, 37 MB: 8 us. Together
+//           about 160 us. Measured on an H200: 272 us, 302 at position 1000. docs/decode.md explains the difference.
+#include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
-// The five products of a step, without what only the launch needs.
+// The products of a step.
 template <class T> struct step_tasks {
     gemv_task<T, T> qkv, projection, fc, mlp;
     gemv_task<float, T> logits;

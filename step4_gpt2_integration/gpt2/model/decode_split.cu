@@ -1,21 +1,21 @@
-// decode_split.cu — one query against the cache, the keys of a head split over blocks
+// decode_split.cu — attention of one query to the cache, with the keys of a head split over blocks (decode_split.cuh)
 //
-// Purpose   Decoding at the speed of memory. The taught kernel gives a thread a key: 32 lanes read 32 rows at once, each sector in
-//           pieces, and a batch of one keeps 12 blocks busy on a GPU that has room for hundreds.
-// Math      decode.cuh. A part of the keys gives m = max s, l = sum exp(s - m), o = sum exp(s - m) v; parts are merged by
+// Purpose   Decoding at the speed of memory. In the taught kernel a thread reads a key: 32 lanes read 32 rows at once, part by part
+//           of each sector, and a batch of one has 12 blocks on a GPU that runs hundreds.
+// Math      decode.cuh. Each part of the keys has m = max s, l = sum exp(s - m), o = sum exp(s - m) v. Parts are merged by
 //           M = max m,  out = sum exp(m - M) o / sum exp(m - M) l
 // Bytes     2 (p + 1) D elements a head. 124M at position 1000 in bf16: 37 MB a token, 8 us on an H200 (4.8 TB/s), 0.65 us a
-//           block of the model: what counts is how many bytes are under way at once.
-// Kernel    decode_split_kernel<T>: 4 warps. A lane reads 16 bytes of a key, D elements are `lanes` lanes, so a warp reads
-//           32 / lanes whole keys that are neighbours in memory: 512 bytes in a row. Each such group of lanes walks over its keys
-//           by the online softmax, `ahead` keys at a time, whose loads are all issued before the first is used.
-//           Splits: grid (B H, splits). With 12 heads and 132 multiprocessors a head has 16 parts for 1024 positions. A part
-//           has at least 32 keys, so short caches use fewer. The last block of a head to arrive merges the parts, in order: the
-//           sum does not depend on who was last. No second launch.
+//           block of the model: the number of bytes in flight decides.
+// Kernel    decode_split_kernel<T>: 4 warps. A lane reads 16 bytes of a key, and `lanes` lanes a whole key of D elements. A warp
+//           reads 32 / lanes neighbouring keys, 512 contiguous bytes. Each group of lanes applies the online softmax to its keys,
+//           `ahead` keys at a time; their loads are issued before the first is used.
+//           Splits: the grid is (B H, splits). With 12 heads and 132 multiprocessors a head has 16 parts for 1024 positions. A
+//           part has at least 32 keys, so short caches have fewer. The last block of a head to arrive merges the parts, without a
+//           second launch. It merges them in order, so the sum does not depend on which block is last.
 #include "gpt2/model/decode_split.cuh"
 
 #include "common/hopper.cuh"
-#include "gpt2/model/piece.cuh"
+#include "gpt2/model/vec.cuh"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@
 enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 enum { ahead = 4, fewest_keys = 32, most_splits = 32, most_channels = 128 };
 
-// What the kernel before writes (qkv, positions) is not __restrict__: such loads could be made before the wait.
+// qkv and positions are written by the kernel before, so they are not __restrict__: such loads may be moved before the wait.
 template <class T>
 __global__ void __launch_bounds__(threads_per_block)
     decode_split_kernel(T *__restrict__ out,            // (B, H, D)
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(threads_per_block)
                         float *__restrict__ partial,    // (B, H, splits, D + 2): o, then m and l
                         unsigned *__restrict__ arrived, // (B, H)
                         int H, int D, int S, float scale) {
-    constexpr int size = piece<T>::size;
+    constexpr int size = vec<T>::size;
     __shared__ float outs[warps][most_channels], stats[warps][2];
     __shared__ bool merges;
     wait_for_previous_kernel();
@@ -49,25 +49,25 @@ __global__ void __launch_bounds__(threads_per_block)
     const T *from = qkv + ((int64_t)b * 3 * H + h) * D + at; // Q; K and V are C and 2C further
     const int64_t C = (int64_t)H * D;
 
-    const piece<T> new_key = load_piece(from + C), new_value = load_piece(from + 2 * C);
+    const vec<T> new_key = vec_load(from + C), new_value = vec_load(from + 2 * C);
     float query[size], o[size] = {}, m = -INFINITY, l = 0.0f;
-    unpack(query, load_piece(from));
-    if (end == count && warp == 0 && group == 0) { // nobody reads them back from there in this step
+    unpack(query, vec_load(from));
+    if (end == count && warp == 0 && group == 0) { // this step reads them from registers, not from the cache
         *(uint4 *)(k + head + (int64_t)last * D + at) = new_key.bits;
         *(uint4 *)(v + head + (int64_t)last * D + at) = new_value.bits;
     }
 
-    const int step = warps * groups; // keys that the block reads at once
+    const int step = warps * groups; // keys that the block reads at a time
     for (int first = begin + warp * groups; first < end; first += ahead * step) {
-        piece<T> key[ahead], value[ahead];
+        vec<T> key[ahead], value[ahead];
         float s[ahead], highest = m;
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
             int j = first + i * step + group;
             bool old = j < min(end, last);
             int64_t row = head + (int64_t)(old ? j : begin) * D + at;
-            key[i] = old ? load_piece(k + row) : new_key;
-            value[i] = old ? load_piece(v + row) : new_value;
+            key[i] = old ? vec_load(k + row) : new_key;
+            value[i] = old ? vec_load(v + row) : new_value;
         }
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
@@ -154,10 +154,10 @@ __global__ void __launch_bounds__(threads_per_block)
     if (d == 0) { arrived[blockIdx.x] = 0; }
 }
 
-// A row must be a power of two of 16-byte pieces, at most a warp of them.
+// A row is a power of two of 16-byte vectors, at most one for each lane of a warp.
 template <class T> bool decode_split_takes(int D) {
-    const int lanes = D / piece<T>::size;
-    return D % piece<T>::size == 0 && D <= most_channels && lanes >= 1 && lanes <= warp_size &&
+    const int lanes = D / vec<T>::size;
+    return D % vec<T>::size == 0 && D <= most_channels && lanes >= 1 && lanes <= warp_size &&
            (lanes & (lanes - 1)) == 0;
 }
 

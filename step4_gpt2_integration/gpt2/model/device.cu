@@ -1,12 +1,10 @@
-// device.cu — opening and closing the device's libraries, error texts, and the observer
+// device.cu — opens and closes the device's libraries, describes errors, and shows and times the stages of a pass (device.cuh)
 #include "common/hopper.cuh"
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/matmul.cuh"
-#include "gpt2/model/stage_clock.cuh"
 
 #include <cstdio>
-#include <cstdlib>
-#include <type_traits>
+#include <new>
 #include <vector>
 
 int device_open(gpt2_device *device, bool tf32) {
@@ -42,12 +40,57 @@ void device_close(gpt2_device *device) {
 void device_message(int code, char *text, size_t size) {
     if (code >= blas_error) {
         snprintf(text, size, "%s", cublasGetStatusName((cublasStatus_t)(code - blas_error)));
-    } else if (code == cudaErrorNotSupported) { // what the labs' skeletons return
+    } else if (code == cudaErrorNotSupported) { // the status of the labs' skeletons
         snprintf(text, size, "a kernel of the set, or a part of the model, is not started");
     } else {
         snprintf(text, size, "%s", cudaGetErrorString((cudaError_t)code));
     }
 }
+
+// ---- the stage clock. An event takes the stream about a microsecond, which a short stage shows. ----
+
+struct stage_clock {
+    struct mark {
+        cudaEvent_t event;
+        const char *stage;
+        int layer;
+    };
+    std::vector<mark> marks; // the first is the start
+};
+
+int stage_clock_mark(stage_clock *clock, cudaStream_t stream, const char *stage, int layer) {
+    stage_clock::mark mark = {nullptr, stage, layer};
+    TRY(cudaEventCreate(&mark.event));
+    clock->marks.push_back(mark);
+    return cudaEventRecord(mark.event, stream);
+}
+
+int stage_clock_open(stage_clock **clock, cudaStream_t stream) {
+    *clock = new (std::nothrow) stage_clock;
+    if (*clock == nullptr) { return cudaErrorMemoryAllocation; }
+    return stage_clock_mark(*clock, stream, "start", -1);
+}
+
+void stage_clock_close(stage_clock *clock) {
+    if (clock == nullptr) { return; }
+    for (stage_clock::mark &mark : clock->marks) { cudaEventDestroy(mark.event); }
+    delete clock;
+}
+
+int stage_clock_read(stage_clock *clock, gpt2_interval *intervals, int room, int *count) {
+    *count = (int)clock->marks.size() - 1;
+    TRY(cudaEventSynchronize(clock->marks.back().event));
+    for (int i = 0; i < *count && i < room; i++) {
+        const stage_clock::mark &from = clock->marks[(size_t)i], &to = clock->marks[(size_t)i + 1];
+        float begin = 0.0f, length = 0.0f; // milliseconds
+        TRY(cudaEventElapsedTime(&begin, clock->marks[0].event, from.event));
+        TRY(cudaEventElapsedTime(&length, from.event, to.event));
+        intervals[i] = {to.stage, to.layer, 1e3f * begin, 1e3f * length};
+    }
+    return 0;
+}
+
+// ---- the end of a stage ----
 
 int mark(const gpt2_device &device, const char *part, int layer) {
     return device.clock == nullptr ? 0 : stage_clock_mark(device.clock, device.stream, part, layer);

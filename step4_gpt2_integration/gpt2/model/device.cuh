@@ -1,18 +1,16 @@
-// device.cuh — what every part of the model needs of the device: a stream, the libraries' handles, the way errors go
+// device.cuh — the device as all parts of the model see it: stream, library handles, status codes, element types, observation
 //
-// Functions that enqueue work return an int: 0, or a cudaError_t, or blas_error + a cublasStatus_t. The two macros below
-// return it from the enclosing function; model.cu turns it into a message, once.
+// Functions that enqueue work return a status: 0, a cudaError_t, or blas_error + a cublasStatus_t. TRY and TRY_BLAS return it from
+// the enclosing function. device_message turns a status into text.
 #ifndef GPT2_DEVICE_CUH
 #define GPT2_DEVICE_CUH
 
+#include "gpt2/kernels/element.cuh"
 #include "gpt2/kernels/table.h"
 #include "gpt2/model/model.h"
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 enum { blas_error = 100000 };
 
@@ -29,21 +27,21 @@ enum { blas_error = 100000 };
     } while (0)
 
 struct matmul_plans; // matmul.cu
-struct stage_clock;  // stage_clock.cu
+struct stage_clock;  // device.cu
 
 constexpr size_t device_workspace_bytes = (size_t)32 << 20;
 
 struct gpt2_device {
     cudaStream_t stream;
-    cublasHandle_t blas; // on that stream, for lab 4's wiring; null in training
+    cublasHandle_t blas; // on that stream, for lab 4's attention; null in training
     cublasLtHandle_t lt;
     matmul_plans *plans;
     cublasComputeType_t compute;
     void *workspace; // (workspace_bytes)
     size_t workspace_bytes;
-    gpt2_observer *observer; // null: nobody looks
+    gpt2_observer *observer; // null: not observed
     void *observer_context;
-    stage_clock *clock; // null: nobody times
+    stage_clock *clock; // null: not timed
     int capability;     // 90 for Hopper, 75 for Turing
     int multiprocessors;
 };
@@ -72,39 +70,30 @@ template <> struct type_of<__nv_bfloat16> {
     static const kernels_bf16 &kernels(const kernel_table &table) { return table.bf16; }
 };
 
-__host__ __device__ inline float to_float(float value) {
-    return value;
-}
-__host__ __device__ inline float to_float(__half value) {
-    return __half2float(value);
-}
-__host__ __device__ inline float to_float(__nv_bfloat16 value) {
-    return __bfloat162float(value);
-}
-template <class T> __host__ __device__ inline T from_float(float value) {
-    return value;
-}
-template <> __host__ __device__ inline __half from_float<__half>(float value) {
-    return __float2half_rn(value);
-}
-template <> __host__ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
-    return __float2bfloat16_rn(value);
-}
-
-// The end of a stage, whose result is a tensor (rows, ld >= columns): shown to whoever looks, and timed; else nothing.
+// Marks the end of a stage, whose result is the tensor x (rows, ld >= columns). The observer gets the tensor, the clock the time;
+// without either nothing happens.
 template <class T>
 int observe(const gpt2_device &device, const char *stage, int layer, const T *x, int64_t rows, int64_t columns,
             int64_t ld);
 
-// The end of a part of a stage that is worth timing by itself.
+// Marks the end of a part of a stage, for the clock alone.
 int mark(const gpt2_device &device, const char *part, int layer);
 
-// Blocks for that many threads, `block` in each.
+// ---- the stage clock: a CUDA event at the end of every stage (gpt2_time_begin, gpt2_time_end) ----
+
+int stage_clock_open(stage_clock **clock, cudaStream_t stream);
+void stage_clock_close(stage_clock *clock); // null is fine
+int stage_clock_mark(stage_clock *clock, cudaStream_t stream, const char *stage, int layer);
+
+// Waits for the last stage, then writes at most `room` intervals; *count is the number of stages.
+int stage_clock_read(stage_clock *clock, gpt2_interval *intervals, int room, int *count);
+
+// The number of blocks for that many threads, `block` in each.
 inline unsigned blocks_of(int64_t threads, int block) {
     return (unsigned)((threads + block - 1) / block);
 }
 
-// Each template of the model's .cu files is compiled for these.
+// The types that each template of the model's .cu files is instantiated for.
 #define FOR_EACH_TYPE(X) X(float) X(__half) X(__nv_bfloat16)
 
 #endif

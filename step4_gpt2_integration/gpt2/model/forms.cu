@@ -2,28 +2,27 @@
 #include "gpt2/model/forms.cuh"
 
 #include "gpt2/model/attention_fused.cuh"
-#include "gpt2/model/attention_fused_backward.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
 #include <cstring>
 
 #if defined(SIMT_CPU_BACKEND)
-enum { on_cpu = 1 }; // OpenBLAS multiplies there, and tensor cores have a twin that is right and slow
+enum { on_cpu = 1 }; // OpenBLAS does the products there; tensor cores are emulated, slowly
 #else
 enum { on_cpu = 0 };
 #endif
 
-// Auto takes the fused form from this compute capability and this prompt on (0: never).
+// The least compute capability and prompt for which `auto` chooses the fused form, and the largest batch of a fused step.
 static const struct {
     gpt2_type type;
     int attention_capability, attention_prompt, decode_capability, decode_rows;
 } table[] = {
-    // More rows: cuBLAS's tensor cores are faster. 124M in bf16 on an H200, ms a step of 2, 4, 8 rows streamed: 0.35, 0.45,
-    // 0.96; by cuBLAS 0.41 to 0.45 for any of 3 to 8; in f32 4 rows 0.60 against 0.69.
+    // For more rows cuBLAS's tensor cores are faster. Measured: 124M on an H200, ms a step. bf16, 2, 4 and 8 rows: 0.35, 0.45 and
+    // 0.96 fused, 0.41 to 0.45 by cuBLAS for 3 to 8 rows. f32, 4 rows: 0.60 fused, 0.69 by cuBLAS.
     {GPT2_BF16, 80, 1, 75, 2}, // both products on tensor cores
     {GPT2_F16, 80, 1, 75, 2},
-    // fp32 multiply-adds are slower than cuBLAS's; what counts is the memory of long prompts
+    // the fused kernel's fp32 multiply-adds are slower than cuBLAS: it only pays for the memory of long prompts
     {GPT2_F32, 75, 2048, 75, 4},
 };
 

@@ -1,46 +1,46 @@
-// gemv.cu — weights streamed once past a few rows
+// gemv.cu — products of a few rows: the weights are read once (gemv.cuh)
 //
-// Purpose   Decoding is reading the weights: with N <= 8 rows a weight is used for N multiply-adds, and a library's product, made
+// Purpose   Decoding is limited by reading the weights: with N <= 8 rows a weight serves N multiply-adds. A library's product, made
 //           for tiles of 64 rows and more, is far from the speed of memory.
 // Math      gemv.cuh
 // Bytes     OC C elements of weights; x and y are 1/OC and 1/C of that. 124M in bf16: 14.2 MB a block of the model, 77 MB for the
 //           logits, 247 MB a step: 52 us on an H200 (4.8 TB/s).
-// Kernel    gemv_kernel<Out, T, N>: a warp computes 2 columns of y for all N rows, or `split` warps do, each a part of the row:
-//           so many that a lane has at most `ahead` pieces of 16 bytes of each row of W. All of these are under way before
-//           anything is waited for: also before the kernel that makes x has ended (programmatic dependent launch), because
-//           weights do not depend on it. C = 768 in bf16 is 3 pieces a lane, C = 6400 with 8 warps 4. Sums are fp32.
-//           Where there are more columns than warps that fit, a block goes on with others, whose weights come meanwhile.
-//           With a LayerNorm each block normalises x itself, a warp a row, into shared memory: 1.5 KB a row from L2, against
-//           a launch.
-//           The 2 N sums of a warp are added up together: each exchange halves the sums that a lane still has to add, 16
-//           shuffles in place of 80 for N = 8.
+// Kernel    gemv_kernel<Out, T, N>: `split` warps compute 2 columns of y for all N rows, each warp over a part of the columns of W.
+//           split is chosen so that a lane reads at most `ahead` vectors of 16 bytes of each row of W: 3 for C = 768 in bf16, 4
+//           with 8 warps for C = 6400. All of these loads are in flight before the first wait. They are issued before the kernel
+//           that computes x has ended (programmatic dependent launch), because weights do not depend on it. Sums are fp32.
+//           Where there are more columns than resident warps, a block computes several groups, and loads the next weights early.
+//           With a LayerNorm each block normalises x itself, a warp a row, into shared memory. That reads 1.5 KB a row from L2
+//           and saves a launch.
+//           The 2 N sums of a warp are reduced together. Each exchange halves the number of sums in a lane: 16 shuffles in place
+//           of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
 
 #include "common/hopper.cuh"
-#include "gpt2/model/piece.cuh"
+#include "gpt2/model/vec.cuh"
 
 #include <cmath>
 
-enum { warp_size = 32, few_warps = 4, most_warps = 8, warps_each = 16 }; // of a block; of a multiprocessor
+enum { warp_size = 32, few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
 enum { columns = 2, ahead = 4, held = 8 };
-constexpr size_t most_shared = 40 << 10; // what every GPU has without being asked, less the kernel's own
+constexpr size_t most_shared = 40 << 10; // available on every GPU without a request, less the kernel's own
 
 __device__ static float warp_sum(float value) {
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
     return value;
 }
 
-// A warp's work: to = LayerNorm(x), one row. The first `held` pieces of a lane stay in registers, the others are read again.
+// By one warp: to = LayerNorm(x), one row. The first `held` vectors of a lane stay in registers, the others are read again.
 template <class T>
 __device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon) {
-    constexpr int size = piece<T>::size, step = warp_size * size;
+    constexpr int size = vec<T>::size, step = warp_size * size;
     const int start = (int)threadIdx.x % warp_size * size;
-    piece<T> row[held];
+    vec<T> row[held];
 #pragma unroll
     for (int p = 0; p < held; p++) {
-        if (start + p * step < C) { row[p] = load_piece(x + start + p * step); }
+        if (start + p * step < C) { row[p] = vec_load(x + start + p * step); }
     }
-    auto for_each_piece = [&](auto &&work) {
+    auto for_each_vec = [&](auto &&work) {
         float values[size];
 #pragma unroll
         for (int p = 0; p < held; p++) {
@@ -49,23 +49,23 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
             work(values, start + p * step);
         }
         for (int c = start + held * step; c < C; c += step) {
-            unpack(values, load_piece(x + c));
+            unpack(values, vec_load(x + c));
             work(values, c);
         }
     };
     float sum = 0.0f, squares = 0.0f;
-    for_each_piece([&](const float(&values)[size], int) {
+    for_each_vec([&](const float(&values)[size], int) {
         for (int e = 0; e < size; e++) { sum += values[e]; }
     });
     const float mean = warp_sum(sum) / C;
-    for_each_piece([&](const float(&values)[size], int) {
+    for_each_vec([&](const float(&values)[size], int) {
         for (int e = 0; e < size; e++) { squares += (values[e] - mean) * (values[e] - mean); }
     });
     const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
-    for_each_piece([&](const float(&values)[size], int c) {
+    for_each_vec([&](const float(&values)[size], int c) {
         float scale[size], shift[size], y[4];
-        unpack(scale, load_piece(weight + c));
-        unpack(shift, load_piece(bias + c));
+        unpack(scale, vec_load(weight + c));
+        unpack(shift, vec_load(bias + c));
         for (int e = 0; e < size; e++) {
             y[e % 4] = (values[e] - mean) * rstd * scale[e] + shift[e];
             if (e % 4 == 3) { store_four(to + c + e - 3, y); }
@@ -73,7 +73,7 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
     });
 }
 
-// sums[i] added up over the warp, for all `count` of them (a power of two, at most 32): lane l gets number l / (32 / count).
+// sums[i] over the warp, for each of the `count` sums (a power of two, at most 32). Lane l gets sum l / (32 / count).
 template <int count> __device__ static float over_warp(float (&sums)[count]) {
     int lane = threadIdx.x % warp_size, offset = warp_size / 2;
 #pragma unroll
@@ -90,16 +90,16 @@ template <int count> __device__ static float over_warp(float (&sums)[count]) {
 }
 
 template <class T, int N>
-__device__ static void multiply_add(float (&sums)[columns * N], const piece<T> (&weight)[columns], const T *x, int c,
+__device__ static void multiply_add(float (&sums)[columns * N], const vec<T> (&weight)[columns], const T *x, int c,
                                     int C, int rows) {
-    constexpr int size = piece<T>::size;
+    constexpr int size = vec<T>::size;
     float w[columns][size];
 #pragma unroll
     for (int j = 0; j < columns; j++) { unpack(w[j], weight[j]); }
 #pragma unroll
     for (int n = 0; n < N; n++) {
         float row[size];
-        unpack(row, load_piece(x + (int64_t)min(n, rows - 1) * C + c));
+        unpack(row, vec_load(x + (int64_t)min(n, rows - 1) * C + c));
 #pragma unroll
         for (int e = 0; e < size; e++) {
 #pragma unroll
@@ -112,17 +112,17 @@ __device__ static float gelu(float u) {
     return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
-// A lane's pieces of 2 rows of W: the first `ahead` of those between `from` and `to`.
+// A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.
 template <class T>
-__device__ static void fetch(piece<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
+__device__ static void fetch(vec<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
                              int to) {
-    constexpr int step = warp_size * piece<T>::size;
+    constexpr int step = warp_size * vec<T>::size;
 #pragma unroll
     for (int i = 0; i < ahead; i++) {
 #pragma unroll
         for (int j = 0; j < columns; j++) {
             if (from + i * step < to) {
-                weights[i][j] = load_piece(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
+                weights[i][j] = vec_load(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
             }
         }
     }
@@ -138,12 +138,12 @@ template <class Out, class T> __device__ static void finish(const gemv_task<Out,
     task.out[place] = from_float<Out>(y);
 }
 
-// N rows, of which task.N are there: what is read for the others is the last row again, and is not written. `split` warps, a
-// power of two, share 2 columns. groups: of columns, as many as a block's warps have at a time.
+// N rows, of which task.N exist: the others read the last row and write nothing. `split` warps, a power of two, share 2 columns.
+// groups: the number of groups of columns; a block computes one group at a time.
 template <class Out, class T, int N>
 __global__ void __launch_bounds__(most_warps *warp_size)
     gemv_kernel(const gemv_task<Out, T> task, int split, int groups) {
-    constexpr int size = piece<T>::size, step = warp_size * size, share = warp_size / (columns * N);
+    constexpr int size = vec<T>::size, step = warp_size * size, share = warp_size / (columns * N);
     __shared__ float parts[2][most_warps][columns * N];
     extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
@@ -152,14 +152,14 @@ __global__ void __launch_bounds__(most_warps *warp_size)
     const int from = slice * steps_each * step + lane * size, to = min(C, (slice + 1) * steps_each * step);
     int first = blockIdx.x * per_group + warp / split * columns;
 
-    piece<T> weights[ahead][columns], next[ahead][columns];
+    vec<T> weights[ahead][columns], next[ahead][columns];
     fetch(weights, task.weight, first, C, task.OC, from, to);
     T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
     const bool has_layernorm = task.layernorm_weight != nullptr;
     if (has_layernorm) {
         for (int c = threadIdx.x * size; c < C; c += (int)blockDim.x * size) {
-            *(uint4 *)(scale + c) = load_piece(task.layernorm_weight + c).bits;
-            *(uint4 *)(shift + c) = load_piece(task.layernorm_bias + c).bits;
+            *(uint4 *)(scale + c) = vec_load(task.layernorm_weight + c).bits;
+            *(uint4 *)(shift + c) = vec_load(task.layernorm_bias + c).bits;
         }
         __syncthreads();
     }
@@ -184,10 +184,10 @@ __global__ void __launch_bounds__(most_warps *warp_size)
             if (from + i * step < to) { multiply_add<T, N>(sums, weights[i], x, from + i * step, C, task.N); }
         }
         for (int c = from + ahead * step; c < to; c += step) {
-            piece<T> now[columns];
+            vec<T> now[columns];
 #pragma unroll
             for (int j = 0; j < columns; j++) {
-                now[j] = load_piece(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
+                now[j] = vec_load(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
             }
             multiply_add<T, N>(sums, now, x, c, C, task.N);
         }
@@ -218,11 +218,11 @@ template <class Out, class T> static size_t shared_bytes(const gemv_task<Out, T>
 }
 
 template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
-    return task.N >= 1 && task.N <= most_gemv_rows && task.C % piece<T>::size == 0 && shared_bytes(task) <= most_shared;
+    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec<T>::size == 0 && shared_bytes(task) <= most_shared;
 }
 
 template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out, T> &task) {
-    constexpr int step = warp_size * piece<T>::size;
+    constexpr int step = warp_size * vec<T>::size;
     int split = 1;
     while (split < most_warps && task.C > ahead * split * step) { split *= 2; }
     const int warps = split > few_warps ? split : few_warps, per_group = warps / split * columns;

@@ -1,11 +1,11 @@
 // greedy.cu — the likeliest token and its embedding, in one kernel (greedy.cuh)
 //
-// Purpose   A step of decoding begins with a token. If the host chose it, each step would wait for 200 KB of logits to cross the bus
-//           and for a launch; chosen here, steps follow each other in a queue, and the host reads tokens when it likes.
-// Bytes     4 V a sequence from L2, where the logits still are, and 3 s C: 0.2 MB for 124M.
-// Kernel    begin_step_kernel<T>: a block for each sequence. Every thread keeps the largest of the logits that it saw, of equal ones
-//           the first; then the block's. 16 loads of a thread are under way at a time: one by one they took 31 us on an H200. A
-//           second launch for more blocks would cost what it saves.
+// Purpose   A decoding step begins with a token. If the host chose it, each step would wait for a copy of 200 KB of logits and for a
+//           launch. Chosen on the device, steps are queued, and the host reads the tokens at the end.
+// Bytes     4 V a sequence from L2, which still holds the logits, and 3 s C for elements of s bytes: 0.2 MB for 124M.
+// Kernel    begin_step_kernel<T>: a block for each sequence. A thread keeps the largest of its logits, of equal ones the first; the
+//           block reduces them. A thread has 16 loads in flight; with one the kernel took 31 us on an H200. More blocks would
+//           need a second launch, which costs what they save.
 #include "gpt2/model/greedy.cuh"
 
 #include "common/hopper.cuh"
@@ -20,7 +20,7 @@ struct candidate {
     int id;
 };
 
-// A NaN wins: it must be seen. Of equal values the smaller id.
+// A NaN wins, so that it is reported. Of equal values the smaller id wins.
 __device__ static candidate better(candidate a, candidate b) {
     if (a.value != a.value) { return a; }
     if (b.value != b.value) { return b; }
@@ -45,7 +45,7 @@ __device__ static candidate best_of_block(candidate mine, candidate *shared) {
     return best_of_warp(shared[threadIdx.x % (blockDim.x / warp_size)]);
 }
 
-// Of row[0..count-1], those that this thread sees: `together` loads are on their way at a time.
+// The best of this thread's elements of row[0..count-1], with `together` loads in flight.
 __device__ static candidate best_of_thread(const float *row, int count) {
     candidate mine = {-INFINITY, 0x7fffffff};
     for (int first = threadIdx.x; first < count; first += together * blockDim.x) {
@@ -64,12 +64,12 @@ __device__ static candidate best_of_thread(const float *row, int count) {
     return mine;
 }
 
-// What kernels before this one write is not __restrict__: such loads could be made before the wait.
+// What earlier kernels write (tokens, logits, positions) is not __restrict__: such loads may be moved before the wait.
 template <class T>
 __global__ void __launch_bounds__(threads_per_block)
     begin_step_kernel(T *__restrict__ out,                      // (B, C) or null
                       int *tokens,                              // (B)
-                      greedy_state state,                       // all null: tokens are there
+                      greedy_state state,                       // all null: the tokens are given
                       const float *logits,                      // (B, Vp)
                       const T *__restrict__ token_embedding,    // (Vp, C)
                       const T *__restrict__ position_embedding, // (maxT, C)

@@ -1,4 +1,4 @@
-// matmul.cu — cuBLASLt's descriptions for each shape, made once (matmul.cuh)
+// matmul.cu — cuBLASLt's descriptors and algorithm for each shape, made once (matmul.cuh)
 #include "gpt2/model/matmul.cuh"
 
 #include <cstring>
@@ -28,7 +28,7 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
     return 0;
 }
 
-// A matrix as it lies: before its operation.
+// The layout of a matrix as stored, before its transposition.
 int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld, int batch) {
     uint64_t stored_rows = (uint64_t)(transposed ? columns : rows);
     uint64_t stored_columns = (uint64_t)(transposed ? rows : columns);
@@ -60,7 +60,7 @@ int choose(plan &p, const gpt2_device &device) {
     return 0;
 }
 
-// Descriptions and an algorithm for one shape. On failure what was made is in p, for drop().
+// The descriptors and the algorithm of one shape. On failure p holds those made so far, for drop().
 int make(plan &p, const gpt2_device &device, const void *bias, std::vector<matmul_choice> &choices) {
     const matmul_shape &s = p.shape;
     int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -147,7 +147,7 @@ int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const 
                0.0f);
 }
 
-// dx^T (C, N) = weight^T (C, OC) dout^T (OC, N): both as they lie.
+// dx^T (C, N) = weight^T (C, OC) dout^T (OC, N): neither is transposed.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld) {
     const cudaDataType type = type_of<T>::cuda;

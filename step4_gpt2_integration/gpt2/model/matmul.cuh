@@ -1,13 +1,13 @@
-// matmul.cuh — y = x W^T + b, the only matrix product of GPT-2 outside attention, and its two gradients; and attention's in training
+// matmul.cuh — matrix products by cuBLASLt: linear layers, their gradients, and batched products of attention in training
 //
 //   out (N, OC)      = x (N, C) weight^T + bias            weight: (OC, C); bias: (OC) or null; all row-major
 //   dx (N, C)        = dout (N, OC) weight
 //   dweight (OC, C) += dout^T x                            in fp32 in every type; dbias: bias_backward.cuh
 //
-// cuBLASLt, with the bias added in its epilogue. A row-major (N, C) is what cuBLAS calls a column-major (C, N), so the first is
-// asked for as out^T (OC, N) = weight (OC, C) x^T (C, N): 'A' is the weight, transposed, and 'B' is x as it lies.
-// What a shape needs (descriptions, algorithm) is looked up once and kept. Training has no product but these, so its checkpoints
-// store the algorithm of each.
+// The epilogue adds the bias. A row-major (N, C) is a column-major (C, N) to cuBLAS, so the first product is computed as
+// out^T (OC, N) = weight (OC, C) x^T (C, N): A is the weight, transposed, and B is x as stored.
+// The descriptors and the algorithm of a shape are chosen once and kept. Training has no other products, so its checkpoints store
+// the algorithm of each.
 #ifndef GPT2_MATMUL_CUH
 #define GPT2_MATMUL_CUH
 
@@ -25,7 +25,7 @@ struct matmul_shape {
     int m, n, k;
     int lda, ldb, ldd;
     int epilogue; // cublasLtEpilogue_t; a bias is (m), of the type of D
-    int batch;    // so many products: each matrix begins where the one before ends
+    int batch;    // the number of products; their matrices follow each other in memory
 };
 
 // The algorithm that cuBLASLt chose for a shape: plain bytes, for one version of cuBLASLt on one kind of GPU.
@@ -33,9 +33,9 @@ struct matmul_choice {
     matmul_shape shape;
     cublasLtMatmulAlgo_t algorithm;
 };
-static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMatmulAlgo_t), "a hole");
+static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMatmulAlgo_t), "no padding");
 
-// All that has been chosen so far, in that order, those of an earlier run first; and to take those before the first product.
+// choices: all choices so far, in order, those of an earlier run first. prefer, before the first product: use these choices.
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
 
@@ -48,7 +48,7 @@ int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bi
     return matmul<T, T>(device, out, x, weight, bias, N, C, OC, OC);
 }
 
-// out = gelu(x weight^T + bias), by cuBLASLt's epilogue: the tanh form, of the sum before it is rounded to T.
+// out = gelu(x weight^T + bias), in cuBLASLt's epilogue: the tanh form, applied before the sum is rounded to T.
 template <class T>
 int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
 
@@ -58,7 +58,7 @@ int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N,
 template <class T>
 int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld);
 
-// `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). At most most_matmul_batch: cuBLASLt takes no more.
+// `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). cuBLASLt takes at most most_matmul_batch.
 constexpr int most_matmul_batch = 65535;
 template <class T>
 int matmul_batch(gpt2_device &device, T *out, const T *a, const T *b, bool transpose_a, bool transpose_b, int m, int n,

@@ -1,15 +1,41 @@
-// model.cu — the C interface (model.h): checks what comes in, copies it to the device, runs the pass of the model's type
-#include "gpt2/model/decode_fused.cuh"
-#include "gpt2/model/ends.cuh"
+// model.cu — the C interface (model.h): checks the arguments, copies them to the device, runs the pass for the model's type
+#include "common/hopper.cuh"
+#include "gpt2/model/block_fused.cuh"
+#include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/forward.cuh"
-#include "gpt2/model/model_base.cuh"
 #include "gpt2/model/recorded_step.cuh"
-#include "gpt2/model/stage_clock.cuh"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <vector>
+
+// A model of any type. The arguments of its functions have been checked.
+struct gpt2_model {
+    gpt2_device device = {};
+    gpt2_config config = {};
+    gpt2_model_options options = {};
+    kernel_table kernels = {};
+    std::vector<int> positions; // of the sequences, as on the device; of a full sequence one more
+    int B = 0;                  // the number of sequences of the last pass with a cache
+
+    virtual ~gpt2_model() = default;
+    virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
+    virtual int run_decode(const int32_t *tokens) = 0;
+    virtual int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) = 0;
+    virtual int set_positions(const int32_t *lengths, int B_) = 0;
+    virtual int copy_logits(float *out, int rows) = 0;
+    virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
+                        float *logits, float *losses) = 0;
+    virtual size_t bytes() const = 0;
+};
+
+static bool fail_with(int code, const char *what, gpt2_error *error) {
+    char text[160];
+    device_message(code, text, sizeof text);
+    return gpt2_fail(error, "%s: %s", what, text);
+}
 
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
@@ -66,7 +92,7 @@ template <class T> struct model_of final : gpt2_model {
         return cudaStreamSynchronize(device.stream);
     }
 
-    // A full sequence only rests from now on: its last place is where a step may write without harm.
+    // A full sequence rests from now on, so a step may overwrite its last position.
     int set_positions(const int32_t *lengths, int B_) override {
         std::vector<int> next(lengths, lengths + B_);
         for (int &position : next) { position = std::min(position, all.context - 1); }
@@ -80,7 +106,7 @@ template <class T> struct model_of final : gpt2_model {
         return cudaStreamSynchronize(device.stream);
     }
 
-    // Every position's logits, or losses, a few rows at a time: all of them together may be larger than the model.
+    // The logits or losses of all positions, a few rows at a time: all logits together may be larger than the model.
     int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_, float *logits,
                 float *losses) override {
         const int N = B_ * T_, V = config.vocabulary;
@@ -133,7 +159,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     if (good && (code = tensors_allocate(model->all)) != 0) {
         char what[128];
         snprintf(what, sizeof what, "the model needs %.1f MB of device memory", (double)model->all.bytes / 1e6);
-        cudaGetLastError(); // the failed call's; the next launch must not find it
+        cudaGetLastError(); // clears the error, which the next launch would report
         good = fail_with(code, what, error);
     }
     good = good && tensors_load(model->all, source, error);
@@ -198,6 +224,53 @@ bool gpt2_time_end(gpt2_model *model, gpt2_interval *intervals, int room, int *c
     return code == 0 || fail_with(code, "the time cannot be taken", error);
 }
 
+// ---- what a model needs, what the device has ----
+
+template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_model_options &options) {
+    gpt2_device device = {};
+    device.capability = compute_capability();
+    device.multiprocessors = multiprocessor_count();
+    tensors<T> all = {};
+    all.config = config;
+    all.batch = options.batch, all.prompt = options.prompt;
+    all.context = options.context == 0 ? config.max_tokens : options.context;
+    all.forms = choose_forms<T>(device, options, config);
+    return tensors_bytes(all) + device_workspace_bytes;
+}
+
+size_t gpt2_model_needs(const gpt2_config *config, const gpt2_model_options *options) {
+    switch (options->type) {
+        case GPT2_F32: return bytes_of<float>(*config, *options);
+        case GPT2_F16: return bytes_of<__half>(*config, *options);
+        case GPT2_BF16: return bytes_of<__nv_bfloat16>(*config, *options);
+    }
+    return 0;
+}
+
+bool gpt2_device_ask(gpt2_device_info *info, gpt2_error *error) {
+    cudaDeviceProp properties;
+    int device = 0, code = (int)cudaGetDevice(&device);
+    *info = {};
+    if (code == 0) { code = (int)cudaGetDeviceProperties(&properties, device); }
+    if (code == 0) { code = (int)cudaMemGetInfo(&info->free_bytes, &info->total_bytes); }
+    if (code != 0) { return fail_with(code, "the device cannot be used", error); }
+    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    info->capability = 10 * properties.major + properties.minor;
+#if defined(SIMT_CPU_BACKEND)
+    info->is_cpu = true; // its device memory is the machine's, which other processes use too
+    long long kilobytes;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file != nullptr && fgets(line, sizeof line, file) != nullptr) {
+        if (sscanf(line, "MemAvailable: %lld kB", &kilobytes) == 1) {
+            info->free_bytes = std::min(info->free_bytes, (size_t)kilobytes << 10);
+        }
+    }
+    if (file != nullptr) { fclose(file); }
+#endif
+    return true;
+}
+
 // ---- passes ----
 
 static bool check_prompts(const gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T,
@@ -221,7 +294,7 @@ static bool check_prompts(const gpt2_model *model, const int32_t *tokens, const 
     return true;
 }
 
-// What lies past a prompt's end becomes token 0.
+// Fills each row with token 0 past the prompt's end.
 static std::vector<int32_t> padded(const int32_t *tokens, const int32_t *lengths, int B, int T) {
     std::vector<int32_t> rows((size_t)B * (size_t)T, 0);
     for (int b = 0; b < B; b++) {
@@ -254,6 +327,45 @@ bool gpt2_decode(gpt2_model *model, const int32_t *tokens, gpt2_error *error) {
     int code = model->run_decode(tokens);
     if (code != 0) { return fail_with(code, "a decoding step failed", error); }
     for (int b = 0; b < model->B; b++) { model->positions[(size_t)b] += tokens[b] >= 0; }
+    return true;
+}
+
+bool gpt2_decode_greedy(gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
+                        gpt2_error *error) {
+    const int most = model->options.context, V = model->config.vocabulary;
+    if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go on with"); }
+    if (steps < 1 || steps > most || choices < 1 || choices > V || stop >= V) {
+        return gpt2_fail(error, "%d steps among %d tokens: 1 to %d and 1 to %d are possible", steps, choices, most, V);
+    }
+    std::vector<int> left((size_t)model->B);
+    for (int b = 0; b < model->B; b++) {
+        left[(size_t)b] = rests && rests[b] ? 0 : std::min(steps, most - model->positions[(size_t)b]);
+    }
+    int code = model->run_greedy(steps, choices, stop, left.data(), tokens);
+    if (code != 0) { return fail_with(code, "a decoding step failed", error); }
+    for (int i = 0; i < model->B * steps; i++) {
+        if (tokens[i] < -1) { return gpt2_fail(error, "sequence %d: the logits are NaN", i / steps); }
+        model->positions[(size_t)(i / steps)] += tokens[i] >= 0 && tokens[i] != stop;
+    }
+    return true;
+}
+
+bool gpt2_wait(gpt2_model *model, gpt2_error *error) {
+    int code = (int)cudaStreamSynchronize(model->device.stream);
+    return code == 0 || fail_with(code, "the pass failed", error);
+}
+
+bool gpt2_go_back(gpt2_model *model, const int32_t *lengths, gpt2_error *error) {
+    if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go back in"); }
+    for (int b = 0; b < model->B; b++) {
+        if (lengths[b] < 1 || lengths[b] > model->positions[(size_t)b]) {
+            return gpt2_fail(error, "sequence %d: back to %d tokens, and it has %d", b, lengths[b],
+                             model->positions[(size_t)b]);
+        }
+    }
+    int code = model->set_positions(lengths, model->B);
+    if (code != 0) { return fail_with(code, "the positions cannot be copied", error); }
+    std::copy(lengths, lengths + model->B, model->positions.begin());
     return true;
 }
 

@@ -1,7 +1,5 @@
-// params.cu — laying out the tensors in one allocation, and filling the weights (params.cuh)
+// params.cu — lays out the tensors in one allocation and copies the weights (params.cuh)
 #include "gpt2/model/params.cuh"
-
-#include "gpt2/model/arena.cuh"
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,8 +46,7 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     if (writes_scores) {
         from.take(a.hidden, 4 * N * C);
     } else {
-        a.hidden =
-            a.qkv; // the MLP begins where attention has ended: qkv and attention, 4 N C together, are read no more
+        a.hidden = a.qkv; // the MLP runs after attention, which no longer needs qkv and attention: 4 N C together
     }
     from.take(a.mean, N);
     from.take(a.rstd, N);
@@ -74,7 +71,7 @@ template <class T> size_t tensors_bytes(tensors<T> &all) {
     constexpr int64_t most_score_bytes = (int64_t)256 << 20;
     const int64_t one = (int64_t)all.config.heads * all.prompt * all.prompt * (int64_t)sizeof(T);
     all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.batch);
-    // A multiple of 128, so that every part of them begins at a multiple of 256 bytes, as the matmuls' algorithms expect.
+    // A multiple of 128, so that every group of rows begins at a multiple of 256 bytes, as the algorithms of the products expect.
     all.logit_rows = (all.batch + 127) / 128 * 128;
     all.logit_rows = (int)std::min<int64_t>((int64_t)all.batch * all.prompt, all.logit_rows);
     arena count = {nullptr, 0};

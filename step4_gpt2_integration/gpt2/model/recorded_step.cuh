@@ -1,7 +1,7 @@
 // recorded_step.cuh — a decoding step as one CUDA graph
 //
-// Launching some hundred small kernels takes the host longer than the GPU needs to run them. All sizes of a step are fixed and
-// positions lie on the device, so the step is recorded once for a batch size and then launched as a whole.
+// Launching a hundred small kernels takes the host longer than the GPU needs to run them. All sizes of a step are fixed, and the
+// positions are in device memory. So the step is recorded once for a batch size and then launched as a whole.
 #ifndef GPT2_RECORDED_STEP_CUH
 #define GPT2_RECORDED_STEP_CUH
 
@@ -9,14 +9,14 @@
 
 struct recorded_step {
     cudaGraphExec_t graph;
-    int B; // 0: none has been run yet
+    int B; // 0: no step has run yet
 
     void drop() {
         if (graph) { cudaGraphExecDestroy(graph); }
         *this = {};
     }
 
-    // The first step of a batch size runs as it is, so that libraries can choose their algorithms; the second is recorded.
+    // The first step of a batch size runs unrecorded, so that libraries choose their algorithms; the second is recorded.
     template <class Step> int run(gpt2_device &device, int batch, Step enqueue) {
         if (B != batch) {
             drop();

@@ -1,18 +1,17 @@
-// tensor_core.cuh — the tensor cores' PTX, in one place, each instruction with a plain twin that computes the same
+// tensor_core.cuh — the PTX for tensor cores, each instruction with an emulation for the CPU backend
 //
 //   load_matrices               four 8x8 matrices of 16-bit elements from shared memory, spread over a warp (ldmatrix)
-//   load_matrices_transposed    the same, each matrix transposed on the way
-//   copy_or_zero                16 bytes to shared memory, without waiting for them (cp.async, for __pipeline_commit)
+//   load_matrices_transposed    the same, with each matrix transposed
+//   copy_or_zero                an asynchronous copy of 16 bytes to shared memory (cp.async, for __pipeline_commit)
 //   multiply_add                acc (16, 8) += a (16, 16) b (16, 8), fp32 sums (mma.sync.m16n8k16)
 //
-// A warp's 32 lanes hold a matrix together. With g = lane / 4 and t = lane % 4, lane holds of
+// The 32 lanes of a warp hold a matrix together. With g = lane / 4 and t = lane % 4 a lane holds, of
 //   a 8x8 matrix          (g, 2t) and (g, 2t + 1), in one 32-bit register
 //   a (16, 16)            four of those: rows 0-7 and 8-15 of the left half, then of the right half
-//   b (16, 8)             two, of b's transpose: its columns 0-7, then 8-15; so (k, n) lies as (n, k), as keys do
+//   b (16, 8)             two, of b's transpose: its columns 0-7, then 8-15; so (k, n) is stored as (n, k), like keys
 //   acc (16, 8)           (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 //
-// The instructions are there from sm_80 on; whoever calls this asks first. The twins run on the CPU backend: right, and far
-// too slow to be chosen for anything but tests.
+// The instructions exist from sm_80 on, which the caller checks. The emulations are exact but slow; only tests choose them.
 #ifndef GPT2_TENSOR_CORE_CUH
 #define GPT2_TENSOR_CORE_CUH
 
@@ -26,9 +25,9 @@
 #else
 #define TENSOR_CORE_PTX 0
 #endif
-#define NO_TENSOR_CORES() __trap() // an older GPU, where nobody comes
+#define NO_TENSOR_CORES() __trap() // an older GPU: never called there
 
-// ---- two 16-bit elements as one register; the lower half is the first ----
+// ---- two 16-bit elements in one register, the first in the lower half ----
 
 template <class T> __device__ inline uint32_t pack(float first, float second) {
     T pair[2] = {from_float<T>(first), from_float<T>(second)};
@@ -43,7 +42,7 @@ template <class T> __device__ inline float2 unpack(uint32_t both) {
     return make_float2(to_float(pair[0]), to_float(pair[1]));
 }
 
-// ---- loads. row: lane l gives the first of eight elements, 16-byte aligned, of row l % 8 of matrix l / 8 ----
+// ---- loads. row: the address, 16-byte aligned, of the eight elements of row l % 8 of matrix l / 8, in lane l ----
 
 __device__ inline void load_matrices(uint32_t (&registers)[4], const void *row) {
 #if TENSOR_CORE_PTX
@@ -85,7 +84,7 @@ __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const 
 #endif
 }
 
-// ---- a copy that goes on while the warp does: both 16-byte aligned; if not there: zeros, and `from` is not read ----
+// ---- the asynchronous copy. Both addresses are 16-byte aligned. Where there is false: zeros, and `from` is not read ----
 
 __device__ inline void copy_or_zero(void *to, const void *from, bool there) {
 #if TENSOR_CORE_PTX

@@ -1,8 +1,8 @@
-/* bench.c — gpt2 bench: every cell of the plan (bench_plan.h), each with a model of its own, so that its memory is its own.
+/* bench.c — gpt2 bench: measures every cell of the plan (bench.h), each with a model of its own, so that its memory is known.
  *
- * A cell is warmed up, then measured for --seconds. Decoding steps are measured twice: one at a time, each waited for (the
- * latency that a reader of the text sees), and queued behind each other (tokens/s, and energy). What cannot be measured, for
- * want of memory or of context, is a row with the reason. */
+ * A cell is warmed up, then measured for --seconds. Decoding is measured twice: with a wait after each step, which gives the
+ * latency that a reader of the text sees, and with queued steps, which gives tokens/s and energy. A cell that cannot be measured,
+ * for lack of memory or context, is a row with the reason. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -11,9 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "energy.h"
 #include "gpt2/file.h"
-#include "statistics.h"
 #include "synthetic.h"
 
 enum { MOST_SAMPLES = 4096, FEWEST_SAMPLES = 5, WARM_UP = 3, ROTATION = 4, SECOND_OF_ENERGY = 1 };
@@ -22,12 +20,12 @@ struct bench {
     const struct options *options;
     struct gpt2_device_info device;
     struct kernel_choice *kernels;
-    struct gpt2_weights weights; /* of --model */
-    struct synthetic synthetic;  /* else */
+    struct gpt2_weights weights; /* of --model, else synthetic */
+    struct synthetic synthetic;
     double samples[MOST_SAMPLES];
 };
 
-/* A cell that runs. */
+/* A cell in measurement. */
 struct runner {
     const struct cell *cell;
     struct gpt2_model *model;
@@ -43,14 +41,14 @@ static bool refuse(struct figures *figures, const char *format, ...) {
     return false;
 }
 
-/* Of all threads, user and system. */
+/* Processor time of all threads, user and system. */
 static double cpu_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- what is timed ---- */
+/* ---- measuring ---- */
 
 static bool prompt(const struct runner *r, int turn, struct gpt2_error *error) {
     const int32_t *tokens = r->prompts + (int64_t)(turn % ROTATION) * r->cell->batch * r->cell->tokens;
@@ -87,10 +85,11 @@ static bool measure_decoding(struct bench *bench, const struct runner *r, struct
     double before = 0.0, after = 0.0, total = 0.0;
     const double enough = bench->options->seconds;
     if (!prompt(r, 0, error)) { return false; }
-    for (int i = 0; i < WARM_UP; i++) { /* libraries choose, the graph is recorded */
+    for (int i = 0; i < WARM_UP; i++) { /* libraries choose algorithms, the graph is recorded */
         if (!decode(r, 1, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
     }
-    while (f->samples < FEWEST_SAMPLES || (total < enough && f->samples < MOST_SAMPLES)) { /* each waited for */
+    while (f->samples < FEWEST_SAMPLES ||
+           (total < enough && f->samples < MOST_SAMPLES)) { /* with a wait after each step */
         for (int i = 0; i < r->steps && f->samples < MOST_SAMPLES; i++) {
             double start = seconds();
             if (!decode(r, 1, error)) { return false; }

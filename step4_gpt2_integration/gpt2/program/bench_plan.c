@@ -1,11 +1,11 @@
-/* bench_plan.c — see bench_plan.h. */
-#include "bench_plan.h"
+/* bench_plan.c — the cells of gpt2 bench, from the lists on its command line (bench.h). */
+#include "bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The next item of a list with commas, and where it ends. False: there is none. */
+/* The next item of a comma-separated list; *text moves behind it. False: no more items. */
 static bool next_item(const char **text, char *item, size_t size) {
     if (**text == '\0') { return false; }
     size_t length = strcspn(*text, ",");
@@ -13,7 +13,7 @@ static bool next_item(const char **text, char *item, size_t size) {
     *text += length;
     if (**text == ',') {
         (*text)++;
-        if (**text == '\0') { *text = ","; } /* an empty item at the end is one */
+        if (**text == '\0') { *text = ","; } /* a trailing comma is followed by an empty item */
     }
     return true;
 }
@@ -89,7 +89,7 @@ static bool parse(struct lists *lists, const struct options *options, const stru
 /* ---- the cells ---- */
 
 static int add(struct cell *cell, const struct lists *lists, int size, int type, bool decodes, int batch, int tokens) {
-    if (tokens == 0) { return 0; } /* --lengths 0, --positions 0: none of that kind */
+    if (tokens == 0) { return 0; } /* --lengths 0, --positions 0: no cells of that kind */
     *cell = (struct cell){.config = lists->configs[size],
                           .type_name = lists->types[type]->name,
                           .type = lists->types[type]->type,

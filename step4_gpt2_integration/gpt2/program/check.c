@@ -1,9 +1,9 @@
-/* check.c — gpt2 check: the hidden states of two kernel sets, stage by stage, on one prompt; or of a set and of float64.
- * Against a dump of another implementation: check_dump.c.
+/* check.c — gpt2 check: compares the hidden states of two kernel sets, or of a set and float64, on one prompt, stage by stage.
+ * check_dump.c compares with a dump of another implementation.
  *
- * A stage's difference is that of its worst row: the length of the difference over the length of the row, a number that means
- * the same for every stage and size. (The largest element's would be mostly rounding in 16 bits: one of thousands is always far
- * off.) The first stage past the tolerance is where to look: those after it inherit its error. */
+ * The difference of a stage is that of its worst row: the length of the row's difference over the length of the row. This measure is
+ * comparable across stages and sizes. The largest difference of an element is not: in 16 bits, one element of thousands is always
+ * far off by rounding. The first stage past the tolerance names the cause; the stages after it inherit its error. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void states_free(struct states *all) {
     free(all->at);
 }
 
-/* One set's states of the whole prompt. */
+/* The states of one set for the whole prompt. */
 static bool collect(struct session *session, const struct options *options, const char *set, const struct gpt2_ids *ids,
                     struct states *states, struct gpt2_error *error) {
     int32_t T = (int32_t)ids->count;
@@ -80,7 +80,7 @@ static bool collect(struct session *session, const struct options *options, cons
     return !states->no_memory || gpt2_fail(error, "out of memory for the hidden states");
 }
 
-/* Logits come in parts of some rows: a and b may be cut differently, so their stages are joined by name first. */
+/* The observer gets logits in parts of some rows, which may differ between a and b. Joins the parts by name. */
 static void join_parts(struct states *all) {
     int last = 0;
     for (int i = 1; i < all->count; i++) {

@@ -1,7 +1,7 @@
-/* convert.c — gpt2 convert: the same model in the other form of file, its tokenizer with it.
+/* convert.c — gpt2 convert: writes a model and its tokenizer in the other format.
  *
- * All files are written in a folder beside the destination, and moved when the last one is whole: a conversion that fails
- * leaves nothing, and what was there before stays. */
+ * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails leaves
+ * no files, and existing ones stay. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@ static const char *const llmc_names[MOST_FILES] = {"tokenizer.bin", "model.bin",
 struct conversion {
     const struct options *options;
     struct gpt2_weights weights;
-    struct gpt2_tokenizer *tokenizer; /* NULL: none comes along */
+    struct gpt2_tokenizer *tokenizer; /* NULL: none */
     enum gpt2_type type, from_type;
-    bool to_llmc, is_new;     /* is_new: a folder that is not there yet */
-    char *to;                 /* without a / at its end */
-    char *staging;            /* the folder where the files are made; NULL: not there */
-    const char *const *names; /* of the files there, the model last */
+    bool to_llmc, is_new;     /* is_new: the folder does not exist yet */
+    char *to;                 /* without a trailing / */
+    char *staging;            /* the temporary folder; NULL: not made */
+    const char *const *names; /* of its files, the model last */
     char *targets[MOST_FILES];
 };
 
@@ -45,7 +45,7 @@ static bool ends_with(const char *text, const char *end) {
     return length > end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* ---- what comes in ---- */
+/* ---- the source ---- */
 
 static bool choose_type(struct conversion *c, struct gpt2_error *error) {
     const char *wanted = c->options->type != type_by_default ? c->options->type : NULL;
@@ -54,7 +54,7 @@ static bool choose_type(struct conversion *c, struct gpt2_error *error) {
         int layers = gpt2_tensor_is_layered((enum gpt2_tensor)t) ? c->weights.config.layers : 1;
         for (int layer = 0; layer < layers; layer++) {
             enum gpt2_type type = gpt2_weights_view(&c->weights, (enum gpt2_tensor)t, layer)->type;
-            if (type != c->from_type) { c->from_type = GPT2_F32; } /* mixed: the one that holds all */
+            if (type != c->from_type) { c->from_type = GPT2_F32; } /* mixed types: f32 holds them all */
         }
     }
     c->type = c->from_type;
@@ -81,7 +81,7 @@ static bool open_tokenizer(struct conversion *c, struct gpt2_error *error) {
            gpt2_tokenizer_fits(c->tokenizer, c->weights.config.vocabulary, options->from, error);
 }
 
-/* ---- where it goes ---- */
+/* ---- the destination ---- */
 
 /* NAME.bin's tokenizer is NAME_tokenizer.bin. */
 static bool name_targets(struct conversion *c, struct gpt2_error *error) {
@@ -103,12 +103,13 @@ static bool name_targets(struct conversion *c, struct gpt2_error *error) {
 }
 
 static bool check_targets(const struct conversion *c, struct gpt2_error *error) {
-    if (c->to_llmc && is_folder(c->to)) { return gpt2_fail(error, "%s: a folder, where a file is to be", c->to); }
+    if (c->to_llmc && is_folder(c->to)) { return gpt2_fail(error, "%s: is a folder; a file is needed", c->to); }
     if (ends_with(c->to, ".safetensors")) {
-        return gpt2_fail(error, "%s: Hugging Face's form is a folder, with model.safetensors in it: name that", c->to);
+        return gpt2_fail(error, "%s: Hugging Face's format is a folder with model.safetensors in it: name the folder",
+                         c->to);
     }
     if (!c->to_llmc && !c->is_new && !is_folder(c->to)) {
-        return gpt2_fail(error, "%s: not a folder; llm.c's form ends in .bin", c->to);
+        return gpt2_fail(error, "%s: not a folder; a name in llm.c's format ends in .bin", c->to);
     }
     for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
         if (is_there(c->targets[i]) && !c->options->force) {
@@ -118,7 +119,7 @@ static bool check_targets(const struct conversion *c, struct gpt2_error *error) 
     return true;
 }
 
-/* ---- making it ---- */
+/* ---- writing ---- */
 
 static bool make_staging(struct conversion *c, struct gpt2_error *error) {
     char *staging = NULL;
@@ -148,7 +149,7 @@ static bool write_hf(const struct conversion *c, const struct gpt2_source *sourc
            gpt2_hf_write(c->staging, source, c->type, end_of_text, error);
 }
 
-/* A writer's message names the file in the making, which will not be there: name the one that it was to become. */
+/* A writer's message names a temporary file. Puts the name of its target in its place. */
 static void name_target(const struct conversion *c, struct gpt2_error *error) {
     for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
         char *made = gpt2_path(c->staging, c->names[i]);
@@ -160,7 +161,7 @@ static void name_target(const struct conversion *c, struct gpt2_error *error) {
     }
 }
 
-/* A new folder appears at once; into one that is there, and for llm.c's files, one after the other, the model last. */
+/* A new folder is moved as a whole. Otherwise the files are moved one after the other, the model last. */
 static bool move(struct conversion *c, struct gpt2_error *error) {
     if (!c->to_llmc && c->is_new && rename(c->staging, c->to) == 0) {
         free(c->staging);
@@ -205,7 +206,7 @@ static void summarize(const struct conversion *c) {
 
 static bool convert(struct conversion *c, struct gpt2_error *error) {
     if (c->options->from == NULL || c->options->to == NULL) {
-        return gpt2_fail(error, "convert needs --from and --to: a model, and where its other form goes");
+        return gpt2_fail(error, "convert needs --from and --to: a model, and the destination");
     }
     if (!name_targets(c, error) || !check_targets(c, error) ||
         !gpt2_weights_open(&c->weights, c->options->from, error) || !choose_type(c, error) ||

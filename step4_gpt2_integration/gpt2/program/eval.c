@@ -1,8 +1,7 @@
-/* eval.c — gpt2 eval: how well the model predicts a text.
+/* eval.c — gpt2 eval: how well the model predicts a text. Files of examples: eval_examples.c.
  *
- * The text is cut into windows of T tokens, one after the other. Every token but the first of all is predicted once, from those
- * before it in its window. Perplexity is exp(mean loss); bits per byte can be compared across tokenizers.
- * Files of examples: eval_choices.c, eval_last_word.c. */
+ * The text is cut into consecutive windows of T tokens. Every token but the very first is predicted once, from the tokens before it
+ * in its window. Perplexity is exp(mean loss). Bits per byte are comparable across tokenizers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +65,7 @@ static bool run(struct evaluation *e, const struct options *options, struct gpt2
     int most = e->session.weights.config.max_tokens, T = options->context > 0 ? options->context : most;
     if (T > most) { return gpt2_fail(error, "--context %d: the model's is %d", T, most); }
     if ((int64_t)T > (int64_t)e->ids.count - 1) { T = (int)e->ids.count - 1; }
-    int64_t whole = ((int64_t)e->ids.count - 1) / T; /* windows, but for the last one */
+    int64_t whole = ((int64_t)e->ids.count - 1) / T; /* whole windows */
     int B = whole < options->batch ? (int)whole : options->batch;
     float *losses = malloc((size_t)B * (size_t)T * sizeof *losses);
     if (losses == NULL) { return gpt2_fail(error, "out of memory"); }

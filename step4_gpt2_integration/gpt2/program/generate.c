@@ -1,4 +1,4 @@
-/* generate.c — gpt2 generate: go on from each prompt. One prompt is streamed; of several the texts come at the end, in order. */
+/* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sample.h"
 
 struct sequence {
-    struct gpt2_ids ids; /* the prompt, then what is written */
+    struct gpt2_ids ids; /* the prompt, then the written tokens */
     size_t prompt;
     struct sampler sampler;
     bool done;
@@ -18,7 +18,7 @@ struct generation {
     struct session session;
     struct sequence sequences[MOST_PROMPTS];
     int B, longest, context, V;
-    int choices;               /* ids that have a token: the first ones of V */
+    int choices;               /* the number of ids with a token: the first ones of V */
     struct gpt2_stream stream; /* of a single prompt */
     struct gpt2_text text;
     float *logits; /* (B, V) */
@@ -33,10 +33,10 @@ static bool encode(struct generation *g, struct gpt2_error *error) {
     for (int b = 0; b < g->B; b++) {
         struct sequence *s = &g->sequences[b];
         const char *prompt = options->prompt_count > 0 ? options->prompts[b] : "";
-        if (prompt[0] == '\0') { /* from nothing: as a new document begins */
+        if (prompt[0] == '\0') { /* an empty prompt: the beginning of a document */
             prompt = "<|endoftext|>";
             if (gpt2_tokenizer_end_of_text(g->session.tokenizer) < 0) {
-                return gpt2_fail(error, "%s: its tokenizer has no <|endoftext|>, with which an empty prompt begins",
+                return gpt2_fail(error, "%s: an empty prompt needs <|endoftext|>, which its tokenizer lacks",
                                  options->model);
             }
         }
@@ -50,7 +50,7 @@ static bool encode(struct generation *g, struct gpt2_error *error) {
             return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model,
                              b + 1, s->prompt, most);
         }
-        s->done = s->prompt == (size_t)most; /* nothing fits behind it */
+        s->done = s->prompt == (size_t)most; /* the context is full */
         g->longest = (int)s->prompt > g->longest ? (int)s->prompt : g->longest;
     }
     g->context = most - g->longest < options->tokens ? most : g->longest + options->tokens;
@@ -75,7 +75,7 @@ static bool show(struct generation *g, struct gpt2_error *error) {
     return fflush(stdout) == 0 || gpt2_fail(error, "the text cannot be written to standard output");
 }
 
-/* A token goes into the sequence, unless it ends it. *next: what the model is given; -1 when the sequence is done. */
+/* Appends a token to the sequence, unless the token ends it. *next: the model's next input; -1 when the sequence is done. */
 static bool take(struct generation *g, int b, int token, int32_t *next, struct gpt2_error *error) {
     struct sequence *s = &g->sequences[b];
     *next = -1;
@@ -84,7 +84,7 @@ static bool take(struct generation *g, int b, int token, int32_t *next, struct g
         s->done = true;
         return true;
     }
-    if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence has outgrown its room"); }
+    if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence is longer than its buffer"); }
     s->ids.ids[s->ids.count++] = token;
     g->written++;
     if (g->B == 1 && (!gpt2_stream_push(&g->stream, g->session.tokenizer, token, &g->text, error) || !show(g, error))) {
@@ -119,7 +119,7 @@ static bool write_sampled(struct generation *g, struct gpt2_error *error) {
     }
 }
 
-/* The likeliest tokens, chosen on the device, several steps at a time: more as long as a reader does not notice. */
+/* The likeliest tokens, chosen on the device, several steps at a time: up to 16, as long as they take less than 0.1 s. */
 static bool write_greedy(struct generation *g, struct gpt2_error *error) {
     enum { MOST_STEPS = 16 };
     int32_t chosen[MOST_PROMPTS * MOST_STEPS], unused;

@@ -1,4 +1,4 @@
-/* main.c — gpt2 COMMAND OPTIONS: one table of commands; every error is printed here, once. */
+/* main.c — gpt2 COMMAND OPTIONS: the table of commands. Every error is printed here, once. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -13,13 +13,13 @@ static const struct {
     const char *name, *what;
     int (*run)(const struct options *options, struct gpt2_error *error);
 } commands[] = {
-    {"generate", "write on from each prompt", command_generate},
+    {"generate", "continue each prompt", command_generate},
     {"eval", "perplexity of a text or a file of tokens; multiple choice; last words", command_eval},
-    {"check", "compare every hidden state with another kernel set, float64 or a dump; name the first that differs",
+    {"check", "compare every hidden state with another kernel set, float64 or a dump; name the first difference",
      command_check},
     {"bench", "latency, tokens/s, memory and energy over sizes, types, batches and lengths", command_bench},
-    {"profile", "where the time of a pass goes, stage by stage", command_profile},
-    {"convert", "Hugging Face's folder to llm.c's checkpoint, or back", command_convert},
+    {"profile", "the time of each stage of a pass", command_profile},
+    {"convert", "from Hugging Face's folder to llm.c's checkpoint, or back", command_convert},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -28,7 +28,7 @@ static void usage(FILE *to) {
     for (int i = 0; i < COMMANDS; i++) { fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].what); }
     fprintf(to, "\n");
     options_print(to, NULL);
-    fprintf(to, "\n  %-10s %s\n\n", "train", "learn from a text, from the beginning or from weights");
+    fprintf(to, "\n  %-10s %s\n\n", "train", "train on a text, from random or given weights");
     train_options_print(to);
 }
 
@@ -74,8 +74,8 @@ static int run(int count, char **arguments, struct gpt2_error *error) {
 
 int main(int count, char **arguments) {
     struct gpt2_error error = {""};
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error like a full disk: what is half-written goes */
-    /* Where it is closed, the first file that is opened would get its number, and all that is said. */
+    signal(SIGXFSZ, SIG_IGN); /* a file larger than `ulimit -f` is an error, like a full disk, and is removed */
+    /* With a closed standard output, the first opened file would get its number, and all output. */
     bool closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
     int status = closed ? 2 : run(count, arguments, &error);
     if (closed) {

@@ -57,14 +57,14 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion -lm
 
-# A management library with a counter of its own, for the test of energy.c.
+# A fake management library with a counter, for the test of energy_read.
 $(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
 	@mkdir -p $(@D)
 	$(HOST_C) -fPIC -shared -o $@ $<
 
 $(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
-$(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_report statistics \
-    synthetic energy types) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+$(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_figures synthetic \
+    options) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
 

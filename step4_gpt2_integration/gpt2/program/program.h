@@ -1,6 +1,6 @@
-/* program.h — the program gpt2: options, what its commands share, and the commands.
+/* program.h — the program gpt2: options, functions that its commands share, and the commands.
  *
- * Exit status: 0; 1 when `check` finds a difference; 2 after one line that says why not.
+ * Exit status: 0; 1 when `check` finds a difference; 2 after an error, which is one line.
  */
 #ifndef GPT2_PROGRAM_H
 #define GPT2_PROGRAM_H
@@ -25,17 +25,16 @@ struct options {
 
 extern const char type_by_default[]; /* options.type where --type was not given */
 
-/* From the arguments after the command. False: the error says what is wrong, also of an option that is another command's. */
+/* From the arguments after the command. False: an invalid option, also one of another command. */
 bool options_parse(struct options *options, const char *command, int count, char **arguments, struct gpt2_error *error);
-/* What depends on the command: bench takes a list of batches, the others one number. */
+/* Parses --batch, which is a list for bench and a number for the others. */
 bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
 /* The path of a model or of its tokenizer: what was given where there is such a file, else the path of the model that ships
  * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
 const char *model_path(const char *given);
-void options_print(FILE *to,
-                   const char *command); /* the list for --help: of one command, or, where that is NULL, of all */
+void options_print(FILE *to, const char *command); /* the list for --help, of one command, or for NULL of all */
 
-/* ---- what every command opens ---- */
+/* ---- shared by the commands ---- */
 
 struct type_name {
     const char *name;
@@ -46,7 +45,7 @@ const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; N
 
 bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error);
 
-/* The options that the model has whatever the command: kernels, graph, forms. False: an unknown form. */
+/* The options of the model: kernels, graph, forms. False: an unknown form. */
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
 
@@ -58,20 +57,20 @@ struct session {
     enum gpt2_type type;
 };
 
-/* Weights and tokenizer, which belong together; then the model, for what the command knows by then. */
+/* session_open opens weights and tokenizer. session_start makes the model, when the command knows its sizes. */
 bool session_open(struct session *session, const struct options *options, struct gpt2_error *error);
 bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
                    int context, struct gpt2_error *error);
-void session_stop(struct session *session); /* the model and its kernels; weights and tokenizer stay */
+void session_stop(struct session *session); /* closes the model and its kernels; weights and tokenizer stay open */
 void session_close(struct session *session);
 
-/* Where the tokenizer of a model lies, in a new string: `given` if there is one; NAME_tokenizer.bin beside NAME.bin; the model's
- * folder, if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin there. NULL: none of them is there. False: out of memory. */
+/* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's folder,
+ * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
 
 double seconds(void);
 
-/* ---- the commands: an exit status; 2 with the error filled ---- */
+/* ---- the commands. They return an exit status; 2 with the error filled ---- */
 
 int command_generate(const struct options *options, struct gpt2_error *error);
 int command_eval(const struct options *options, struct gpt2_error *error);
@@ -82,10 +81,10 @@ int command_convert(const struct options *options, struct gpt2_error *error);
 
 /* ---- parts of the commands ---- */
 
-/* check: the session's model beside a dump (dump.h). *same: within the target. */
+/* check: compares the session's model with a dump (check_dump.c). *same: within the target. */
 bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);
 
-/* eval: the files of examples (examples.h). Each prints its line. */
+/* eval: evaluates a file of examples (eval_examples.c) and prints one line. */
 bool eval_choices(struct session *session, const struct options *options, struct gpt2_error *error);
 bool eval_last_word(struct session *session, const struct options *options, struct gpt2_error *error);
 

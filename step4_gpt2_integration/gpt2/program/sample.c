@@ -1,10 +1,10 @@
-/* sample.c — see sample.h. */
+/* sample.c — sampling with temperature, top-k and top-p (sample.h). */
 #include "sample.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-/* splitmix64: every seed is a good one. */
+/* splitmix64: every seed is valid. */
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -26,7 +26,7 @@ static int likeliest(const float *logits, int V) {
     return best;
 }
 
-/* Larger logits first; of equal ones the smaller id, so that the order is one. */
+/* Larger logits first; of equal ones the smaller id, so that the order is unique. */
 static bool before(const float *logits, int a, int b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
 }
@@ -51,17 +51,17 @@ int sampler_choose(struct sampler *sampler, float *logits, int *heap, int V) {
     int best = likeliest(logits, V);
     if (sampler->temperature == 0.0) { return best; }
 
-    /* logits become weights: 1 for the likeliest. */
+    /* Logits become weights; the likeliest token has 1. */
     double largest = (double)logits[best], total = 0.0;
     for (int v = 0; v < V; v++) {
         logits[v] = (float)exp(((double)logits[v] - largest) / sampler->temperature);
         heap[v] = v;
         total += (double)logits[v];
     }
-    /* The likeliest in order, from a heap, as many as the two limits leave. */
+    /* A heap gives the likeliest tokens in order, as many as both limits allow. */
     int limit = sampler->top_k > 0 && sampler->top_k < V ? sampler->top_k : V;
     double draw = (double)(next_random(&sampler->state) >> 11) * 0x1p-53;
-    if (limit == V && sampler->top_p >= 1.0) { /* no limit, so no order: go through all of them */
+    if (limit == V && sampler->top_p >= 1.0) { /* no limit: no order needed */
         double left = draw * total;
         for (int v = 0; v < V; v++) {
             left -= (double)logits[v];
@@ -72,13 +72,13 @@ int sampler_choose(struct sampler *sampler, float *logits, int *heap, int V) {
     for (int at = V / 2 - 1; at >= 0; at--) { sift(logits, heap, V, at); }
     double of_top_k = 0.0, kept = 0.0;
     int count = 0;
-    for (int left = V; count < limit; count++) { /* each in turn goes to the end of the array */
+    for (int left = V; count < limit; count++) { /* each is moved to the end of the array */
         int first = heap[0];
         heap[0] = heap[--left];
         heap[left] = first;
         sift(logits, heap, left, 0);
         of_top_k += (double)logits[first];
-        if (limit == V && of_top_k >= sampler->top_p * total) { /* all of them count: this many are enough */
+        if (limit == V && of_top_k >= sampler->top_p * total) { /* top_p alone: these are enough */
             count++;
             break;
         }

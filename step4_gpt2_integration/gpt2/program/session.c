@@ -1,4 +1,4 @@
-/* session.c — weights, tokenizer, kernel set and model, opened for a command. */
+/* session.c — opens weights, tokenizer, kernel set and model for a command (program.h). */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
            parse_form(&settings->decode, "--decode", options->decode, error);
 }
 
-/* folder/name if it is there, else NULL. folder NULL: name alone. */
+/* folder/name, or for a NULL folder name, if the file exists; else NULL. */
 static char *present(const char *folder, const char *name, bool *no_memory) {
     char *path = folder != NULL ? gpt2_path(folder, name) : strdup(name);
     *no_memory = *no_memory || path == NULL;
@@ -49,7 +49,7 @@ static char *present(const char *folder, const char *name, bool *no_memory) {
     return NULL;
 }
 
-/* NAME.bin's own is NAME_tokenizer.bin, as `convert` calls it. */
+/* The tokenizer that `convert` writes beside NAME.bin: NAME_tokenizer.bin. */
 static char *own_tokenizer(const char *model, bool *no_memory) {
     size_t length = strlen(model);
     char *name = NULL;
@@ -77,7 +77,7 @@ bool session_tokenizer_path(const char *given, const char *model, char **path, s
         static const char *const files[] = {"vocab.json", "tokenizer.json"};
         for (int i = 0; i < 2 && *path == NULL; i++) {
             *path = present(folder, files[i], &no_memory);
-            if (*path != NULL) { *strrchr(*path, '/') = '\0'; } /* the folder has all of it */
+            if (*path != NULL) { *strrchr(*path, '/') = '\0'; } /* the folder has all its files */
         }
         if (*path == NULL) { *path = present(folder, "gpt2_tokenizer.bin", &no_memory); }
     }
@@ -91,7 +91,7 @@ static bool open_tokenizer(struct session *session, const struct options *option
     if (path == NULL) {
         return gpt2_fail(error,
                          "%s: there is no tokenizer beside it (vocab.json and merges.txt, tokenizer.json, or one "
-                         "of llm.c): --tokenizer names it",
+                         "of llm.c): name one by --tokenizer",
                          options->model);
     }
     session->tokenizer = gpt2_tokenizer_open(path, error);

@@ -39,10 +39,10 @@ static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_ty
     const int64_t count = gpt2_tensor_elements(&synthetic->config, tensor);
     uint64_t start = mix(synthetic->seed ^ (uint64_t)tensor << 56 ^ (uint64_t)layer << 40), bits = 0;
     float centre, spread;
-    (void)layout, (void)error; /* either layout of random numbers is one of random numbers */
+    (void)layout, (void)error; /* the layout of random numbers does not matter */
     spread_of(tensor, &centre, &spread);
     for (int64_t i = 0; i < count; i++) {
-        bits = i % 4 == 0 ? mix(start + (uint64_t)i) : bits >> 16; /* four of 16 bits each */
+        bits = i % 4 == 0 ? mix(start + (uint64_t)i) : bits >> 16; /* four values of 16 bits from each number */
         synthetic->room[i] = centre + spread * ((float)(int16_t)(bits & 0xffff) / 32768.0f);
     }
     gpt2_convert(out, type, synthetic->room, GPT2_F32, (size_t)count);

@@ -1,4 +1,4 @@
-/* synthetic.h — weights of a real size, made in memory: speed depends on shapes, not on what a model has learned. */
+/* synthetic.h — random weights of a given size. Speed depends on shapes, not on the values of the weights. */
 #ifndef GPT2_SYNTHETIC_H
 #define GPT2_SYNTHETIC_H
 
@@ -7,14 +7,14 @@
 struct synthetic {
     struct gpt2_config config;
     uint64_t seed;
-    float *room; /* of the largest tensor */
+    float *room; /* room for the largest tensor */
 };
 
-/* The same values for the same seed. Linear weights and embeddings are N(0, 0.02)-like as GPT-2's before training, uniform
- * with that spread; LayerNorm weights lie around 1; biases are not zero. */
+/* The same seed gives the same values. Linear weights and embeddings are uniform with a standard deviation of 0.02, that of GPT-2's
+ * initial weights. LayerNorm weights are around 1. Biases are not zero. */
 bool synthetic_open(struct synthetic *synthetic, const struct gpt2_config *config, uint64_t seed,
                     struct gpt2_error *error);
-void synthetic_close(struct synthetic *synthetic); /* an all-zero struct is fine */
+void synthetic_close(struct synthetic *synthetic); /* may be called on an all-zero struct */
 struct gpt2_source synthetic_source(struct synthetic *synthetic);
 
 #endif

@@ -1,4 +1,4 @@
-/* train.h — gpt2 train: the command, its options, and the lines that it prints. */
+/* train.h — gpt2 train: the command, its options, and its output. */
 #ifndef GPT2_PROGRAM_TRAIN_H
 #define GPT2_PROGRAM_TRAIN_H
 
@@ -7,7 +7,7 @@
 #include "gpt2/formats/config.h"
 #include "gpt2/formats/safetensors.h"
 
-/* Its options are its own, so it takes the arguments after the command. An exit status; 2 with the error filled. */
+/* Parses its own options, from the arguments after the command. Returns an exit status; 2 with the error filled. */
 int command_train(int count, char **arguments, struct gpt2_error *error);
 
 enum { TRAIN_MOST_OPTIONS = 32 };
@@ -18,38 +18,38 @@ struct train_options {
     long steps, batch, length, accumulate, warmup, seed, save_every, val_every, val_batches;
     double rate, least, decay, clip;
     bool recompute, resume;
-    const char *text[TRAIN_MOST_OPTIONS]; /* as given; NULL where it was not. In the order of the table */
+    const char *text[TRAIN_MOST_OPTIONS]; /* as given, in the order of the table; NULL: not given */
 };
 
 void train_options_print(FILE *to);
 
-/* From the arguments after the command. Values are in their ranges then, but whether they fit together is not checked. */
+/* From the arguments after the command. Each value is checked against its range; train_options_check checks them together. */
 bool train_options_parse(struct train_options *options, int count, char **arguments, struct gpt2_error *error);
 
-/* For --resume: what the notes of a checkpoint say, for all options that were not given. Refused: one that decides on the numbers
- * and was given differently. */
+/* For --resume: takes all options that were not given from the notes of a checkpoint. Refused: a different value for an option that
+ * affects the numbers. */
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error);
 
-/* Are the sizes that were given those of the run's model? */
+/* Do the given sizes equal those of the run's model? */
 bool train_options_sizes(const struct train_options *options, const struct gpt2_config *config,
                          struct gpt2_error *error);
 
-/* Are those there that a run needs, and do they fit together? from_checkpoint: the model is not theirs to say. */
+/* Are all options given that a run needs, and are they consistent? from_checkpoint: the model is that of the checkpoint. */
 bool train_options_check(struct train_options *options, bool from_checkpoint, struct gpt2_error *error);
 
-/* The notes for a checkpoint: key, text, ... of all options with a value, appended at `notes`. Returns how many pointers. */
+/* Writes the notes of a checkpoint to `notes`: key, text, ... of all options with a value. Returns the number of pointers. */
 int train_options_notes(const struct train_options *options, const char **notes);
 
-/* ---- the lines ---- */
+/* ---- the output ---- */
 
 struct train_report {
-    bool terminal;      /* one line that is written over again; else a line a step */
-    bool open;          /* such a line is on the terminal */
-    double flops, peak; /* operations a token; of the device in a second, 0: unknown */
+    bool terminal;      /* the line of a step overwrites the one before */
+    bool open;          /* the cursor is in such a line */
+    double flops, peak; /* operations per token; of the device per second, 0: unknown */
     long steps;
 };
 
-/* flops: 6 a weight that is multiplied (2 forward, 4 back), and 12 L C T for the attention's two products. */
+/* flops: 6 for each weight of a product (2 forward, 4 backward), and 12 L C T for the two products of attention. */
 void train_report_start(struct train_report *report, const struct gpt2_config *config, const char *type,
                         const char *device, int T, long steps);
 void train_report_step(struct train_report *report, long step, double loss, double rate, double norm,

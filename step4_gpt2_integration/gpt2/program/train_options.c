@@ -1,4 +1,4 @@
-/* train_options.c — the options of gpt2 train, as a table: parsed, checked, kept in a checkpoint and taken from there. */
+/* train_options.c — the options of gpt2 train, in one table that parses, checks, saves and restores them (train.h). */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum kind { TEXT, WHOLE, REAL, SWITCH };
 
-/* What a checkpoint does with it: nothing; keeps it, and another value may be given; keeps it, and it must stay. */
+/* The role of an option in a checkpoint. START: not stored. COMFORT: stored, and may change. FIXED: stored, and must not change. */
 enum keep { START, COMFORT, FIXED };
 
 #define FIELD(field) offsetof(struct train_options, field)
@@ -20,45 +20,43 @@ static const struct option {
     size_t offset;
     double least, most;
 } table[] = {
-    {"--data", "FILE", NULL, "what to learn from: a text, or tokens as llm.c stores them", TEXT, COMFORT, FIELD(data),
-     0, 0},
-    {"--val", "FILE", NULL, "what to measure on, of the same kinds; the checkpoint with the lowest loss is kept", TEXT,
+    {"--data", "FILE", NULL, "training data: a text, or tokens in llm.c's format", TEXT, COMFORT, FIELD(data), 0, 0},
+    {"--val", "FILE", NULL, "validation data, of the same kinds; the checkpoint with the lowest loss is kept", TEXT,
      COMFORT, FIELD(val), 0, 0},
-    {"--out", "DIR", NULL, "where the checkpoints go: DIR/latest and, with --val, DIR/best, models for all commands",
+    {"--out", "DIR", NULL, "folder of the checkpoints: DIR/latest and, with --val, DIR/best, models for all commands",
      TEXT, START, FIELD(out), 0, 0},
-    {"--model", "PATH", NULL, "go on from these weights; else from random ones, of these sizes:", TEXT, START,
+    {"--model", "PATH", NULL, "start from these weights; else from random ones, of these sizes:", TEXT, START,
      FIELD(model), 0, 0},
-    {"--layers", "L", NULL, "blocks", WHOLE, START, FIELD(layers), 1, 1 << 12},
-    {"--heads", "H", NULL, "heads of a block; they divide the channels", WHOLE, START, FIELD(heads), 1, 1 << 12},
-    {"--channels", "C", NULL, "channels", WHOLE, START, FIELD(channels), 1, 1 << 16},
-    {"--context", "T", NULL, "tokens that the model can see (--length)", WHOLE, START, FIELD(context), 1, 1 << 20},
-    {"--tokenizer", "PATH", NULL, "a folder or file with the tokenizer (else: the model's folder)", TEXT, START,
+    {"--layers", "L", NULL, "number of blocks", WHOLE, START, FIELD(layers), 1, 1 << 12},
+    {"--heads", "H", NULL, "heads of a block; divides the channels", WHOLE, START, FIELD(heads), 1, 1 << 12},
+    {"--channels", "C", NULL, "number of channels", WHOLE, START, FIELD(channels), 1, 1 << 16},
+    {"--context", "T", NULL, "context of the model in tokens (--length)", WHOLE, START, FIELD(context), 1, 1 << 20},
+    {"--tokenizer", "PATH", NULL, "a folder or file with the tokenizer (else: in the model's folder)", TEXT, START,
      FIELD(tokenizer), 0, 0},
-    {"--steps", "N", NULL, "updates of the weights", WHOLE, FIXED, FIELD(steps), 1, 1e9},
-    {"--batch", "B", "8", "sequences at once", WHOLE, FIXED, FIELD(batch), 1, 1 << 16},
-    {"--length", "T", NULL, "tokens of a sequence (all that the model can see)", WHOLE, FIXED, FIELD(length), 1,
-     1 << 20},
-    {"--accumulate", "K", "1", "batches for one update", WHOLE, FIXED, FIELD(accumulate), 1, 1 << 20},
+    {"--steps", "N", NULL, "number of updates", WHOLE, FIXED, FIELD(steps), 1, 1e9},
+    {"--batch", "B", "8", "sequences in a batch", WHOLE, FIXED, FIELD(batch), 1, 1 << 16},
+    {"--length", "T", NULL, "tokens of a sequence (the model's context)", WHOLE, FIXED, FIELD(length), 1, 1 << 20},
+    {"--accumulate", "K", "1", "batches in an update", WHOLE, FIXED, FIELD(accumulate), 1, 1 << 20},
     {"--lr", "X", "6e-4", "learning rate after the warm-up", REAL, FIXED, FIELD(rate), 0, 1e3},
     {"--min-lr", "X", NULL, "learning rate at the end (a tenth of --lr)", REAL, FIXED, FIELD(least), 0, 1e3},
     {"--warmup", "N", "0", "steps over which the learning rate rises", WHOLE, FIXED, FIELD(warmup), 0, 1e9},
-    {"--weight-decay", "X", "0.1", "of the matrices", REAL, FIXED, FIELD(decay), 0, 1e3},
-    {"--clip", "X", "1", "longest norm of the gradients; 0: any", REAL, FIXED, FIELD(clip), 0, 1e9},
-    {"--seed", "N", "1", "of the random weights and of the order of the data", WHOLE, FIXED, FIELD(seed), 0, 9e15},
+    {"--weight-decay", "X", "0.1", "weight decay of the matrices", REAL, FIXED, FIELD(decay), 0, 1e3},
+    {"--clip", "X", "1", "upper bound of the gradients' norm; 0: none", REAL, FIXED, FIELD(clip), 0, 1e9},
+    {"--seed", "N", "1", "random seed of the weights and of the order of the data", WHOLE, FIXED, FIELD(seed), 0, 9e15},
     {"--type", "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", TEXT, FIXED, FIELD(type), 0,
      0},
     {"--kernels", "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops", TEXT, FIXED,
      FIELD(kernels), 0, 0},
     {"--attention", "FORM", "auto", "taught, fused (bf16 on a GPU: no scores in memory), or auto", TEXT, FIXED,
      FIELD(attention), 0, 0},
-    {"--recompute", NULL, NULL, "keep less for the backward pass, and compute it again: the same numbers", SWITCH,
+    {"--recompute", NULL, NULL, "keep fewer activations and compute them again: the same numbers, less memory", SWITCH,
      COMFORT, FIELD(recompute), 0, 0},
-    {"--save-every", "N", "0", "steps between checkpoints, besides those of a lowest loss; 0: one, at the end", WHOLE,
-     COMFORT, FIELD(save_every), 0, 1e9},
+    {"--save-every", "N", "0", "steps between checkpoints, besides those of a lowest loss; 0: only one at the end",
+     WHOLE, COMFORT, FIELD(save_every), 0, 1e9},
     {"--val-every", "N", "100", "steps between measurements on --val", WHOLE, COMFORT, FIELD(val_every), 1, 1e9},
-    {"--val-batches", "N", "20", "batches of a measurement, at most", WHOLE, COMFORT, FIELD(val_batches), 1, 1e9},
-    {"--resume", NULL, NULL, "go on from the latest checkpoint in --out, if there is one", SWITCH, START, FIELD(resume),
-     0, 0},
+    {"--val-batches", "N", "20", "the most batches of a measurement", WHOLE, COMFORT, FIELD(val_batches), 1, 1e9},
+    {"--resume", NULL, NULL, "continue from the latest checkpoint in --out, if there is one", SWITCH, START,
+     FIELD(resume), 0, 0},
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 _Static_assert(OPTIONS <= (int)TRAIN_MOST_OPTIONS, "train_options.text has no room");
@@ -123,7 +121,7 @@ bool train_options_parse(struct train_options *options, int count, char **argume
     return true;
 }
 
-/* ---- in a checkpoint: the names without their hyphens ---- */
+/* ---- in a checkpoint, where names have no hyphens ---- */
 
 int train_options_notes(const struct train_options *options, const char **notes) {
     int count = 0;
@@ -160,8 +158,8 @@ bool train_options_resume(struct train_options *options, const struct safetensor
     for (int i = 0; i < OPTIONS; i++) {
         const char *then = safetensors_metadata(notes, table[i].name + 2), *now = options->text[i];
         if (table[i].keep == FIXED && now != NULL && (then == NULL || strcmp(now, then) != 0)) {
-            return gpt2_fail(error, "%s %s: the run in %s has %s; leave the option away to go on with it",
-                             table[i].name, now, options->out, then != NULL ? then : "none");
+            return gpt2_fail(error, "%s %s: the run in %s has %s; omit the option to continue it", table[i].name, now,
+                             options->out, then != NULL ? then : "none");
         }
         if (table[i].keep == START || then == NULL || now != NULL) { continue; }
         if (!take_text(options, i, then, error)) { return false; }
@@ -179,14 +177,14 @@ static bool given(const struct train_options *o, const char *name) {
 
 bool train_options_check(struct train_options *o, bool from_checkpoint, struct gpt2_error *error) {
     bool sizes = o->layers > 0 || o->heads > 0 || o->channels > 0 || o->context > 0;
-    if (o->data == NULL) { return gpt2_fail(error, "--data is missing: a text, or tokens as llm.c stores them"); }
-    if (o->steps == 0) { return gpt2_fail(error, "--steps is missing: how many updates"); }
+    if (o->data == NULL) { return gpt2_fail(error, "--data is missing: a text, or tokens in llm.c's format"); }
+    if (o->steps == 0) { return gpt2_fail(error, "--steps is missing: the number of updates"); }
     if (o->warmup > o->steps) { return gpt2_fail(error, "--warmup %ld is more than --steps %ld", o->warmup, o->steps); }
     if (o->least < 0.0) { o->least = o->rate / 10.0; }
     if (o->least > o->rate) { return gpt2_fail(error, "--min-lr %g is more than --lr %g", o->least, o->rate); }
     if (strcmp(o->type, "f32") != 0 && strcmp(o->type, "tf32") != 0 && strcmp(o->type, "bf16") != 0) {
         return gpt2_fail(error,
-                         strcmp(o->type, "f16") == 0 ? "--type %s: small gradients would vanish in it: train in bf16"
+                         strcmp(o->type, "f16") == 0 ? "--type %s: small gradients would underflow: train in bf16"
                                                      : "--type %s: f32, tf32 or bf16",
                          o->type);
     }
@@ -194,10 +192,10 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
     if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     if (from_checkpoint) { return true; }
     if (o->val == NULL && (given(o, "--val-every") || given(o, "--val-batches"))) {
-        return gpt2_fail(error, "--val is missing: --val-every and --val-batches say how to measure on it");
+        return gpt2_fail(error, "--val is missing: --val-every and --val-batches are options of its measurement");
     }
     if (o->model != NULL && sizes) {
-        return gpt2_fail(error, "--model has its sizes: leave --layers, --heads, --channels and --context away");
+        return gpt2_fail(error, "--model determines the sizes: omit --layers, --heads, --channels and --context");
     }
     if (o->model != NULL) { return true; }
     if (o->layers == 0 || o->heads == 0 || o->channels == 0 || (o->context == 0 && o->length == 0)) {
@@ -205,8 +203,8 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
                          "--model is missing; or, for random weights, --layers, --heads, --channels and --context");
     }
     if (o->tokenizer == NULL) {
-        return gpt2_fail(error, "--tokenizer is missing: random weights come with none, and it says how many tokens "
-                                "there are");
+        return gpt2_fail(error, "--tokenizer is missing: random weights have none, and it determines the "
+                                "vocabulary");
     }
     if (o->context == 0) { o->context = o->length; }
     if (o->channels % o->heads != 0) {

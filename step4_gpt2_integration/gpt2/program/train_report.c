@@ -1,4 +1,4 @@
-/* train_report.c — what gpt2 train prints: a line for each step, written over on a terminal. */
+/* train_report.c — the output of gpt2 train: a line for each step, overwritten on a terminal (train.h). */
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "train.h"
 
-/* Dense products, operations a second, as NVIDIA's data sheets have them: f32, tf32, bf16. A name that begins so. */
+/* Operations a second of dense products in f32, tf32 and bf16, from NVIDIA's data sheets, by the beginning of the device's name. */
 static const struct {
     const char *device;
     double f32, tf32, bf16;
@@ -23,7 +23,7 @@ void train_report_start(struct train_report *report, const struct gpt2_config *c
     *report = (struct train_report){.terminal = isatty(STDOUT_FILENO) != 0, .steps = steps};
     report->flops = 6.0 * (12.0 * L * C * C + config->vocabulary * C) + 12.0 * L * C * T;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
-        size_t length = strlen(peaks[i].device); /* "NVIDIA A10" is not "NVIDIA A100", nor "NVIDIA A10G" */
+        size_t length = strlen(peaks[i].device); /* "NVIDIA A10" is neither "NVIDIA A100" nor "NVIDIA A10G" */
         if (strncmp(device, peaks[i].device, length) != 0 || isalnum((unsigned char)device[length])) { continue; }
         report->peak = strcmp(type, "bf16") == 0   ? peaks[i].bf16
                        : strcmp(type, "tf32") == 0 ? peaks[i].tf32

@@ -1,8 +1,7 @@
 // trainer.cu — the C interface of training (trainer.h): checks what comes in, copies it to the device, runs passes and updates
 #include "gpt2/train/trainer.cuh"
 
-#include "gpt2/model/arena.cuh"
-#include "gpt2/model/ends_backward.cuh"
+#include "gpt2/model/embedding.cuh"
 #include "gpt2/model/training.cuh"
 #include "gpt2/train/optimizer.cuh"
 

@@ -8,7 +8,7 @@
  *     }
  *     struct gpt2_source weights = gpt2_trainer_source(trainer, GPT2_WEIGHTS);     // for a writer of a format
  *
- * The same calls give the same bits, on the same device. Read in this order: training.cuh (what is kept), backward.cu (a pass),
+ * The same calls give the same bits, on the same device. Read in this order: training.cuh (what is kept), training.cu (a pass),
  * optimizer.cu.
  */
 #ifndef GPT2_TRAINER_H

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "gpt2/program/bench.h"
-#include "gpt2/program/energy.h"
-#include "gpt2/program/statistics.h"
 #include "gpt2/program/synthetic.h"
 
 TestSuite(bench, .timeout = 60);

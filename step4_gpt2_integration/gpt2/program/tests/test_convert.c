@@ -140,7 +140,7 @@ Test(convert, what_fails_leaves_nothing) {
     fails("convert --from @/absent --to @/x.bin", "absent");
     fails("convert --from @ --to @/absent/x.bin", "absent");
     fails("convert --from @ --to @/absent/x", "absent");
-    fails("convert --from @ --to @/text", "not a folder; llm.c's form ends in .bin");
+    fails("convert --from @ --to @/text", "not a folder; a name in llm.c's format ends in .bin");
     fails("convert --from @ --to @/x.bin --tokenizer @/absent", "absent");
     struct gpt2_config other = config;
     other.epsilon = 1e-6f;
@@ -148,7 +148,7 @@ Test(convert, what_fails_leaves_nothing) {
     cr_assert(gpt2_hf_write(in("epsilon"), &source, GPT2_F32, -1, &error), "%s", error.text);
     fails("convert --from @/epsilon --to @/x.bin",
           "/x.bin: a checkpoint of llm.c has a LayerNorm epsilon of 1e-5, this model has 1e-06");
-    fails("convert --from @ --to @/new.safetensors", "new.safetensors: Hugging Face's form is a folder");
+    fails("convert --from @ --to @/new.safetensors", "new.safetensors: Hugging Face's format is a folder");
     cr_assert_eq(truncate(in("model.safetensors"), 5000), 0);
     fails("convert --from @ --to @/x.bin", "model.safetensors");
 }

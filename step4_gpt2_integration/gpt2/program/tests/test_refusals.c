@@ -83,7 +83,7 @@ Test(refusals, what_cannot_be_said_is_an_error) {
 Test(refusals, an_empty_prompt_needs_the_end_of_a_text) {
     succeeds("generate --model @ --tokens 1 --quiet; sed -i 's/endoftext/endofline/' @/vocab.json");
     cr_assert_eq(run("generate --model @ --tokens 1"), 2, "%s", output);
-    says("its tokenizer has no <|endoftext|>");
+    says("an empty prompt needs <|endoftext|>");
     succeeds("generate --model @ --prompt the --tokens 1 --quiet");
 }
 

@@ -178,7 +178,7 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     cr_assert(strstr(output, "replaces") == NULL, "%s", output);
     succeeds(back);
     succeeds(GPT2 " train --out @/run --resume --val @/other --val-every 1");
-    says("run/best was measured on something else: the next measurement replaces it");
+    says("run/best was measured on other data: the next measurement replaces it");
     says("step 3/4  validation loss");
     says("lowest so far");
     succeeds(back);
@@ -194,10 +194,10 @@ Test(train_resume, a_copy_that_followed_links_goes_on) {
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 2");
     succeeds("cp -rL @/run @/copy && mkdir @/copy/latest.part && ln -s step-00000004 @/copy/best.part");
     succeeds(GPT2 " train --out @/copy --resume");
-    says("going on after step 4");
+    says("resuming after step 4");
     succeeds("LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"3\"/' @/copy/latest/optimizer.safetensors");
     succeeds(GPT2 " train --out @/copy --resume");
-    says("going on after step 3");
+    says("resuming after step 3");
     succeeds("cd @/copy && ls && readlink best latest");
     cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
 }
@@ -228,10 +228,10 @@ Test(train_resume, no_checkpoint_and_a_broken_one) {
 Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
     succeeds(LEARNER "--out @/run --steps 2 --batch 2");
     succeeds(GPT2 " train --out @/run --resume");
-    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    cr_assert(strstr(output, "rounded differently") == NULL, "%s", output);
     succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
     succeeds(GPT2 " train --out @/run --resume");
-    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
+    says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
 }
 
 /* OpenBLAS has other sums for other processors. */
@@ -241,9 +241,9 @@ Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
     if (!device.is_cpu) { return; }
     succeeds("OPENBLAS_CORETYPE=Nehalem " LEARNER "--out @/run --steps 2 --batch 2");
     succeeds("OPENBLAS_CORETYPE=Nehalem " GPT2 " train --out @/run --resume");
-    cr_assert(strstr(output, "last bits") == NULL, "%s", output);
+    cr_assert(strstr(output, "rounded differently") == NULL, "%s", output);
     succeeds("OPENBLAS_CORETYPE=Prescott " GPT2 " train --out @/run --resume");
-    says("the checkpoint is of another device, library or gpt2: the run goes on, with other last bits");
+    says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
 }
 
 /* What kills have left is removed by the next checkpoint, and nothing else. */

@@ -1,18 +1,74 @@
-/* bench_report.c — a cell as a row of the table, and as a line of JSON (bench.h). */
+/* bench_figures.c — the figures of gpt2 bench: energy, quantiles, the rows of the table and the lines of JSON (bench.h). */
 #include <cjson/cJSON.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+
+/* ---- energy. The functions' types are those of nvml.h. ---- */
+
+static struct {
+    bool tried;
+    void *device;
+    int (*total)(void *device, unsigned long long *millijoules); /* nvmlDeviceGetTotalEnergyConsumption */
+} nvml;
+
+/* POSIX allows a pointer from dlsym to point to a function. */
+static void find(void *library, const char *name, void *function) {
+    *(void **)function = dlsym(library, name);
+}
+
+/* The environment variable GPT2_NVML names another library instead. */
+static void start(void) {
+    int (*init)(void) = NULL, (*device)(unsigned, void **) = NULL;
+    const char *path = getenv("GPT2_NVML");
+    nvml.tried = true;
+    void *library = dlopen(path != NULL ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) { return; }
+    find(library, "nvmlInit_v2", &init);
+    find(library, "nvmlDeviceGetHandleByIndex_v2", &device);
+    find(library, "nvmlDeviceGetTotalEnergyConsumption", &nvml.total);
+    if (init == NULL || device == NULL || nvml.total == NULL || init() != 0 || device(0, &nvml.device) != 0) {
+        nvml.total = NULL;
+    }
+}
+
+bool energy_read(double *joules) {
+    unsigned long long millijoules;
+    if (!nvml.tried) { start(); }
+    if (nvml.total == NULL || nvml.total(nvml.device, &millijoules) != 0) { return false; }
+    *joules = (double)millijoules / 1e3;
+    return true;
+}
+
+/* ---- quantiles ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double quantile(double *values, int count, double p) {
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    double place = p * (count - 1), below = floor(place);
+    int first = (int)below, second = first + 1 < count ? first + 1 : first;
+    return values[first] + (place - below) * (values[second] - values[first]);
+}
+
+/* ---- the table and the lines of JSON ---- */
 
 void bench_print_head(FILE *to, const struct options *options, const struct gpt2_device_info *device) {
     fprintf(to, "%s, kernels %s, %s\n", device->name, options->kernels,
             options->model != NULL ? options->model : "synthetic weights");
     if (device->is_cpu) {
-        fprintf(to,
-                "CPU backend: wall time of this machine, which says nothing about a GPU; device memory is its own.\n");
+        fprintf(
+            to,
+            "CPU backend: wall time of this machine, which says nothing about a GPU; device memory is host memory.\n");
     }
-    fprintf(to,
-            "ms: of a decoding step, or of all prompts. GB/s: weights and cache that a step reads, by its time.\n\n");
+    fprintf(to, "ms: of a decoding step, or of all prompts. GB/s: bytes of weights and cache that a step reads, over "
+                "its time.\n\n");
     fprintf(to, "%-6s %-5s %-7s %5s %6s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch", "tokens",
             "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
 }
