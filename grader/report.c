@@ -57,8 +57,10 @@ static void print_where(const struct page *page, const struct op *op, const stru
     const struct op_sizes *sizes = &failure->sizes;
     if (op_is_wiring(op)) {
         const char *separator = "    ";
-        for (const char *letter = op->ints; *letter; letter++) {
-            fprintf(page->out, "%s%c = %d", separator, *letter, op_size(sizes, *letter));
+        for (int i = 0; i < op_scalar_count(op); i++) {
+            const struct op_scalar *scalar = op_scalar_at(op, i);
+            if (scalar->is_float) { continue; }
+            fprintf(page->out, "%s%s = %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
             separator = ", ";
         }
         fprintf(page->out, ", values %s", failure->values);

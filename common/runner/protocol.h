@@ -13,7 +13,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#include "../ops.h"
+#include "../ops/ops.h"
 #include "../simt/core/simt.h"
 
 enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };

@@ -2,7 +2,7 @@
 #ifndef FAKES_FUSED_H
 #define FAKES_FUSED_H
 
-#include "common/reference.h"
+#include "common/ops/reference.h"
 #include "fakes.h"
 
 static inline float round_f16(float value) {
