@@ -3,7 +3,7 @@
 #   $(BUILD)/simt/libsimt_fast.a      neither; for objects from simt-cc --fast
 
 SIMT := $(COURSE)/common/simt
-SIMT_SOURCES := $(wildcard $(SIMT)/core/*.c $(SIMT)/core/*.S $(SIMT)/api/*.c)
+SIMT_SOURCES := $(wildcard $(foreach room,engine checks api,$(SIMT)/$(room)/*.c $(SIMT)/$(room)/*.S))
 SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
@@ -12,7 +12,7 @@ SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
 # Programs are linked -no-pie, so the library need not be position-independent, and its thread-local variables lie at
 # places that the linker knows: one instruction less at each access of a kernel. Aligned, a hook is as fast in one build
 # as in the next.
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
     -fno-pie -ftls-model=local-exec -falign-functions=64
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
@@ -27,7 +27,7 @@ $(BUILD)/simt/libsimt_checked.a: $(SIMT_CHECKED_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
-# The code of the library gets a section of its own, so that core/preempt.c can tell it from the learner's.
+# The code of the library gets a section of its own, so that engine/preempt.c can tell it from the learner's.
 $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^

@@ -1,7 +1,7 @@
 /* copy.c — cudaMemcpy, cudaMemset and their 2D and async forms. Rows of `width` bytes, `pitch` bytes apart. */
 #include <string.h>
 
-#include "../core/copies.h"
+#include "checks/copies.h"
 #include "api.h"
 
 static bool on_device(enum memory_place place) {

@@ -2,7 +2,7 @@
 #ifndef SIMT_API_GRAPH_H
 #define SIMT_API_GRAPH_H
 
-#include "../core/arena_reserved.h"
+#include "engine/arena_reserved.h"
 #include "../include/simt/kernel.h"
 #include "api.h"
 

@@ -3,7 +3,7 @@
  * Where arms of a branch, or continue, lead straight back to the head of such a loop, the compiler lets each jump back
  * by itself, and nothing in the code tells that lanes which do so early should wait for the others. An empty statement
  * in the place of the increment brings them together there, as the increment or the condition of other loops does
- * (core/merge.c).
+ * (checks/merge.c).
  */
 #include "translate.h"
 

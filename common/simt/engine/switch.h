@@ -6,8 +6,8 @@
 #define SIMT_SWITCH_H
 
 #include "scheduler.h"
-#include "trace.h"
-#include "watchdog.h"
+#include "checks/trace.h"
+#include "checks/watchdog.h"
 
 void lane_main(void) __attribute__((noreturn)); /* the first function on a thread's stack */
 

@@ -4,7 +4,7 @@
  * The plain accesses of a kernel all pass through here, so these functions are kept to a handful of instructions.
  */
 #include "access.h"
-#include "fiber.h"
+#include "engine/fiber.h"
 #include "watchdog.h"
 
 #if SIMT_CHECKED

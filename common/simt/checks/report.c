@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preempt.h"
-#include "scheduler.h"
-#include "settings.h"
+#include "engine/preempt.h"
+#include "engine/scheduler.h"
+#include "engine/settings.h"
 #include "source.h"
 
 struct entry {

@@ -4,9 +4,9 @@
 #include "arena.h"
 #include "scheduler.h"
 #include "settings.h"
-#include "source.h"
-#include "trace.h"
-#include "watchdog.h"
+#include "checks/source.h"
+#include "checks/trace.h"
+#include "checks/watchdog.h"
 
 enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64 };
 

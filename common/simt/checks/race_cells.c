@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "arena.h"
+#include "engine/arena.h"
 #include "race_lines.h"
 
 enum { CHUNK_SHIFT = 18, CHUNK_BYTES = 1 << CHUNK_SHIFT, LOW_CHUNKS = 1 << (32 - CHUNK_SHIFT) };

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "scheduler.h"
+#include "engine/scheduler.h"
 #include "watchdog.h"
 
 enum { SIGNAL_STACK = 64 * 1024, RED_ZONE_OF_ABI = 128 };

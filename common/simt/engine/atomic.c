@@ -3,7 +3,7 @@
  * Lanes switch only where they block, and blocks that use global atomics run one at a time, so a plain load and store
  * make the operation; the store is atomic because other OS threads may read the value.
  */
-#include "access.h"
+#include "checks/access.h"
 #include "scheduler.h"
 
 #include "minifloat.h"

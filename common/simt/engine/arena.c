@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "source.h"
+#include "checks/source.h"
 
 enum { FREED_KEPT = 256, BYTES_RETURNED = 64 * 1024 };
 

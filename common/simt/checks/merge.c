@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "lanes.h"
+#include "engine/lanes.h"
 #include "races.h"
 
 enum { KEY_STEP = TRACE_ROW_BYTES / sizeof(uint64_t), AHEAD = 6 };

@@ -1,7 +1,7 @@
 /* hooks_atomic.c — the __atomic builtins of instrumented code (std::atomic, cuda::atomic): gcc turns them into calls
  * of __tsan_atomic*. Each takes its block's turn like CUDA's own atomics, is checked and traced, and is then done. */
 #include "access.h"
-#include "scheduler.h"
+#include "engine/scheduler.h"
 
 #if SIMT_CHECKED
 

@@ -2,7 +2,7 @@
 #ifndef SIMT_TRAFFIC_H
 #define SIMT_TRAFFIC_H
 
-#include "internal.h"
+#include "engine/internal.h"
 
 struct traffic_entry {
     uintptr_t start;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "arena.h"
-#include "fiber.h"
+#include "engine/arena.h"
+#include "engine/fiber.h"
 #include "trace.h"
 
 /* Checks an access that is not plainly fine. Returns the space; does not return when the launch fails.

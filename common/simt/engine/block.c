@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler.h"
-#include "trace.h"
+#include "checks/trace.h"
 
 static void lay_out_threads(struct simt_block *block, const struct simt_launch *launch) {
     struct dim dim = launch->block;

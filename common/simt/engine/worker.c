@@ -4,8 +4,8 @@
 
 #include "preempt.h"
 #include "scheduler.h"
-#include "trace.h"
-#include "watchdog.h"
+#include "checks/trace.h"
+#include "checks/watchdog.h"
 
 /* Rounds of the turn in which every live block only polls, before it is said that none will ever stop. */
 enum { IDLE_ROUNDS = 400 };

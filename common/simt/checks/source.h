@@ -2,7 +2,7 @@
 #ifndef SIMT_SOURCE_H
 #define SIMT_SOURCE_H
 
-#include "internal.h"
+#include "engine/internal.h"
 
 /* A kernel's __PRETTY_FUNCTION__ as compute-sanitizer writes it: "k(float *, int)". Returns `out`. */
 const char *source_pretty(const char *function, char *out, size_t room);

@@ -1,7 +1,7 @@
 /* watchdog.c — what happens when a loop does not end. */
 #include "watchdog.h"
 
-#include "scheduler.h"
+#include "engine/scheduler.h"
 #include "source.h"
 
 /* The lane whose place is reported: one that runs without end rather than one that waits for it. */

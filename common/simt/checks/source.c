@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preempt.h"
+#include "engine/preempt.h"
 
 enum { CACHE_SLOTS = 1024 };
 

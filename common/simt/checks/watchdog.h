@@ -2,8 +2,8 @@
 #ifndef SIMT_WATCHDOG_H
 #define SIMT_WATCHDOG_H
 
-#include "internal.h"
-#include "settings.h"
+#include "engine/internal.h"
+#include "engine/settings.h"
 
 /* What one blocking of a lane stands for, in steps (accesses and loop iterations). */
 enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };

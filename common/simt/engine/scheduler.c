@@ -3,8 +3,8 @@
 
 #include "settings.h"
 #include "switch.h"
-#include "trace.h"
-#include "watchdog.h"
+#include "checks/trace.h"
+#include "checks/watchdog.h"
 
 __thread struct simt_thread *simt_self;
 __thread struct dim threadIdx, blockIdx, blockDim, gridDim;

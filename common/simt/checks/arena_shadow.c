@@ -1,5 +1,5 @@
 /* arena_shadow.c — the shadow of the arena over ranges: who may be accessed, and what has been written. */
-#include "arena.h"
+#include "engine/arena.h"
 
 #include <string.h>
 

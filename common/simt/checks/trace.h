@@ -28,7 +28,7 @@
 #ifndef SIMT_TRACE_H
 #define SIMT_TRACE_H
 
-#include "internal.h"
+#include "engine/internal.h"
 
 enum trace_kind {
     TRACE_READ,
