@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/runner/launchers.h"
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 struct column {
     const char *title;

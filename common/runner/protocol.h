@@ -14,7 +14,7 @@
 #define PROTOCOL_H
 
 #include "../ops/ops.h"
-#include "../simt/core/simt.h"
+#include "../simt/simt.h"
 
 enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 #include "probe.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 bool has_rung(const op *op, op_type type, int rung) {
     if (rung == 0) { return true; }

@@ -1,7 +1,7 @@
 /* traffic.cpp — bytes against the floor, as the CPU backend counts them. */
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 #include "probe.h"
 
 namespace {
