@@ -21,7 +21,7 @@ static const struct op_mistake mistakes[] = {
     {.id = "cache-of-layer-0",
      .cause = "every block has layer 0's cache: it is all.cache[layer]",
      .hint = 3,
-     .kernel = "model_cache_of_layer_0",
+     .kernel = "gpt2_decode/cache_of_layer_0",
      .compute = wiring_mistaken,
      .variant = {WIRING_CACHE_OF_LAYER_0},
      .stage = MISTAKE_PLACED},
@@ -33,7 +33,7 @@ static const struct op_mistake shown[] = {
      .cause = "the prompt's end is right and the next token is not: what is left in the cache, and does decoding ask "
               "for that?",
      .hint = 2,
-     .kernel = "model_decodes_from_prompt",
+     .kernel = "gpt2_decode/decodes_from_prompt",
      .predicate = shows_steps,
      .stage = MISTAKE_PLACED},
     {.id = NULL},

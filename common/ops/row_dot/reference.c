@@ -39,6 +39,7 @@ static const struct op_mistake mistakes[] = {
     {.id = "sum-not-weighted",
      .cause = "the elements are summed without their weights",
      .hint = 3,
+     .kernel = "row_dot/not_weighted",
      .compute = mistaken,
      .variant = {SUM_NOT_WEIGHTED}},
     {.id = NULL},

@@ -39,6 +39,7 @@ static const struct op_mistake mistakes[] = {
     {.id = "sum-not-squared",
      .cause = "the elements are summed without being squared",
      .hint = 3,
+     .kernel = "row_sum_squares/not_squared",
      .compute = mistaken,
      .variant = {SUM_NOT_SQUARED}},
     {.id = NULL},
