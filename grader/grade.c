@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "grading.h"
-#include "registry.h"
+#include "lab.h"
 #include "score.h"
 
 static void add_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "registry.h"
+#include "lab.h"
 
 enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12, TABLE_WIDTH = 92 };
 

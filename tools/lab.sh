@@ -168,6 +168,10 @@ handout() {
         mkdir -p "$course/$(dirname "$file")"
         cp -p "$file" "$course/$file"
     done
+    for step in $(steps); do # what the grader reads of a lab, and how its objects are linked
+        mkdir -p "$course/$step"
+        for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
+    done
     cp gpt2/lab/handout/*.cu "$course/gpt2/model"
     cp gpt2/lab/handout/train.c "$course/gpt2/program"
     tar -C "$build/handout" --sort=name --owner=0 --group=0 --numeric-owner -czf "$build/handout/$name.tar.gz" "$name"

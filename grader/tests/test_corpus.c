@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../registry.h"
+#include "labs.h"
 
 TestSuite(corpus, .timeout = 240);
 
@@ -83,7 +83,7 @@ static char *read_all(const char *path) {
 
 /* Marks one file in a folder of its own, as the exercise's file, and returns the JSON report. */
 static cJSON *mark(const char *folder, const char *name, const struct header *header) {
-    const struct step *step = step_find(header->step);
+    const struct step *step = lab(header->step);
     cr_assert(step, "%s: unknown step '%s'", name, header->step);
     const struct exercise *exercise = exercise_find(step, header->op);
     cr_assert(exercise, "%s: unknown op '%s'", name, header->op);
