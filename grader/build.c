@@ -92,18 +92,30 @@ static void make_names(const struct build_report *report, char *text, size_t siz
 
 /* Runs make; keeps the beginning of what it says. Its exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, char *output, size_t size) {
-    char jobs[16], script[600], course[600], files[600], out[600], names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
+    char jobs[16], script[600], course[600], lab[300], files[600], out[600],
+        names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
     snprintf(script, sizeof script, "%s/common/step.mk", options->course);
     snprintf(course, sizeof course, "COURSE=%s", options->course);
+    snprintf(lab, sizeof lab, "LAB=%.290s", options->lab ? options->lab : "");
     snprintf(files, sizeof files, "SRC=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
     make_names(report, names, sizeof names);
-    const char *argv[] = {"make",    "-s",   "--no-print-directory",
-                          "-k",      jobs,   "-f",
-                          script,    course, files,
-                          out,       names,  report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
-                          "runners", NULL};
+    const char *argv[] = {"make",
+                          "-s",
+                          "--no-print-directory",
+                          "-k",
+                          jobs,
+                          "-f",
+                          script,
+                          course,
+                          lab,
+                          files,
+                          out,
+                          names,
+                          report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
+                          "runners",
+                          NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
     pid_t pid = fork();

@@ -19,6 +19,7 @@ enum build_status {
 
 struct build_options {
     const char *course;  /* folder of common/ and grader/ */
+    const char *lab;     /* name of the lab's folder in the course, which says how its programs are linked; NULL: none */
     const char *files;   /* folder of the lab's .cu files */
     const char *out;     /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
