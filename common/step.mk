@@ -1,6 +1,9 @@
 # step.mk — build one runner program for each .cu file of a step: OUT/NAME from SRC/NAME.cu.
 #
-#   make -f $(COURSE)/common/step.mk COURSE=.. SRC=step1_naive OUT=build/cpu/step1_naive [BACKEND=auto|cpu|cuda]
+#   make -f $(COURSE)/common/step.mk COURSE=.. SRC=FOLDER OUT=build/cpu/FOLDER [LAB=FOLDER] [BACKEND=auto|cpu|cuda]
+#
+# LAB names the lab that the files belong to, a folder of the course with a lab.conf; by default, the last one on SRC's path.
+# Its lab.mk, where it has one, says what its programs are linked with besides a file's own object.
 #
 #   runners (default)  OUT/NAME: the grader's runner, with the file's kernels; on the CPU backend the checked build
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
@@ -13,6 +16,9 @@
 # all-major) goes to nvcc as -arch; CPUFLAGS and CUDAFLAGS add flags for the lab's files.
 
 COURSE ?= .
+ifneq ($(origin LAB),command line)
+LAB := $(lastword $(foreach part,$(subst /, ,$(abspath $(SRC))),$(if $(wildcard $(COURSE)/$(part)/lab.conf),$(part))))
+endif
 .DEFAULT_GOAL := runners
 include $(COURSE)/common/config.mk
 
@@ -21,10 +27,10 @@ include $(COURSE)/common/ops/module.mk
 endif
 
 ifeq ($(SRC),)
-$(error step.mk: say which folder holds the .cu files: SRC=step1_naive)
+$(error step.mk: say which folder holds the .cu files: SRC=...)
 endif
 ifeq ($(OUT),)
-$(error step.mk: say where the programs go: OUT=build/cpu/step1_naive)
+$(error step.mk: say where the programs go: OUT=build/cpu/...)
 endif
 ifneq ($(filter-out cpu cuda,$(BACKEND)),)
 $(error step.mk: BACKEND is auto, cpu or cuda, not $(BACKEND))
@@ -106,11 +112,10 @@ $(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHAR
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 endif
 
-# ---- files that wire a model are linked with the rest of it, and with what they call of each other ----
+# ---- what the lab's programs are linked with besides: its lab.mk adds prerequisites to $(OUT)/NAME, lists in NAMED_PARTS the
+# files of SRC that others are linked with, and in $(call wired_with,PART) the programs that a part belongs to ----
 NAMED_PARTS :=
-ifneq ($(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null),)
-include $(COURSE)/step4_gpt2_integration/gpt2/lab/lab.mk
-endif
+include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)

@@ -4,8 +4,8 @@
 
 #include "diagnose.h"
 #include "grading.h"
+#include "lab.h"
 #include "rate.h"
-#include "registry.h"
 #include "score.h"
 #include "timed.h"
 

@@ -1,9 +1,9 @@
 /* grader.h — what flows through the grader, one way:
  *
- *   registry (step → exercise → check) → calls of a runner → outcomes → score → report
+ *   request → plan → build → run → judge → diagnose → score → report
  *
  * A step is a lab; an exercise is one op of ops.h in one type, written in one file of the lab; a check is one thing that
- * earns points. Everything about a step is data in registry.c; no other file knows a step's name.
+ * earns points. Everything about a step is data in its folder's lab.conf; no source file knows a step's or an op's name.
  */
 #ifndef GRADER_H
 #define GRADER_H
@@ -15,15 +15,16 @@
 #include "common/ops/evidence.h"
 #include "common/runner/protocol.h"
 
-/* ---- registry.c: what is graded ------------------------------------------------------------------------------ */
+/* ---- lab.h: what is graded ------------------------------------------------------------------------------------- */
 
 enum {
-    STEP_MAX_EXERCISES = 16,
-    EXERCISE_MAX_CHECKS = 8,
-    EXERCISE_MAX_INCLUDES = 3,
-    EXERCISE_MAX_PARTS = 2,
+    STEP_MAX_EXERCISES = 24,
+    EXERCISE_MAX_CHECKS = 10, /* one of each kind but predictions, and the end */
+    EXERCISE_MAX_INCLUDES = 8,
+    EXERCISE_MAX_PARTS = 4,
+    EXERCISE_TITLE_BYTES = 31, /* the width of its column in a report, and the end */
     TRAFFIC_TIERS = 3,
-    STEP_MAX_QUESTIONS = 6,
+    STEP_MAX_QUESTIONS = 8,
 };
 
 enum check_kind {
@@ -72,11 +73,20 @@ struct band_target {
     double pass, good, speed_of_light;
 };
 
+/* A whole program around the learner's files, which prints how fast it is; shown beside its plain kernels' figure. */
+struct rate_target {
+    const char *program;   /* of a learner: beside the lab's folder ("gpt2") */
+    const char *reference; /* of the solution: below the course's folder ("build/gpt2/cuda/gpt2") */
+    const char *arguments; /* separated by blanks; the name of a kernel set is added to them */
+    const char *row;       /* the printed line with this word ... */
+    int column;            /* ... has the figure as its word of this number, from 1 */
+};
+
 struct exercise {
-    const char *op;    /* ops.h; also the name of its hints: hints/<op>.<level>.md */
-    enum op_type type; /* of the launcher that is marked; also the type in all sizes below */
-    const char *title; /* "softmax, forward" */
-    const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
+    const char *op;                   /* ops.h; also the name of its hints: hints/<op>.<level>.md */
+    enum op_type type;                /* of the launcher that is marked; also the type in all sizes below */
+    char title[EXERCISE_TITLE_BYTES]; /* "softmax, forward" */
+    const char *file;                 /* "softmax.cu": the learner's file and, without .cu, the runner program */
     const char *includes[EXERCISE_MAX_INCLUDES]; /* headers of the lab that the file includes ("reduce.cuh") */
     const char *parts[EXERCISE_MAX_PARTS];       /* files of the lab that the program is linked with ("attention.cu") */
     const char *library;                         /* what a lab file may not use elsewhere, and may here ("cuBLAS") */
@@ -86,6 +96,7 @@ struct exercise {
     struct launch_target launches;
     struct parallel_target parallel;
     struct band_target bands;
+    struct rate_target rate;
 };
 
 /* A question of --predict. `counted` names the exercise whose counted traffic the report later shows beside the answer,
@@ -106,6 +117,7 @@ struct step {
     struct check predictions;
     struct exercise exercises[STEP_MAX_EXERCISES]; /* ended by one without op */
     struct question questions[STEP_MAX_QUESTIONS]; /* ended by one without key */
+    void *memory;                                  /* of the strings */
 };
 
 /* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */

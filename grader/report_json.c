@@ -1,6 +1,6 @@
 /* report_json.c — the report for programs. The keys are documented in docs/grader-json.md; tests read it with cJSON. */
 #include "json.h"
-#include "registry.h"
+#include "lab.h"
 #include "report.h"
 
 enum { FORMAT_VERSION = 1 };

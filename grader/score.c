@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "diagnose.h"
+#include "lab.h"
 
 enum { SECTOR_BYTES = 32 };
 
@@ -110,14 +111,14 @@ void score_launches(struct outcome *outcome, const struct result *result) {
 void score_parallel(struct outcome *outcome, const struct result *result) {
     const struct parallel_target *target = &outcome->exercise->parallel;
     uint64_t warps = result->counters.largest_grid_warps, chain = result->counters.longest_chain;
-    bool enough = warps >= target->warps && chain <= 2 * target->reference_chain;
+    bool enough = warps >= target->warps && chain <= exercise_longest_chain(outcome->exercise);
     outcome->figure = (double)warps;
     outcome->verdict = enough ? VERDICT_PASS : VERDICT_FAIL;
     outcome->points = enough ? outcome->check->points : 0.0;
     snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, %llu requests in a row",
              (unsigned long long)warps, (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu, at most %llu", (unsigned long long)target->warps,
-             (unsigned long long)(2 * target->reference_chain));
+             (unsigned long long)exercise_longest_chain(outcome->exercise));
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 

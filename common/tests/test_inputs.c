@@ -208,7 +208,7 @@ Test(inputs, nan_stands_where_the_mask_is_and_nowhere_else) {
     struct op_sizes causal = op_causal_sizes(TYPE_BF16, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int i = 0; i < B * H * T * T; i++) {
-        bool masked = i % T >= reference_keys(&causal, a->storage[2], i / T);
+        bool masked = i % T >= inputs_keys(&causal, a->storage[2], i / T);
         cr_assert_eq(isnan(a->storage[1][i]) != 0, masked, "element %d", i);
     }
     free(a);
@@ -219,7 +219,7 @@ Test(inputs, spoiled_values_are_never_masked) {
     struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int i = 0; i < B * H * T * T; i++) {
-        if (isnan(a->storage[1][i])) { cr_assert(i % T < reference_keys(&causal, a->storage[3], i / T)); }
+        if (isnan(a->storage[1][i])) { cr_assert(i % T < inputs_keys(&causal, a->storage[3], i / T)); }
     }
     free(a);
 }
@@ -229,7 +229,7 @@ Test(inputs, the_backward_pass_gets_a_softmax) {
     struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int n = 0; n < B * H * T; n++) {
-        int keys = reference_keys(&causal, a->storage[3], n);
+        int keys = inputs_keys(&causal, a->storage[3], n);
         double sum = 0.0;
         for (int j = 0; j < T; j++) {
             float out = a->storage[2][n * T + j];

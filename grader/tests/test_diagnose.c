@@ -1,7 +1,7 @@
 /* diagnose: every known mistake is recognised, and not taken for another one. */
 #include <criterion/criterion.h>
 
-#include "../registry.h"
+#include "labs.h"
 #include "diagnosing.h"
 
 TestSuite(diagnose, .timeout = 600);
@@ -37,7 +37,7 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
 
 /* The types in which some lab marks the op; fp32 where none does. */
 static bool is_marked(const struct op *op, enum op_type type) {
-    for (const struct step *step = steps; step->name; step++) {
+    for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
             bool wired = op_is_wiring(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
             if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !wired) { return true; }

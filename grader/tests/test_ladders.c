@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "../check.h"
-#include "../registry.h"
 #include "common/ops/elements.h"
 #include "common/ops/reference.h"
+#include "labs.h"
 
 TestSuite(ladders, .timeout = 240);
 
@@ -101,7 +101,7 @@ static bool climb(struct ladder *ladder, const struct step *step, const struct e
 
 /* Exercise number `index` of all steps. */
 static const struct exercise *exercise_at(int index, const struct step **of) {
-    for (const struct step *step = steps; step->name; step++) {
+    for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
             *of = step;
             if (index-- == 0) { return exercise; }
