@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "../diagnose.h"
-#include "../registry.h"
+#include "labs.h"
 
 TestSuite(corpus, .timeout = 240);
 
@@ -118,7 +118,7 @@ static char *read_all(const char *path) {
 
 /* Marks the kernel in a folder of its own, as the exercise's file, and returns the JSON report. */
 static cJSON *mark(const struct kernel *kernel) {
-    const struct step *step = step_find(kernel->step);
+    const struct step *step = lab(kernel->step);
     cr_assert(step, "%s: unknown step '%s'", kernel->path, kernel->step);
     const struct exercise *exercise = exercise_find(step, kernel->op);
     cr_assert(exercise, "%s: unknown op '%s'", kernel->path, kernel->op);
