@@ -15,7 +15,7 @@
 #ifndef GPT2_ATTENTION_FUSED_TENSOR_CUH
 #define GPT2_ATTENTION_FUSED_TENSOR_CUH
 
-#include "common/hopper.cuh"
+#include "common/fast_math.cuh"
 #include "gpt2/model/attention_tiles.cuh"
 #include "gpt2/model/tensor_core.cuh"
 

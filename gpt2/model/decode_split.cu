@@ -14,7 +14,7 @@
 //           sum does not depend on who was last. No second launch.
 #include "gpt2/model/decode_split.cuh"
 
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/piece.cuh"
 
 #include <algorithm>

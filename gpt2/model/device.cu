@@ -1,5 +1,5 @@
 // device.cu — opening and closing the device's libraries, error texts, and the observer
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/stage_clock.cuh"

@@ -5,6 +5,7 @@
 #ifndef GPT2_DEVICE_CUH
 #define GPT2_DEVICE_CUH
 
+#include "common/to_float.cuh"
 #include "gpt2/kernels/table.h"
 #include "gpt2/model/model.h"
 
@@ -71,25 +72,6 @@ template <> struct type_of<__nv_bfloat16> {
     static constexpr gpt2_type file = GPT2_BF16;
     static const kernels_bf16 &kernels(const kernel_table &table) { return table.bf16; }
 };
-
-__host__ __device__ inline float to_float(float value) {
-    return value;
-}
-__host__ __device__ inline float to_float(__half value) {
-    return __half2float(value);
-}
-__host__ __device__ inline float to_float(__nv_bfloat16 value) {
-    return __bfloat162float(value);
-}
-template <class T> __host__ __device__ inline T from_float(float value) {
-    return value;
-}
-template <> __host__ __device__ inline __half from_float<__half>(float value) {
-    return __float2half_rn(value);
-}
-template <> __host__ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
-    return __float2bfloat16_rn(value);
-}
 
 // The end of a stage, whose result is a tensor (rows, ld >= columns): shown to whoever looks, and timed; else nothing.
 template <class T>

@@ -1,5 +1,5 @@
 // model_device.cu — what a model would need, what the device has, waiting, and going back (model.h)
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/model_base.cuh"
 #include "gpt2/model/params.cuh"
 
