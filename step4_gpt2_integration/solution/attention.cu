@@ -1,6 +1,6 @@
 // attention.cu — causal self-attention from two batched products and the fused causal softmax (lab 4)
 //
-// Purpose   The taught form: every score is written. For a prompt of T tokens that is H * T * T numbers, in and out of memory.
+// Purpose   The taught form writes every score: H * T * T numbers for a prompt of T tokens, to memory and back.
 // Math      gpt2/model/attention.cuh
 // Bytes     scores: the first product writes all of them, the softmax reads half and writes all, the second product reads
 //           all: 3.5 B H T T elements, against 4 B T C for Q, K, V and the output. From T of about 2 D on they dominate.
