@@ -67,7 +67,7 @@ __global__ void layernorm_forward_kernel1(float *out,                       // (
 
 // One pass in place of two: a running mean and a running sum of squared distances (Welford 1962). Each new element moves the
 // mean by distance / count; the sum grows by the product of the distances to the old and the new mean. One read of the row
-// less, but each step waits for a division of the step before.
+// less, but each step waits for a division of the step before: on an H200 slower with 8192 rows, a little faster with 65536.
 __global__ void layernorm_forward_kernel2(float *out,                       // (N, C)
                                           float *__restrict__ mean,         // (N)
                                           float *__restrict__ rstd,         // (N)

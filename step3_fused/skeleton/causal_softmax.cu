@@ -73,7 +73,7 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
 
 // ---- launchers ----
 
-// Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
+// Launches kernel `rung`. In fp32, rows of more than 16 KiB, too long for the registers of kernel 4, go to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,
                        cudaStream_t stream) {

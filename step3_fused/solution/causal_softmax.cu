@@ -214,8 +214,8 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
 //:omit
 // ---- what did not help ----
 
-// Online softmax: kernel 2 with one pass over x less. But each element costs two exponentials in place of one, and each
-// waits for the one before.
+// Online softmax: kernel 2 with one read of x less. But each element costs two exponentials in place of one, and they depend
+// on the element before.
 template <class T>
 __global__ void causal_softmax_forward_kernel6(T *out,             // (N, T)
                                                const T *x,         // (N, T)
@@ -243,9 +243,9 @@ __global__ void causal_softmax_forward_kernel6(T *out,             // (N, T)
 // ---- launchers ----
 
 //:swap
-// Launches kernel `rung`. Rows that kernel 4's registers cannot hold go to kernel 2, in the 16-bit types to kernel 1.
+// Launches kernel `rung`. Rows that are too long for the registers of kernel 4 go to kernel 2, in the 16-bit types to kernel 1.
 //:stub
-//: // Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
+//: // Launches kernel `rung`. In fp32, rows of more than 16 KiB, too long for the registers of kernel 4, go to kernel 2.
 //:end
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,

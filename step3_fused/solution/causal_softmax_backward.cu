@@ -94,7 +94,7 @@ __device__ inline vec<T> vec_gradient(const vec<T> &dout, const vec<T> &out, flo
     return result;
 }
 
-// aligned: every row of every tensor begins at a multiple of 16 bytes. A vec that the diagonal cuts goes by element.
+// aligned: every row of every tensor begins at a multiple of 16 bytes. A vec that the diagonal cuts is read by element.
 template <class T>
 __global__ void causal_softmax_backward_kernel2(T *dx,                     // (N, T)
                                                 const T *dout,             // (N, T)
@@ -123,7 +123,7 @@ __global__ void causal_softmax_backward_kernel2(T *dx,                     // (N
     }
 }
 
-// VECS: the vecs of a row that one lane holds, of each tensor.
+// VECS: of a row of each tensor, in one lane.
 template <class T, int VECS>
 __global__ void causal_softmax_backward_kernel3(T *dx,                     // (N, T)
                                                 const T *dout,             // (N, T)
@@ -167,7 +167,7 @@ __global__ void causal_softmax_backward_kernel3(T *dx,                     // (N
 // ---- launchers ----
 
 //:swap
-// Rows that a kernel's registers cannot hold go to kernel 2.
+// Rows that are too long for the registers of a kernel go to kernel 2.
 //:stub
 //: // Launches kernel `rung`.
 //:end

@@ -92,7 +92,7 @@ __global__ void softmax_backward_kernel2(T *dx,                     // (N, C)
     }
 }
 
-// VECS: the vecs of a row that one lane holds, of each tensor.
+// VECS: of a row of each tensor, in one lane.
 template <class T, int VECS>
 __global__ void softmax_backward_kernel3(T *dx,                     // (N, C)
                                          const T *dout,             // (N, C)
@@ -165,7 +165,7 @@ __global__ void softmax_backward_kernel4(T *dx,                     // (N, C)
 
 // ---- launchers ----
 
-// A row that a kernel's registers cannot hold goes to kernel 2.
+// A row that is too long for the registers of a kernel goes to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
     CUDA_CHECK(check_rows(N, C, {dx, dout, out}));

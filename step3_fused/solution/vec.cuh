@@ -1,14 +1,14 @@
 // vec.cuh — 16 bytes of any element type as one value: 4 floats, or 8 elements of a 16-bit type
 //
-// A thread that loads 16 bytes at once needs a quarter (fp32) or an eighth (fp16, bf16) of the load instructions, and has 4
-// or 8 times as many bytes in flight. The arithmetic stays in fp32: a vec is unpacked after loading, and packed with one
+// A thread that loads 16 bytes with one instruction needs a quarter (fp32) or an eighth (fp16, bf16) of the instructions, and
+// has 4 or 8 times as many bytes in flight. The arithmetic stays in fp32: a vec is unpacked after loading, and packed with one
 // rounding before storing.
 //
 //   vec<T>, vec<T>::size             16 bytes; the number of elements in them
 //   vec_load, vec_store              one access; the address must be a multiple of 16 bytes
 //   vec_load_once, vec_store_once    the same with a streaming hint: this data is not used again soon, evict it first
 //   vec_load_part, vec_store_part    element by element: any address, or the last, incomplete vec of a row
-//                                    with (..., count, aligned): 16 bytes at once if `aligned`, else by element
+//                                    with (..., count, aligned): one access if `aligned`, else by element
 //   vec_unpack, vec_pack             to and from an array of vec<T>::size floats
 //   to_float, from_float             one element: common/to_float.cuh
 //   vec_aligned, rows_aligned        is this pointer, is every row of these tensors aligned for vec_load?

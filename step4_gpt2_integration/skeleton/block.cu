@@ -22,7 +22,7 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     if (pass.decoding) {
         return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
     }
-    // As many sequences at once as the scores have room for.
+    // In groups of as many sequences as fit in the memory of the scores.
     for (int b = 0; b < pass.B; b += all.group) {
         const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
         TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,

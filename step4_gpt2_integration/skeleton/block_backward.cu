@@ -38,8 +38,9 @@ int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, 
 
     // TODO 4c (7 lines): Back through the attention's sub-layer: its projection, attention, qkv's product, LayerNorm 1.
     //   stream is x1's gradient now. The projection leaves that of the attention's output in room.dnormalised;
-    //   attention_backward (gpt2/model/attention_backward.cuh) makes of it that of qkv (3C wide) in room.dwide, for all pass.B
-    //   sequences of pass.T tokens at once; qkv's product leaves that of LayerNorm 1's output; and LayerNorm 1 ends as 4b does.
+    //   attention_backward (gpt2/model/attention_backward.cuh) computes from it that of qkv (3C wide) in room.dwide, for all
+    //   pass.B sequences of pass.T tokens in one call; qkv's product leaves that of LayerNorm 1's output; LayerNorm 1 ends as 4b
+    //   does.
     return cudaErrorNotSupported; // "not started"
 }
 

@@ -24,9 +24,9 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
                               int H, int D, int S, float scale) {
     //:todo 3a The new token: its query into shared memory, its key and value into the cache.
     //: Names first. The block is head h = blockIdx.x of sequence b = blockIdx.y, the thread t = threadIdx.x. In shared memory
-    //: (extern __shared__ float shared[]) lie, one after the other, query (D), scores (S), partial (threads_per_block), results
-    //: (warps): the launch below gives that many bytes. last = positions[b] is the new token's position. keys and values are
-    //: this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value lie H * D and
+    //: (extern __shared__ float shared[]) are, one after the other, query (D), scores (S), partial (threads_per_block), results
+    //: (warps): the launch below reserves that many bytes. last = positions[b] is the new token's position. keys and values
+    //: are this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value are H * D and
     //: 2 * H * D further.
     //: Then a loop over d from t in steps of threads_per_block; to_float(x) makes a float of any type. The new key and value go
     //: to position `last` of keys and values. Then a barrier: other threads read what this one has written.

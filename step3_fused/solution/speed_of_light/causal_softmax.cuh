@@ -150,7 +150,7 @@ template <class T, int vecs> struct causal_pair {
     }
 };
 
-// The zeros of a row behind its cut vec, from column zeros_from on. Only rows with lengths have any.
+// The zeros of a row beyond its cut vec, from column zeros_from on. Only rows with lengths have any.
 template <class T, int width> __device__ inline void causal_row_zeros(T *to, const causal_row<width> &row) {
     constexpr int step = warp_size * width;
     vec_of<T, width> zero = {};

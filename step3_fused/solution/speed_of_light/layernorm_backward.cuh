@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_backward_warps(const layern
 // first pass over the next row comes before the second pass over this row.
 
 // THREADS: of a group, or of each block of a cluster. GROUPS: of a block that is not in a cluster. A multiprocessor has one
-// block: told so, the compiler gives a thread of 256 as many registers as it needs, and spills none.
+// block: with this launch bound the compiler gives each of 256 threads as many registers as it needs, and spills none.
 template <class T, bool RESIDUAL, int VECS, int STAGES, int THREADS, int GROUPS, int CLUSTER>
 __global__ void __launch_bounds__(THREADS *GROUPS, THREADS *GROUPS <= 256 ? 1 : 0)
     layernorm_backward_groups(const layernorm_backward_arguments<T> a) {

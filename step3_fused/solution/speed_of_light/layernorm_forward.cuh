@@ -86,7 +86,7 @@ template <int WARPS> __device__ inline float2 row_sum2(float2 value, float2 *sha
 
 // mean and rstd from a first mean, and this thread's sums of the distances from it and of their squares. The first mean
 // carries the rounding of a long sum. In fp32 this shows in rows far from 0, so the mean of the distances is added there;
-// near 0 it would make things worse, since the distances are rounded themselves, all to the same side.
+// near 0 it would be less exact, since the distances are rounded themselves, all to the same side.
 template <class T, int WARPS>
 __device__ inline float2 row_statistics(const layernorm_forward_arguments<T> &a, float mean, float2 sums,
                                         float2 *shared) {
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(ROWS *warp_size) layernorm_forward_warps(const
     layernorm_forward_row<T, AT, 1, VECS, FORM>(a, n, threadIdx.x % warp_size, warp_size, nullptr);
 }
 
-// THREADS 0: as many as the launch says.
+// THREADS 0: the block size of the launch.
 template <class T, residual_at AT, int VECS, int THREADS, row_form FORM>
 __global__ void __launch_bounds__(THREADS ? THREADS : 1024, FORM == row_form::residual_to_l2 ? 2 : 0)
     layernorm_forward_blocks(const layernorm_forward_arguments<T> a) {

@@ -4,7 +4,7 @@
 //   return_scratch    after the work that needs it is enqueued
 //
 // Scratch memory usually comes from the stream's pool: cudaMallocAsync and cudaFreeAsync. While a stream is captured, these
-// two would become nodes of the graph, and a kernel behind such a node cannot start before the kernel ahead of it ends. So a
+// two would become nodes of the graph, and a kernel after such a node cannot start before the kernel before it ends. So a
 // captured call gets memory that its graph owns. Every copy of the graph's references owns it too: instances, clones, child
 // nodes. They all write the same outputs and must not run at the same time anyway. To run copies side by side with other
 // parameters, capture the call once for each copy. When the last owner is destroyed, the memory becomes free for a later
