@@ -7,9 +7,9 @@
 // Bytes     floor: read x once, write out once, 8 bytes a row for mean and rstd: 8 N C + 8 N.
 //           8192 x 768: 50.4 MB, 10.5 us on an H200 (4.8 TB/s). Kernel 1 requests 16 N C bytes, and weight and bias.
 // Kernels   1  two-pass variance: mean first, then the squared distances from it
-// Launcher  layernorm_forward_f32, declared in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -5,9 +5,9 @@
 // Bytes     reads two floats and writes one per element: 12 N C bytes for N C additions.
 //           8192 x 768: 75.5 MB, so at least 15.7 us on an H200 (4.8 TB/s); the additions alone need 0.1 us.
 // Kernels   1  one thread per element
-// Launcher  residual_forward_f32, declared in common/contracts/residual_forward.h
-#include "common/contracts/residual_forward.h"
+// Launcher  residual_forward_f32, declared in common/ops/residual_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 

@@ -11,9 +11,9 @@
 // What did not help
 //           2  Welford: mean and variance grow together, in one pass
 //:end
-// Launcher  layernorm_forward_f32, declared in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -8,9 +8,9 @@
 //:omit
 //           2  grid-stride: as many threads as the GPU can hold, each takes every stride-th element
 //:end
-// Launcher  residual_forward_f32, declared in common/contracts/residual_forward.h
-#include "common/contracts/residual_forward.h"
+// Launcher  residual_forward_f32, declared in common/ops/residual_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 

@@ -7,9 +7,9 @@
 //           Kernel 1 requests 20 N C bytes, kernel 2 16 N C.
 // Kernels   1  three passes; the exponentials wait in out
 //           2  no waiting: each exponential is computed twice, which is cheaper than a trip to memory
-// Launcher  softmax_forward_f32, declared in common/contracts/softmax_forward.h
-#include "common/contracts/softmax_forward.h"
+// Launcher  softmax_forward_f32, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -12,12 +12,12 @@
 // Bytes     the three sums read x once: 4 N C; 8192 x 768: 25.2 MB, 5.2 us on an H200 (4.8 TB/s).
 //           bias_add reads and writes: 8 N C; 50.3 MB, 10.5 us.
 // Kernels   one for each op
-// Launchers row_sum_f32, row_sum_squares_f32, row_dot_f32, bias_add_f32, declared in common/contracts/
-#include "common/contracts/bias_add.h"
-#include "common/contracts/row_dot.h"
-#include "common/contracts/row_sum.h"
-#include "common/contracts/row_sum_squares.h"
+// Launchers row_sum_f32, row_sum_squares_f32, row_dot_f32, bias_add_f32, declared in common/ops/NAME/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/bias_add/contract.h"
+#include "common/ops/row_dot/contract.h"
+#include "common/ops/row_sum/contract.h"
+#include "common/ops/row_sum_squares/contract.h"
 
 #include <cuda_runtime.h>
 

@@ -9,9 +9,9 @@
 //           (4.8 TB/s). Kernels 1 and 2 request 20 N C and add 2 N C atomics; kernel 3 requests 28 N C, no atomics.
 // Kernels   1  thread per row; every element adds to dweight and dbias atomically
 //           2  warp per row: coalesced, also the atomics
-// Launcher  layernorm_backward_f32, declared in common/contracts/layernorm_backward.h
-#include "common/contracts/layernorm_backward.h"
+// Launcher  layernorm_backward_f32, declared in common/ops/layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_backward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>

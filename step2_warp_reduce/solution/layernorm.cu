@@ -14,9 +14,9 @@
 //:stub
 //: // Kernel    3  warp per row: warp_sum. (1 is yours from lab 1; 2, block per row, is left to you.)
 //:end
-// Launcher  layernorm_forward_f32, declared in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>

@@ -13,9 +13,9 @@
 //           3  two directions, two kernels: dinp along the rows; dweight and dbias down the columns, in two stages, no
 //              atomics: the same bits in every run
 //:end
-// Launcher  layernorm_backward_f32, declared in common/contracts/layernorm_backward.h
-#include "common/contracts/layernorm_backward.h"
+// Launcher  layernorm_backward_f32, declared in common/ops/layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_backward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>

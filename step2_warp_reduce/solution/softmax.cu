@@ -13,9 +13,9 @@
 //           3  block per row: reductions by shuffles, 4 barriers in place of 18
 //           4  warp per row: no shared memory, no barrier
 //           5  warp per row, online: maximum and sum in one pass
-// Launcher  softmax_forward_f32, declared in common/contracts/softmax_forward.h
-#include "common/contracts/softmax_forward.h"
+// Launcher  softmax_forward_f32, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>

@@ -12,11 +12,11 @@
 //           3  warp per row, 16 bytes at a time                                                                fp32
 //           4  warp per row, the row in registers: one read; one template for fp32, fp16 and bf16
 //           In the 16-bit types the numbers 2 and 3 run kernel 4.
-// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/contracts/causal_softmax_forward.h
+// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/ops/causal_softmax_forward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_forward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

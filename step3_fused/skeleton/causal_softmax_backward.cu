@@ -7,11 +7,11 @@
 // Bytes     floor: read half of dout and of out, write dx: 2 s N T, where an element has s bytes; CAUSAL_UPPER_KEEP: 1.5 s N T.
 //           (8, 12, 1024, 1024): 805 MB in fp32, 403 MB in bf16: 168 and 84 us on an H200 (4.8 TB/s).
 // Kernels   1  warp per row, one element at a time
-// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/contracts/causal_softmax_backward.h
+// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/ops/causal_softmax_backward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_backward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_backward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -10,9 +10,9 @@
 // Kernels   1  two kernels: an add, then lab 2's warp per row: yours, if you want to compare. 7 s N C requested
 //           3  fused, warp per row, one element at a time: 6 s N C
 //           4  fused, warp per row, 16 bytes at a time, the sum in registers: 4 s N C; one template for all types
-// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/contracts/residual_layernorm_forward.h
-#include "common/contracts/residual_layernorm_forward.h"
+// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 #include "vec.cuh"

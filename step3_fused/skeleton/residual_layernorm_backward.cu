@@ -9,9 +9,9 @@
 //           50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 8 s N C.
 // Kernels   1  the reference's
 //           2  dweight and dbias as given; dinp by a warp per row
-// Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/contracts/residual_layernorm_backward.h
-#include "common/contracts/residual_layernorm_backward.h"
+// Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_backward/contract.h"
 #include "layernorm_two_directions.cuh"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"

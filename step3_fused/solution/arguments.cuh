@@ -1,4 +1,4 @@
-// arguments.cuh — the argument checks that common/contracts/types.h requires of every launcher, given
+// arguments.cuh — the argument checks that common/ops/types.h requires of every launcher, given
 //
 //   check_rows       for tensors of shape (N, C)
 //   check_matrices   for tensors of shape (B, H, T, T)
@@ -7,7 +7,7 @@
 #ifndef ARGUMENTS_CUH
 #define ARGUMENTS_CUH
 
-#include "common/contracts/types.h"
+#include "common/ops/types.h"
 
 #include <initializer_list>
 

@@ -10,9 +10,9 @@
 //           2  16 bytes at a time, tanhf: fewer loads, and tanhf becomes the limit
 //           3  kernel 2 with one exponential in place of tanhf: see speed_of_light/gelu.cuh
 //           4  speed of light: a thread keeps its columns' bias for neighbouring rows, dependent launch
-// Launchers bias_gelu_forward_f32, _f16, _bf16, declared in common/contracts/bias_gelu_forward.h
-#include "common/contracts/bias_gelu_forward.h"
+// Launchers bias_gelu_forward_f32, _f16, _bf16, declared in common/ops/bias_gelu_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/bias_gelu_forward/contract.h"
 #include "speed_of_light/bias_gelu.cuh"
 #include "vec.cuh"
 

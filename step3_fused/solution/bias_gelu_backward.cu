@@ -11,9 +11,9 @@
 //           2  one pass: a warp walks down its columns and keeps their sums in registers; a second kernel adds the parts.
 //              No atomics: the sums have one order, so every run gives the same bits
 //           3  speed of light: 16 bytes at a time, the next rows in flight: see speed_of_light/bias_gelu_backward.cuh
-// Launchers bias_gelu_backward_f32, _f16, _bf16, declared in common/contracts/bias_gelu_backward.h
-#include "common/contracts/bias_gelu_backward.h"
+// Launchers bias_gelu_backward_f32, _f16, _bf16, declared in common/ops/bias_gelu_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/bias_gelu_backward/contract.h"
 #include "reduce.cuh"
 #include "speed_of_light/bias_gelu_backward.cuh"
 #include "vec.cuh"

@@ -6,7 +6,7 @@
 #ifndef CAUSAL_RANGE_CUH
 #define CAUSAL_RANGE_CUH
 
-#include "common/contracts/types.h"
+#include "common/ops/types.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -21,11 +21,11 @@
 //           6  kernel 2 with online softmax: two reads of x in place of three
 //:end
 //           In the 16-bit types the numbers 2 and 3 run kernel 4.
-// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/contracts/causal_softmax_forward.h
+// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/ops/causal_softmax_forward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_forward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_forward/contract.h"
 #include "reduce.cuh"
 //:omit
 #include "speed_of_light/causal_softmax.cuh"

@@ -12,11 +12,11 @@
 //           3  warp per row, both rows in registers: one read
 //           4  speed of light: see speed_of_light/causal_softmax_backward.cuh
 //:end
-// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/contracts/causal_softmax_backward.h
+// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/ops/causal_softmax_backward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_backward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_backward/contract.h"
 #include "reduce.cuh"
 //:omit
 #include "speed_of_light/causal_softmax_backward.cuh"

@@ -13,9 +13,9 @@
 //           5  speed of light: see speed_of_light/layernorm_forward.cuh
 // What did not help
 //           6  kernel 3 with Welford's one pass for mean and variance
-// Launchers layernorm_forward_f32, _f16, _bf16, declared in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launchers layernorm_forward_f32, _f16, _bf16, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 #include "speed_of_light/layernorm_forward.cuh"

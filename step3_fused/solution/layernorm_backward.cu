@@ -17,9 +17,9 @@
 //           4  a block has a row: for rows that are too long for a warp        layernorm_one_pass.cuh
 //           5  speed of light                                                  speed_of_light/layernorm_backward.cuh
 //           A row that is too long for the registers of 2, 3 or 4 goes to the next of them, and at last to 1.
-// Launchers layernorm_backward_f32, _f16, _bf16, declared in common/contracts/layernorm_backward.h
-#include "common/contracts/layernorm_backward.h"
+// Launchers layernorm_backward_f32, _f16, _bf16, declared in common/ops/layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_backward/contract.h"
 #include "layernorm_one_pass.cuh"
 #include "layernorm_two_directions.cuh"
 #include "speed_of_light/layernorm_backward_table.cuh"

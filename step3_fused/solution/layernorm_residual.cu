@@ -14,9 +14,9 @@
 //           3  warp per row, 16 bytes at a time, the row in registers: 3 s N C
 //           4  block per row, the row in registers: for rows that are too long for a warp
 //           5  speed of light: see speed_of_light/layernorm_forward.cuh
-// Launchers layernorm_residual_forward_f32, _f16, _bf16, declared in common/contracts/layernorm_residual_forward.h
-#include "common/contracts/layernorm_residual_forward.h"
+// Launchers layernorm_residual_forward_f32, _f16, _bf16, declared in common/ops/layernorm_residual_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_residual_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 #include "speed_of_light/layernorm_forward.cuh"

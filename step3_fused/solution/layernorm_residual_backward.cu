@@ -11,9 +11,9 @@
 //           2  one pass, a warp per row                                        layernorm_one_pass.cuh
 //           3  one pass, a block per row: for rows that are too long for a warp
 //           4  speed of light                                                  speed_of_light/layernorm_backward.cuh
-// Launchers layernorm_residual_backward_f32, _f16, _bf16, declared in common/contracts/layernorm_residual_backward.h
-#include "common/contracts/layernorm_residual_backward.h"
+// Launchers layernorm_residual_backward_f32, _f16, _bf16, declared in common/ops/layernorm_residual_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_residual_backward/contract.h"
 #include "layernorm_one_pass.cuh"
 #include "layernorm_two_directions.cuh"
 #include "speed_of_light/layernorm_backward_table.cuh"

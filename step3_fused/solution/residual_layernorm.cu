@@ -20,9 +20,9 @@
 // What did not help
 //           2  fused, thread per row; it loses to the two kernels
 //:end
-// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/contracts/residual_layernorm_forward.h
-#include "common/contracts/residual_layernorm_forward.h"
+// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 //:omit

@@ -20,9 +20,9 @@
 //           4  one pass, a block per row: for rows that are too long for a warp         layernorm_one_pass.cuh
 //           5  speed of light                                         speed_of_light/layernorm_backward.cuh
 //:end
-// Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/contracts/residual_layernorm_backward.h
-#include "common/contracts/residual_layernorm_backward.h"
+// Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_backward/contract.h"
 //:omit
 #include "layernorm_one_pass.cuh"
 //:end

@@ -12,9 +12,9 @@
 //           5  speed of light: see speed_of_light/softmax.cuh
 // What did not help
 //           6  kernel 2 with online softmax: two reads of x in place of three
-// Launchers softmax_forward_f32, _f16, _bf16, declared in common/contracts/softmax_forward.h
-#include "common/contracts/softmax_forward.h"
+// Launchers softmax_forward_f32, _f16, _bf16, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_forward/contract.h"
 #include "reduce.cuh"
 #include "speed_of_light/softmax.cuh"
 #include "vec.cuh"

@@ -10,9 +10,9 @@
 //           3  warp per row, both rows in registers: one read
 //           4  block per row, both rows in registers: for rows that are too long for a warp
 //           5  speed of light: see speed_of_light/softmax_backward.cuh
-// Launchers softmax_backward_f32, _f16, _bf16, declared in common/contracts/softmax_backward.h
-#include "common/contracts/softmax_backward.h"
+// Launchers softmax_backward_f32, _f16, _bf16, declared in common/ops/softmax_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_backward/contract.h"
 #include "reduce.cuh"
 #include "speed_of_light/softmax_backward.cuh"
 #include "vec.cuh"

@@ -11,10 +11,10 @@
 //              launch, and a fused add alone gains little: fuse it with its neighbours too, or leave it
 //           3  one kernel, 16 bytes at a time
 //           4  speed of light: see speed_of_light/three_way_add.cuh
-// Launchers three_way_add_f32, _f16, _bf16, declared in common/contracts/three_way_add.h
+// Launchers three_way_add_f32, _f16, _bf16, declared in common/ops/three_way_add/contract.h
 #include "arguments.cuh"
-#include "common/contracts/three_way_add.h"
 #include "common/cuda_check.h"
+#include "common/ops/three_way_add/contract.h"
 #include "speed_of_light/three_way_add.cuh"
 #include "vec.cuh"
 
