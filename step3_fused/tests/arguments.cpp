@@ -133,7 +133,7 @@ int shared_pointers_fail(const op *op, op_type type, int rung, int columns) {
     int wrong = 0;
     for (int output = 0; output < op_tensor_count(op); output++) {
         for (int input = 0; input < op_tensor_count(op); input++) {
-            if (!(op->alias[output] >> input & 1)) { continue; }
+            if (!op_may_alias(op, output, input)) { continue; }
             reference_case asked;
             asked.sizes = reference_sizes(op, type, 2, columns);
             asked.rung = rung;

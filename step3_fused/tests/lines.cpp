@@ -94,7 +94,7 @@ int shape_fails(const op *op, op_type type, const shape &shape, int upper, int l
     asked.sizes.upper = upper;
     asked.sizes.lengths = lengths;
     for (int i = 0; shape.in_place && i < op_tensor_count(op); i++) {
-        if (!asked.in_place && (op->alias[0] >> i & 1)) { asked.in_place = 1 + i; }
+        if (!asked.in_place && op_may_alias(op, 0, i)) { asked.in_place = 1 + i; }
     }
     if (!is_computed(&asked.sizes)) { return choice_fails(op, asked); }
     reference_call call(op, asked);
