@@ -10,6 +10,7 @@
 
 #include "engine/arena.h"
 #include "engine/fiber.h"
+#include "shadow.h"
 #include "trace.h"
 
 /* Checks an access that is not plainly fine. Returns the space; does not return when the launch fails.

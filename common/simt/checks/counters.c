@@ -1,8 +1,9 @@
 /* counters.c — what a warp request adds to the counters and to the traffic of its allocation.
  *
- * Every OS thread counts for itself; the end of the launch adds it up, so the sums do not depend on who ran what.
+ * Every OS thread has counters of its own. The end of the launch adds them up, so the sums do not depend on which OS
+ * thread ran which block.
  */
-#include "merge.h"
+#include "counters.h"
 
 #include <string.h>
 
@@ -12,8 +13,135 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "copies.h"
-#include "traffic.h"
+static void *must(void *memory) {
+    if (memory == NULL) {
+        fputs("simt: out of memory for the counters\n", stderr);
+        abort();
+    }
+    return memory;
+}
+
+/* ---- traffic by allocation: a small table per OS thread during a launch, one table for the whole run ---- */
+
+struct traffic_entry {
+    uintptr_t start;
+    size_t bytes;
+    uint64_t id;
+    struct simt_traffic traffic;
+};
+
+enum { TRAFFIC_RECENT = 64 };
+
+/* `recent` caches, by source place, the entry of the last access: usually the next access has the same. */
+struct traffic_table {
+    struct traffic_entry *entry;
+    uint32_t count, room;
+    uint32_t recent[TRAFFIC_RECENT]; /* index + 1 */
+};
+
+/* Totals by allocation: open addressing over ids, which are never reused. */
+struct traffic_total {
+    uint64_t id_plus_1;
+    struct simt_traffic traffic;
+};
+static struct traffic_total *totals;
+static size_t totals_count, totals_room;
+static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct traffic_total *total_of(uint64_t id) {
+    size_t i = (size_t)(id * 0x9e3779b97f4a7c15u >> 32) & (totals_room - 1);
+    while (totals[i].id_plus_1 && totals[i].id_plus_1 != id + 1) i = (i + 1) & (totals_room - 1);
+    return &totals[i];
+}
+
+static void totals_grow(void) {
+    struct traffic_total *old = totals;
+    size_t old_room = totals_room;
+    totals_room = old_room ? old_room * 2 : 64;
+    totals = must(calloc(totals_room, sizeof *totals));
+    for (size_t i = 0; i < old_room; i++)
+        if (old[i].id_plus_1) *total_of(old[i].id_plus_1 - 1) = old[i];
+    free(old);
+}
+
+static void traffic_sum(struct simt_traffic *to, const struct simt_traffic *from) {
+    to->load_requests += from->load_requests;
+    to->store_requests += from->store_requests;
+    to->atomic_requests += from->atomic_requests;
+    to->load_sectors += from->load_sectors;
+    to->store_sectors += from->store_sectors;
+    to->atomic_sectors += from->atomic_sectors;
+    to->load_bytes += from->load_bytes;
+    to->store_bytes += from->store_bytes;
+    to->atomic_bytes += from->atomic_bytes;
+}
+
+static uint32_t entry_add(struct traffic_table *table, uintptr_t start, size_t bytes, uint64_t id) {
+    if (table->count == table->room) {
+        table->room = table->room ? table->room * 2 : 16;
+        table->entry = must(realloc(table->entry, table->room * sizeof *table->entry));
+    }
+    table->entry[table->count] = (struct traffic_entry){.start = start, .bytes = bytes, .id = id};
+    return table->count++;
+}
+
+/* The entry of the allocation that holds the address; entry 0, which stands for none, if no allocation does. */
+static struct traffic_entry *traffic_find(struct traffic_table *table, uint32_t pc, uintptr_t address) {
+    uint32_t *recent = &table->recent[(pc ^ pc >> 6) % TRAFFIC_RECENT];
+    if (*recent) {
+        struct traffic_entry *entry = &table->entry[*recent - 1];
+        if (address - entry->start < entry->bytes) return entry;
+    }
+    if (table->count == 0) entry_add(table, 0, 0, UINT64_MAX - 1);
+    for (uint32_t i = 1; i < table->count; i++) {
+        if (address - table->entry[i].start < table->entry[i].bytes) {
+            *recent = i + 1;
+            return &table->entry[i];
+        }
+    }
+    struct arena_allocation found;
+    if (!arena_find(address, &found)) return &table->entry[0];
+    uint32_t i = entry_add(table, found.start, found.bytes, found.id);
+    *recent = i + 1;
+    return &table->entry[i];
+}
+
+/* Adds the table to the totals and empties it: allocations may change between launches. */
+static void traffic_flush(struct traffic_table *table) {
+    pthread_mutex_lock(&totals_lock);
+    for (uint32_t i = 1; i < table->count; i++) {
+        if ((totals_count + 1) * 2 > totals_room) totals_grow();
+        struct traffic_total *total = total_of(table->entry[i].id);
+        if (total->id_plus_1 == 0) {
+            total->id_plus_1 = table->entry[i].id + 1;
+            totals_count++;
+        }
+        traffic_sum(&total->traffic, &table->entry[i].traffic);
+    }
+    table->count = 0;
+    memset(table->recent, 0, sizeof table->recent);
+    pthread_mutex_unlock(&totals_lock);
+}
+
+static void traffic_reset(void) {
+    pthread_mutex_lock(&totals_lock);
+    free(totals);
+    totals = NULL;
+    totals_count = totals_room = 0;
+    pthread_mutex_unlock(&totals_lock);
+}
+
+bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out) {
+    memset(out, 0, sizeof *out);
+    struct arena_allocation found;
+    if (!arena_find((uintptr_t)pointer, &found)) return false;
+    pthread_mutex_lock(&totals_lock);
+    if (totals_room) *out = total_of(found.id)->traffic;
+    pthread_mutex_unlock(&totals_lock);
+    return true;
+}
+
+/* ---- the counters of one OS thread ---- */
 
 /* The counters of one OS thread during one launch. */
 struct tally {
@@ -28,11 +156,7 @@ static struct simt_counters total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct tally *tally_new(void) {
-    struct tally *tally = calloc(1, sizeof *tally);
-    if (tally == NULL) {
-        fputs("simt: out of memory for the counters\n", stderr);
-        abort();
-    }
+    struct tally *tally = must(calloc(1, sizeof *tally));
     pthread_mutex_lock(&lock);
     tally->next = tallies;
     tallies = tally;
@@ -253,11 +377,30 @@ void counters_launch_end(struct simt_launch *launch) {
     pthread_mutex_unlock(&lock);
 }
 
+/* ---- copies, and the totals ---- */
+
+static _Atomic uint64_t to_host, to_device, on_device; /* bytes */
+
+void counters_copy(bool from_the_device, bool to_the_device, uint64_t bytes) {
+    if (from_the_device && to_the_device)
+        on_device += 2 * bytes;
+    else if (from_the_device)
+        to_host += bytes;
+    else if (to_the_device)
+        to_device += bytes;
+}
+
+void counters_set(uint64_t bytes) {
+    on_device += bytes;
+}
+
 void simt_counters_get(struct simt_counters *out) {
     pthread_mutex_lock(&lock);
     *out = total;
     pthread_mutex_unlock(&lock);
-    copies_get(out);
+    out->bytes_to_host = to_host;
+    out->bytes_to_device = to_device;
+    out->bytes_on_device = on_device;
 }
 
 void simt_counters_reset(void) {
@@ -265,10 +408,18 @@ void simt_counters_reset(void) {
     memset(&total, 0, sizeof total);
     traffic_reset();
     pthread_mutex_unlock(&lock);
-    copies_reset();
+    to_host = to_device = on_device = 0;
 }
 
 #else
+
+void counters_copy(bool from_the_device, bool to_the_device, uint64_t bytes) {
+    (void)from_the_device, (void)to_the_device, (void)bytes;
+}
+
+void counters_set(uint64_t bytes) {
+    (void)bytes;
+}
 
 void simt_counters_get(struct simt_counters *out) {
     memset(out, 0, sizeof *out);

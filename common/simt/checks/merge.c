@@ -6,6 +6,7 @@
  * that start the next iteration until the others have finished theirs. A lane that waits at a collective keeps its
  * place in the order. Where a lane merely filled its buffer, nobody knows where it goes next: the merge stops there.
  */
+#include "counters.h"
 #include "merge.h"
 
 #if SIMT_CHECKED

@@ -45,19 +45,5 @@ extern __thread struct path_table call_paths;
 /* Does a lane at pc_a in path_a come before one at pc_b in path_b? Frames are compared from the outermost. */
 bool path_before(uint32_t path_a, uint32_t pc_a, uint32_t path_b, uint32_t pc_b);
 
-/* counters.c */
-void counters_request(const struct request *request, unsigned alive);
-void counters_launch_begin(const struct simt_launch *launch);
-void counters_launch_end(struct simt_launch *launch);
-void counters_block_end(struct simt_block *block);
-void counters_syncwarp(void);
-void counters_barrier(unsigned warps);
-
-/* Distinct 32-byte sectors that the lanes of the mask touch; the same for a request; and of a request the 
- * extra wavefronts for bank conflicts. `shared` is the start of shared memory, which lies in bank 0. */
-unsigned lanes_sectors(const uint64_t *address, uint32_t mask);
-unsigned request_sectors(const struct request *request);
-unsigned request_conflicts(const struct request *request, uintptr_t shared);
-
 #endif
 #endif

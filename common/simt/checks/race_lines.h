@@ -53,7 +53,7 @@ struct race_line {
 struct race_line *race_line_of(uint64_t address);
 uint16_t *race_values_of(uint64_t address); /* hash of what was stored last, word by word, along the line */
 
-/* races.c: the warp that makes a request, at this moment. */
+/* The warp that makes a request, at this moment. */
 struct watcher {
     const struct request *request;
     const struct warp_clock *clock;
@@ -69,30 +69,7 @@ static inline bool is_past(const struct watcher *self, uint32_t block) {
     return block - self->first_block >= self->blocks;
 }
 
-/* What a request does to one line. */
-struct piece {
-    byte_mask bytes;
-    uint32_t words; /* the same by words; 0 when words are accessed by parts */
-    uint32_t owner, clock, pc;
-};
-
-void line_wait(struct race_line *line); /* until the lock is ours */
-
-/* Around all that a request does to one line and its cells. */
-static inline void line_lock(const struct watcher *self, struct race_line *line) {
-    if (self->locks && __atomic_exchange_n(&line->lock, 1, __ATOMIC_ACQUIRE)) line_wait(line);
-}
-static inline void line_unlock(const struct watcher *self, struct race_line *line) {
-    if (self->locks) __atomic_store_n(&line->lock, 0, __ATOMIC_RELEASE);
-}
-
-/* race_lines.c. False: the cells must be told, lane by lane. */
-bool line_access(const struct watcher *self, struct race_line *line, uint64_t address, const struct piece *piece,
-                 bool store);
-/* The line's cells take over. */
-void line_expand(struct race_line *line, uint64_t address, uint32_t clock);
-
-/* races.c: access by cells, of one lane; and a read of one place by all lanes. */
+/* race_cells.c: access by cells, of one lane; and a read of one place by all lanes. */
 void cells_access(const struct watcher *self, unsigned lane);
 void cells_broadcast(const struct watcher *self);
 

@@ -1,17 +1,21 @@
 /* races.h — the race detector: two accesses to the same bytes, one of them a store, that nothing orders.
  *
- * What orders accesses: the program order of a thread; __syncthreads, all threads of the block; __syncwarp, the lanes of
- * its mask, and only it (shuffles and votes order nothing); the grid barrier; the end of a launch; and a hand-over:
- * fence, atomic or volatile store in one thread, atomic or volatile load of the same place in another (handover.c).
+ * Accesses are ordered by
+ *   - the program order of a thread;
+ *   - __syncthreads: all threads of the block;
+ *   - __syncwarp: the lanes of its mask (shuffles and votes order nothing);
+ *   - the grid barrier, and the end of a launch;
+ *   - release and acquire: a fence and an atomic or volatile store in one thread, then an atomic or volatile load of the
+ *     same place in another (acquire_release.c).
  *
- * Clocks. Every lane counts the points where it orders itself with others. A lane knows up to which clock it comes
- * after each other lane of its warp; while all __syncwarp are full this is one number for all, `base`. One number more,
- * `barrier`, holds for the whole block. Barriers set all clocks of a block to the same value, so clocks of different
- * warps compare with it.
+ * Clocks. Every lane counts its synchronisations. For each other lane of its warp, a lane knows the clock up to which it
+ * comes after that lane. While every __syncwarp has the full mask this is one number for all lanes, `base`. A second
+ * number, `barrier`, holds for the whole block. Barriers set all clocks of a block to the same value, so clocks of
+ * different warps are compared with it.
  *
  * Every 4 bytes of shared and global memory have a cell: the last store, and the reads (or atomics) since. Bytes and
- * halves have cells of their own once a word is accessed by parts. Cells are never cleared: blocks have numbers that
- * are not used again, and what an earlier launch left is older than the launch's first block number.
+ * halves have cells of their own once a word is accessed by parts. Cells are never cleared: block numbers are not reused,
+ * and accesses of an earlier launch have a number below the launch's first.
  */
 #ifndef SIMT_RACES_H
 #define SIMT_RACES_H
@@ -116,19 +120,24 @@ static inline uint32_t running_clock(const struct simt_thread *thread) {
     return thread->trace->clock > tick ? thread->trace->clock : tick;
 }
 
-/* races_clock.c: a lane's clock moves on by itself, after a fence or a hand-over. */
+/* race_clocks.c: the clocks of the lanes advance, after a fence or an acquire. */
 void clock_advance(const struct simt_warp *warp, uint32_t mask);
 
-/* handover.c. Is there a chain of hand-overs from the access to what `lane` of the warp does now, or the reverse, from
- * what the lane does now to the access (which then was merged before its time)? */
-bool handed_over(const struct race_access *access, const struct simt_warp *warp, unsigned lane);
-/* Has the warp's block taken over anything from others? */
-bool handover_known(const struct simt_warp *warp);
-/* Has this lane taken over something at the very place that it now touches: may the last block reset the ticket? */
-bool handover_place(const struct request *request, unsigned lane);
-void handover_launch_end(void);
+/* race_clocks.c: the clocks of a cell's group, lane by lane, where lanes that synchronise by parts of the warp have read
+ * one word at different clocks. One table per OS thread: only the warp that the group belongs to reads it. */
+uint32_t *group_clocks(const struct race_cell *cell); /* added when missing */
+void group_clocks_clear(void);                        /* when a block ends */
 
-/* races_report.c: a pair of accesses that nothing orders. */
+/* acquire_release.c. Does a chain of releases and acquires lead from the access to what `lane` of the warp does now, or
+ * from what the lane does now to the access (which then was merged too early)? */
+bool synchronised(const struct race_access *access, const struct simt_warp *warp, unsigned lane);
+/* Has the warp's block acquired anything from other threads? */
+bool acquired_anything(const struct simt_warp *warp);
+/* Has this lane acquired at the place that it accesses now? Then the last block may reset the ticket. */
+bool acquired_at(const struct request *request, unsigned lane);
+void acquire_release_launch_end(void);
+
+/* race_reports.c: a pair of accesses that nothing orders. */
 struct race {
     const struct request *request;
     unsigned lane;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "merge.h"
 #include "races.h"
 
@@ -37,7 +38,7 @@ static struct warp_trace *take_trace(void) {
 }
 
 void trace_launch_begin(struct simt_launch *launch, int os_threads) {
-    trace_handovers = false;
+    trace_fence_met = false;
     counters_launch_begin(launch);
     races_launch_begin(launch, os_threads);
 }
@@ -115,7 +116,7 @@ void trace_log_jump(uintptr_t pc) {
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope) {
     trace_append(thread, pc, TRACE_META(TRACE_FENCE, 0, 0), 0);
     thread->trace->last_pc = (uint32_t)pc;
-    trace_handovers = true;
+    trace_fence_met = true;
     races_fence_called(thread, scope);
 }
 

@@ -2,7 +2,7 @@
  *
  * Each lane writes its own trace: accesses, fences and backward jumps, each with its pc and call path. When no lane of
  * the warp can run, trace_merge() zips the traces into warp requests (merge.c), which the counters (counters.c) and
- * the race detector (races.c) consume.
+ * the race detector (races.h) consume.
  *
  * Who calls what, and when:
  *   trace_launch_begin / _end   once per launch, before the first and after the last block; one OS thread
@@ -73,7 +73,7 @@ struct lane_trace {
     uint64_t *next, *end;      /* where the next key goes; its address lies WARP_SIZE words on */
     uint64_t path_key;         /* path << 8 */
     uint32_t last_pc;          /* of the running frame: block start, access, return from a call, whatever was last */
-    uint32_t clock;            /* counts fences and hand-overs as the lane runs; the warp's clock if that is later */
+    uint32_t clock;            /* counts fences and acquires while the lane runs; the warp's clock if that is later */
     uint64_t *pending;         /* the key of a store that has not happened yet, so its value is not known; or NULL */
     ptrdiff_t to_value;        /* bytes from an entry's key to its value */
     uint64_t *first;           /* oldest entry that is not merged */
@@ -111,7 +111,7 @@ extern __thread struct lane_trace *running_trace;
 extern struct lane_trace no_trace;
 
 /* Slow parts of the inline functions. */
-extern bool trace_handovers; /* a fence was met in this launch: atomics may hand data over from now on */
+extern bool trace_fence_met; /* a fence was met in this launch: atomics may hand data over from now on */
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
@@ -190,11 +190,11 @@ static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, e
     uint64_t *entry = trace_append(thread, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
     *trace_value(entry, thread->lane) = 0;
-    if (trace_handovers) trace_note_sync(thread, entry);
+    if (trace_fence_met) trace_note_sync(thread, entry);
 }
 
 static inline void trace_read_late(struct simt_thread *thread, uintptr_t pc, uintptr_t address) {
-    if (trace_handovers) trace_note_late_read(thread, pc, address);
+    if (trace_fence_met) trace_note_late_read(thread, pc, address);
 }
 
 static inline void trace_enter(struct simt_thread *thread, uintptr_t call_pc) {

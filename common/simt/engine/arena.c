@@ -1,11 +1,10 @@
-/* arena.c — global memory: allocations with red zones in one reserved range of addresses.
+/* arena.c — global memory: allocations with red zones in one reserved range of addresses, and device variables.
  *
- * Addresses are handed out upwards and used again only when the range is full, so that a freed pointer stays invalid
- * for long. The memory of a freed allocation goes back to the system at once.
+ * Addresses are assigned upwards and reused only when the range is full, so that a freed pointer stays invalid for
+ * long. The memory of a freed allocation is returned to the system at once.
  */
 #define _GNU_SOURCE
 #include "arena.h"
-#include "arena_reserved.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,13 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "checks/shadow.h"
 #include "checks/source.h"
 
 enum { FREED_KEPT = 256, BYTES_RETURNED = 64 * 1024 };
 
 struct record {
     struct arena_allocation allocation;
-    uintptr_t pc; /* who allocated it */
+    uintptr_t pc; /* of the allocating call */
 };
 
 uintptr_t arena_global_span;
@@ -66,6 +66,59 @@ bool arena_open(void) {
     return ok;
 }
 
+/* ---- reservations: addresses without memory, for the allocations of graphs ---- */
+
+struct reservation {
+    uintptr_t start;
+    size_t bytes;
+    uintptr_t pc; /* of the request */
+    int holders;
+    struct reservation *next;
+};
+
+/* Taken while the arena is locked, never the other way round. */
+static pthread_mutex_t reservation_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct reservation *reservations;
+
+static struct reservation **reservation_link(const void *start) {
+    struct reservation **link = &reservations;
+    while (*link && (*link)->start != (uintptr_t)start) link = &(*link)->next;
+    return link;
+}
+
+bool arena_hold(void *start) {
+    pthread_mutex_lock(&reservation_lock);
+    struct reservation *found = *reservation_link(start);
+    if (found) found->holders++;
+    pthread_mutex_unlock(&reservation_lock);
+    return found != NULL;
+}
+
+void arena_let_go(void *start) {
+    pthread_mutex_lock(&reservation_lock);
+    struct reservation **link = reservation_link(start), *found = *link;
+    if (found && --found->holders == 0) {
+        *link = found->next;
+        free(found);
+    }
+    pthread_mutex_unlock(&reservation_lock);
+}
+
+/* The first address from `start` on where `bytes` have room between the reservations. */
+static uintptr_t past_reservations(uintptr_t start, size_t bytes) {
+    pthread_mutex_lock(&reservation_lock);
+    struct reservation *other = reservations;
+    while (other) {
+        bool apart = arena_after(start, bytes) <= other->start || arena_after(other->start, other->bytes) <= start;
+        if (!apart) start = arena_after(other->start, other->bytes);
+        other = apart ? other->next : reservations;
+    }
+    pthread_mutex_unlock(&reservation_lock);
+    return start;
+}
+
+/* ---- allocations ---- */
+
 /* Index of the first allocation that starts above the address. */
 static size_t above(uintptr_t address) {
     size_t low = 0, high = arena.count;
@@ -86,7 +139,7 @@ static uintptr_t find_place(size_t bytes) {
     start = ARENA_GLOBAL_BASE + RED_ZONE;
     for (size_t i = 0; i <= arena.count; i++) {
         uintptr_t next = i < arena.count ? arena.live[i].allocation.start : end;
-        start = arena_past_reserved(start, bytes);
+        start = past_reservations(start, bytes);
         if (next >= start && next - start >= bytes + RED_ZONE) return start;
         if (i < arena.count) start = arena_after(next, arena.live[i].allocation.bytes);
     }
@@ -98,7 +151,8 @@ static bool starts(uintptr_t start) {
     return i > 0 && arena.live[i - 1].allocation.start == start;
 }
 
-void *arena_alloc_place(uintptr_t place, size_t bytes, uintptr_t pc) {
+/* As arena_alloc_at, at this address (NULL if it is allocated), or at 0 wherever there is room. */
+static void *alloc_place(uintptr_t place, size_t bytes, uintptr_t pc) {
     if (bytes == 0 || bytes > arena_total()) return NULL;
     pthread_mutex_lock(&arena.lock);
     bool fits = open_locked() && arena.used + bytes <= arena_total() && !starts(place);
@@ -130,7 +184,7 @@ void *arena_alloc_place(uintptr_t place, size_t bytes, uintptr_t pc) {
 }
 
 void *arena_alloc_at(size_t bytes, uintptr_t pc) {
-    return arena_alloc_place(0, bytes, pc);
+    return alloc_place(0, bytes, pc);
 }
 
 void *arena_alloc(size_t bytes) {
@@ -156,6 +210,37 @@ bool arena_free(void *pointer) {
     pthread_mutex_unlock(&arena.lock);
     return found;
 }
+
+/* An ordinary allocation finds the place; it is the second holder until it is freed. */
+void *arena_reserve(size_t bytes, uintptr_t pc) {
+    struct reservation *made = malloc(sizeof *made);
+    void *start = made ? arena_alloc_at(bytes, pc) : NULL;
+    if (!start) {
+        free(made);
+        return NULL;
+    }
+    pthread_mutex_lock(&reservation_lock);
+    *made = (struct reservation){(uintptr_t)start, bytes, pc, 2, reservations};
+    reservations = made;
+    pthread_mutex_unlock(&reservation_lock);
+    arena_free(start);
+    return start;
+}
+
+bool arena_alloc_reserved(void *start) {
+    pthread_mutex_lock(&reservation_lock);
+    struct reservation *found = *reservation_link(start), copy = {0};
+    if (found) {
+        found->holders++;
+        copy = *found;
+    }
+    pthread_mutex_unlock(&reservation_lock);
+    bool done = found && alloc_place(copy.start, copy.bytes, copy.pc);
+    if (found && !done) arena_let_go(start);
+    return done;
+}
+
+/* ---- queries ---- */
 
 bool arena_is_device(const void *pointer) {
     uintptr_t address = (uintptr_t)pointer;
@@ -217,6 +302,8 @@ size_t arena_total(void) {
     return total;
 }
 
+/* ---- leaks ---- */
+
 void arena_context_lost(void) {
     context_lost = true;
 }
@@ -243,4 +330,71 @@ void arena_report_leaks(uint64_t first) {
 __attribute__((destructor)) static void report_at_exit(void) {
     const char *wanted = getenv("SIMT_LEAKS");
     if (wanted && strcmp(wanted, "1") == 0) arena_report_leaks(0);
+}
+
+/* ---- __device__ and __constant__ variables: they register themselves before main() ---- */
+
+/* By address. They register in static initialisers, on one OS thread, and are only read from then on. */
+static struct arena_allocation *variables;
+static size_t variable_count, variable_room;
+static uintptr_t lowest_variable = UINTPTR_MAX, highest_variable;
+static __thread size_t last_variable;
+
+/* Their ids lie above those of all allocations. */
+#define FIRST_ID (UINT64_C(1) << 62)
+
+static void add_variable(void *pointer, size_t bytes, const char *name, uint64_t id) {
+    uintptr_t start = (uintptr_t)pointer;
+    size_t at = variable_count;
+    while (at > 0 && variables[at - 1].start > start) at--;
+    if (at > 0 && variables[at - 1].start == start) return; /* an inline variable of several translation units */
+    if (variable_count == variable_room) {
+        size_t larger = variable_room ? variable_room * 2 : 32;
+        struct arena_allocation *moved = realloc(variables, larger * sizeof *moved);
+        if (moved == NULL) abort();
+        variables = moved;
+        variable_room = larger;
+    }
+    for (size_t i = variable_count; i > at; i--) variables[i] = variables[i - 1];
+    variables[at] = (struct arena_allocation){start, bytes, id + variable_count, name};
+    variable_count++;
+    if (start < lowest_variable) lowest_variable = start;
+    if (start + bytes > highest_variable) highest_variable = start + bytes;
+}
+
+void arena_register_variable(void *pointer, size_t bytes, const char *name) {
+    add_variable(pointer, bytes, name, FIRST_ID);
+}
+
+void arena_register_constant(void *pointer, size_t bytes, const char *name) {
+    add_variable(pointer, bytes, name, FIRST_ID | ARENA_CONSTANT);
+}
+
+bool arena_find_variable(uintptr_t address, struct arena_allocation *out) {
+    if (address - lowest_variable >= highest_variable - lowest_variable || variable_count == 0) return false;
+    size_t low = 0, high = variable_count;
+    if (last_variable < variable_count && address - variables[last_variable].start < variables[last_variable].bytes) {
+        *out = variables[last_variable];
+        return true;
+    }
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (variables[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address - variables[low - 1].start >= variables[low - 1].bytes) return false;
+    last_variable = low - 1;
+    *out = variables[last_variable];
+    return true;
+}
+
+bool arena_variable_before(uintptr_t address, size_t distance, struct arena_allocation *out) {
+    for (size_t i = variable_count; i-- > 0;)
+        if (variables[i].start <= address) {
+            *out = variables[i];
+            return address - variables[i].start < variables[i].bytes + distance;
+        }
+    return false;
 }

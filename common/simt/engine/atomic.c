@@ -1,4 +1,4 @@
-/* atomic.c — CUDA's atomic functions: one read-modify-write, on its type, in the order of the blocks (order.c).
+/* atomic.c — CUDA's atomic functions: one read-modify-write, on its type, in the canonical order of the blocks (workers.c).
  *
  * Lanes switch only where they block, and blocks that use global atomics run one at a time, so a plain load and store
  * make the operation; the store is atomic because other OS threads may read the value.
@@ -6,7 +6,7 @@
 #include "checks/access.h"
 #include "scheduler.h"
 
-#include "minifloat.h"
+#include "include/simt/minifloat.h"
 
 static float float_of(uint64_t bits) {
     uint32_t word = (uint32_t)bits;
@@ -49,14 +49,14 @@ static uint64_t add(enum simt_type type, uint64_t old, uint64_t operand) {
     switch (type) {
         case TYPE_F32: return bits_of_float(float_of(old) + float_of(operand));
         case TYPE_F64: return bits_of_double(double_of(old) + double_of(operand));
-        case TYPE_F16: return half_add((uint16_t)old, (uint16_t)operand);
-        case TYPE_BF16: return bfloat_add((uint16_t)old, (uint16_t)operand);
+        case TYPE_F16: return simt_half_add((uint16_t)old, (uint16_t)operand);
+        case TYPE_BF16: return simt_bfloat_add((uint16_t)old, (uint16_t)operand);
         case TYPE_F16X2:
-            return half_add((uint16_t)old, (uint16_t)operand) |
-                   (uint64_t)half_add((uint16_t)(old >> 16), (uint16_t)(operand >> 16)) << 16;
+            return simt_half_add((uint16_t)old, (uint16_t)operand) |
+                   (uint64_t)simt_half_add((uint16_t)(old >> 16), (uint16_t)(operand >> 16)) << 16;
         case TYPE_BF16X2:
-            return bfloat_add((uint16_t)old, (uint16_t)operand) |
-                   (uint64_t)bfloat_add((uint16_t)(old >> 16), (uint16_t)(operand >> 16)) << 16;
+            return simt_bfloat_add((uint16_t)old, (uint16_t)operand) |
+                   (uint64_t)simt_bfloat_add((uint16_t)(old >> 16), (uint16_t)(operand >> 16)) << 16;
         default: return old + operand;
     }
 }

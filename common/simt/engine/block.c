@@ -1,6 +1,8 @@
-/* block.c — the structures of a block and its threads, which an OS thread keeps and uses again. */
+/* block.c — the structures of a block, and the stacks of its threads: each OS thread keeps them and uses them again. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "scheduler.h"
 #include "checks/trace.h"
@@ -92,4 +94,22 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
 void block_give(struct worker *worker, struct simt_block *block) {
     block->next = worker->idle;
     worker->idle = block;
+}
+
+uintptr_t stack_pool_grow(struct stack_pool *pool) {
+    size_t needed = pool->made + STACKS_PER_CHUNK;
+    if (pool->capacity < needed) {
+        size_t capacity = needed * 2;
+        uintptr_t *free_stacks = realloc(pool->free, capacity * sizeof *free_stacks);
+        if (free_stacks == NULL) return 0;
+        pool->free = free_stacks;
+        pool->capacity = capacity;
+    }
+    char *chunk = mmap(NULL, (size_t)STACKS_PER_CHUNK * STACK_STRIDE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (chunk == MAP_FAILED) return 0;
+    for (int i = STACKS_PER_CHUNK - 1; i > 0; i--)
+        pool->free[pool->count++] = (uintptr_t)chunk + (size_t)i * STACK_STRIDE;
+    pool->made += STACKS_PER_CHUNK;
+    return (uintptr_t)chunk;
 }

@@ -1,6 +1,6 @@
-/* fiber.S — the switch between the stacks of two threads, x86-64 System V: only callee-saved registers are kept.
- * `pop; jmp` instead of `ret`: the return predictor knows nothing of the other stack and would always be wrong.
- * switch.h has the same switch inline, for the places where a lane blocks. */
+/* fiber.S — the switch between the stacks of two threads, and the end of a stack that is full. x86-64 System V: only
+ * callee-saved registers are kept. `pop; jmp` instead of `ret`, because the return predictor would always be wrong:
+ * the return address belongs to another stack. switch.h has the same switch inline, for the places where a lane blocks. */
         .text
 
 /* A saved context is a stack pointer; on top of its stack lies the address at which it goes on. */
@@ -64,5 +64,24 @@ fiber_restart:
         pushq   $0
         jmp     *%rsi
         .size   fiber_restart, . - fiber_restart
+
+/* __morestack: a function of -fsplit-stack code calls it when its frame does not fit between %rsp and the limit in
+ * %fs:0x70, which every switch sets (switch.h). libgcc would provide more stack; here it is a stack overflow.
+ * On top of the stack lies an address in the prologue of that function: its line is reported. */
+        .globl  __morestack
+        .type   __morestack, @function
+__morestack:
+        movq    (%rsp), %rdi
+        andq    $-16, %rsp
+        xorl    %ebp, %ebp
+        call    simt_stack_overflow
+        .size   __morestack, . - __morestack
+
+/* A call of code that was compiled without -fsplit-stack. */
+        .globl  __morestack_non_split
+        .type   __morestack_non_split, @function
+__morestack_non_split:
+        jmp     __morestack
+        .size   __morestack_non_split, . - __morestack_non_split
 
         .section .note.GNU-stack, "", @progbits

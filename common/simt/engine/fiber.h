@@ -27,7 +27,7 @@ struct stack_pool {
     size_t count, capacity, made;
 };
 
-uintptr_t stack_pool_grow(struct stack_pool *pool); /* 0 when out of memory */
+uintptr_t stack_pool_grow(struct stack_pool *pool); /* block.c; 0 when out of memory */
 
 static inline uintptr_t stack_take(struct stack_pool *pool) {
     return pool->count ? pool->free[--pool->count] : stack_pool_grow(pool);

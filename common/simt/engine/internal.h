@@ -116,7 +116,7 @@ struct simt_block {
     struct simt_counters counters; /* added to the launch's when the block ends */
     struct block_races *races;
 
-    /* scheduler.c and order.c */
+    /* scheduler.c and workers.c */
     struct simt_thread *suspended;      /* stopped in the middle of its run; continues first */
     struct simt_block *previous, *next; /* live blocks of the launch, by rank */
     struct worker *worker;
@@ -158,6 +158,9 @@ extern __thread struct simt_thread *simt_self;
 
 /* The built-in variables of the running thread, set at every switch. The headers declare them as const uint3 / dim3. */
 extern __thread struct dim threadIdx, blockIdx, blockDim, gridDim;
+
+/* The settings of simt.h as the backend reads them (settings.c). */
+extern struct simt_settings simt_settings;
 
 /* ---- the boundary between headers (include/simt) and the runtime; pc = the caller's return address ---- */
 
@@ -267,7 +270,7 @@ void *arena_alloc_at(size_t bytes, uintptr_t pc);
 void arena_report_leaks(uint64_t first);
 uint64_t arena_next_id(void);
 
-/* Findings (report.c). pc 0: no source line. printf-style; the text's first line says what happened. */
+/* Findings (checks/findings.c). pc 0: no source line. printf-style; the first line of the text is the summary. */
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 

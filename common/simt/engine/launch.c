@@ -3,10 +3,9 @@
 
 #include "arena.h"
 #include "scheduler.h"
-#include "settings.h"
 #include "checks/source.h"
 #include "checks/trace.h"
-#include "checks/watchdog.h"
+#include "checks/faults.h"
 
 enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64 };
 

@@ -1,10 +1,9 @@
 /* scheduler.c — runs the lanes of a warp, the warps of a block. See scheduler.h for the whole picture. */
 #include "scheduler.h"
 
-#include "settings.h"
 #include "switch.h"
 #include "checks/trace.h"
-#include "checks/watchdog.h"
+#include "checks/faults.h"
 
 __thread struct simt_thread *simt_self;
 __thread struct dim threadIdx, blockIdx, blockDim, gridDim;

@@ -15,7 +15,7 @@
 
 enum block_status {
     BLOCK_RUNS,
-    BLOCK_WAITS_TURN, /* before its first global atomic (order.c) */
+    BLOCK_WAITS_TURN, /* before its first global atomic (workers.c) */
     BLOCK_SPINS,      /* all that can run polls memory that another block must write */
     BLOCK_AT_GRID,    /* every thread waits at the grid barrier or has exited */
     BLOCK_DONE,
@@ -74,29 +74,22 @@ void block_release_barrier(struct simt_block *block);
 void block_release_grid(struct simt_block *block);
 void block_report_deadlock(struct simt_block *block);
 
-/* order.c; called with order->lock held unless said otherwise. */
-void order_enter(struct simt_block *block); /* takes the lock; by a lane, before its block's first global atomic */
-void order_finished(struct simt_launch *launch, struct simt_block *block);
-void order_pass(struct simt_launch *launch, struct simt_block *block);
-uint64_t order_linear(const struct simt_launch *launch, uint64_t rank);
+/* workers.c */
+void workers_run(struct simt_launch *launch);                           /* on as many OS threads as settings and size allow */
+void order_enter(struct simt_block *block);                             /* before a lane's first global atomic: waits for the block's turn */
+uint64_t order_linear(const struct simt_launch *launch, uint64_t rank); /* rank to block */
 
 /* block.c: a block's structures; taken with the lock held, prepared without. */
 struct simt_block *block_take(struct worker *worker, unsigned threads);
 void block_prepare(struct simt_block *block, struct simt_launch *launch);
 void block_give(struct worker *worker, struct simt_block *block);
 
-/* worker.c: run blocks of the launch until there is nothing left to do for this OS thread. */
-void worker_run_blocks(struct worker *worker, struct simt_launch *launch);
-
-/* pool.c: run the launch on as many OS threads as the settings and its size allow. */
-void workers_run(struct simt_launch *launch);
-
 /* shared.c */
 void shared_prepare_launch(struct simt_launch *launch);
 void shared_prepare_block(struct simt_block *block);
 void shared_finish_launch(struct simt_launch *launch);
 
-/* report.c: findings of a launch are put in order of rank and printed when it ends. */
+/* checks/findings.c: at the end of a launch its findings are sorted by rank and printed. */
 void report_launch_end(struct simt_launch *launch);
 
 /* launch.c */

@@ -1,7 +1,5 @@
 /* settings.c — the settings, read from the environment before main(). */
 #define _GNU_SOURCE
-#include "settings.h"
-
 #include "internal.h"
 
 #include <sched.h>

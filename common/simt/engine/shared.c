@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/shadow.h"
 #include "scheduler.h"
-#include "settings.h"
 
 enum { SHARED_LIMIT = 48 << 10, DYNAMIC_OFFSET = RED_ZONE, MAX_KERNELS = 1024 };
 

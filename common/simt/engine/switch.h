@@ -7,7 +7,7 @@
 
 #include "scheduler.h"
 #include "checks/trace.h"
-#include "checks/watchdog.h"
+#include "checks/faults.h"
 
 void lane_main(void) __attribute__((noreturn)); /* the first function on a thread's stack */
 

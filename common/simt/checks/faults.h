@@ -1,14 +1,14 @@
-/* watchdog.h — finds loops that never end and stacks that overflow. */
-#ifndef SIMT_WATCHDOG_H
-#define SIMT_WATCHDOG_H
+/* faults.h — kernels that cannot continue: endless loops, stack overflows, signals. */
+#ifndef SIMT_FAULTS_H
+#define SIMT_FAULTS_H
 
 #include "engine/internal.h"
-#include "engine/settings.h"
 
 /* What one blocking of a lane stands for, in steps (accesses and loop iterations). */
 enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
 
-void watchdog_bite(struct simt_warp *warp);
+/* Reports an endless loop in the warp; its launch fails. */
+void watchdog_report(struct simt_warp *warp);
 
 /* After the lanes of a warp have run until they blocked. */
 static inline void watchdog_count(struct simt_warp *warp) {
@@ -17,13 +17,13 @@ static inline void watchdog_count(struct simt_warp *warp) {
     block->steps++;
     if (full) block->steps += STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(full);
     if (polling) block->steps += STEPS_OF_POLLING * (unsigned)__builtin_popcount(polling);
-    if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_bite(warp);
+    if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_report(warp);
 }
 
 /* The running thread has used up its stack. */
 void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
 
-/* fault.c: signals that kernels raise become findings. */
+/* Signals that kernels raise become findings. */
 void fault_catch(void);
 void fault_prepare_thread(void);
 

@@ -1,4 +1,6 @@
-/* arena_shadow.c — the shadow of the arena over ranges: who may be accessed, and what has been written. */
+/* shadow.c — the shadow of the arena, over ranges: which bytes are allocated, and which have been written. */
+#include "shadow.h"
+
 #include "engine/arena.h"
 
 #include <string.h>
@@ -42,6 +44,7 @@ static bool test(uintptr_t at, unsigned shift) {
     return *shadow_of(at) >> (shift + at % 4) & 1;
 }
 
+/* The offset of the first byte without the bit; `bytes` if all have it. shift 0: allocated, 4: written. */
 static size_t first_without(uintptr_t start, size_t bytes, unsigned shift) {
     unsigned full = shift ? WRITTEN : ALLOCATED;
     size_t i = 0;
@@ -62,6 +65,7 @@ bool shadow_allocated(uintptr_t start, size_t bytes) {
 bool shadow_written(uintptr_t start, size_t bytes) {
     return first_without(start, bytes, 4) == bytes;
 }
+
 size_t shadow_first_unwritten(uintptr_t start, size_t bytes) {
     return first_without(start, bytes, 4);
 }

@@ -1,4 +1,4 @@
-/* hooks_arithmetic.c — what -fsanitize=alignment,bounds,shift,float-cast-overflow calls: places where C++ on this machine
+/* hooks_ubsan.c — what -fsanitize=alignment,bounds,shift,float-cast-overflow calls: places where C++ on this machine
  * and CUDA on a GPU part ways, members of vectors that are not where a vector may be, and array indices that leave their
  * array without leaving the allocation.
  *
@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "watchdog.h"
+#include "faults.h"
 
 #if SIMT_CHECKED
 
@@ -110,5 +110,5 @@ void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left,
 }
 
 #else
-typedef int hooks_arithmetic_is_empty_in_the_fast_build;
+typedef int hooks_ubsan_is_empty_in_the_fast_build;
 #endif

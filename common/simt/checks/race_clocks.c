@@ -1,5 +1,5 @@
-/* races_clock.c — clocks: who comes after whom inside a block. See races.h. */
-#include "group_clocks.h"
+/* race_clocks.c — the clocks: which accesses of a block come after which others. See races.h. */
+#include "counters.h"
 #include "races.h"
 
 #if SIMT_CHECKED
@@ -30,7 +30,7 @@ void races_launch_begin(struct simt_launch *launch, int os_threads) {
 
 void races_launch_end(struct simt_launch *launch) {
     (void)launch;
-    handover_launch_end();
+    acquire_release_launch_end();
     race_reports_clear();
 }
 
@@ -201,6 +201,51 @@ void races_fence_called(struct simt_thread *thread, int scope) {
     }
 }
 
+/* ---- the clocks of a group, lane by lane: a hash table by cell ---- */
+
+struct group {
+    const struct race_cell *cell;
+    uint32_t clock[WARP_SIZE];
+};
+
+static __thread struct group *groups;
+static __thread size_t group_room, group_count;
+
+static struct group *group_find(const struct race_cell *cell) {
+    size_t i = (size_t)((uintptr_t)cell * 0x9e3779b97f4a7c15u >> 20) & (group_room - 1);
+    while (groups[i].cell && groups[i].cell != cell) i = (i + 1) & (group_room - 1);
+    return &groups[i];
+}
+
+static void groups_grow(void) {
+    struct group *old = groups;
+    size_t old_room = group_room;
+    group_room = old_room ? old_room * 2 : 256;
+    groups = calloc(group_room, sizeof *groups);
+    if (groups == NULL) {
+        fputs("simt: out of memory for the race detector\n", stderr);
+        abort();
+    }
+    for (size_t i = 0; i < old_room; i++)
+        if (old[i].cell) *group_find(old[i].cell) = old[i];
+    free(old);
+}
+
+uint32_t *group_clocks(const struct race_cell *cell) {
+    if ((group_count + 1) * 2 > group_room) groups_grow();
+    struct group *group = group_find(cell);
+    if (group->cell == NULL) {
+        group->cell = cell;
+        group_count++;
+    }
+    return group->clock;
+}
+
+void group_clocks_clear(void) {
+    if (group_count) memset(groups, 0, group_room * sizeof *groups);
+    group_count = 0;
+}
+
 #else
-typedef int races_clock_is_empty_in_the_fast_build;
+typedef int race_clocks_is_empty_in_the_fast_build;
 #endif

@@ -1,4 +1,4 @@
-/* report.c — findings, in compute-sanitizer's words, with the learner's own file and line.
+/* findings.c — findings, in compute-sanitizer's words, with the learner's own file and line.
  *
  * Of each line and kind the program hears once. While a launch runs its findings are kept aside, since blocks run on
  * several OS threads; at its end those of the lowest rank stay, in order of rank, so that every run says the same.
@@ -11,7 +11,6 @@
 
 #include "engine/preempt.h"
 #include "engine/scheduler.h"
-#include "engine/settings.h"
 #include "source.h"
 
 struct entry {

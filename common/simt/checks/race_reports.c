@@ -1,4 +1,4 @@
-/* races_report.c — a race, told: both accesses with their lines and threads, and what would order them. */
+/* race_reports.c — the report of a race: both accesses with their lines and threads, and what would order them. */
 #include "races.h"
 
 #if SIMT_CHECKED
@@ -99,5 +99,5 @@ void race_report(const struct race *race) {
 }
 
 #else
-typedef int races_report_is_empty_in_the_fast_build;
+typedef int race_reports_is_empty_in_the_fast_build;
 #endif

@@ -1,8 +1,10 @@
-/* fault.c — signals that a kernel raises: what no hook has seen, such as a jump to nowhere, a fault inside a library
- * function, or an integer division by zero. The launch fails and the program goes on, as on a device.
+/* faults.c — endless loops, stack overflows, and signals that a kernel raises. The launch fails and the program
+ * continues, as on a device.
  *
- * The handler runs on a stack of its own (the thread's may be full) and makes the interrupted thread continue in
- * fault_landing(), on what is left of its stack. On the host side the signal keeps its meaning.
+ * Signals report what no hook can see: a jump to an invalid address, a fault inside a library function, an integer
+ * division by zero. The handler runs on a stack of its own, because the thread's stack may be full. It makes the
+ * interrupted thread continue in fault_landing(), on the rest of its stack. On the host side the signal keeps its
+ * meaning.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -12,7 +14,39 @@
 #include <ucontext.h>
 
 #include "engine/scheduler.h"
-#include "watchdog.h"
+#include "faults.h"
+#include "source.h"
+
+/* The lane whose place is reported: one that runs without end rather than one that waits for it. */
+static const struct simt_thread *culprit(const struct simt_warp *warp) {
+    unsigned lanes = warp->in_state[THREAD_YIELDED];
+    if (lanes == 0) lanes = warp->in_state[THREAD_TRACE_FULL];
+    if (lanes == 0) lanes = warp->in_state[THREAD_COLLECTIVE];
+    return lanes ? &warp->thread[__builtin_ctz(lanes)] : &warp->thread[0];
+}
+
+void watchdog_report(struct simt_warp *warp) {
+    const struct simt_thread *thread = culprit(warp);
+    struct simt_block *block = warp->block;
+    simt_report(SIMT_ENDLESS, true, thread->blocked_pc, thread,
+                "Endless loop: %llu steps and no thread of the block has ended\n"
+                "%s\nA longer kernel is allowed by SIMT_WATCHDOG=<steps>",
+                (unsigned long long)block->steps,
+                warp->in_state[THREAD_YIELDED] ? "The thread polls a value that no thread changes"
+                                               : "The loop's condition never becomes false");
+    launch_fail(block->launch, block->rank, SIMT_ERROR_LAUNCH_TIMEOUT, true);
+    block->status = BLOCK_FAILED;
+}
+
+void simt_stack_overflow(uintptr_t pc) {
+    struct simt_thread *self = simt_self;
+    simt_report(SIMT_STACK_OVERFLOW, true, source_next_line(pc), self,
+                "Stack overflow\nThe thread's local variables and calls need more than %d KB",
+                (STACK_BYTES - STACK_RESERVE) / 1024);
+    simt_fail_launch(SIMT_ERROR_STACK);
+}
+
+/* ---- signals ---- */
 
 enum { SIGNAL_STACK = 64 * 1024, RED_ZONE_OF_ABI = 128 };
 

@@ -1,13 +1,64 @@
-/* worker.c — one OS thread's part of a launch: which block it runs next, and what becomes of it. */
+/* workers.c — the OS threads of a launch: the pool, which block each one runs next, and the canonical order of blocks.
+ *
+ * The canonical order makes results and counters independent of the number of OS threads. Blocks run concurrently until
+ * they touch something that another block may observe: a global atomic, or a value that they poll. From there on a
+ * block runs only while it has the turn. The turn goes to the unfinished block of lowest rank. A block that polls or
+ * waits at the grid barrier passes the turn to the next rank, cyclically.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checks/faults.h"
+#include "checks/trace.h"
 #include "preempt.h"
 #include "scheduler.h"
-#include "checks/trace.h"
-#include "checks/watchdog.h"
 
-/* Rounds of the turn in which every live block only polls, before it is said that none will ever stop. */
+/* ---- the turn ---- */
+
+static void set_turn(struct launch_order *order, uint64_t rank) {
+    order->turn = rank;
+    if (order->sleepers) pthread_cond_broadcast(&order->changed);
+}
+
+static uint64_t lowest(const struct launch_order *order) {
+    return order->first ? order->first->rank : order->started;
+}
+
+void order_enter(struct simt_block *block) {
+    struct launch_order *order = block->launch->order;
+    pthread_mutex_lock(&order->lock);
+    block->ordered = true;
+    bool wait = order->turn != block->rank;
+    if (wait) block->status = BLOCK_WAITS_TURN;
+    pthread_mutex_unlock(&order->lock);
+    if (wait) block_suspend(simt_self);
+}
+
+/* The block has ended. With order->lock held, as the next. */
+static void order_finished(struct simt_launch *launch, struct simt_block *block) {
+    struct launch_order *order = launch->order;
+    order->idle_rounds = 0;
+    if (order->turn == block->rank) set_turn(order, lowest(order));
+}
+
+static void order_pass(struct simt_launch *launch, struct simt_block *block) {
+    struct launch_order *order = launch->order;
+    if (order->turn != block->rank) return;
+    uint64_t next = block->next ? block->next->rank : order->started < launch->blocks ? order->started : lowest(order);
+    if (next <= block->rank) order->idle_rounds++;
+    set_turn(order, next);
+}
+
+/* Rank to block: itself, or a permutation in which neighbours are far apart. */
+uint64_t order_linear(const struct simt_launch *launch, uint64_t rank) {
+    if (!launch->shuffled || launch->blocks < 2) return rank;
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)(launch->blocks - 1 - rank) * launch->order->permutation % launch->blocks);
+}
+
+/* ---- one OS thread's part of a launch ---- */
+
+/* Rounds of the turn in which every live block only polls, before the launch is reported as endless. */
 enum { IDLE_ROUNDS = 400 };
 
 static void link_block(struct launch_order *order, struct simt_block *block) {
@@ -144,7 +195,7 @@ static void run_once(struct simt_block *block, struct simt_launch *launch) {
     block_run(block);
 }
 
-void worker_run_blocks(struct worker *worker, struct simt_launch *launch) {
+static void run_blocks(struct worker *worker, struct simt_launch *launch) {
     struct launch_order *order = launch->order;
     fault_prepare_thread();
     preempt_begin();
@@ -177,4 +228,64 @@ void worker_run_blocks(struct worker *worker, struct simt_launch *launch) {
     }
     pthread_mutex_unlock(&order->lock);
     preempt_end();
+}
+
+/* ---- the pool: OS threads wait for a launch, run blocks of it, and report back ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    struct simt_launch *launch;
+    uint64_t generation;
+    int threads, wanted, running;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static __thread struct worker own_worker;
+
+static void *pool_thread(void *argument) {
+    (void)argument;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (pool.generation == seen || pool.wanted == 0) pthread_cond_wait(&pool.wake, &pool.lock);
+        seen = pool.generation;
+        pool.wanted--;
+        pool.running++;
+        struct simt_launch *launch = pool.launch;
+        pthread_mutex_unlock(&pool.lock);
+        run_blocks(&own_worker, launch);
+        pthread_mutex_lock(&pool.lock);
+        if (--pool.running == 0) pthread_cond_signal(&pool.done);
+    }
+    return NULL;
+}
+
+static void pool_wake(struct simt_launch *launch, int helpers) {
+    pthread_mutex_lock(&pool.lock);
+    while (pool.threads < helpers) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, pool_thread, NULL) != 0) break;
+        pthread_detach(thread);
+        pool.threads++;
+    }
+    pool.launch = launch;
+    pool.wanted = helpers < pool.threads ? helpers : pool.threads;
+    pool.generation++;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void pool_wait(void) {
+    pthread_mutex_lock(&pool.lock);
+    pool.wanted = 0; /* threads that have not woken up yet are not needed any more */
+    while (pool.running) pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+void workers_run(struct simt_launch *launch) {
+    uint64_t helpers = (uint64_t)simt_settings.os_threads - 1;
+    if (helpers > launch->blocks - 1) helpers = launch->blocks - 1;
+    if (helpers) pool_wake(launch, (int)helpers);
+    run_blocks(&own_worker, launch);
+    if (helpers) pool_wait();
 }
