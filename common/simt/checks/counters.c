@@ -86,7 +86,7 @@ static uint32_t entry_add(struct traffic_table *table, uintptr_t start, size_t b
 }
 
 /* The entry of the allocation that holds the address; entry 0, which stands for none, if no allocation does. */
-static struct traffic_entry *traffic_find(struct traffic_table *table, uint32_t pc, uintptr_t address) {
+static __attribute__((noinline)) struct traffic_entry *traffic_find(struct traffic_table *table, uint32_t pc, uintptr_t address) {
     uint32_t *recent = &table->recent[(pc ^ pc >> 6) % TRAFFIC_RECENT];
     if (*recent) {
         struct traffic_entry *entry = &table->entry[*recent - 1];

@@ -47,7 +47,7 @@ static void cell_fill(struct race_cell *cell, const struct race_line *line, unsi
 }
 
 /* From now on the cells of the line describe it. */
-static void line_expand(struct race_line *line, uint64_t address, uint32_t clock) {
+static __attribute__((noinline)) void line_expand(struct race_line *line, uint64_t address, uint32_t clock) {
     uint64_t start = address & ~(uint64_t)(LINE_BYTES - 1);
     const uint16_t *value = race_values_of(start);
     for (unsigned byte = 0; byte < LINE_BYTES; byte += 4) {
@@ -139,7 +139,7 @@ static bool line_by_other(const struct watcher *self, struct race_line *line, co
 }
 
 /* False: the access must be made by cells, lane by lane. */
-static bool line_access(const struct watcher *self, struct race_line *line, uint64_t address, const struct span *span,
+static __attribute__((noinline)) bool line_access(const struct watcher *self, struct race_line *line, uint64_t address, const struct span *span,
                  bool store) {
     if (is_past(self, line->block)) {
         line_set(self, line, span, store);
