@@ -14,6 +14,7 @@ run() { (cd "$scratch" && TEST_TIMEOUT=2 "$root/tools/run-tests" "$@"); }
 program test_good 'Test(s, one) { cr_assert(1); }\nTest(s, two) { cr_assert(1); }'
 check "a good program passes" run test_good
 check "the last line counts" says "2 passed, 0 failed" run test_good
+check "the line before it has the processor time" says "s of processor time" run test_good
 
 program test_bad 'Test(s, one) { cr_assert(0, "a \\"quoted\\" <message>"); }\nTest(s, two) { cr_assert(1); }'
 check "a failed test fails the run" exits 1 run test_bad
