@@ -105,7 +105,7 @@ endif
 # ---- files that wire a model are linked with the rest of it, and with what they call of each other ----
 NAMED_PARTS :=
 ifneq ($(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null),)
-include $(COURSE)/gpt2/lab/lab.mk
+include $(COURSE)/step4_gpt2_integration/gpt2/lab/lab.mk
 endif
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
