@@ -48,7 +48,9 @@ lab: ## make lab/, where you work; installs what is missing
 lab-reset: ## start a step again, after a backup: STEP=step1
 	@tools/lab.sh reset '$(STEP)'
 
-handout: programs ## pack lab/ as a self-contained archive for students
+handout: ## pack lab/ as a self-contained archive for students
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/lab.sh handout
 
 demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
@@ -67,7 +69,7 @@ $(STEPS):
 	@$(MAKE) --no-print-directory -C lab $@ FROM_ROOT=1
 
 grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
-	@tools/install.sh build
+	@tools/install.sh $(if $(shell grep -ls '^.include "gpt2/' $(call step_folder,$(STEP))/skeleton/*.cu),gpt2,build)
 	@$(MAKE) --no-print-directory grade-now
 
 .PHONY: grade-now
@@ -139,7 +141,9 @@ test-host: $(HOST_TESTS)
 test-host-run:
 	@$(RUN_TESTS) $(HOST_TESTS)
 
-fuzz: $(FUZZ_PROGRAM) ## libFuzzer on what reads files (needs clang): FUZZ_SECONDS=30
+fuzz: ## libFuzzer on what reads files: FUZZ_SECONDS=30
+	@tools/install.sh fuzz
+	@$(MAKE) --no-print-directory -s $(FUZZ_PROGRAM)
 	@tools/fuzz $(FUZZ_PROGRAM) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 test-gpu: ## every solution's marks on this machine's GPU
@@ -161,13 +165,18 @@ bench: ## time every kernel on this machine's GPU; STEP=step3: of that step
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
 	@tools/bench $(if $(STEP),$(call step_folder,$(STEP)),$(STEP_FOLDERS))
 
-check: $(CHECKS) ## is what is generated current, and all of it tidy?
+check: ## is what is generated current, and all of it tidy?
+	@tools/install.sh check
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs $(CHECKS)
 	@tools/check
 
 check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 	@tools/check-cuda '$(NVCC)'
 
 generated: ## rewrite what the documents show between markers, and draw their diagrams
+	@tools/install.sh check
+	@tools/diagrams.sh --check >/dev/null || tools/install.sh diagrams
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/diagrams.sh
 	@tools/generate.sh
 
@@ -177,7 +186,7 @@ docs: ## build the book into build/docs/site
 
 format: ## lay out every C and CUDA file by .clang-format
 	@tools/install.sh format
-	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs $$(command -v clang-format-14 || echo clang-format) -i
 
 clean: ## remove build/ (lab/ is yours: it stays)
 	rm -rf $(BUILD)
