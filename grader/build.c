@@ -1,12 +1,15 @@
 #include "build.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +17,62 @@
 #include "spawn.h"
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
+
+/* ---- tools and the GPU ---- */
+
+static bool on_path(const char *program) {
+    const char *path = getenv("PATH");
+    char candidate[1024];
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
+        if (access(candidate, X_OK) == 0) { return true; }
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+static bool have_nvcc(void) {
+    return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
+}
+
+bool build_gpu_is_there(void) {
+    glob_t found;
+    bool there = access("/dev/dxg", F_OK) == 0; /* Windows' */
+    if (glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0) {
+        there = true;
+        globfree(&found);
+    }
+    return there;
+}
+
+bool build_auto_is_cuda(void) {
+    return have_nvcc() && build_gpu_is_there();
+}
+
+static bool have_gxx(void) {
+    return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
+}
+
+/* make, and the compiler of the report's backend. False: the message says what to type. */
+static bool tools_are_there(struct build_report *report) {
+    const char *missing = NULL;
+    if (!on_path("make")) {
+        missing = "make is not installed. Type: sudo apt-get install -y make g++";
+    } else if (!report->cuda && !have_gxx()) {
+        missing = "g++ is not installed. Type: sudo apt-get install -y g++";
+    } else if (report->cuda && !have_nvcc()) {
+        missing = "nvcc is not on the PATH nor in /usr/local/cuda/bin. Install the CUDA toolkit, or use --backend cpu";
+    }
+    if (missing) { snprintf(report->message, sizeof report->message, "%s", missing); }
+    return !missing;
+}
+
+static enum build_status no_openblas(struct build_report *report) {
+    snprintf(report->message, sizeof report->message,
+             "the CPU backend's matrix products need OpenBLAS. Type: sudo apt-get install -y libopenblas-dev");
+    return BUILD_NO_TOOL;
+}
 
 /* ---- files ---- */
 
@@ -92,18 +151,30 @@ static void make_names(const struct build_report *report, char *text, size_t siz
 
 /* Runs make; keeps the beginning of what it says. Its exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, char *output, size_t size) {
-    char jobs[16], script[600], course[600], files[600], out[600], names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
+    char jobs[16], script[600], course[600], lab[300], files[600], out[600],
+        names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
     snprintf(script, sizeof script, "%s/common/step.mk", options->course);
     snprintf(course, sizeof course, "COURSE=%s", options->course);
+    snprintf(lab, sizeof lab, "LAB=%.290s", options->lab ? options->lab : "");
     snprintf(files, sizeof files, "SRC=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
     make_names(report, names, sizeof names);
-    const char *argv[] = {"make",    "-s",   "--no-print-directory",
-                          "-k",      jobs,   "-f",
-                          script,    course, files,
-                          out,       names,  report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
-                          "runners", NULL};
+    const char *argv[] = {"make",
+                          "-s",
+                          "--no-print-directory",
+                          "-k",
+                          jobs,
+                          "-f",
+                          script,
+                          course,
+                          lab,
+                          files,
+                          out,
+                          names,
+                          report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
+                          "runners",
+                          NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
     pid_t pid = fork();
@@ -244,10 +315,10 @@ static enum build_status conclude(const struct build_options *options, struct bu
                 "the linker has no libbacktrace, which comes with gcc 12 or later. Type: sudo apt-get install -y g++");
             return BUILD_NO_TOOL;
         }
-        if (strstr(file->errors, "cannot find -lopenblas")) { return build_no_openblas(report); }
+        if (strstr(file->errors, "cannot find -lopenblas")) { return no_openblas(report); }
         explained += file->errors[0] != '\0';
     }
-    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return build_no_openblas(report); }
+    if (failed > 0 && strstr(output, "cblas.h: No such file")) { return no_openblas(report); }
     if (make_status == 0 && failed == 0) {
         describe_rebuilt(report);
         return BUILD_OK;
@@ -271,7 +342,7 @@ enum build_status build_step(const struct build_options *options, struct build_r
     double start = child_now();
     const char *backend = options->backend ? options->backend : "auto";
     report->cuda = strcmp(backend, "auto") == 0 ? build_auto_is_cuda() : strcmp(backend, "cuda") == 0;
-    if (!build_tools_are_there(report)) { return report->status = BUILD_NO_TOOL; }
+    if (!tools_are_there(report)) { return report->status = BUILD_NO_TOOL; }
     if (has_space(options, report)) { return report->status = BUILD_NO_TOOL; }
     if (!list_files(options, report)) { return report->status = BUILD_NO_TOOL; }
     if (report->file_count == 0) {
@@ -296,4 +367,136 @@ enum build_status build_step(const struct build_options *options, struct build_r
     report->seconds = child_now() - start;
     free(output);
     return report->status;
+}
+
+/* ---- libraries: the symbols of a lab's object ---- */
+
+enum match {
+    USES,      /* an undefined symbol that begins so */
+    MENTIONS,  /* any symbol that begins so: also a definition of its own in the library's place */
+    DEFINES,   /* a definition of exactly that name */
+    NAMESPACE, /* a C++ symbol of that namespace */
+};
+
+struct forbidden {
+    enum match match;
+    const char *text;
+    const char *library;
+};
+
+static const struct forbidden list[] = {
+    {USES, "cublas", "cuBLAS"},
+    {USES, "cudnn", "cuDNN"},
+    {USES, "cufft", "cuFFT"},
+    {USES, "cusparse", "cuSPARSE"},
+    {USES, "cusolver", "cuSOLVER"},
+    {USES, "cutensor", "cuTENSOR"},
+    {NAMESPACE, "cub", "CUB"},
+    {NAMESPACE, "thrust", "Thrust"},
+    {MENTIONS, "simt_counters_", "the grader's own runtime"},
+    {MENTIONS, "simt_findings_", "the grader's own runtime"},
+    {MENTIONS, "simt_finding_", "the grader's own runtime"},
+    {MENTIONS, "simt_settings_", "the grader's own runtime"},
+    {MENTIONS, "simt_allocation_traffic", "the grader's own runtime"},
+    {MENTIONS, "wire_", "the grader's own runtime"},
+    {MENTIONS, "_Z9wire_", "the grader's own runtime"},
+    {MENTIONS, "_Z10wire_", "the grader's own runtime"},
+    {DEFINES, "read", "a replacement of the C library"},
+    {DEFINES, "write", "a replacement of the C library"},
+    {DEFINES, "memcpy", "a replacement of the C library"},
+    {DEFINES, "_exit", "a replacement of the C library"},
+};
+
+/* Is `name` one of the namespaces that a C++ symbol begins with? _ZN3cub6detail5sweepEv: cub, detail, sweep. */
+static bool has_namespace(const char *symbol, const char *name) {
+    if (strncmp(symbol, "_Z", 2) != 0) { return false; }
+    const char *p = symbol + 2;
+    while (*p >= 'A' && *p <= 'Z') { p++; } /* N: nested; K, V: qualified; GV, TV: what belongs to one */
+    while (*p >= '0' && *p <= '9') {
+        char *part;
+        unsigned long length = strtoul(p, &part, 10);
+        if (length == strlen(name) && strncmp(part, name, length) == 0) { return true; }
+        if (length > strlen(part)) { return false; }
+        p = part + length;
+    }
+    return false;
+}
+
+static bool matches(const struct forbidden *entry, const char *symbol, bool undefined) {
+    bool begins = strncmp(symbol, entry->text, strlen(entry->text)) == 0;
+    switch (entry->match) {
+        case USES: return begins && undefined;
+        case MENTIONS: return begins;
+        case DEFINES: return !undefined && strcmp(symbol, entry->text) == 0;
+        case NAMESPACE: return has_namespace(symbol, entry->text);
+    }
+    return false;
+}
+
+static const char *library_of(const char *symbol, bool undefined, const char *allowed) {
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (allowed && strcmp(list[i].library, allowed) == 0) { continue; }
+        if (matches(&list[i], symbol, undefined)) { return list[i].library; }
+    }
+    return NULL;
+}
+
+struct image {
+    const char *data;
+    size_t size;
+};
+
+static const void *at(const struct image *image, uint64_t offset, uint64_t bytes) {
+    return offset <= image->size && bytes <= image->size - offset ? image->data + offset : NULL;
+}
+
+/* One symbol table. The file comes from a compiler, but every offset is checked all the same. */
+static const char *search_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names,
+                                const char *allowed, const char **symbol) {
+    const char *strings = at(image, names->sh_offset, names->sh_size);
+    const Elf64_Sym *symbols = at(image, table->sh_offset, table->sh_size);
+    if (!strings || !symbols || names->sh_size == 0 || strings[names->sh_size - 1] != '\0') { return NULL; }
+    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
+        if (symbols[i].st_name >= names->sh_size) { continue; }
+        *symbol = strings + symbols[i].st_name;
+        const char *library = library_of(*symbol, symbols[i].st_shndx == SHN_UNDEF, allowed);
+        if (library) { return library; }
+    }
+    return NULL;
+}
+
+static const char *search_image(const struct image *image, const char *allowed, const char **symbol) {
+    const Elf64_Ehdr *header = at(image, 0, sizeof *header);
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
+        return NULL;
+    }
+    const Elf64_Shdr *sections = at(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *sections);
+    for (int i = 0; sections && i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= header->e_shnum) { continue; }
+        const char *library = search_table(image, &sections[i], &sections[sections[i].sh_link], allowed, symbol);
+        if (library) { return library; }
+    }
+    return NULL;
+}
+
+bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
+                     size_t symbol_size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat s;
+    if (file < 0) { return false; }
+    const char *found = NULL, *name = NULL;
+    if (fstat(file, &s) == 0 && s.st_size > 0) {
+        void *data = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (data != MAP_FAILED) {
+            struct image image = {data, (size_t)s.st_size};
+            found = search_image(&image, allowed, &name);
+            if (found) {
+                snprintf(library, library_size, "%s", found);
+                snprintf(symbol, symbol_size, "%s", name);
+            }
+            munmap(data, (size_t)s.st_size);
+        }
+    }
+    close(file);
+    return found != NULL;
 }

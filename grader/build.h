@@ -18,9 +18,10 @@ enum build_status {
 };
 
 struct build_options {
-    const char *course;  /* folder of common/ and grader/ */
-    const char *files;   /* folder of the lab's .cu files */
-    const char *out;     /* folder of the runners */
+    const char *course; /* folder of common/ and grader/ */
+    const char *lab;    /* name of the lab's folder in the course, which says how its programs are linked; NULL: none */
+    const char *files;  /* folder of the lab's .cu files */
+    const char *out;    /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
     const char *names;   /* "softmax layernorm": only these files, where they are there; NULL: all */
     const char
@@ -46,12 +47,6 @@ struct build_report {
 };
 
 enum build_status build_step(const struct build_options *options, struct build_report *report);
-
-/* make, and the compiler of the report's backend. False: the message says what to type. */
-bool build_tools_are_there(struct build_report *report);
-
-/* The message for a machine without OpenBLAS, which lab 4 needs on the CPU backend. */
-enum build_status build_no_openblas(struct build_report *report);
 
 bool build_gpu_is_there(void);
 

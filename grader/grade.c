@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "grading.h"
-#include "registry.h"
+#include "lab.h"
 #include "score.h"
 
 static void add_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -200,8 +200,8 @@ static enum exit_code build_all(struct grading *grading) {
     const struct grade_request *request = grading->request;
     struct report *report = grading->report;
     list_names(request, grading->names, sizeof grading->names);
-    grading->options =
-        (struct build_options){request->course, request->files, grading->out, backend_of(request), grading->names, {0}};
+    grading->options = (struct build_options){
+        request->course, request->step->folder, request->files, grading->out, backend_of(request), grading->names, {0}};
     list_parts(request->step, grading->options.parts);
     grade_out(request, grading->out, sizeof grading->out);
     enum exit_code code = build(grading, &grading->options, &grading->build);
@@ -221,7 +221,8 @@ static enum exit_code build_all(struct grading *grading) {
     }
     char counted[PATH_LENGTH + 16];
     snprintf(counted, sizeof counted, "%s/counted", grading->out);
-    struct build_options options = {request->course, request->files, counted, "cpu", grading->names, {0}};
+    struct build_options options = {
+        request->course, request->step->folder, request->files, counted, "cpu", grading->names, {0}};
     list_parts(request->step, options.parts);
     if (build(grading, &options, &grading->counted) != EXIT_FULL) {
         grading->can_count = false;

@@ -4,8 +4,8 @@
 
 #include "diagnose.h"
 #include "grading.h"
+#include "lab.h"
 #include "rate.h"
-#include "registry.h"
 #include "score.h"
 #include "timed.h"
 
@@ -62,11 +62,11 @@ void grading_close(struct grading *grading, struct runner *runner) {
 /* ---- outcomes ---- */
 
 void grading_explain(struct failure *failure, const struct evidence *evidence) {
-    const struct signature *signature = diagnose(evidence);
-    if (!signature) { return; }
-    failure->diagnosis = signature->id;
-    failure->cause = signature->cause;
-    failure->hint = signature->hint;
+    const struct op_mistake *mistake = diagnose(evidence);
+    if (!mistake) { return; }
+    failure->diagnosis = mistake->id;
+    failure->cause = mistake->cause;
+    failure->hint = mistake->hint;
 }
 
 struct outcome *grading_add(struct grading *grading, const struct exercise *exercise, const struct check *check) {

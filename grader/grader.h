@@ -1,9 +1,9 @@
 /* grader.h — what flows through the grader, one way:
  *
- *   registry (step → exercise → check) → calls of a runner → outcomes → score → report
+ *   request → plan → build → run → judge → diagnose → score → report
  *
  * A step is a lab; an exercise is one op of ops.h in one type, written in one file of the lab; a check is one thing that
- * earns points. Everything about a step is data in registry.c; no other file knows a step's name.
+ * earns points. Everything about a step is data in its folder's lab.conf; no source file knows a step's or an op's name.
  */
 #ifndef GRADER_H
 #define GRADER_H
@@ -12,18 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/ops.h"
+#include "common/ops/evidence.h"
 #include "common/runner/protocol.h"
 
-/* ---- registry.c: what is graded ------------------------------------------------------------------------------ */
+/* ---- lab.h: what is graded ------------------------------------------------------------------------------------- */
 
 enum {
-    STEP_MAX_EXERCISES = 16,
-    EXERCISE_MAX_CHECKS = 8,
-    EXERCISE_MAX_INCLUDES = 3,
-    EXERCISE_MAX_PARTS = 2,
+    STEP_MAX_EXERCISES = 24,
+    EXERCISE_MAX_CHECKS = 10, /* one of each kind but predictions, and the end */
+    EXERCISE_MAX_INCLUDES = 8,
+    EXERCISE_MAX_PARTS = 4,
+    EXERCISE_TITLE_BYTES = 31, /* the width of its column in a report, and the end */
     TRAFFIC_TIERS = 3,
-    STEP_MAX_QUESTIONS = 6,
+    STEP_MAX_QUESTIONS = 8,
 };
 
 enum check_kind {
@@ -72,11 +73,20 @@ struct band_target {
     double pass, good, speed_of_light;
 };
 
+/* A whole program around the learner's files, which prints how fast it is; shown beside its plain kernels' figure. */
+struct rate_target {
+    const char *program;   /* of a learner: beside the lab's folder ("gpt2") */
+    const char *reference; /* of the solution: below the course's folder ("build/gpt2/cuda/gpt2") */
+    const char *arguments; /* separated by blanks; the name of a kernel set is added to them */
+    const char *row;       /* the printed line with this word ... */
+    int column;            /* ... has the figure as its word of this number, from 1 */
+};
+
 struct exercise {
-    const char *op;    /* ops.h; also the name of its hints: hints/<op>.<level>.md */
-    enum op_type type; /* of the launcher that is marked; also the type in all sizes below */
-    const char *title; /* "softmax, forward" */
-    const char *file;  /* "softmax.cu": the learner's file and, without .cu, the runner program */
+    const char *op;                   /* ops.h; also the name of its hints: hints/<op>.<level>.md */
+    enum op_type type;                /* of the launcher that is marked; also the type in all sizes below */
+    char title[EXERCISE_TITLE_BYTES]; /* "softmax, forward" */
+    const char *file;                 /* "softmax.cu": the learner's file and, without .cu, the runner program */
     const char *includes[EXERCISE_MAX_INCLUDES]; /* headers of the lab that the file includes ("reduce.cuh") */
     const char *parts[EXERCISE_MAX_PARTS];       /* files of the lab that the program is linked with ("attention.cu") */
     const char *library;                         /* what a lab file may not use elsewhere, and may here ("cuBLAS") */
@@ -86,6 +96,7 @@ struct exercise {
     struct launch_target launches;
     struct parallel_target parallel;
     struct band_target bands;
+    struct rate_target rate;
 };
 
 /* A question of --predict. `counted` names the exercise whose counted traffic the report later shows beside the answer,
@@ -106,6 +117,7 @@ struct step {
     struct check predictions;
     struct exercise exercises[STEP_MAX_EXERCISES]; /* ended by one without op */
     struct question questions[STEP_MAX_QUESTIONS]; /* ended by one without key */
+    void *memory;                                  /* of the strings */
 };
 
 /* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */
@@ -117,46 +129,6 @@ enum verdict {
     VERDICT_FAIL,
     VERDICT_NOT_STARTED, /* the skeleton as it was handed out */
     VERDICT_WAITING,     /* figures wait for the learner's prediction */
-};
-
-enum failure_kind {
-    FAILURE_NONE,
-    FAILURE_BUILD,   /* does not compile: text is the compiler's */
-    FAILURE_MISSING, /* the file does not define the launcher */
-    FAILURE_CRASH,   /* signal, early exit, broken protocol: text says which */
-    FAILURE_TIMEOUT,
-    FAILURE_STATUS,   /* the launcher or the launch returned an error */
-    FAILURE_FINDING,  /* a check of the CPU backend: text, file and line are the backend's */
-    FAILURE_WRONG,    /* an element is wrong */
-    FAILURE_MODIFIED, /* an input was written */
-    FAILURE_OVERRUN,  /* a canary beside a buffer was written */
-    FAILURE_REPEAT,   /* two calls differ */
-    FAILURE_INVARIANT,
-    FAILURE_SILENT,  /* a launch was refused, and the launcher returned 0 */
-    FAILURE_ON_HOST, /* right, but not computed on the device */
-    FAILURE_SLOW,    /* traffic or parallelism past its target */
-};
-
-/* The first thing that was wrong, enough to see it without running anything again. */
-struct failure {
-    enum failure_kind kind;
-    struct op_sizes sizes;
-    const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
-    int offset;         /* elements by which the pointers were moved */
-    bool in_place;
-    int output;       /* the output that is written in place */
-    int tensor;       /* index into the op's tensors */
-    long row, column; /* of the first wrong element; column -1 for (N), row -1 for (C) */
-    double expected, got, tolerance;
-    long wrong, total; /* elements of this tensor */
-    bool misrounded;   /* they are within a unit in the last place of the type, but not the nearest values */
-    int finding;       /* enum simt_finding_kind, for FAILURE_FINDING */
-    int line;
-    char file[256];
-    char text[2048];
-    const char *diagnosis; /* signature's id (diagnose.h), or NULL */
-    const char *cause;     /* the likely cause in one sentence, or NULL */
-    int hint;              /* level of the hint to read, 1 to 3 */
 };
 
 struct outcome {

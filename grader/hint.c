@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "lab.h"
 #include "options.h"
-#include "registry.h"
 #include "report.h"
 
 enum { PATH_BYTES = 1024, HINT_BYTES = 16384 };

@@ -7,14 +7,15 @@
 
 #include "grade.h"
 #include "hint.h"
+#include "lab.h"
 #include "options.h"
 #include "paths.h"
-#include "registry.h"
 #include "report.h"
 #include "watch.h"
 
 struct session {
     struct options options;
+    const struct step *steps;
     struct grade_request request;
     char course[PATHS_BYTES], clean[PATHS_BYTES], out[PATHS_BYTES];
     char error[2048];
@@ -93,11 +94,11 @@ static enum exit_code show_hint(struct session *session) {
     return complain(EXIT_USAGE, session->error);
 }
 
-/* The step, the op and the folders that the command line means. */
-static enum exit_code resolve(struct session *session) {
+/* The step that the command line means, and its op. */
+static enum exit_code find_step(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
-    request->step = options->step ? step_find(options->step) : paths_last_edited();
+    request->step = options->step ? step_find(session->steps, options->step) : paths_last_edited(session->steps);
     if (!request->step) {
         snprintf(session->error, sizeof session->error, "there is no step '%s'; ./grader --list shows them all",
                  options->step ? options->step : "");
@@ -108,10 +109,13 @@ static enum exit_code resolve(struct session *session) {
                  request->step->name, options->kernel);
         return complain(EXIT_USAGE, session->error);
     }
-    if (!paths_course(session->course, sizeof session->course)) {
-        return complain(EXIT_USAGE, "cannot find the course's common/ folder: run this in lab/, or set COURSE to the "
-                                    "folder that holds common/");
-    }
+    return EXIT_FULL;
+}
+
+/* The folders that the command line means. */
+static enum exit_code find_folders(struct session *session) {
+    const struct options *options = &session->options;
+    struct grade_request *request = &session->request;
     request->course = session->course;
     request->kernel = options->kernel;
     request->backend = options->backend;
@@ -143,6 +147,26 @@ static enum exit_code grade_submission(struct session *session) {
     return code;
 }
 
+/* The one thing that the options ask for. */
+static enum exit_code run(struct session *session) {
+    const struct options *options = &session->options;
+    if (options->list || (!options->step && !paths_last_edited(session->steps))) {
+        labs_list(stdout, session->steps);
+        return EXIT_FULL;
+    }
+    enum exit_code code = find_step(session);
+    if (code == EXIT_FULL && options->describe) {
+        lab_describe(stdout, session->request.step);
+        return EXIT_FULL;
+    }
+    if (code == EXIT_FULL) { code = find_folders(session); }
+    if (code != EXIT_FULL) { return code; }
+    if (options->predict) { return predict(session); }
+    if (options->hint != HINT_NONE) { return show_hint(session); }
+    if (options->submission) { return grade_submission(session); }
+    return options->watch ? watch(session) : grade_once(session);
+}
+
 int main(int argc, char *argv[]) {
     static struct session session;
     if (!options_parse(argc, argv, &session.options, session.error, sizeof session.error)) {
@@ -152,14 +176,13 @@ int main(int argc, char *argv[]) {
         options_help(stdout);
         return EXIT_FULL;
     }
-    if (session.options.list || (!session.options.step && !paths_last_edited())) {
-        report_list(stdout);
-        return EXIT_FULL;
+    if (!paths_course(session.course, sizeof session.course)) {
+        return complain(EXIT_USAGE, "cannot find the course's common/ folder: run this in lab/, or set COURSE to the "
+                                    "folder that holds common/");
     }
-    enum exit_code code = resolve(&session);
-    if (code != EXIT_FULL) { return code; }
-    if (session.options.predict) { return predict(&session); }
-    if (session.options.hint != HINT_NONE) { return show_hint(&session); }
-    if (session.options.submission) { return grade_submission(&session); }
-    return session.options.watch ? watch(&session) : grade_once(&session);
+    session.steps = labs_load(session.course, session.error, sizeof session.error);
+    if (!session.steps) { return complain(EXIT_USAGE, session.error); }
+    enum exit_code code = run(&session);
+    labs_free(session.steps);
+    return code;
 }

@@ -17,6 +17,7 @@ static const struct {
     {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
     {'p', "predict", NULL, "answer the questions that come before the first measurement"},
     {'l', "list", NULL, "list the steps, their exercises and points"},
+    {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
     {'s', "seed", "N", "repeat a run: its seed stands in its report"},
     {'j', "json", "FILE", "write the report as JSON too (docs/grader-json.md)"},
     {'w', "watch", NULL, "mark again on every save"},
@@ -69,6 +70,7 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'k': options->kernel = optarg; break;
         case 'p': options->predict = true; break;
         case 'l': options->list = true; break;
+        case 'd': options->describe = true; break;
         case 'w': options->watch = true; break;
         case 'h': options->help = true; break;
         case 'j': options->json = optarg; break;

@@ -13,7 +13,7 @@ struct options {
     const char *backend; /* "auto", "cpu", "cuda" */
     const char *kernel;  /* op, or NULL: all */
     int hint;            /* HINT_NONE, HINT_SUGGESTED, or a level from 1 */
-    bool predict, list, watch, help;
+    bool predict, list, describe, watch, help;
     bool has_seed;
     uint64_t seed;
     const char *json;       /* file, or NULL */

@@ -1,6 +1,5 @@
 #include "paths.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "registry.h"
+#include "lab.h"
 
 enum { LARGEST_FILE = 1 << 20, SAME_MOMENT = 2 /* seconds: files that were copied together */ };
 
@@ -38,19 +37,18 @@ bool paths_course(char *path, size_t size) {
 
 static time_t newest(const struct step *step) {
     time_t latest = 0;
-    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-        const char *name = exercise->file;
-        for (int i = 0; name; name = i < EXERCISE_MAX_INCLUDES ? exercise->includes[i++] : NULL) {
-            char file[PATHS_BYTES];
-            struct stat status;
-            snprintf(file, sizeof file, "%s/%s", step->folder, name);
-            if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
-        }
+    const char *name;
+    for (int i = 0; (name = step_file(step, i)); i++) {
+        char file[PATHS_BYTES];
+        struct stat status;
+        if (strcmp(name, PREDICTIONS_FILE) == 0) { continue; } /* answered, not edited */
+        snprintf(file, sizeof file, "%s/%s", step->folder, name);
+        if (stat(file, &status) == 0 && status.st_mtime > latest) { latest = status.st_mtime; }
     }
     return latest;
 }
 
-const struct step *paths_last_edited(void) {
+const struct step *paths_last_edited(const struct step *steps) {
     const struct step *last = NULL;
     time_t latest = 0, earliest = 0;
     for (const struct step *step = steps; step->name; step++) {
@@ -78,12 +76,29 @@ bool paths_make_folder(const char *path) {
 
 /* ---- submissions: untrusted folders ---- */
 
-/* A regular file of a sensible size; links are not followed, so nothing outside is read. */
-static bool copy_file(int from_folder, const char *name, const char *to_folder, char *error, size_t error_size) {
+/* Opens FOLDER/a/b/name without following a link at any of its parts. */
+static int open_inside(int folder, const char *name, int flags) {
+    char part[PATHS_BYTES];
+    const char *slash = strchr(name, '/');
+    if (!slash) { return openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC); }
+    snprintf(part, sizeof part, "%.*s", (int)(slash - name), name);
+    int inner = openat(folder, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0) { return -1; }
+    int file = open_inside(inner, slash + 1, flags);
+    close(inner);
+    return file;
+}
+
+/* A regular file of a sensible size; links are not followed, so that nothing outside the folder is read. A file that is not
+ * there is no error: `taken` tells. */
+static bool copy_file(int from_folder, const char *name, const char *to_folder, bool *taken, char *error,
+                      size_t error_size) {
     static char text[LARGEST_FILE];
     char target[PATHS_BYTES];
     struct stat status;
-    int from = openat(from_folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    *taken = false;
+    int from = open_inside(from_folder, name, O_RDONLY | O_NONBLOCK);
+    if (from < 0 && errno == ENOENT) { return true; }
     if (from < 0 || fstat(from, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > LARGEST_FILE) {
         snprintf(error, error_size, "%s is no regular file of at most 1 MiB", name);
         if (from >= 0) { close(from); }
@@ -91,12 +106,15 @@ static bool copy_file(int from_folder, const char *name, const char *to_folder, 
     }
     ssize_t length = read(from, text, sizeof text);
     close(from);
+    snprintf(target, sizeof target, "%s/%.*s", to_folder, (int)(strrchr(name, '/') ? strrchr(name, '/') - name : 0),
+             name);
+    bool has_folder = paths_make_folder(target);
     snprintf(target, sizeof target, "%s/%s", to_folder, name);
-    FILE *to = length >= 0 ? fopen(target, "w") : NULL;
-    bool ok = to && fwrite(text, 1, (size_t)length, to) == (size_t)length;
-    if (to && fclose(to) != 0) { ok = false; }
-    if (!ok) { snprintf(error, error_size, "cannot copy %s: %s", name, strerror(errno)); }
-    return ok;
+    FILE *to = length >= 0 && has_folder ? fopen(target, "w") : NULL;
+    *taken = to && fwrite(text, 1, (size_t)length, to) == (size_t)length;
+    if (to && fclose(to) != 0) { *taken = false; }
+    if (!*taken) { snprintf(error, error_size, "cannot copy %s: %s", name, strerror(errno)); }
+    return *taken;
 }
 
 static int open_submission(const struct step *step, const char *submission) {
@@ -108,27 +126,21 @@ static int open_submission(const struct step *step, const char *submission) {
 
 bool paths_take_submission(const struct step *step, const char *submission, char *clean, size_t size, char *error,
                            size_t error_size) {
-    int folder = open_submission(step, submission), taken = 0;
-    const char *temporary = getenv("TMPDIR");
+    int folder = open_submission(step, submission);
+    const char *temporary = getenv("TMPDIR"), *name;
     if (folder < 0) {
         snprintf(error, error_size, "cannot open the submission %s: %s", submission, strerror(errno));
         return false;
     }
     snprintf(clean, size, "%s/submission.XXXXXX", temporary ? temporary : "/tmp");
-    DIR *entries = fdopendir(folder);
-    if (!entries || !mkdtemp(clean)) {
-        snprintf(error, error_size, "cannot make a folder like %s: %s", clean, strerror(errno));
-        entries ? closedir(entries) : close(folder);
-        return false;
+    bool ok = mkdtemp(clean) != NULL, any = false, taken;
+    if (!ok) { snprintf(error, error_size, "cannot make a folder like %s: %s", clean, strerror(errno)); }
+    for (int i = 0; ok && (name = step_file(step, i)); i++) {
+        ok = copy_file(folder, name, clean, &taken, error, error_size);
+        any = any || taken;
     }
-    bool ok = true;
-    for (struct dirent *entry; ok && (entry = readdir(entries));) {
-        if (!step_owns_file(step, entry->d_name)) { continue; }
-        ok = copy_file(folder, entry->d_name, clean, error, error_size);
-        taken += ok;
-    }
-    closedir(entries);
-    if (ok && taken == 0) {
+    close(folder);
+    if (ok && !any) {
         snprintf(error, error_size, "%s holds none of %s's files", submission, step->name);
         ok = false;
     }

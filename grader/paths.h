@@ -13,7 +13,7 @@ enum { PATHS_BYTES = 1024 };
 bool paths_course(char *path, size_t size);
 
 /* The step whose files here were edited last; NULL when none is here or all are equally old. */
-const struct step *paths_last_edited(void);
+const struct step *paths_last_edited(const struct step *steps);
 
 bool paths_make_folder(const char *path);
 

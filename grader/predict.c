@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lab.h"
 #include "profile.h"
-#include "registry.h"
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
 

@@ -9,74 +9,110 @@
 #include "paths.h"
 #include "spawn.h"
 
-enum { LONGEST_SECONDS = 90 };
+enum { LONGEST_SECONDS = 90, MAX_ARGUMENTS = 48 };
 
 static bool same_folder(const char *a, const char *b) {
     char real_a[PATH_MAX], real_b[PATH_MAX];
     return realpath(a, real_a) && realpath(b, real_b) && strcmp(real_a, real_b) == 0;
 }
 
-bool rate_program(const struct grade_request *request, char *path, size_t size, const char **kernels,
-                  struct rates *rates) {
+bool rate_program(const struct grade_request *request, const struct rate_target *target, char *path, size_t size,
+                  const char **kernels, struct rates *rates) {
     char solution[PATHS_BYTES];
     snprintf(solution, sizeof solution, "%s/%s/solution", request->course, request->step->folder);
     bool is_solution = same_folder(request->files, solution);
     *kernels = is_solution ? "reference" : "lab";
     if (is_solution) {
-        snprintf(path, size, "%s/build/gpt2/cuda/gpt2", request->course);
+        snprintf(path, size, "%s/%s", request->course, target->reference);
     } else {
-        snprintf(path, size, "%s/../gpt2", request->files);
+        snprintf(path, size, "%s/../%s", request->files, target->program);
     }
     if (access(path, X_OK) == 0) { return true; }
-    snprintf(rates->reason, sizeof rates->reason, "not measured: %s",
-             is_solution ? "make gpt2 BACKEND=cuda builds the program" : "make step4 builds ./gpt2 first");
+    if (is_solution) {
+        snprintf(rates->reason, sizeof rates->reason, "not measured: make %.40s BACKEND=cuda builds the program",
+                 target->program);
+    } else {
+        snprintf(rates->reason, sizeof rates->reason, "not measured: make %.40s builds ./%.40s first",
+                 request->step->name, target->program);
+    }
     return false;
 }
 
-double rate_parse(const char *printed) {
+/* The word of that number in a line, from 1; NULL: the line is shorter. */
+static const char *word_of(const char *line, int number) {
+    for (;;) {
+        line += strspn(line, " ");
+        if (*line == '\0' || *line == '\n') { return NULL; }
+        if (--number == 0) { return line; }
+        line += strcspn(line, " \n");
+    }
+}
+
+static bool has_word(const char *line, const char *name) {
+    const char *word;
+    for (int i = 1; (word = word_of(line, i)); i++) {
+        if (strcspn(word, " \n") == strlen(name) && strncmp(word, name, strlen(name)) == 0) { return true; }
+    }
+    return false;
+}
+
+double rate_parse(const struct rate_target *target, const char *printed) {
     for (const char *line = printed; line; line = strchr(line, '\n')) {
-        double p5, p50, p95, rate;
+        double rate;
         line += *line == '\n';
-        if (sscanf(line, "%*s %*s decode %*d %*d %lf %lf %lf %lf", &p5, &p50, &p95, &rate) == 4) { return rate; }
+        const char *word = has_word(line, target->row) ? word_of(line, target->column) : NULL;
+        if (word && sscanf(word, "%lf", &rate) == 1) { return rate; }
     }
     return -1.0;
 }
 
-static double run(const char *program, const char *kernels, struct rates *rates) {
-    const char *const arguments[] = {program,     "bench", "--sizes",   "124M",   "--types",     "bf16",
-                                     "--batch",   "1",     "--lengths", "0",      "--positions", "short",
-                                     "--seconds", "0.5",   "--decode",  "taught", "--attention", "taught",
-                                     "--kernels", kernels, NULL};
+/* PROGRAM ARGUMENTS KERNELS as an array, NULL-ended; the words are cut out of `text`. */
+static void list_arguments(const char *program, char *text, const char *kernels, const char *list[MAX_ARGUMENTS + 3]) {
+    int count = 0;
+    list[count++] = program;
+    for (char *word = strtok(text, " "); word && count <= MAX_ARGUMENTS; word = strtok(NULL, " ")) {
+        list[count++] = word;
+    }
+    list[count++] = kernels;
+    list[count] = NULL;
+}
+
+static double run(const struct rate_target *target, const char *program, const char *kernels, struct rates *rates) {
+    char text[512], nothing;
+    const char *arguments[MAX_ARGUMENTS + 3];
     struct limits limits = limits_default;
     struct child child;
-    char nothing;
+    snprintf(text, sizeof text, "%s", target->arguments);
+    list_arguments(program, text, kernels, arguments);
     limits.gpu = true;
     limits.call_seconds = LONGEST_SECONDS;
     if (child_start(&child, program, arguments, &limits) == CHILD_OK) {
         child_receive(&child, &nothing, 1, child_now() + limits.call_seconds); /* until it ends */
     }
-    double rate = rate_parse(child.output);
+    double rate = rate_parse(target, child.output);
     if (!(rate > 0.0)) {
-        const char *text = child.output[0] ? child.output : child.message;
+        const char *said = child.output[0] ? child.output : child.message;
         snprintf(rates->reason, sizeof rates->reason, "not measured with the kernels %s: %.*s", kernels,
-                 (int)strcspn(text, "\n") > 60 ? 60 : (int)strcspn(text, "\n"), text);
+                 (int)strcspn(said, "\n") > 60 ? 60 : (int)strcspn(said, "\n"), said);
     }
     return rate;
 }
 
-bool rate_measure(const char *program, const char *kernels, struct rates *rates) {
-    rates->own = run(program, kernels, rates);
+bool rate_measure(const struct rate_target *target, const char *program, const char *kernels, struct rates *rates) {
+    rates->own = run(target, program, kernels, rates);
     if (!(rates->own > 0.0)) { return false; }
-    rates->naive = run(program, "naive", rates);
+    rates->naive = run(target, program, "naive", rates);
     return rates->naive > 0.0;
 }
 
 void rate_score(const struct grade_request *request, struct outcome *outcome) {
+    const struct rate_target *target = &outcome->exercise->rate;
     char program[PATHS_BYTES];
     const char *kernels;
     struct rates rates = {0};
     snprintf(outcome->target, sizeof outcome->target, "shown only");
-    if (!rate_program(request, program, sizeof program, &kernels, &rates) || !rate_measure(program, kernels, &rates)) {
+    if (!rate_program(request, target, program, sizeof program, &kernels, &rates) ||
+        !rate_measure(target, program, kernels, &rates)) {
         outcome->verdict = VERDICT_NOT_RUN;
         snprintf(outcome->measured, sizeof outcome->measured, "%.95s", rates.reason);
         return;

@@ -1,25 +1,28 @@
-/* rate.h — tokens a second of the whole GPT-2 around a learner's files, decoding on a GPU: with their kernels, and with the naive
- * ones. It is shown and gives no points: the program is the learner's, and could print what it likes. */
+/* rate.h — how fast a whole program around a learner's files is on a GPU: with their kernels, and with the naive ones.
+ *
+ * The lab's description says which program, how it is called and where it prints its figure. The figure is shown and gives
+ * no points: the program is the learner's, and could print anything.
+ */
 #ifndef RATE_H
 #define RATE_H
 
 #include "grade.h"
 
 struct rates {
-    double own, naive; /* tokens/s of one sequence, 124M in bf16 */
-    char reason[128];  /* why there are none; else "" */
+    double own, naive;
+    char reason[128]; /* why there are none; else "" */
 };
 
-/* The program that `make step4` built beside the learner's folder of files, or for the solution's files the course's own.
- * False: there is none; reason says what to type. */
-bool rate_program(const struct grade_request *request, char *path, size_t size, const char **kernels,
-                  struct rates *rates);
+/* The learner's program, beside their folder of files, or the course's own where the solution is marked; and the name of
+ * its kernel set. False: it is not built; reason says what to type. */
+bool rate_program(const struct grade_request *request, const struct rate_target *target, char *path, size_t size,
+                  const char **kernels, struct rates *rates);
 
-/* Runs PROGRAM bench twice, in the sandbox. False: reason. */
-bool rate_measure(const char *program, const char *kernels, struct rates *rates);
+/* Runs the program twice, in the sandbox. False: reason. */
+bool rate_measure(const struct rate_target *target, const char *program, const char *kernels, struct rates *rates);
 
-/* The tokens/s in a row of what `gpt2 bench` printed, or a negative number. */
-double rate_parse(const char *printed);
+/* The figure in what the program printed, or a negative number. */
+double rate_parse(const struct rate_target *target, const char *printed);
 
 /* Measures and fills the outcome. */
 void rate_score(const struct grade_request *request, struct outcome *outcome);

@@ -1,10 +1,12 @@
 #include "report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "registry.h"
+#include "lab.h"
 
 enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12, TABLE_WIDTH = 92 };
 
@@ -57,8 +59,10 @@ static void print_where(const struct page *page, const struct op *op, const stru
     const struct op_sizes *sizes = &failure->sizes;
     if (op_is_wiring(op)) {
         const char *separator = "    ";
-        for (const char *letter = op->ints; *letter; letter++) {
-            fprintf(page->out, "%s%c = %d", separator, *letter, op_size(sizes, *letter));
+        for (int i = 0; i < op_scalar_count(op); i++) {
+            const struct op_scalar *scalar = op_scalar_at(op, i);
+            if (scalar->is_float) { continue; }
+            fprintf(page->out, "%s%s = %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
             separator = ", ";
         }
         fprintf(page->out, ", values %s", failure->values);
@@ -279,4 +283,140 @@ void report_next(struct report *report, const struct prediction *prediction, con
     } else {
         snprintf(report->next, size, "full marks. Commit your work; this was the last step so far");
     }
+}
+
+/* Of a model, after the tensor's name: "[0][1][3][5]" of a cache, " after layer 1's attention [4][5]" of a hidden state. */
+static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
+    const struct op_sizes *sizes = &failure->sizes;
+    const char *shape = op->tensor[failure->tensor].shape;
+    long row = failure->row, N = sizes->N;
+    int length = 0;
+    if (strcmp(shape, "B, H, S, D") == 0) {
+        snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
+                 row % sizes->S, failure->column);
+    } else if (strcmp(shape, "2L+1, N, C") == 0 && row / N == 2L * sizes->L) {
+        snprintf(text, size, " state, last LayerNorm [%ld][%ld]", row % N, failure->column);
+    } else if (strcmp(shape, "2L+1, N, C") == 0) {
+        snprintf(text, size, " state, block %ld, %s [%ld][%ld]", row / N / 2,
+                 row / N % 2 ? "branch of the MLP" : "residual after attention", row % N, failure->column);
+    } else if (strcmp(shape, "K+1, B") == 0) {
+        snprintf(text, size, ", step %ld, sequence %ld", row, failure->column);
+    } else if (strncmp(shape, "K+1, B", strlen("K+1, B")) == 0) {
+        snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
+    } else {
+        if (row >= 0) { length = snprintf(text, size, "[%ld]", row); }
+        if (failure->column >= 0) { snprintf(text + length, size - (size_t)length, "[%ld]", failure->column); }
+    }
+}
+
+/* "out[2][33]", "rstd[2]", "dweight[33]"; of (B, H, T, T): "out[1][0][2][33]" */
+void report_element(const struct op *op, const struct failure *failure, char *name, size_t size) {
+    const struct op_sizes *sizes = &failure->sizes;
+    int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
+    if (op_is_wiring(op) && sizes->S > 0) { /* there was a call */
+        wired_element(op, failure, name + length, size - (size_t)length);
+        return;
+    }
+    if (op_is_causal(op) && op_has_rows(op, failure->tensor) && failure->row >= 0 && sizes->T > 0) {
+        long matrix = failure->row / sizes->T;
+        snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
+                 failure->row % sizes->T, failure->column);
+        return;
+    }
+    if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
+    if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
+}
+
+/* Nine digits; a NaN has no sign that anybody chose. */
+static const char *number(double value, char text[32]) {
+    snprintf(text, 32, "%.9g", value);
+    return value == value ? text : "NaN";
+}
+
+void report_values(FILE *out, const struct op *op, const struct failure *failure) {
+    char name[96], expected_text[32], got_text[32];
+    const char *expected = number(failure->expected, expected_text), *got = number(failure->got, got_text);
+    report_element(op, failure, name, sizeof name);
+    if (failure->kind == FAILURE_WRONG && failure->misrounded) {
+        fprintf(out, "    %s: expected %s, got %s, which is not the nearest %s; so are %ld of %ld elements\n", name,
+                expected, got, op_type_name(failure->sizes.type), failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_WRONG) {
+        fprintf(out, "    %s: expected %s, got %s (off by more than %.2g); %ld of %ld elements are wrong\n", name,
+                expected, got, failure->tolerance, failure->wrong, failure->total);
+    } else if (failure->kind == FAILURE_REPEAT) {
+        fprintf(out, "    %s: first %s, then %s\n", name, expected, got);
+    } else if (failure->kind == FAILURE_MODIFIED || failure->kind == FAILURE_OVERRUN) {
+        fprintf(out, "    was %s, is %s\n", expected, got);
+    }
+}
+
+/* ---- fitting a terminal: lines are broken at spaces, and go on under their own text ---- */
+
+enum { LEAST_WIDTH = 40, HANGING = 4 };
+
+int report_width(FILE *out) {
+    struct winsize size;
+    if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) { return 0; }
+    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+}
+
+/* Bytes of a colour's escape sequence at `text`, which take no place; 0 when there is none. */
+static size_t escape_bytes(const char *text) {
+    return text[0] == '\033' ? strcspn(text, "m") + 1 : 0;
+}
+
+/* Bytes of the line that fit into `room` columns: up to the last gap between two columns of the table, if that is in the
+ * second half, else up to the last space. */
+static size_t part_bytes(const char *line, size_t length, size_t room, size_t indent) {
+    size_t at = 0, column = 0, space = 0, gap = 0;
+    while (at < length) {
+        size_t escape = escape_bytes(line + at);
+        if (escape) {
+            at += escape;
+            continue;
+        }
+        if (column == room) { break; }
+        bool starts_gap = line[at] == ' ' && at + 1 < length && line[at + 1] == ' ' && (at == 0 || line[at - 1] != ' ');
+        if (starts_gap && column > room / 2) { gap = at; }
+        if (line[at] == ' ' && column > indent) { space = at; }
+        column += ((unsigned char)line[at] & 0xc0) != 0x80; /* of UTF-8 only the first byte */
+        at++;
+    }
+    if (at >= length) { return at; }
+    return gap ? gap : line[at] == ' ' ? at : space ? space : at;
+}
+
+void report_fit(FILE *out, const char *text, int width) {
+    while (*text) {
+        size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
+        size_t hanging = indent + HANGING < (size_t)width / 2 ? indent + HANGING : HANGING;
+        const char *line = text;
+        text += length + (text[length] == '\n');
+        size_t part = part_bytes(line, length, (size_t)width, indent);
+        fprintf(out, "%.*s\n", (int)part, line);
+        while (part < length) {
+            line += part;
+            length -= part;
+            size_t spaces = strspn(line, " ");
+            line += spaces;
+            length -= spaces;
+            part = part_bytes(line, length, (size_t)width - hanging, 0);
+            if (part) { fprintf(out, "%*s%.*s\n", (int)hanging, "", (int)part, line); }
+        }
+    }
+}
+
+void report_show(FILE *out, const struct report *report, const struct prediction *prediction) {
+    int width = report_width(out);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *page = width ? open_memstream(&text, &size) : NULL;
+    if (!page) {
+        report_print(out, report_wants_colour(out), 0, report, prediction);
+        return;
+    }
+    report_print(page, report_wants_colour(out), width, report, prediction);
+    fclose(page);
+    report_fit(out, text, width);
+    free(text);
 }

@@ -28,13 +28,10 @@ const char *report_verdict(enum verdict verdict);
 /* docs/grader-json.md describes it. */
 void report_json(FILE *out, const struct report *report, const struct prediction *prediction);
 
-/* --list */
-void report_list(FILE *out);
-
-/* "out[2][33]", "k[0][1][3][5]", "hidden state, block 1, branch of the MLP [4][5]": the failure's element. report_element.c */
+/* "out[2][33]", "k[0][1][3][5]", "hidden state, block 1, branch of the MLP [4][5]": the failure's element. */
 void report_element(const struct op *op, const struct failure *failure, char *name, size_t size);
 
-/* Its line: what was expected there, and what was got. report_element.c */
+/* Its line: what was expected there, and what was got. */
 void report_values(FILE *out, const struct op *op, const struct failure *failure);
 
 #endif

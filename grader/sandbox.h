@@ -21,6 +21,8 @@ enum sandbox_layer {
     SANDBOX_ALL = (1 << 6) - 1,
 };
 
+enum { SANDBOX_EXEC_DESCRIPTOR = 4 }; /* the program is started from this descriptor, the only exec allowed */
+
 struct sandbox {
     bool gpu;             /* the child opens /dev/nvidia* and reserves much address space */
     int cpu_seconds;      /* RLIMIT_CPU for the child's whole life; 0: none */

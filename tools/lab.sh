@@ -155,6 +155,10 @@ handout() {
     mkdir -p "$course/tools"
     cp Makefile LICENSE "$course"
     cp tools/install.sh "$course/tools"
+    for step in $(steps); do # what the grader reads of a lab, and how its objects are linked
+        mkdir -p "$course/$step"
+        for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
+    done
     # Everything that builds the grader, the backend and lab 4's program; tests stay here: they hold right kernels. So does what
     # wires a block besides the learner, forward or back, training and the fused block: lab/handout of the model has something in its
     # place. And plain kernels for what the learner calls, but the course makes as a lab's solution does.

@@ -114,10 +114,11 @@ Test(build, a_missing_function_is_the_linkers_error) {
     cr_assert(strstr(file->errors, "undefined reference to `nowhere'"), "%s", file->errors);
 }
 
-/* attention.cu is a part of what block.cu's program is linked with (gpt2/lab/lab.mk). */
+/* attention.cu is a part of what block.cu's program is linked with: the lab's lab.mk says so. */
 Test(build, a_part_that_does_not_compile_is_named) {
     write_text("attention.cu", "#include \"gpt2/model/attention.cuh\"\nint broken() { return nothing; }\n");
     write_text("block.cu", "#include \"gpt2/model/block.cuh\"\n");
+    options.lab = "step4_gpt2_integration";
     options.names = "block";
     options.parts[0] = "attention.cu";
     const struct build_file *file = build("block");

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../diagnose.h"
-#include "../registry.h"
+#include "labs.h"
 
 TestSuite(corpus, .timeout = 240);
 
@@ -94,7 +94,7 @@ static char *read_all(const char *path) {
 
 /* Marks the kernel in a folder of its own, as the exercise's file, and returns the JSON report. */
 static cJSON *mark(const struct kernel *kernel) {
-    const struct step *step = step_find(kernel->step);
+    const struct step *step = lab(kernel->step);
     cr_assert(step, "%s: unknown step '%s'", kernel->path, kernel->step);
     cr_assert(exercise_find(step, kernel->op), "%s: unknown op '%s'", kernel->path, kernel->op);
     char place[2 * PATH_BYTES], path[2 * PATH_BYTES + 32];

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "../check.h"
-#include "../registry.h"
-#include "common/elements.h"
-#include "common/reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/reference.h"
+#include "labs.h"
 
 TestSuite(ladders, .timeout = 240);
 
@@ -42,7 +42,7 @@ static double worst(const struct evidence *evidence) {
     double worst = 0.0;
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        for (int t = 0; t < evidence->op->tensor_count; t++) {
+        for (int t = 0; t < op_tensor_count(evidence->op); t++) {
             if (element_type(evidence->op, t, evidence->type) != TYPE_F32) { continue; } /* see misrounded() */
             for (size_t k = 0; shown->got[t] && k < op_elements(evidence->op, t, &shown->test.sizes); k++) {
                 double tolerance = reference_tolerance(shown->condition[t][k]);
@@ -59,7 +59,7 @@ static double misrounded(const struct evidence *evidence) {
     double worst = 0.0;
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        for (int t = 0; t < evidence->op->tensor_count; t++) {
+        for (int t = 0; t < op_tensor_count(evidence->op); t++) {
             enum op_type type = element_type(evidence->op, t, evidence->type);
             size_t count = op_elements(evidence->op, t, &shown->test.sizes);
             long found = 0;
@@ -102,7 +102,7 @@ static bool climb(struct ladder *ladder, const struct step *step, const struct e
 
 /* Exercise number `index` of all steps. */
 static const struct exercise *exercise_at(int index, const struct step **of) {
-    for (const struct step *step = steps; step->name; step++) {
+    for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
             *of = step;
             if (index-- == 0) { return exercise; }

@@ -9,7 +9,7 @@
 
 #include "../hint.h"
 #include "../paths.h"
-#include "../registry.h"
+#include "labs.h"
 
 TestSuite(paths, .timeout = 20);
 
@@ -18,6 +18,7 @@ static char root[64], clean[PATHS_BYTES], error[256];
 static void make_root(void) {
     strcpy(root, "/tmp/paths.XXXXXX");
     cr_assert(mkdtemp(root));
+    all_labs(); /* before a test leaves the course's folder */
 }
 
 static void remove_root(void) {
@@ -45,7 +46,7 @@ static bool taken(const char *name) {
 
 static bool take(const char *from) {
     error[0] = '\0';
-    return paths_take_submission(step_find("step2"), from, clean, sizeof clean, error, sizeof error);
+    return paths_take_submission(lab("step2"), from, clean, sizeof clean, error, sizeof error);
 }
 
 Test(paths, a_submission_gives_the_labs_files_and_nothing_else, .init = make_root, .fini = remove_root) {
@@ -96,9 +97,9 @@ Test(paths, the_last_edited_step_is_found, .init = make_root, .fini = remove_roo
     utime(at("step1_naive/softmax.cu"), &early);
     utime(at("step2_warp_reduce/softmax.cu"), &early);
     cr_assert_eq(chdir(root), 0);
-    cr_assert_null(paths_last_edited(), "copied together: none was edited");
+    cr_assert_null(paths_last_edited(all_labs()), "copied together: none was edited");
     utime(at("step1_naive/softmax.cu"), &late);
-    cr_assert_eq(paths_last_edited(), step_find("step1"));
+    cr_assert_eq(paths_last_edited(all_labs()), lab("step1"));
     cr_assert_eq(chdir(before), 0);
 }
 
@@ -115,7 +116,7 @@ static bool shows(const char *kernel, int level, const char *words) {
     char *text;
     size_t size;
     FILE *to = open_memstream(&text, &size);
-    struct hint_request request = {step_find("step1"), root, root, root, kernel, level};
+    struct hint_request request = {lab("step1"), root, root, root, kernel, level};
     error[0] = '\0';
     hint_show(&request, to, error, sizeof error);
     fclose(to);
@@ -132,7 +133,7 @@ Test(paths, hints_are_of_what_is_not_solved, .init = make_root, .fini = remove_r
     put("hints/softmax_forward.1.md", "softmax one");
     put("hints/softmax_forward.3.md", "softmax three");
     cr_assert(shows(NULL, 0, "residual one"), "before any run: the first exercise");
-    report.step = step_find("step1");
+    report.step = lab("step1");
     report.outcomes[0] = (struct outcome){.exercise = &report.step->exercises[0], .verdict = VERDICT_PASS};
     report.outcomes[1] = (struct outcome){.exercise = &report.step->exercises[1], .verdict = VERDICT_FAIL};
     report.outcomes[1].failure.hint = 3;

@@ -7,7 +7,7 @@
 
 #include "../paths.h"
 #include "../predict.h"
-#include "../registry.h"
+#include "labs.h"
 
 TestSuite(predict, .timeout = 20);
 
@@ -28,7 +28,7 @@ static void remove_folder(void) {
 static bool ask(const char *answers) {
     FILE *in = fmemopen((void *)(uintptr_t)answers, strlen(answers), "r"), *out = open_memstream(&shown, &shown_size);
     error[0] = '\0';
-    bool ok = predict_ask(&steps[0], folder, in, out, false, error, sizeof error);
+    bool ok = predict_ask(&all_labs()[0], folder, in, out, false, error, sizeof error);
     fclose(in);
     fclose(out);
     return ok;
@@ -45,10 +45,10 @@ static void write_file(const char *text) {
 Test(predict, nothing_is_predicted_at_first, .init = make_folder, .fini = remove_folder) {
     struct prediction prediction;
     struct outcome outcome;
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert(!prediction.made);
     cr_assert_str_eq(prediction.problem, "");
-    predict_score(&steps[0], &prediction, &outcome);
+    predict_score(&all_labs()[0], &prediction, &outcome);
     cr_assert_eq(outcome.points, 0.0);
     cr_assert_eq(outcome.verdict, VERDICT_WAITING);
 }
@@ -58,8 +58,8 @@ Test(predict, an_answer_is_a_number_and_perhaps_its_unit) {
                                                                                                  ""};
     double answer;
     for (int i = 0; i < 4; i++) {
-        cr_assert(predict_parse(&steps[0].questions[0], right[i], &answer), "'%s'", right[i]);
-        cr_assert(!predict_parse(&steps[0].questions[0], wrong[i], &answer), "'%s'", wrong[i]);
+        cr_assert(predict_parse(&all_labs()[0].questions[0], right[i], &answer), "'%s'", right[i]);
+        cr_assert(!predict_parse(&all_labs()[0].questions[0], wrong[i], &answer), "'%s'", wrong[i]);
     }
 }
 
@@ -67,13 +67,13 @@ Test(predict, answers_come_back, .init = make_folder, .fini = remove_folder) {
     struct prediction prediction;
     struct outcome outcome;
     cr_assert(ask("2\n2.5x\n 1.9 times\n2.1\n"), "%s", error);
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert(prediction.made);
     cr_assert_eq(prediction.answer[0], 2.0);
     cr_assert_eq(prediction.answer[1], 2.5);
     cr_assert_eq(prediction.answer[2], 1.9);
     cr_assert_eq(strlen(prediction.time), strlen("2026-01-31T18:05:00Z"), "%s", prediction.time);
-    predict_score(&steps[0], &prediction, &outcome);
+    predict_score(&all_labs()[0], &prediction, &outcome);
     cr_assert_eq(outcome.points, 10.0);
 }
 
@@ -88,7 +88,7 @@ Test(predict, implausible_answers_are_asked_again, .init = make_folder, .fini = 
     struct prediction prediction;
     cr_assert(ask("many\n-1\nnan\n1e9\n2\n2\n2\n2\n"), "%s", error);
     cr_assert(strstr(shown, "a number from 1 to 100, please"));
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert_eq(prediction.answer[0], 2.0);
 }
 
@@ -96,7 +96,7 @@ Test(predict, an_input_that_ends_early_stores_nothing, .init = make_folder, .fin
     struct prediction prediction;
     cr_assert(!ask("2\n2\n"));
     cr_assert(strstr(error, "question 3 of 4"), "%s", error);
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert(!prediction.made);
 }
 
@@ -106,18 +106,18 @@ Test(predict, a_prediction_is_made_once, .init = make_folder, .fini = remove_fol
     free(shown);
     cr_assert(ask("9\n9\n9\n9\n"));
     cr_assert(strstr(shown, "Predictions for step1, made"));
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert_eq(prediction.answer[0], 2.0);
 }
 
 Test(predict, a_damaged_file_says_what_is_missing, .init = make_folder, .fini = remove_folder) {
     struct prediction prediction;
     write_file("predicted 2026-01-31T18:05:00Z\nsoftmax_traffic 2\nlayernorm_traffic minus\n");
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert(!prediction.made);
     cr_assert(strstr(prediction.problem, "layernorm_traffic"), "%s", prediction.problem);
     write_file("softmax_traffic 2\nlayernorm_traffic 2\nsoftmax_share 2\nall_share 2\n");
-    predict_load(&steps[0], folder, &prediction);
+    predict_load(&all_labs()[0], folder, &prediction);
     cr_assert(!prediction.made);
     cr_assert(strstr(prediction.problem, "predicted TIME"), "%s", prediction.problem);
 }

@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "grader/rate.h"
-#include "grader/registry.h"
+#include "labs.h"
+
+#define FAKE \
+    { .program = "gpt2", .reference = "build/gpt2", .arguments = "bench --kernels", .row = "decode", .column = 9 }
+static const struct rate_target target = FAKE;
 
 static char folder[] = "/tmp/rate.XXXXXX", program[64], command[128];
 
@@ -30,17 +34,18 @@ static void link_program(const char *name) {
 #define ROW(rate) "124M   bf16  decode      1     64      0.323      0.327      0.333       " rate "      375.4 MB"
 
 Test(rate, the_row_of_decoding_is_found) {
-    cr_assert_float_eq(rate_parse("NVIDIA H200, kernels lab\nsize type what batch tokens ms p5\n" ROW("3195.7") "\n"),
-                       3195.7, 1e-9);
-    cr_assert_lt(rate_parse("124M bf16 decode 1 64 not measured: out of memory\n"), 0.0);
-    cr_assert_lt(rate_parse("124M bf16 prompt 1 64 1 2 3 4\n"), 0.0);
-    cr_assert_lt(rate_parse(""), 0.0);
+    cr_assert_float_eq(
+        rate_parse(&target, "NVIDIA H200, kernels lab\nsize type what batch tokens ms p5\n" ROW("3195.7") "\n"), 3195.7,
+        1e-9);
+    cr_assert_lt(rate_parse(&target, "124M bf16 decode 1 64 not measured: out of memory\n"), 0.0);
+    cr_assert_lt(rate_parse(&target, "124M bf16 prompt 1 64 1 2 3 4\n"), 0.0);
+    cr_assert_lt(rate_parse(&target, ""), 0.0);
 }
 
 Test(rate, both_kernel_sets_are_run) {
     struct rates rates = {0};
     link_program("gpt2");
-    cr_assert(rate_measure(program, "lab", &rates), "%s", rates.reason);
+    cr_assert(rate_measure(&target, program, "lab", &rates), "%s", rates.reason);
     cr_assert_float_eq(rates.own, 900.0, 1e-9);
     cr_assert_float_eq(rates.naive, 300.0, 1e-9);
 }
@@ -59,7 +64,7 @@ Test(rate, a_program_without_figures_gives_the_reason) {
         struct rates rates = {0};
         link_program(programs[i].name);
         if (i == 4) { cr_assert_eq(unlink(program), 0); }
-        cr_assert_not(rate_measure(program, "lab", &rates), "%s", programs[i].name);
+        cr_assert_not(rate_measure(&target, program, "lab", &rates), "%s", programs[i].name);
         cr_assert(strstr(rates.reason, programs[i].reason), "'%s'", rates.reason);
     }
 }
@@ -68,23 +73,24 @@ Test(rate, the_program_is_beside_the_files) {
     char files[64], path[128];
     const char *kernels;
     struct rates rates = {0};
-    struct grade_request request = {.step = step_find("step4"), .course = ".", .files = files};
+    struct grade_request request = {.step = lab("step4"), .course = ".", .files = files};
     snprintf(files, sizeof files, "%s/files", folder);
     cr_assert_eq(mkdir(files, 0777), 0);
-    cr_assert_not(rate_program(&request, path, sizeof path, &kernels, &rates));
+    cr_assert_not(rate_program(&request, &target, path, sizeof path, &kernels, &rates));
     cr_assert(strstr(rates.reason, "make step4"), "'%s'", rates.reason);
     link_program("gpt2");
-    cr_assert(rate_program(&request, path, sizeof path, &kernels, &rates));
+    cr_assert(rate_program(&request, &target, path, sizeof path, &kernels, &rates));
     cr_assert_str_eq(kernels, "lab");
     request.files = "step4_gpt2_integration/solution";
-    rate_program(&request, path, sizeof path, &kernels, &rates);
+    rate_program(&request, &target, path, sizeof path, &kernels, &rates);
     cr_assert_str_eq(kernels, "reference");
 }
 
 Test(rate, what_is_shown) {
     char files[64];
-    struct outcome outcome = {.verdict = VERDICT_FAIL};
-    struct grade_request request = {.step = step_find("step4"), .course = ".", .files = files};
+    static const struct exercise exercise = {.op = "gpt2_decode", .rate = FAKE};
+    struct outcome outcome = {.verdict = VERDICT_FAIL, .exercise = &exercise};
+    struct grade_request request = {.step = lab("step4"), .course = ".", .files = files};
     snprintf(files, sizeof files, "%s/files", folder);
     cr_assert_eq(mkdir(files, 0777), 0);
     link_program("gpt2");

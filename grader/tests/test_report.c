@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "../diagnose.h"
-#include "../registry.h"
 #include "../report.h"
 #include "../score.h"
+#include "labs.h"
 
 static struct report report;
 static struct prediction prediction;
@@ -31,23 +31,23 @@ static FILE *open_screen(void) {
 static void all(enum verdict verdict) {
     memset(&report, 0, sizeof report);
     memset(&prediction, 0, sizeof prediction);
-    report.step = &steps[0];
+    report.step = &all_labs()[0];
     report.seed = 123;
-    for (const struct exercise *exercise = steps[0].exercises; exercise->op; exercise++) {
+    for (const struct exercise *exercise = all_labs()[0].exercises; exercise->op; exercise++) {
         for (const struct check *check = exercise->checks; check->kind; check++) {
             struct outcome *outcome = &report.outcomes[report.outcome_count++];
             *outcome = (struct outcome){.exercise = exercise, .check = check, .verdict = verdict};
             if (verdict == VERDICT_PASS) { outcome->points = check->points; }
         }
     }
-    predict_score(&steps[0], &prediction, &report.outcomes[report.outcome_count++]);
+    predict_score(&all_labs()[0], &prediction, &report.outcomes[report.outcome_count++]);
 }
 
 static void predicted(void) {
     prediction.made = true;
     strcpy(prediction.time, "2026-01-31T18:05:00Z");
     for (int i = 0; i < STEP_MAX_QUESTIONS; i++) { prediction.answer[i] = 3.5; }
-    predict_score(&steps[0], &prediction, &report.outcomes[report.outcome_count - 1]);
+    predict_score(&all_labs()[0], &prediction, &report.outcomes[report.outcome_count - 1]);
 }
 
 /* Softmax's shapes have failed at one element. */
@@ -62,7 +62,7 @@ static struct outcome *fail_softmax(void) {
         outcome->verdict = failed ? VERDICT_NOT_RUN : VERDICT_FAIL;
         if (!failed) { failed = outcome; }
     }
-    const struct signature *signature = signature_find("softmax-no-max");
+    const struct op_mistake *signature = diagnosis_find("softmax-no-max");
     failed->failure = (struct failure){.kind = FAILURE_WRONG,
                                        .sizes = {.N = 3, .C = 33, .eps = 1e-5f},
                                        .values = "large (up to 1e4)",
@@ -230,7 +230,7 @@ Test(report, columns_are_aligned) {
 
 Test(report, the_list_has_all_steps) {
     FILE *out = open_screen();
-    report_list(out);
+    labs_list(out, all_labs());
     fclose(out);
     assert_says("step1  step1_naive/");
     assert_says("step2  step2_warp_reduce/");
@@ -285,7 +285,8 @@ Test(report, elements_of_models_are_named) {
     report_element(op_find("gpt2_decode"), &(struct failure){.sizes = failure.sizes, .row = 3, .column = 1}, name,
                    sizeof name);
     cr_assert_str_eq(name, "hidden, step 1, sequence 1 [1]");
-    for (const struct op *op = ops; op->name; op++) { /* before any call there are no sizes */
+    for (int k = 0; ops[k]; k++) { /* before any call there are no sizes */
+        const struct op *op = ops[k];
         struct failure none = {.kind = FAILURE_BUILD};
         report_element(op, &none, name, sizeof name);
         cr_assert(strlen(name) > 0);
