@@ -48,7 +48,7 @@ TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))
 
 $(SIMT_TEST_OUT)/%.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) -I$(COURSE)/common -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
 
 $(SIMT_TEST_OUT)/%_fast.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
