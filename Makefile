@@ -17,8 +17,8 @@ $(error This checkout is read-only, and builds land in build/. Copy it to a fold
 endif
 endif
 
-# A step is a folder stepN_subject; its name on the command line is stepN.
-STEP_FOLDERS := $(sort $(patsubst %/,%,$(wildcard step[0-9]*_*/)))
+# A step is a folder stepN_subject with a skeleton; its name on the command line is stepN.
+STEP_FOLDERS := $(sort $(patsubst %/skeleton,%,$(wildcard step[0-9]*_*/skeleton)))
 STEPS := $(foreach folder,$(STEP_FOLDERS),$(firstword $(subst _, ,$(folder))))
 step_folder = $(firstword $(filter $(1)_%,$(STEP_FOLDERS)))
 
@@ -28,7 +28,7 @@ PROGRAMS := $(if $(wildcard grader/module.mk),$(BUILD)/grader/grader) \
 TESTS :=
 SHELL_TESTS :=
 CHECKS :=
-include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk gpt2/module.mk step*/tests/module.mk)
+include $(wildcard common/module.mk common/*/module.mk grader/module.mk tools/module.mk step*/*/module.mk)
 
 .PHONY: help
 help: ## this list

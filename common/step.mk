@@ -22,6 +22,10 @@ endif
 .DEFAULT_GOAL := runners
 include $(COURSE)/common/config.mk
 
+ifndef OPS_INCLUDE
+include $(COURSE)/common/ops/module.mk
+endif
+
 ifeq ($(SRC),)
 $(error step.mk: say which folder holds the .cu files: SRC=...)
 endif
@@ -59,16 +63,16 @@ endif
 
 SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
 SHARED_NAMES := main call launchers wire time_none
-SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) -I$(COURSE)/common/simt/include -MMD -MP
+SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) $(OPS_FLAGS) -I$(COURSE)/common/simt/include -MMD -MP
 
 CU_NEEDS     := $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
 COMPILE_CU    = BUILD=$(BUILD) COURSE=$(COURSE) CXX=$(CXX) $(COURSE)/common/simt/simt-cc -o $@ $< -Wall -Wno-sign-compare -Werror=return-type -I$(COURSE) \
-    -I$(COURSE)/common -MMD -MP -MF $(@:.o=.d) -MT $@
+    $(OPS_FLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@
 CUDA_INCLUDE := -isystem $(COURSE)/common/simt/include
 MODEL_LIBS   := -lopenblas
 MODEL_ARCHIVES := $(SIMT_CUBLAS_CHECKED)
 
-$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	$(CXX) $(SHARED_FLAGS) -c -o $@ $<
 
@@ -85,26 +89,26 @@ endif
 CUDA_ARCH    ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major)
 SIMT_LIBRARY :=
 SHARED_NAMES := main call launchers wire time_job timing fill copy
-BENCH_NAMES  := bench bench_options launchers timing fill copy ops ops_table
-SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) -MMD -MP
+BENCH_NAMES  := bench bench_options launchers timing fill copy
+SHARED_FLAGS := -std=c++17 -O3 -arch=$(CUDA_ARCH) -I$(COURSE) $(OPS_FLAGS) -MMD -MP
 
 CU_NEEDS     :=
-COMPILE_CU    = $(NVCC) $(SHARED_FLAGS) -I$(COURSE)/common -lineinfo -Xcompiler -Wall$(comma)-Werror=return-type -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+COMPILE_CU    = $(NVCC) $(SHARED_FLAGS) -lineinfo -Xcompiler -Wall$(comma)-Werror=return-type -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 CUDA_INCLUDE := -isystem $(dir $(NVCC))../include
 MODEL_LIBS   := -lcublasLt -lcublas
 MODEL_ARCHIVES :=
 
-$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cpp | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	$(NVCC) $(SHARED_FLAGS) -Xcompiler -Wall$(comma)-Wextra -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
-$(SHARED)/%.o: $(COURSE)/common/runner/%.cu
+$(SHARED)/%.o: $(COURSE)/common/runner/%.cu | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	$(NVCC) $(SHARED_FLAGS) -Xcompiler -Wall$(comma)-Wextra -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
 LINK = $(NVCC) -arch=$(CUDA_ARCH) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LINK_LIBS)
 
-$(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHARED)/%.o)
+$(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHARED)/%.o) $(DESCRIBED)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 endif
 
@@ -114,29 +118,28 @@ NAMED_PARTS :=
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
-$(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS)
+$(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
-JUDGING := ops ops_table elements reference reference_softmax reference_layernorm reference_small wiring wiring_block wiring_ops \
-           wiring_backward wiring_block_backward inputs inputs_wiring
+# Ops: their descriptions go into every program, what judges them into those without a parent.
+DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
+JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
-OPS := $(SHARED)/ops.o $(SHARED)/ops_table.o
-
-$(JUDGING:%=$(SHARED)/%.o): $(SHARED)/%.o: $(COURSE)/common/%.c
+$(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	$(HOST_C) -c -o $@ $<
+	$(HOST_C) $(OPS_FLAGS) -c -o $@ $<
 
 CALLING := launchers reference_call
 
-$(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o) $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
+$(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING:%=$(SHARED)/%.o) $(SIMT_LIBRARY)
+$(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(OPS) $(SIMT_LIBRARY)
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
 .SECONDARY:
--include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING) $(JUDGING))
+-include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)

@@ -24,23 +24,29 @@ static const struct {
 /* The 16-bit types have the same logic: what is large is done in fp32 alone. */
 enum { LARGE_FOR_16_BITS = 1 << 20 };
 
-static const float usual_eps = 1e-5f, usual_scale = 0.125f;
-
 struct test_case *cases_add(struct case_list *list, struct op_sizes sizes, enum input_values values) {
     if (list->count >= list->capacity) { return &list->cases[list->capacity - 1]; }
     struct test_case *test = &list->cases[list->count++];
     *test = (struct test_case){.sizes = sizes, .values = values};
     test->sizes.type = list->type;
+    op_sizes_complete(list->op, &test->sizes);
     test->seed = generate_mix(list->seed + (uint64_t)list->count);
     return test;
 }
 
+void cases_other_scalars(const struct op *op, struct op_sizes *sizes) {
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(op, i);
+        if (scalar->usual != 0.0) { op_sizes_set(op, sizes, scalar->name, scalar->other); }
+    }
+}
+
 static struct test_case *add(struct case_list *list, int N, int C, enum input_values values) {
-    return cases_add(list, (struct op_sizes){.N = N, .C = C, .eps = usual_eps}, values);
+    return cases_add(list, (struct op_sizes){.N = N, .C = C, .eps = 1e-5f}, values);
 }
 
 static struct test_case *add_matrices(struct case_list *list, int B, int H, int T, enum input_values values) {
-    return cases_add(list, op_causal_sizes(list->type, B, H, T, usual_scale), values);
+    return cases_add(list, op_causal_sizes(list->type, B, H, T, 0.0f), values);
 }
 
 /* Rows of an op on rows; a causal op gets matrices instead, with about as many elements. */
@@ -50,11 +56,6 @@ static struct test_case *add_usual(struct case_list *list, int N, int C, int B, 
 
 static bool too_large(const struct case_list *list, int N, int C) {
     return list->type != TYPE_F32 && (long)N * C > LARGE_FOR_16_BITS;
-}
-
-/* Every element for itself: many rows cost no more than many columns. */
-static bool is_elementwise(const struct op *op) {
-    return strcmp(op->name, "residual_forward") == 0 || strcmp(op->name, "bias_add") == 0;
 }
 
 static void add_shapes(struct case_list *list) {
@@ -70,7 +71,7 @@ static void add_shapes(struct case_list *list) {
         test->sizes.lengths = published_matrices[i].lengths;
     }
     /* More elements than 1024 blocks of 256 and than 16 bits count, and more rows than a grid has in y. */
-    if (is_elementwise(list->op)) {
+    if (list->op->elementwise) {
         add(list, 66001, 4, VALUES_NORMAL);
     } else if (!op_is_causal(list->op) && !too_large(list, 349, 769)) {
         add(list, 349, 769, VALUES_NORMAL);
@@ -86,7 +87,7 @@ static void add_matrix_values(struct case_list *list, enum input_values values) 
 
 static void add_values(struct case_list *list) {
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
-        if (!(inputs_kinds(list->op) >> values & 1)) { continue; }
+        if (!(list->op->hard >> values & 1)) { continue; }
         if (op_is_causal(list->op)) {
             add_matrix_values(list, (enum input_values)values);
             continue;
@@ -95,13 +96,13 @@ static void add_values(struct case_list *list) {
         add(list, 5, 20, (enum input_values)values); /* fewer columns than lanes: some lanes see no element */
     }
     struct test_case *test = add_usual(list, 6, 771, 1, 67);
-    test->sizes.eps = 0.125f; /* eps is an argument */
-    test->sizes.scale = 1.5f; /* and so is scale */
+    test->sizes.eps = 0.125f; /* a backward pass gets its statistics with this eps */
+    cases_other_scalars(list->op, &test->sizes);
 }
 
 static void add_in_place(struct case_list *list, int output) {
-    for (int t = 0; t < list->op->tensor_count; t++) {
-        if (!(list->op->alias[output] >> t & 1)) { continue; }
+    for (int t = 0; t < op_tensor_count(list->op); t++) {
+        if (!op_may_alias(list->op, output, t)) { continue; }
         struct test_case *even = add_usual(list, 5, 768, 1, 64), *odd = add_usual(list, 7, 1025, 2, 65);
         even->in_place = odd->in_place = 1 + t;
         even->output = odd->output = output;
@@ -112,7 +113,7 @@ static void add_in_place(struct case_list *list, int output) {
 static void add_memory(struct case_list *list) {
     add_usual(list, 5, 768, 1, 64)->offset = 1;
     add_usual(list, 3, 129, 1, 129)->offset = 1;
-    for (int t = 0; t < list->op->tensor_count; t++) { add_in_place(list, t); }
+    for (int t = 0; t < op_tensor_count(list->op); t++) { add_in_place(list, t); }
     struct test_case first = *add_usual(list, 67, 257, 2, 70);
     struct test_case *second = add_usual(list, 67, 257, 2, 70);
     *second = first;

@@ -15,6 +15,9 @@ struct case_list {
 /* A case of the list's type with a seed of its own. */
 struct test_case *cases_add(struct case_list *list, struct op_sizes sizes, enum input_values values);
 
+/* Every scalar that has a usual value gets its other one: an argument that is fixed in the code shows. */
+void cases_other_scalars(const struct op *op, struct op_sizes *sizes);
+
 /* A number of [low, high] that only the secret knows. */
 int cases_draw(uint64_t *secret, int low, int high);
 

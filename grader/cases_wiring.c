@@ -25,8 +25,6 @@ static const int models[][7] = {
 
 static struct test_case *add_wired(struct case_list *list, const int *n, enum input_values values) {
     struct op_sizes sizes = op_wiring_sizes(list->type, n[0], n[1], n[2], n[3], n[4]);
-    bool decoding = strcmp(list->op->name, "decode_attention") == 0;
-    if (decoding) { sizes.N = sizes.B; } /* one token each; T is only how the inputs were chosen */
     return cases_add(list, sizes, values);
 }
 
@@ -37,8 +35,9 @@ static struct test_case *add_model(struct case_list *list, const int *n) {
     return cases_add(list, sizes, VALUES_NORMAL);
 }
 
+/* A block is a part of a model that has parameters. */
 static bool is_block(const struct op *op) {
-    return strncmp(op->name, "block_", strlen("block_")) == 0;
+    return !op_is_model(op) && op_tensor_find(op, "qkv_weight") >= 0;
 }
 
 static void add_shapes(struct case_list *list) {
@@ -49,20 +48,18 @@ static void add_shapes(struct case_list *list) {
     for (size_t i = 0; i < sizeof attention / sizeof *attention && !op_is_model(list->op) && !is_block(list->op); i++) {
         add_wired(list, attention[i], VALUES_NORMAL);
     }
-    if (strcmp(list->op->name, "decode_attention") == 0) { add_wired(list, long_cache, VALUES_NORMAL); }
+    if (list->op->layout == LAYOUT_TOKENS) { add_wired(list, long_cache, VALUES_NORMAL); }
 }
-
-static const float other_eps = 0.125f; /* an argument, not a constant */
 
 static void add_values(struct case_list *list) {
     static const int sizes[2][5] = {{2, 9, 2, 8, 12}, {3, 5, 1, 3, 5}};
     static const int model[7] = {4, 5, 2, 4, 10, 2, 17};
-    if (op_is_model(list->op)) { add_model(list, model)->sizes.eps = other_eps; }
-    if (strcmp(list->op->name, "block_forward") == 0) {
-        add_wired(list, sizes[0], VALUES_NORMAL)->sizes.eps = other_eps;
+    if (op_has_scalar(list->op, "eps")) {
+        struct test_case *test = op_is_model(list->op) ? add_model(list, model) : add_wired(list, sizes[0], VALUES_NORMAL);
+        cases_other_scalars(list->op, &test->sizes);
     }
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
-        if (!(inputs_kinds(list->op) >> values & 1)) { continue; }
+        if (!(list->op->hard >> values & 1)) { continue; }
         for (int i = 0; i < 2; i++) { add_wired(list, sizes[i], (enum input_values)values); }
     }
 }

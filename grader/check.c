@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/elements.h"
-#include "common/reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "judge.h"
 
@@ -40,17 +40,6 @@ void evidence_free(struct evidence *evidence) {
     evidence->count = 0;
 }
 
-const struct evidence_case *evidence_failure(const struct evidence *evidence) {
-    for (int i = 0; i < evidence->count; i++) {
-        if (evidence->cases[i]->failure.kind != FAILURE_NONE) { return evidence->cases[i]; }
-    }
-    return NULL;
-}
-
-bool evidence_untouched(const struct evidence_case *shown, int tensor, size_t i) {
-    return memcmp(&shown->got[tensor][i], &shown->given[tensor][i], sizeof(float)) == 0;
-}
-
 /* ---- one call: buffers out and back ---------------------------------------------------------------------------- */
 
 static void pack_buffers(struct exchange *exchange, const struct device *device, const struct op *op,
@@ -64,14 +53,14 @@ static void pack_buffers(struct exchange *exchange, const struct device *device,
     job->rehearse = test->rehearsed;
     job->refuse_launches = test->refused;
     if (test->in_place) { job->alias_of[test->output] = test->in_place - 1; }
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         exchange->bytes[t] = job_buffer_bytes(job, op, t);
         exchange->buffer[t] = judge_buffer_make(job, op, t, shown->given[t], test->seed);
     }
 }
 
 static void unpack_buffers(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         int from = exchange->job.alias_of[t] >= 0 ? exchange->job.alias_of[t] : t;
         size_t count = op_elements(op, t, &shown->test.sizes);
         if (!op_is_output(op, t)) { continue; }
@@ -89,7 +78,7 @@ static void unpack_buffers(const struct exchange *exchange, const struct op *op,
 static struct evidence_case *prepare(const struct op *op, const struct test_case *test) {
     struct evidence_case *shown = allocate(1, sizeof *shown);
     shown->test = *test;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, &test->sizes);
         shown->given[t] = allocate(count, sizeof(float));
         if (!op_is_output(op, t)) { continue; }

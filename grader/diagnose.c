@@ -1,25 +1,632 @@
+/* diagnose.c — the general causes, which any op can have, and the order in which they and an op's own are tried. */
 #include "diagnose.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* What was reported is certain; what the outputs show is looked at after it. */
-static const struct signature *const tables[] = {signatures_reported, signatures_wiring, signatures_shown};
-enum { TABLES = sizeof tables / sizeof tables[0] };
+#include "common/ops/elements.h"
+#include "common/ops/predicates.h"
 
-const struct signature *diagnose(const struct evidence *evidence) {
-    for (int i = 0; i < TABLES; i++) {
-        for (const struct signature *signature = tables[i]; signature->id; signature++) {
-            if (signature->match(signature, evidence)) { return signature; }
+/* Reported by the process, the launch, the backend, or the memory beside the tensors. */
+static const struct op_mistake reported[] = {
+    {.id = "too-slow-or-endless",
+     .cause = "smaller calls were right: every thread does a whole row's work, or a loop does not reach its bound at "
+              "this size",
+     .hint = 2,
+     .predicate = shows_late_timeout},
+    {.id = "endless-loop",
+     .cause = "the kernel or its launcher never ends: a loop whose variable does not reach its bound",
+     .hint = 2,
+     .kernel = "residual_forward/endless_loop",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_TIMEOUT},
+    {.id = "exited",
+     .cause = "the lab's code ended its process: a launcher returns, it does not call exit() or close descriptors",
+     .hint = 2,
+     .kernel = "residual_forward/constructor_exits",
+     .predicate = shows_ending,
+     .argument = CHILD_EXITED},
+    {.id = "forged-answer",
+     .cause = "the lab's code wrote to the grader's own connection: results belong into the output tensors",
+     .hint = 2,
+     .kernel = "residual_forward/forges_answer",
+     .predicate = shows_ending,
+     .argument = CHILD_FORGED},
+    {.id = "forged-answer",
+     .cause = "the lab's code wrote to the grader's own connection: results belong into the output tensors",
+     .hint = 2,
+     .kernel = "residual_forward/forges_answer",
+     .predicate = shows_ending,
+     .argument = CHILD_GARBAGE},
+    {.id = "connection-closed",
+     .cause = "the lab's code closed a descriptor that is not its own",
+     .hint = 2,
+     .kernel = "residual_forward/connection_closed",
+     .predicate = shows_ending,
+     .argument = CHILD_CLOSED},
+    {.id = "too-much-memory",
+     .cause = "the launcher allocates without end: what it needs is known from N and C",
+     .hint = 2,
+     .predicate = shows_ending,
+     .argument = CHILD_MEMORY},
+    {.id = "too-much-output",
+     .cause = "a printf is left in a kernel: every thread of every call prints",
+     .hint = 3,
+     .kernel = "residual_forward/output",
+     .predicate = shows_ending,
+     .argument = CHILD_FLOODED},
+    {.id = "crash",
+     .cause = "the launcher itself (host code) crashed: it must not read or write the device pointers",
+     .hint = 2,
+     .kernel = "residual_forward/crash",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_CRASH},
+    {.id = "launcher-missing",
+     .cause = "the launcher's name, arguments or namespace are not the contract's: copy its declaration",
+     .hint = 1,
+     .kernel = "residual_forward/wrong_name",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_MISSING},
+    {.id = "launch-error-not-returned",
+     .cause = "the launcher never asks whether its launch worked: CUDA_CHECK(cudaGetLastError()) right after it",
+     .hint = 3,
+     .kernel = "residual_forward/error_not_asked",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_SILENT},
+    {.id = "computed-on-host",
+     .cause = "the result comes from the host: a kernel is to compute it, from the tensors on the device",
+     .hint = 1,
+     .kernel = "residual_forward/copied_to_host",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_ON_HOST},
+    {.id = "launch-zero-grid",
+     .cause = "for N == 0 the grid has 0 blocks, which CUDA refuses: return cudaSuccess before the launch",
+     .hint = 3,
+     .kernel = "residual_forward/ignores_zero_rows",
+     .predicate = shows_zero_grid},
+    {.id = "grid-rounds-to-zero",
+     .cause = "small sizes get a grid of 0 blocks: the number of blocks is rounded down; it is (count + block - 1) / "
+              "block",
+     .hint = 3,
+     .kernel = "residual_forward/ceil_of_integers",
+     .predicate = shows_grid_rounds_to_zero},
+    {.id = "grid-too-tall",
+     .cause = "a grid has at most 65535 blocks in y and in z: count the many (rows, elements) in x",
+     .hint = 3,
+     .kernel = "residual_forward/rows_in_grid_y",
+     .predicate = shows_grid_too_tall},
+    {.id = "launch-block-too-large",
+     .cause = "a block may have at most 1024 threads: take more blocks, or let each thread loop over the columns",
+     .hint = 2,
+     .kernel = "residual_forward/threads_and_blocks_swapped",
+     .predicate = shows_block_too_large},
+    {.id = "launch-error",
+     .cause = "the launch was refused or failed: check grid, block and shared memory in the launcher",
+     .hint = 2,
+     .kernel = "softmax_forward/row_too_large_for_shared",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_STATUS},
+    {.id = "stream-ignored",
+     .cause = "work is done on a stream that is not the launcher's: a launch has it as its fourth argument, a copy as "
+              "its last",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/memset_default_stream",
+     .predicate = shows_finding,
+     .argument = SIMT_STREAM},
+    {.id = "shared-out-of-bounds",
+     .cause = "an index leaves the shared array: give it an entry for each warp (or thread), and the launch a dynamic "
+              "one's bytes",
+     .hint = 2,
+     .kernel = "softmax_forward/dynamic_shared_missing",
+     .predicate = shows_shared_out_of_bounds},
+    {.id = "float4-of-halves",
+     .cause = "16 bytes hold 8 elements of a 16-bit type, not 4: a half array read through float4 ends twice too far",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/float4_of_halves",
+     .predicate = shows_float4_of_halves},
+    {.id = "workspace-too-small",
+     .cause = "memory that the launcher has allocated is smaller than what this call needs: its size follows from N "
+              "and C",
+     .hint = 2,
+     .kernel = "softmax_forward/scratch_of_first_call",
+     .predicate = shows_own_memory},
+    {.id = "small-tensor-index",
+     .cause = "a tensor with one entry per column (or per row) is indexed by element: weight[c], mean[n]",
+     .hint = 3,
+     .kernel = "layernorm_forward/mean_by_element",
+     .predicate = shows_small_tensor},
+    {.id = "vector-tail-out-of-bounds",
+     .cause = "elements are taken 16 bytes at a time, and the last group reaches past the end when their number is no "
+              "multiple",
+     .hint = 3,
+     .kernel = "residual_forward/pairs_past_the_end",
+     .predicate = shows_out_of_bounds_tail},
+    {.id = "out-of-bounds-by-one",
+     .cause = "a thread (or a loop) one past the end is not stopped: guard with `if (i >= count) return;`, loop with "
+              "`c < C`",
+     .hint = 3,
+     .kernel = "bias_add/guard_off_by_one",
+     .predicate = shows_out_of_bounds_by_one},
+    {.id = "out-of-bounds",
+     .cause = "an index leaves its tensor: compare how it is computed with the shape in the contract",
+     .hint = 2,
+     .kernel = "softmax_forward/fixed_pitch",
+     .predicate = shows_finding,
+     .argument = SIMT_OUT_OF_BOUNDS},
+    {.id = "misaligned-vector",
+     .cause = "an access of 16 (or 8) bytes needs a multiple of that as address; the contract promises one element's "
+              "alignment",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/float4_by_columns",
+     .predicate = shows_finding,
+     .argument = SIMT_MISALIGNED},
+    {.id = "output-accumulated",
+     .cause = "the result is added to what the output held: write with `=`",
+     .hint = 3,
+     .kernel = "residual_forward/accumulates",
+     .predicate = shows_accumulated},
+    {.id = "uninitialised-output-read",
+     .cause = "an output (or memory from cudaMalloc) is read before it was written: `+=` for `=`, or arguments in the "
+              "wrong order",
+     .hint = 3,
+     .kernel = "layernorm_forward/sum_in_the_output",
+     .predicate = shows_output_read},
+    {.id = "uninitialised-read",
+     .cause = "shared memory is read where no thread has written: some entries are never filled",
+     .hint = 2,
+     .kernel = "softmax_forward/uninitialised_shared",
+     .predicate = shows_finding,
+     .argument = SIMT_UNINITIALISED},
+    {.id = "host-pointer",
+     .cause = "the kernel was given the address of host memory",
+     .hint = 2,
+     .kernel = "residual_forward/arguments_on_the_host",
+     .predicate = shows_finding,
+     .argument = SIMT_HOST_POINTER},
+    {.id = "device-pointer",
+     .cause = "host code reads or writes device memory directly: only kernels and cudaMemcpy may",
+     .hint = 2,
+     .kernel = "residual_forward/catches_its_crash",
+     .predicate = shows_finding,
+     .argument = SIMT_DEVICE_POINTER},
+    {.id = "in-place-hazard",
+     .cause = "only the in-place call is wrong: an element may be overwritten before another thread has read it",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/dead_lanes_read",
+     .predicate = shows_race_in_place},
+    {.id = "race-in-global-memory",
+     .cause = "two threads use the same element of a tensor: the index gives it to both, or a sum of many threads "
+              "needs atomicAdd",
+     .hint = 2,
+     .kernel = "layernorm_backward/no_atomics",
+     .predicate = shows_global_race},
+    {.id = "race",
+     .cause = "two threads use the same word with nothing that orders them: a __syncthreads (in a warp, __syncwarp) "
+              "is missing",
+     .hint = 2,
+     .kernel = "attention_forward/no_syncwarp",
+     .predicate = shows_finding,
+     .argument = SIMT_RACE},
+    {.id = "barrier-divergent",
+     .cause = "not all threads of the block reach the same __syncthreads: it stands in a branch or loop",
+     .hint = 2,
+     .kernel = "softmax_forward/barrier_in_branch",
+     .predicate = shows_finding,
+     .argument = SIMT_BARRIER_DIVERGENT},
+    {.id = "deadlock",
+     .cause = "threads wait for others that never come: a barrier or shuffle that some have left out",
+     .hint = 2,
+     .kernel = "softmax_forward/deadlock",
+     .predicate = shows_finding,
+     .argument = SIMT_DEADLOCK},
+    {.id = "absent-lane",
+     .cause = "a shuffle reads a lane that does not take part in it: its mask or the loop before it is wrong",
+     .hint = 2,
+     .kernel = "softmax_forward/guard_by_thread",
+     .predicate = shows_finding,
+     .argument = SIMT_ABSENT_LANE},
+    {.id = "stack-overflow",
+     .cause = "a thread's local arrays or recursion are too large for its stack",
+     .hint = 2,
+     .kernel = "residual_forward/device_recursion",
+     .predicate = shows_finding,
+     .argument = SIMT_STACK_OVERFLOW},
+    {.id = "endless-loop",
+     .cause = "the kernel or its launcher never ends: a loop whose variable does not reach its bound",
+     .hint = 2,
+     .kernel = "residual_forward/endless_loop",
+     .predicate = shows_finding,
+     .argument = SIMT_ENDLESS},
+    {.id = "device-assert",
+     .cause = "an assert in the kernel failed",
+     .hint = 2,
+     .kernel = "residual_forward/device_assert",
+     .predicate = shows_finding,
+     .argument = SIMT_ASSERT},
+    {.id = "leak",
+     .cause = "memory from cudaMalloc is never freed: every call of the launcher loses it",
+     .hint = 2,
+     .kernel = "residual_forward/leaks",
+     .predicate = shows_finding,
+     .argument = SIMT_LEAK},
+    {.id = "arithmetic",
+     .cause = "an operation whose result CUDA leaves undefined (a shift past the width, a conversion that overflows)",
+     .hint = 2,
+     .kernel = "residual_forward/shift",
+     .predicate = shows_finding,
+     .argument = SIMT_ARITHMETIC},
+    {.id = "launch-error",
+     .cause = "the launch was refused or failed: check grid, block and shared memory in the launcher",
+     .hint = 2,
+     .kernel = "softmax_forward/row_too_large_for_shared",
+     .predicate = shows_finding,
+     .argument = SIMT_LAUNCH},
+    {.id = "input-modified",
+     .cause = "an input was written: results belong into the outputs alone",
+     .hint = 2,
+     .kernel = "block_backward/writes_kept",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_MODIFIED},
+    {.id = "buffer-overrun",
+     .cause = "memory beside a tensor was written: a guard is missing or lets one index too many pass",
+     .hint = 2,
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_OVERRUN},
+    {.id = "not-repeatable",
+     .cause = "the order of the operations differs from call to call: a race, or float atomics",
+     .hint = 2,
+     .kernel = "residual_layernorm_backward/atomics",
+     .predicate = shows_failure_kind,
+     .argument = FAILURE_REPEAT},
+    {.id = NULL},
+};
+
+/* Rows, columns and vectors that are left out, and calls that keep something of earlier ones. */
+static const struct op_mistake places[] = {
+    {.id = "result-cached",
+     .cause = "what an earlier call left is returned: the pointers are the same, the numbers are not",
+     .hint = 2,
+     .kernel = "residual_forward/result_cached",
+     .predicate = shows_only_repeated},
+    {.id = "last-row-missing",
+     .cause = "the last row is never written: loop while n < N, or round the grid up",
+     .hint = 3,
+     .kernel = "residual_forward/last_row_missing",
+     .predicate = shows_end_left_out,
+     .argument = 1},
+    {.id = "last-column-missing",
+     .cause = "the last column is never written: loop while c < C",
+     .hint = 3,
+     .kernel = "softmax_forward/last_column_missing",
+     .predicate = shows_end_left_out},
+    {.id = "first-row-missing",
+     .cause = "row 0 is never written: indices begin at 0",
+     .hint = 3,
+     .kernel = "softmax_forward/first_row_missing",
+     .predicate = shows_start_left_out,
+     .argument = 1},
+    {.id = "first-column-missing",
+     .cause = "column 0 is never written: indices begin at 0",
+     .hint = 3,
+     .kernel = "softmax_forward/columns_from_1",
+     .predicate = shows_start_left_out},
+    {.id = "vector-tail",
+     .cause = "the last elements are wrong or left out where a vector of 16 bytes does not divide their number",
+     .hint = 2,
+     .kernel = "bias_add/last_group_dropped",
+     .predicate = shows_vector_left_out},
+    {.id = "columns-rounded-down",
+     .cause = "the last columns are left out where 32 (or the block) does not divide C: loop while c < C, not C / 32 "
+              "times",
+     .hint = 3,
+     .kernel = "softmax_forward/multiple_of_32",
+     .predicate = shows_columns_rounded_down},
+    {.id = "last-block-missing",
+     .cause = "the grid is rounded down, so the last part has no threads: (count + block - 1) / block",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/two_rows_a_warp",
+     .predicate = shows_last_block_missing},
+    {.id = "only-row-0",
+     .cause = "row 0 alone is right, or written: the row's index does not reach the address (x + (size_t)n * C)",
+     .hint = 3,
+     .kernel = "layernorm_forward/row_not_used",
+     .predicate = shows_row_0_written},
+    {.id = "columns-past-block",
+     .cause = "columns past a fixed number are not written: each thread must loop on to C, c += blockDim.x",
+     .hint = 2,
+     .kernel = "residual_layernorm_forward/first_1024_columns",
+     .predicate = shows_columns_past_block},
+    {.id = "rows-past-grid",
+     .cause = "rows past a fixed number are not written: the grid does not grow with N, or needs a row loop",
+     .hint = 2,
+     .kernel = "residual_forward/fixed_grid",
+     .predicate = shows_rows_past_grid},
+    {.id = "state-kept-between-calls",
+     .cause = "the first call is right and later ones are not: a __device__ variable is not cleared",
+     .hint = 2,
+     .kernel = "softmax_forward/state_kept",
+     .predicate = shows_state_kept},
+    {.id = "output-untouched",
+     .cause = "no output was written: is the kernel launched, with a grid that is not empty?",
+     .hint = 1,
+     .kernel = "softmax_forward/only_known_shapes",
+     .predicate = shows_untouched},
+    {.id = "stats-not-written",
+     .cause = "out is written, but another output that the contract asks for is not",
+     .hint = 3,
+     .kernel = "layernorm_forward/rstd_not_written",
+     .predicate = shows_one_output_untouched},
+    {.id = "nan-in-other-rows",
+     .cause = "one row's NaN or infinity reaches other rows: rows must share nothing",
+     .hint = 2,
+     .kernel = "layernorm_forward/nan_leaks",
+     .predicate = shows_nan_in_other_rows},
+    {.id = NULL},
+};
+
+/* Only in-place, misaligned or special calls, or one thread's elements, are right or wrong. */
+static const struct op_mistake special[] = {
+    {.id = "in-place-hazard",
+     .cause = "only the in-place call is wrong: an element may be overwritten before another thread has read it",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/dead_lanes_read",
+     .predicate = shows_only_in_place},
+    {.id = "offset-hazard",
+     .cause = "only tensors that are not 16-byte aligned come out wrong: test the address before float4",
+     .hint = 2,
+     .kernel = "softmax_forward/unaligned_path",
+     .predicate = shows_only_offset},
+    {.id = "nan-hidden",
+     .cause = "NaN or an infinity of the input does not reach its row: fmaxf and comparisons drop NaN",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/inf_hidden",
+     .predicate = shows_nan_hidden},
+    {.id = "only-row-0",
+     .cause = "row 0 alone is right, or written: the row's index does not reach the address (x + (size_t)n * C)",
+     .hint = 3,
+     .kernel = "layernorm_forward/row_not_used",
+     .predicate = shows_only_row_0},
+    {.id = "only-lane-0",
+     .cause = "only the thread that holds the reduced value is right: give the result to every thread",
+     .hint = 2,
+     .kernel = "softmax_forward/lane_0_only",
+     .predicate = shows_only_lane_0},
+    {.id = "other-warps-lost",
+     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .hint = 2,
+     .kernel = "softmax_forward/other_warps_lost",
+     .predicate = shows_first_warp_right},
+    {.id = NULL},
+};
+
+/* Shifted, transposed, wrong at tails, partly written, or scaled. */
+static const struct op_mistake suspected[] = {
+    {.id = "shifted-by-one",
+     .cause = "every result stands one element beside its place: an index starts at 1, or uses the next thread's",
+     .hint = 3,
+     .kernel = "softmax_forward/shifted_by_one",
+     .predicate = shows_shifted},
+    {.id = "transposed-index",
+     .cause = "rows and columns are exchanged in an index: element (n, c) is at n * C + c",
+     .hint = 3,
+     .kernel = "residual_forward/index_transposed",
+     .predicate = shows_transposed},
+    {.id = "vector-tail",
+     .cause = "the last elements are wrong or left out where a vector of 16 bytes does not divide their number",
+     .hint = 2,
+     .kernel = "bias_add/last_group_dropped",
+     .predicate = shows_tail},
+    {.id = "warp-tail",
+     .cause = "wrong only where 32 does not divide C: the last lanes have fewer elements than the others, or none",
+     .hint = 2,
+     .kernel = "residual_layernorm_forward/welford_equal_counts",
+     .predicate = shows_tail,
+     .argument = 32},
+    {.id = "output-partly-untouched",
+     .cause = "some elements are never written: is there a thread for each of them?",
+     .hint = 2,
+     .kernel = "decode_attention/wide_heads",
+     .predicate = shows_partly_untouched},
+    {.id = "scaled-by-constant",
+     .cause = "all results are off by one common factor: something is counted twice, or a factor is missing",
+     .hint = 2,
+     .kernel = "softmax_forward/scaled_by_constant",
+     .predicate = shows_scaled},
+    {.id = NULL},
+};
+
+/* Nearly right. */
+static const struct op_mistake precision[] = {
+    {.id = "rounded-towards-zero",
+     .cause = "what is stored is cut off, not rounded: __float2half_rn, __float2bfloat16_rn round to the nearest",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/cut_off",
+     .predicate = shows_cut_off},
+    {.id = "low-precision",
+     .cause = "nearly right, but not to float32: sums and what is kept between must be float, not half or bf16",
+     .hint = 2,
+     .kernel = "attention_forward/query_in_bf16",
+     .predicate = shows_low_precision},
+    {.id = NULL},
+};
+
+/* Right, but slow: score.c names these. */
+static const struct op_mistake slow[] = {
+    {.id = "too-few-warps",
+     .cause = "too few warps to keep a GPU busy: give every row (or element) a thread or a warp of its own",
+     .hint = 1,
+     .kernel = "softmax_forward/one_thread"},
+    {.id = "long-chain",
+     .cause = "one warp makes far more requests, one after the other, than are needed: spread the work",
+     .hint = 2,
+     .kernel = "residual_forward/long_chain"},
+    {.id = "uncoalesced",
+     .cause = "neighbouring threads touch words far apart, and each 4-byte access moves a sector of 32 bytes",
+     .hint = 1,
+     .kernel = "residual_forward/uncoalesced"},
+    {.id = "too-many-launches",
+     .cause = "more kernels are launched than the wiring needs: fuse the residual add with the LayerNorm after it, "
+              "one launch for all heads",
+     .hint = 1,
+     .kernel = "block_forward/too_many_launches"},
+    {.id = "split-sectors",
+     .cause = "each byte is asked for once, but a warp begins within a sector, which two requests then take: begin at "
+              "32 bytes",
+     .hint = 2,
+     .kernel = "residual_forward/split_sectors"},
+    {.id = "too-much-traffic",
+     .cause = "the rows are read or written more often than needed: keep what you have in registers",
+     .hint = 1,
+     .kernel = "residual_forward/read_eight_times"},
+    {.id = NULL},
+};
+
+/* ---- computed mistakes: do the outputs agree with the op with that mistake in it? ---- */
+
+enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 9000 };
+
+static double distance(const struct op *op, const struct evidence_case *shown, double *const values[]) {
+    double sum = 0.0;
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        if (!shown->got[t]) { continue; }
+        for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); i < end; i++) {
+            double rounding = reference_tolerance(shown->condition[t][i]);
+            if (isinf(rounding) || fabs(shown->got[t][i] - values[t][i]) <= rounding) { continue; }
+            sum += evidence_difference(shown->got[t][i], values[t][i]);
+        }
+    }
+    return sum;
+}
+
+/* ---- mistakes ---- */
+
+/* How far what the case shows is from what the mistake would have given. */
+static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op, const struct evidence_case *shown) {
+    double *out[OP_MAX_TENSORS] = {0};
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        size_t count = op_elements(op, t, &shown->test.sizes);
+        if (shown->got[t]) { out[t] = calloc(count + 1, sizeof(double)); }
+        if (shown->got[t] && !out[t]) { abort(); }
+    }
+    struct op_call call = {.op = op,
+                           .sizes = &shown->test.sizes,
+                           .tensor = (const float *const *)shown->given,
+                           .expected = out};
+    mistake->compute(&call, variant);
+    for (int t = 0; t < op_tensor_count(op); t++) { /* as a kernel would have stored it */
+        enum op_type type = element_type(op, t, shown->test.sizes.type);
+        for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); out[t] && i < end; i++) {
+            out[t][i] = element_round(type, out[t][i]);
+        }
+    }
+    double sum = distance(op, shown, out);
+    for (int t = 0; t < op_tensor_count(op); t++) { free(out[t]); }
+    return sum;
+}
+
+/* A wrong case holds what the mistake gives; a right one does not tell against it: there it changes next to nothing. */
+static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op, const struct evidence_case *shown) {
+    double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
+                                                  : (double)op_elements(op, 0, &shown->test.sizes);
+    return distance_of(mistake, variant, op, shown) <= 0.05 * measure;
+}
+
+static bool agrees_with_all(const struct op_mistake *mistake, int variant, const struct evidence *evidence, bool wrong) {
+    int looked = 0;
+    for (int i = 0; i < evidence->count && (!wrong || looked < MISTAKE_CASES); i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        long count = (long)shown->test.sizes.N * shown->test.sizes.C;
+        bool usable = wrong ? evidence_case_is_wrong(shown) : shown->returned && shown->failure.kind == FAILURE_NONE;
+        if (!usable || shown->test.in_place || count > MISTAKE_ELEMENTS) { continue; }
+        if (!agrees(mistake, variant, evidence->op, shown)) { return false; }
+        looked++;
+    }
+    return looked > 0 || !wrong;
+}
+
+static bool is_computed(const struct op_mistake *mistake, const struct evidence *evidence) {
+    for (int i = 0; i < OP_MAX_VARIANTS && mistake->variant[i]; i++) {
+        int variant = mistake->variant[i];
+        if (agrees_with_all(mistake, variant, evidence, true) && agrees_with_all(mistake, variant, evidence, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- in order ---- */
+
+static bool matches(const struct op_mistake *mistake, const struct evidence *evidence) {
+    if (mistake->compute) { return is_computed(mistake, evidence); }
+    return mistake->predicate && mistake->predicate(evidence, mistake->argument);
+}
+
+static const struct op_mistake *first_general(const struct op_mistake *list, const struct evidence *evidence) {
+    while (list->id && !matches(list, evidence)) { list++; }
+    return list->id ? list : NULL;
+}
+
+static enum op_mistake_stage stage_of(const struct op_mistake *mistake) {
+    return mistake->stage ? mistake->stage : mistake->compute ? MISTAKE_COMPUTED : MISTAKE_SUSPECTED;
+}
+
+static const struct op_mistake *first_own(const struct op_reference *reference, enum op_mistake_stage stage,
+                                          const struct evidence *evidence) {
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
+            if (stage_of(mistake) == stage && matches(mistake, evidence)) { return mistake; }
         }
     }
     return NULL;
 }
 
-const struct signature *signature_find(const char *id) {
-    for (int i = 0; i < TABLES; i++) {
-        for (const struct signature *signature = tables[i]; signature->id; signature++) {
-            if (strcmp(signature->id, id) == 0) { return signature; }
+/* The general causes that come after an op's own of that stage. */
+static const struct op_mistake *const general[MISTAKE_STAGES] = {
+    [MISTAKE_REPORTED] = reported, [MISTAKE_PLACED] = places,       [MISTAKE_COMPUTED] = NULL,
+    [MISTAKE_SPECIAL] = special,   [MISTAKE_SUSPECTED] = suspected, [MISTAKE_VAGUE] = precision,
+};
+
+const struct op_mistake *diagnose(const struct evidence *evidence) {
+    const struct op_reference *reference = reference_of(evidence->op);
+    for (int stage = MISTAKE_REPORTED; stage < MISTAKE_STAGES; stage++) {
+        const struct op_mistake *found = first_own(reference, (enum op_mistake_stage)stage, evidence);
+        if (!found && general[stage]) { found = first_general(general[stage], evidence); }
+        if (found) { return found; }
+    }
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* Every list, the general ones first, then each op's; NULL past the last. */
+static const struct op_mistake *list_at(int i) {
+    static const struct op_mistake *const lists[] = {reported, places, special, suspected, precision, slow};
+    const int general_lists = sizeof lists / sizeof *lists;
+    if (i < general_lists) { return lists[i]; }
+    i -= general_lists;
+    for (int op = 0; ops[op]; op++) {
+        const struct op_reference *reference = reference_of(ops[op]);
+        for (int k = 0; k < OP_MAX_MISTAKE_LISTS && reference->mistakes[k]; k++) {
+            if (i-- == 0) { return reference->mistakes[k]; }
         }
     }
     return NULL;
+}
+
+const struct op_mistake *diagnosis_next(struct diagnosis_place *place) {
+    for (;;) {
+        const struct op_mistake *list = list_at(place->list);
+        if (!list) { return NULL; }
+        if (list[place->entry].id) { return &list[place->entry++]; }
+        place->list++;
+        place->entry = 0;
+    }
+}
+
+const struct op_mistake *diagnosis_find(const char *id) {
+    struct diagnosis_place place = {0, 0};
+    const struct op_mistake *mistake = diagnosis_next(&place);
+    while (mistake && strcmp(mistake->id, id) != 0) { mistake = diagnosis_next(&place); }
+    return mistake;
 }

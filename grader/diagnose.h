@@ -1,31 +1,26 @@
-/* diagnose.h — from a failure to its likely cause: signatures of known mistakes.
+/* diagnose.h — from a failure to its likely cause: known mistakes.
  *
- * A signature looks at what all calls of an exercise have shown so far (struct evidence of check.h): which elements are
- * wrong, at which shapes and values, what the backend said; or it recomputes the op with one known mistake in it
- * (mistakes.c) and compares. The first signature of the table that matches wins, so the certain ones come first.
- *
- * Their tables have the ids, each with one sentence and the level of the hint to read.
+ * A mistake is recognised by what all calls of an exercise have shown so far (common/ops/evidence.h): a predicate over
+ * them holds, or the outputs agree with the op recomputed with that mistake in it. An op's own mistakes are declared in
+ * its folder; the general ones, which any op can have, in diagnose.c. The first that matches wins, so the certain ones
+ * come first.
  */
 #ifndef DIAGNOSE_H
 #define DIAGNOSE_H
 
 #include "check.h"
+#include "common/ops/reference.h"
 
-struct signature {
-    const char *id;
-    const char *cause; /* one sentence: what the code probably does, and what it should do */
-    int hint;          /* level of the hint to read */
-    bool (*match)(const struct signature *signature, const struct evidence *evidence);
-    int argument; /* for families of signatures that share `match` */
+/* The first mistake that matches, or NULL. */
+const struct op_mistake *diagnose(const struct evidence *evidence);
+
+/* The first mistake of that id, or NULL. */
+const struct op_mistake *diagnosis_find(const char *id);
+
+/* Every known mistake, one after the other, starting with {0, 0}; NULL after the last. Ops that share a list repeat it. */
+struct diagnosis_place {
+    int list, entry;
 };
-
-/* The tables, each ended by one without id: what the process, the launch, the backend or the memory has told of; what the
- * outputs show, of a model's wiring and of any op, which is asked after it. */
-extern const struct signature signatures_reported[], signatures_wiring[], signatures_shown[];
-
-/* The first signature that matches, or NULL. */
-const struct signature *diagnose(const struct evidence *evidence);
-
-const struct signature *signature_find(const char *id);
+const struct op_mistake *diagnosis_next(struct diagnosis_place *place);
 
 #endif

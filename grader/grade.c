@@ -7,15 +7,15 @@
 #include "programs.h"
 #include "score.h"
 
-/* ---- diagnose: the likely cause of a failure, where a signature matches what was shown ---- */
+/* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown ---- */
 
 static void explain(struct failure *failure, const struct evidence *evidence) {
     bool was_called = failure->kind != FAILURE_NONE && evidence->count > 0;
-    const struct signature *signature = was_called ? diagnose(evidence) : NULL;
-    if (!signature) { return; }
-    failure->diagnosis = signature->id;
-    failure->cause = signature->cause;
-    failure->hint = signature->hint;
+    const struct op_mistake *mistake = was_called ? diagnose(evidence) : NULL;
+    if (!mistake) { return; }
+    failure->diagnosis = mistake->id;
+    failure->cause = mistake->cause;
+    failure->hint = mistake->hint;
 }
 
 /* Only the last of the checks can have failed. */

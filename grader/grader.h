@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/ops.h"
+#include "common/ops/evidence.h"
 #include "common/runner/protocol.h"
 
 /* ---- lab.h: what is graded ------------------------------------------------------------------------------------- */
@@ -129,46 +129,6 @@ enum verdict {
     VERDICT_FAIL,
     VERDICT_NOT_STARTED, /* the skeleton as it was handed out */
     VERDICT_WAITING,     /* figures wait for the learner's prediction */
-};
-
-enum failure_kind {
-    FAILURE_NONE,
-    FAILURE_BUILD,   /* does not compile: text is the compiler's */
-    FAILURE_MISSING, /* the file does not define the launcher */
-    FAILURE_CRASH,   /* signal, early exit, broken protocol: text says which */
-    FAILURE_TIMEOUT,
-    FAILURE_STATUS,   /* the launcher or the launch returned an error */
-    FAILURE_FINDING,  /* a check of the CPU backend: text, file and line are the backend's */
-    FAILURE_WRONG,    /* an element is wrong */
-    FAILURE_MODIFIED, /* an input was written */
-    FAILURE_OVERRUN,  /* a canary beside a buffer was written */
-    FAILURE_REPEAT,   /* two calls differ */
-    FAILURE_INVARIANT,
-    FAILURE_SILENT,  /* a launch was refused, and the launcher returned 0 */
-    FAILURE_ON_HOST, /* right, but not computed on the device */
-    FAILURE_SLOW,    /* traffic or parallelism past its target */
-};
-
-/* The first thing that was wrong, enough to see it without running anything again. */
-struct failure {
-    enum failure_kind kind;
-    struct op_sizes sizes;
-    const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
-    int offset;         /* elements by which the pointers were moved */
-    bool in_place;
-    int output;       /* the output that is written in place */
-    int tensor;       /* index into the op's tensors */
-    long row, column; /* of the first wrong element; column -1 for (N), row -1 for (C) */
-    double expected, got, tolerance;
-    long wrong, total; /* elements of this tensor */
-    bool misrounded;   /* they are within a unit in the last place of the type, but not the nearest values */
-    int finding;       /* enum simt_finding_kind, for FAILURE_FINDING */
-    int line;
-    char file[256];
-    char text[2048];
-    const char *diagnosis; /* signature's id (diagnose.h), or NULL */
-    const char *cause;     /* the likely cause in one sentence, or NULL */
-    int hint;              /* level of the hint to read, 1 to 3 */
 };
 
 struct outcome {

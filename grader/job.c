@@ -126,8 +126,8 @@ static const struct op *checked_op(struct runner *runner, const struct job *job)
         sane = sizes->T == sizes->C && (long long)sizes->B * sizes->H * sizes->T == sizes->N;
     }
     if (sane && op_is_wiring(op)) { sane = sizes->H >= 1 && sizes->C % sizes->H == 0 && sizes->S >= sizes->T; }
-    for (int i = 0; sane && i < op->tensor_count; i++) {
-        sane = job->alias_of[i] < op->tensor_count && job_buffer_bytes(job, op, i) <= max_buffer_bytes;
+    for (int i = 0; sane && i < op_tensor_count(op); i++) {
+        sane = job->alias_of[i] < op_tensor_count(op) && job_buffer_bytes(job, op, i) <= max_buffer_bytes;
     }
     if (sane) { return op; }
     runner->child.status = CHILD_CANNOT_START;
@@ -148,13 +148,13 @@ static enum child_status call(struct runner *runner, const struct job *job, void
     sent.kind = JOB_CALL;
     sent.nonce = runner->nonce = job_nonce();
     if (status == CHILD_OK) { status = child_send(&runner->child, &sent, sizeof sent, deadline); }
-    for (int i = 0; status == CHILD_OK && i < op->tensor_count; i++) {
+    for (int i = 0; status == CHILD_OK && i < op_tensor_count(op); i++) {
         size_t bytes = job_buffer_bytes(job, op, i);
         status = child_send(&runner->child, buffers[i], bytes, deadline);
     }
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
-    for (int i = 0; status == CHILD_OK && result->returned && i < op->tensor_count; i++) {
+    for (int i = 0; status == CHILD_OK && result->returned && i < op_tensor_count(op); i++) {
         size_t bytes = job_buffer_bytes(job, op, i);
         status = child_receive(&runner->child, buffers[i], bytes, deadline);
     }
@@ -225,10 +225,10 @@ enum child_status runner_time_step(struct runner *runner, const struct time_requ
 
 size_t job_sample_bytes(const struct op *op, const struct op_sizes *sizes, int rows) {
     size_t bytes = 0;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         size_t one = op_element_bytes(op, i, sizes->type), C = (size_t)sizes->C;
         if (op->tensor[i].role == ROLE_IN) { continue; }
-        bytes += one * (op->tensor[i].shape == SHAPE_C ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
+        bytes += one * (op_shape_is(op, i, "C") ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
     }
     return bytes;
 }

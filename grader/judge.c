@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/elements.h"
-#include "common/reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/reference.h"
 #include "common/runner/generate.h"
 
 enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 /* + a cublasStatus_t: gpt2/model/device.cuh */ };
@@ -27,19 +27,10 @@ void judge_describe(struct failure *failure, enum failure_kind kind, const struc
 
 /* Row and column of a tensor's element; -1 where the tensor has none. */
 static void locate(const struct op *op, int tensor, const struct op_sizes *sizes, size_t i, struct failure *failure) {
-    enum op_shape shape = op->tensor[tensor].shape;
     size_t width = op_row_elements(op, tensor, sizes);
     failure->tensor = tensor;
-    failure->row = shape == SHAPE_C ? -1 : (long)(i / width);
-    failure->column = op_is_scalar(shape) ? -1 : (long)(i % width);
-}
-
-bool evidence_is_wrong(const struct evidence *evidence, const struct evidence_case *shown, int tensor, size_t i) {
-    enum op_type type = element_type(evidence->op, tensor, shown->test.sizes.type);
-    double expected = shown->expected[tensor][i], condition = shown->condition[tensor][i];
-    float got = shown->got[tensor][i];
-    return !reference_accepts(type, expected, condition, got) ||
-           (shown->misrounded[tensor] && reference_misrounded(type, expected, condition, got));
+    failure->row = op_shape_is(op, tensor, "C") ? -1 : (long)(i / width);
+    failure->column = op_is_list(op, tensor) && !op_shape_is(op, tensor, "C") ? -1 : (long)(i % width);
 }
 
 /* Every element of an output is one of the nearest values, give or take a few; where they are too many, all of those count
@@ -57,7 +48,7 @@ static void judge_rounding(const struct op *op, struct evidence_case *shown, int
 static void judge_elements(const struct evidence *evidence, struct evidence_case *shown) {
     struct failure *failure = &shown->failure;
     const struct op *op = evidence->op;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (!op_is_output(op, t)) { continue; }
         enum op_type type = element_type(op, t, shown->test.sizes.type);
         size_t count = op_elements(op, t, &shown->test.sizes), first = count;
@@ -118,7 +109,7 @@ static void judge_buffer(const struct exchange *exchange, const struct op *op, i
     size_t one = op_element_bytes(op, t, sizes->type), count = op_elements(op, t, sizes);
     size_t before = job_lead_bytes(&exchange->job, op, t), end = before + count * one;
     bool written = op->tensor[t].role != ROLE_IN;
-    for (int output = 0; output < op->tensor_count; output++) {
+    for (int output = 0; output < op_tensor_count(op); output++) {
         written = written || exchange->job.alias_of[output] == t;
     }
     for (size_t i = 0; i < exchange->bytes[t]; i++) {
@@ -140,7 +131,7 @@ static void judge_buffer(const struct exchange *exchange, const struct op *op, i
 }
 
 static void judge_memory(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
-    for (int t = 0; t < op->tensor_count && shown->failure.kind == FAILURE_NONE; t++) {
+    for (int t = 0; t < op_tensor_count(op) && shown->failure.kind == FAILURE_NONE; t++) {
         if (exchange->bytes[t] == 0) { continue; }
         unsigned char *was = judge_buffer_make(&exchange->job, op, t, shown->given[t], shown->test.seed);
         judge_buffer(exchange, op, t, was, shown);
@@ -189,7 +180,7 @@ static void judge_status(const struct op *op, const struct result *result, struc
         judge_describe(failure, FAILURE_MISSING, &shown->test);
         char launcher[64];
         op_launcher_name(op, shown->test.sizes.type, launcher, sizeof launcher);
-        snprintf(failure->text, sizeof failure->text, "the file does not define %s (see common/contracts/%s.h)",
+        snprintf(failure->text, sizeof failure->text, "the file does not define %s (see common/ops/%s/contract.h)",
                  launcher, op->name);
     } else if (shown->status == CUDA_NOT_SUPPORTED && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
@@ -209,9 +200,9 @@ static void judge_status(const struct op *op, const struct result *result, struc
 }
 
 static void judge_repeat(const struct op *op, const struct evidence *evidence, struct evidence_case *shown) {
-    if (!shown->test.again || !op->deterministic || evidence->count == 0) { return; }
+    if (!shown->test.again || evidence->count == 0) { return; }
     const struct evidence_case *before = evidence->cases[evidence->count - 1];
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, &shown->test.sizes);
         if (!before->got[t] || !shown->got[t]) { continue; }
         for (size_t i = 0; i < count; i++) {
@@ -258,6 +249,10 @@ static void judge_where(const struct exchange *exchange, const struct op *op, st
     }
 }
 
+static bool invariant_holds(const struct op *op, const struct evidence_case *shown, struct failure *broken) {
+    return !reference_of(op)->invariant || reference_of(op)->invariant(op, shown, broken);
+}
+
 void judge_call(const struct exchange *exchange, const struct evidence *evidence, struct evidence_case *shown) {
     const struct op *op = evidence->op;
     struct failure *failure = &shown->failure;
@@ -272,7 +267,7 @@ void judge_call(const struct exchange *exchange, const struct evidence *evidence
     judge_elements(evidence, shown);
     if (failure->kind != FAILURE_NONE) { return; }
     judge_repeat(op, evidence, shown);
-    if (failure->kind == FAILURE_NONE && !invariants_hold(op, shown, failure)) {
+    if (failure->kind == FAILURE_NONE && !invariant_holds(op, shown, failure)) {
         struct failure broken = *failure;
         judge_describe(failure, FAILURE_INVARIANT, &shown->test);
         failure->row = broken.row;

@@ -50,69 +50,67 @@ static const char *word_before(const struct reader *reader) {
 
 /* ---- sizes ---- */
 
-static const char size_letters[] = "NCBHTDSLV";
+enum { MAX_SCALARS = 16 };
 
+/* The scalars of an op, in its order, as they were given so far. */
 struct given {
-    int of[sizeof size_letters]; /* in the order of the letters; 0: not given */
-    double eps, scale;
+    const struct op *op;
+    bool is_given[MAX_SCALARS];
+    double value[MAX_SCALARS];
 };
 
-static int given_size(const struct given *given, char letter) {
-    return given->of[strchr(size_letters, letter) - size_letters];
-}
-
-/* "N=1024", "scale=0.125": a size that this op has, in its range, once. */
-static bool take_size(struct given *given, const struct word *word, const struct op *op) {
-    const char *value;
-    if ((value = word_value(word, "eps"))) { return word_is_number(value, &given->eps) && given->eps >= 0.0; }
-    if ((value = word_value(word, "scale"))) { return word_is_number(value, &given->scale) && given->scale > 0.0; }
-    const char *letter = word->text[0] && word->text[1] == '=' ? strchr(size_letters, word->text[0]) : NULL;
-    int *size = letter ? &given->of[letter - size_letters] : NULL;
-    return size && strchr(op->ints, *letter) && !*size && word_is_whole(word->text + 2, 1, LARGEST_SIZE, size);
+/* "N=1024", "scale=0.125": a scalar that this op has, in its range, once. */
+static bool take_size(struct given *given, const struct word *word) {
+    for (int i = 0; i < op_scalar_count(given->op) && i < MAX_SCALARS; i++) {
+        const struct op_scalar *scalar = op_scalar_at(given->op, i);
+        const char *value = word_value(word, scalar->name);
+        int whole;
+        if (!value) { continue; }
+        if (given->is_given[i]) { return false; }
+        given->is_given[i] = true;
+        if (scalar->is_float) { return word_is_number(value, &given->value[i]) && given->value[i] > 0.0; }
+        if (!word_is_whole(value, 1, LARGEST_SIZE, &whole)) { return false; }
+        given->value[i] = whole;
+        return true;
+    }
+    return false;
 }
 
 /* All sizes of a call from those that its launcher takes. */
-static struct op_sizes complete(const struct op *op, const struct given *given) {
-    int B = given_size(given, 'B'), H = given_size(given, 'H'), T = given_size(given, 'T'), S = given_size(given, 'S');
-    if (op_is_causal(op)) { return op_causal_sizes(TYPE_F32, B, H, T, (float)given->scale); }
-    if (op_is_wiring(op)) {
-        T = T ? T : 1; /* decoding: one token */
-        struct op_sizes sizes = op_wiring_sizes(TYPE_F32, B, T, H, given_size(given, 'D'), S ? S : T);
-        if (given_size(given, 'L')) { sizes.L = given_size(given, 'L'); }
-        sizes.V = given_size(given, 'V');
-        sizes.eps = (float)given->eps;
-        return sizes;
+static struct op_sizes complete(const struct given *given) {
+    struct op_sizes sizes = {.eps = 1e-5f};
+    if (op_is_wiring(given->op)) { sizes = op_wiring_sizes(TYPE_F32, 1, 1, 1, 1, 0); }
+    for (int i = 0; i < op_scalar_count(given->op); i++) {
+        if (given->is_given[i]) { op_sizes_set(given->op, &sizes, op_scalar_at(given->op, i)->name, given->value[i]); }
     }
-    return (struct op_sizes){.N = given_size(given, 'N'), .C = given_size(given, 'C'), .eps = (float)given->eps};
+    if (op_is_wiring(given->op) && sizes.S == 0) { sizes.S = sizes.T; }
+    op_sizes_complete(given->op, &sizes);
+    return sizes;
 }
 
 static bool finish_sizes(struct reader *reader, const struct given *given, struct op_sizes *sizes) {
-    const struct op *op = op_find(reader->draft.exercise.op);
-    for (const char *letter = op->ints; *letter; letter++) {
-        if (strchr(size_letters, *letter) && !given_size(given, *letter)) {
-            return words_fail(reader->words, 0, "the size %c of %s is missing: write %c=...", *letter, op->name,
-                              *letter);
+    double rows = 1.0, heads = 1.0;
+    for (int i = 0; i < op_scalar_count(given->op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(given->op, i);
+        bool is_size = !scalar->is_float && scalar->other == 0.0;
+        if (is_size && !given->is_given[i]) {
+            return words_fail(reader->words, 0, "the size %s of %s is missing: write %s=...", scalar->name,
+                              given->op->name, scalar->name);
         }
+        if (is_size && strchr("BHTN", scalar->name[0])) { rows *= given->value[i]; }
+        if (is_size && strchr("HD", scalar->name[0])) { heads *= given->value[i]; }
     }
-    if (op_is_causal(op) && !(given->scale > 0.0)) {
-        return words_fail(reader->words, 0, "the scale of %s is missing: write scale=0.125", op->name);
-    }
-    double rows = 1.0;
-    for (const char *letter = "BHTN"; *letter; letter++) {
-        rows *= given_size(given, *letter) ? given_size(given, *letter) : 1;
-    }
-    if (rows > MOST_ROWS || (double)given_size(given, 'H') * given_size(given, 'D') > LARGEST_SIZE) {
+    if (rows > MOST_ROWS || heads > LARGEST_SIZE) {
         return words_fail(reader->words, 0, "these sizes are too large: at most %d rows", MOST_ROWS);
     }
-    *sizes = complete(op, given);
+    *sizes = complete(given);
     return true;
 }
 
 static bool wrong_size(struct reader *reader, const struct word *word) {
     const struct op *op = op_find(reader->draft.exercise.op);
-    return words_fail(reader->words, word->line,
-                      "'%s' is no size of %s: its sizes are %s (whole numbers from 1), eps= and scale=", word->text,
-                      op->name, op->ints);
+    return words_fail(reader->words, word->line, "'%s' is no size of %s, which takes %s (sizes are whole numbers from 1)",
+                      word->text, op->name, op->scalars);
 }
 
 /* ---- settings of an exercise ---- */
@@ -168,10 +166,10 @@ static bool read_points(struct reader *reader) {
 }
 
 static bool read_counted(struct reader *reader) {
-    struct given given = {.eps = 1e-5};
+    struct given given = {.op = op_find(reader->draft.exercise.op)};
     struct word *word;
     while ((word = words_take(reader->words))) {
-        if (!take_size(&given, word, op_find(reader->draft.exercise.op))) { return wrong_size(reader, word); }
+        if (!take_size(&given, word)) { return wrong_size(reader, word); }
     }
     return finish_sizes(reader, &given, &reader->draft.exercise.traffic.sizes);
 }
@@ -247,7 +245,7 @@ static bool read_parallelism(struct reader *reader) {
 
 static bool read_speed(struct reader *reader) {
     struct band_target *bands = &reader->draft.exercise.bands;
-    struct given given = {.eps = 1e-5};
+    struct given given = {.op = op_find(reader->draft.exercise.op)};
     struct word *word;
     *bands = (struct band_target){0};
     while ((word = words_take(reader->words))) {
@@ -259,7 +257,7 @@ static bool read_speed(struct reader *reader) {
         if (edge && !word_is_number(value, edge)) {
             return words_fail(reader->words, word->line, "'%s': a band is a fraction, like 0.80", word->text);
         }
-        if (!edge && !take_size(&given, word, op_find(reader->draft.exercise.op))) { return wrong_size(reader, word); }
+        if (!edge && !take_size(&given, word)) { return wrong_size(reader, word); }
     }
     if (!(0.0 < bands->pass && bands->pass < bands->good && bands->good < bands->speed_of_light)) {
         return words_fail(reader->words, 0, "speed needs pass=, good= and speed_of_light=, each above the one before");

@@ -31,9 +31,10 @@ void labs_list(FILE *out, const struct step *steps) {
 /* "N 1024, C 768": the sizes that the op's launcher takes. */
 static void print_sizes(FILE *out, const struct op *op, const struct op_sizes *sizes) {
     const char *separator = "";
-    for (const char *letter = op->ints; *letter; letter++) {
-        if (*letter == 'U') { continue; }
-        fprintf(out, "%s%c %d", separator, *letter, op_size(sizes, *letter));
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(op, i);
+        if (scalar->is_float || scalar->other != 0.0) { continue; } /* no size */
+        fprintf(out, "%s%s %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
         separator = ", ";
     }
 }

@@ -7,8 +7,10 @@
 #   $(BUILD)/tests/test_NAME: TEST_LIBS += -lfoo        $(BUILD)/tests/test_NAME: prerequisite
 
 GRADER_SOURCES := $(filter-out grader/main.c,$(patsubst $(COURSE)/%,%,$(wildcard $(COURSE)/grader/*.c)))
-COMMON_SOURCES := $(patsubst $(COURSE)/%,%,$(wildcard $(COURSE)/common/*.c))
-GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(COMMON_SOURCES))
+ifndef OPS_INCLUDE
+include $(COURSE)/common/ops/module.mk
+endif
+GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(OPS_SOURCES))
 GRADER_TESTS   := $(notdir $(wildcard $(COURSE)/grader/tests/test_*.c) $(wildcard $(COURSE)/common/tests/test_*.c))
 GRADER_TESTS   := $(patsubst %.c,$(BUILD)/tests/%,$(GRADER_TESTS))
 
@@ -21,9 +23,9 @@ GRADER   := $(BUILD)/grader/grader
 TESTS    += $(GRADER_TESTS)
 TEST_LIBS ?=
 
-$(BUILD)/host/%.o: $(COURSE)/%.c
+$(BUILD)/host/%.o: $(COURSE)/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -c -o $@ $<
+	$(HOST_C) -D_GNU_SOURCE $(OPS_FLAGS) -c -o $@ $<
 
 $(BUILD)/grader/libgrader.a: $(GRADER_OBJECTS)
 	@mkdir -p $(@D)

@@ -59,8 +59,10 @@ static void print_where(const struct page *page, const struct op *op, const stru
     const struct op_sizes *sizes = &failure->sizes;
     if (op_is_wiring(op)) {
         const char *separator = "    ";
-        for (const char *letter = op->ints; *letter; letter++) {
-            fprintf(page->out, "%s%c = %d", separator, *letter, op_size(sizes, *letter));
+        for (int i = 0; i < op_scalar_count(op); i++) {
+            const struct op_scalar *scalar = op_scalar_at(op, i);
+            if (scalar->is_float) { continue; }
+            fprintf(page->out, "%s%s = %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
             separator = ", ";
         }
         fprintf(page->out, ", values %s", failure->values);
@@ -286,30 +288,24 @@ void report_next(struct report *report, const struct prediction *prediction, con
 /* Of a model, after the tensor's name: "[0][1][3][5]" of a cache, " after layer 1's attention [4][5]" of a hidden state. */
 static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
+    const char *shape = op->tensor[failure->tensor].shape;
     long row = failure->row, N = sizes->N;
     int length = 0;
-    switch (op->tensor[failure->tensor].shape) {
-        case SHAPE_BHSD:
-            snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
-                     row % sizes->S, failure->column);
-            break;
-        case SHAPE_LNC:
-            if (row / N == 2L * sizes->L) {
-                snprintf(text, size, " state, last LayerNorm [%ld][%ld]", row % N, failure->column);
-            } else {
-                snprintf(text, size, " state, block %ld, %s [%ld][%ld]", row / N / 2,
-                         row / N % 2 ? "branch of the MLP" : "residual after attention", row % N, failure->column);
-            }
-            break;
-        case SHAPE_K1B: snprintf(text, size, ", step %ld, sequence %ld", row / sizes->B, row % sizes->B); break;
-        case SHAPE_K1BC:
-        case SHAPE_K1BV:
-            snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
-            break;
-        default:
-            if (row >= 0) { length = snprintf(text, size, "[%ld]", row); }
-            if (failure->column >= 0) { snprintf(text + length, size - (size_t)length, "[%ld]", failure->column); }
-            break;
+    if (strcmp(shape, "B, H, S, D") == 0) {
+        snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
+                 row % sizes->S, failure->column);
+    } else if (strcmp(shape, "2L+1, N, C") == 0 && row / N == 2L * sizes->L) {
+        snprintf(text, size, " state, last LayerNorm [%ld][%ld]", row % N, failure->column);
+    } else if (strcmp(shape, "2L+1, N, C") == 0) {
+        snprintf(text, size, " state, block %ld, %s [%ld][%ld]", row / N / 2,
+                 row / N % 2 ? "branch of the MLP" : "residual after attention", row % N, failure->column);
+    } else if (strcmp(shape, "K+1, B") == 0) {
+        snprintf(text, size, ", step %ld, sequence %ld", row, failure->column);
+    } else if (strncmp(shape, "K+1, B", strlen("K+1, B")) == 0) {
+        snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
+    } else {
+        if (row >= 0) { length = snprintf(text, size, "[%ld]", row); }
+        if (failure->column >= 0) { snprintf(text + length, size - (size_t)length, "[%ld]", failure->column); }
     }
 }
 
@@ -321,7 +317,7 @@ void report_element(const struct op *op, const struct failure *failure, char *na
         wired_element(op, failure, name + length, size - (size_t)length);
         return;
     }
-    if (op->tensor[failure->tensor].shape == SHAPE_BHTT && failure->row >= 0 && sizes->T > 0) {
+    if (op_is_causal(op) && op_has_rows(op, failure->tensor) && failure->row >= 0 && sizes->T > 0) {
         long matrix = failure->row / sizes->T;
         snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
                  failure->row % sizes->T, failure->column);

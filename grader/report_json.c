@@ -28,9 +28,9 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     if (failure->values) {
         json_integer(json, "N", failure->sizes.N);
         json_integer(json, "C", failure->sizes.C);
-        for (const char *letter = op_is_wiring(op) ? op->ints : ""; *letter; letter++) {
-            const char key[2] = {*letter, 0};
-            json_integer(json, key, op_size(&failure->sizes, *letter));
+        for (int i = 0; op_is_wiring(op) && i < op_scalar_count(op); i++) {
+            const struct op_scalar *scalar = op_scalar_at(op, i);
+            if (!scalar->is_float) { json_integer(json, scalar->name, (int)op_scalar_get(op, &failure->sizes, i)); }
         }
         if (op_is_causal(op)) { write_matrices(json, &failure->sizes); }
         json_string(json, "values", failure->values);

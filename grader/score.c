@@ -14,14 +14,13 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
 
 /* Tensors whose bytes make the figure; of a wiring's also no room to work in, and no launch of others beside them. */
 static bool is_counted(const struct op *op, int t) {
-    enum op_shape shape = op->tensor[t].shape;
-    bool large = shape == SHAPE_NC || shape == SHAPE_N3C || shape == SHAPE_BHSD;
+    bool large = op_shape_is(op, t, "N, C") || op_shape_is(op, t, "N, 3C") || op_shape_is(op, t, "B, H, S, D");
     return op_is_wiring(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
 }
 
 static double counted_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
@@ -29,7 +28,7 @@ static double counted_bytes(const struct op *op, enum traffic_unit unit, const s
 
 static double small_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (!is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
@@ -37,7 +36,7 @@ static double small_bytes(const struct op *op, enum traffic_unit unit, const str
 
 static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     double bytes = 0.0;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         double elements = (double)op_needed_elements(op, t, sizes);
         if (is_counted(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
     }
@@ -45,11 +44,11 @@ static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
 }
 
 static void blame(struct outcome *outcome, const char *id) {
-    const struct signature *signature = signature_find(id);
+    const struct op_mistake *mistake = diagnosis_find(id);
     outcome->failure.kind = FAILURE_SLOW;
-    outcome->failure.diagnosis = signature->id;
-    outcome->failure.cause = signature->cause;
-    outcome->failure.hint = signature->hint;
+    outcome->failure.diagnosis = mistake->id;
+    outcome->failure.cause = mistake->cause;
+    outcome->failure.hint = mistake->hint;
 }
 
 /* More than twice the bytes asked for were moved in sectors. */

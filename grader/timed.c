@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/elements.h"
-#include "common/reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/reference.h"
 #include "common/runner/generate.h"
 
 enum { SAMPLED_COLUMNS = 4 };
@@ -31,8 +31,8 @@ static void part_make(struct part *part, const struct op *op, const struct op_si
     *part = (struct part){.op = op, .sizes = *whole};
     if (rows) { part->sizes.N = row_count; }
     if (columns) { part->sizes.C = column_count; }
-    for (int t = 0; t < op->tensor_count; t++) {
-        enum op_shape shape = op->tensor[t].shape;
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        bool by_row = op_shape_is(op, t, "N"), by_column = op_shape_is(op, t, "C");
         size_t count = op_elements(op, t, &part->sizes), C = (size_t)part->sizes.C;
         uint64_t key = generate_key(seed, set, t);
         part->tensor[t] = allocate(count, sizeof(float));
@@ -44,10 +44,10 @@ static void part_make(struct part *part, const struct op *op, const struct op_si
         for (size_t i = 0; i < count; i++) {
             bool matrix = op_has_rows(op, t);
             size_t r = matrix ? i / C : i, c = matrix ? i % C : i;
-            size_t row = rows ? (size_t)rows[shape == SHAPE_C ? 0 : r] : r;
-            size_t column = columns ? (size_t)columns[shape == SHAPE_N ? 0 : c] : c;
-            size_t at = matrix ? row * (size_t)whole->C + column : shape == SHAPE_N ? row : column;
-            part->tensor[t][i] = (float)element_round(element_type(op, t, whole->type), generate_float(key, shape, at));
+            size_t row = rows ? (size_t)rows[by_column ? 0 : r] : r;
+            size_t column = columns ? (size_t)columns[by_row ? 0 : c] : c;
+            size_t at = matrix ? row * (size_t)whole->C + column : by_row ? row : column;
+            part->tensor[t][i] = (float)element_round(element_type(op, t, whole->type), generate_float(key, matrix, at));
         }
     }
     reference_compute_rows(op, &part->sizes, rows, (const float *const *)part->tensor, part->expected, part->condition);
@@ -74,9 +74,9 @@ static float *take(const struct part *part, int t, size_t count, const char **da
 static bool rows_right(const struct part *part, const char **data) {
     bool right = true;
     for (int r = 0; r < part->sizes.N; r++) {
-        for (int t = 0; t < part->op->tensor_count; t++) {
+        for (int t = 0; t < op_tensor_count(part->op); t++) {
             enum op_type type = element_type(part->op, t, part->sizes.type);
-            if (part->op->tensor[t].role == ROLE_IN || part->op->tensor[t].shape == SHAPE_C) { continue; }
+            if (part->op->tensor[t].role == ROLE_IN || op_shape_is(part->op, t, "C")) { continue; }
             size_t width = op_has_rows(part->op, t) ? (size_t)part->sizes.C : 1;
             float *got = take(part, t, width, data);
             for (size_t c = 0; c < width; c++) {
@@ -92,9 +92,9 @@ static bool rows_right(const struct part *part, const char **data) {
 /* (C) outputs, accumulated over `calls` calls, at a few columns: a column depends on nothing but its own column. */
 static bool columns_right(const struct part *part, const int *columns, int C, int calls, const char *data) {
     bool right = true;
-    for (int t = 0; t < part->op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(part->op); t++) {
         enum op_type type = element_type(part->op, t, part->sizes.type);
-        if (part->op->tensor[t].role == ROLE_IN || part->op->tensor[t].shape != SHAPE_C) { continue; }
+        if (part->op->tensor[t].role == ROLE_IN || !op_shape_is(part->op, t, "C")) { continue; }
         float *got = take(part, t, (size_t)C, &data);
         for (int c = 0; c < part->sizes.C; c++) {
             double expected = part->expected[t][c] * calls, condition = part->condition[t][c] * calls * sqrt(calls);
@@ -115,8 +115,8 @@ bool timed_check(void *context, const struct op *op, const struct op_sizes *size
     part_make(&part, op, sizes, seed, set, rows, row_count, NULL, 0);
     right = rows_right(&part, &data);
     part_free(&part);
-    for (int t = 0; t < op->tensor_count; t++) {
-        has_columns = has_columns || (op->tensor[t].role != ROLE_IN && op->tensor[t].shape == SHAPE_C);
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        has_columns = has_columns || (op->tensor[t].role != ROLE_IN && op_shape_is(op, t, "C"));
     }
     if (!has_columns || !right) { return right; }
     for (int i = 0; i < SAMPLED_COLUMNS; i++) {

@@ -21,7 +21,7 @@ lab_git() { # git in lab/, for someone who never configured git, and without the
         -c core.hooksPath=/dev/null -c core.autocrlf=false -c init.defaultBranch=main -c advice.detachedHead=false "$@"
 }
 
-steps() { for folder in step[0-9]*_*/; do echo "${folder%/}"; done; }
+steps() { for skeleton in step[0-9]*_*/skeleton; do echo "${skeleton%/skeleton}"; done; } # a folder without one is no lab
 
 write_skeleton() { # write_skeleton DIR
     mkdir -p "$1"
@@ -34,7 +34,7 @@ write_skeleton() { # write_skeleton DIR
         for part in README.md writeup.ipynb hints; do
             [ ! -e "$step/$part" ] || cp -R "$step/$part" "$1/$step"
         done
-        [ ! -d "$step/skeleton" ] || cp -R "$step/skeleton/." "$1/$step"
+        cp -R "$step/skeleton/." "$1/$step"
     done
 }
 
@@ -160,20 +160,21 @@ handout() {
         for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
     done
     # Everything that builds the grader, the backend and lab 4's program; tests stay here: they hold right kernels. So does what
-    # wires a block besides the learner, forward or back, training and the fused block: gpt2/lab/handout has something in its
+    # wires a block besides the learner, forward or back, training and the fused block: lab/handout of the model has something in its
     # place. And plain kernels for what the learner calls, but the course makes as a lab's solution does.
-    find common grader gpt2 -type d -name tests -prune -o -type f -print | while read -r file; do
+    model=step4_gpt2_integration/gpt2
+    find common grader "$model" -type d -name tests -prune -o -type f -print | while read -r file; do
         case $file in
-        gpt2/train/module.mk) ;;
-        gpt2/train/* | gpt2/program/train_* | gpt2/lab/handout/*) continue ;;
-        gpt2/model/training.cuh) ;; # what a block keeps
-        gpt2/model/training* | gpt2/model/*backward*.cu) continue ;;
+        "$model"/train/module.mk) ;;
+        "$model"/train/* | "$model"/program/train_* | "$model"/lab/handout/*) continue ;;
+        "$model"/model/training.cuh) ;; # what a block keeps
+        "$model"/model/training* | "$model"/model/*backward*.cu) continue ;;
         esac
         mkdir -p "$course/$(dirname "$file")"
         cp -p "$file" "$course/$file"
     done
-    cp gpt2/lab/handout/*.cu "$course/gpt2/model"
-    cp gpt2/lab/handout/train.c "$course/gpt2/program"
+    cp "$model"/lab/handout/*.cu "$course/$model/model"
+    cp "$model"/lab/handout/train.c "$course/$model/program"
     tar -C "$build/handout" --sort=name --owner=0 --group=0 --numeric-owner -czf "$build/handout/$name.tar.gz" "$name"
     echo "Packed $build/handout/$name.tar.gz ($(du -h "$build/handout/$name.tar.gz" | cut -f1)): no solutions in it."
     echo "Students:  tar xzf $name.tar.gz && cd $name && make step1 && ./grader step1"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/runner/launchers.h"
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 struct column {
     const char *title;
@@ -27,7 +27,7 @@ static column columns[] = {
 // Fills one row of the table; false past the last rung.
 static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
     void *tensor[OP_MAX_TENSORS];
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         size_t count = op_elements(op, i, &sizes);
         std::vector<float> values(count);
         for (size_t k = 0; k < count; k++) { values[k] = (float)(k * 37 % 101) / 101.0f; }
@@ -45,7 +45,7 @@ static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
     simt_counters counters;
     simt_counters_get(&counters);
     double requests = 0, sectors = 0, bytes = 0, floor = 0, rows = sizes.N;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         simt_traffic traffic;
         simt_allocation_traffic(tensor[i], &traffic);
         cudaFree(tensor[i]);

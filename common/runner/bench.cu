@@ -192,7 +192,8 @@ int main(int argc, char **argv) {
     printf("%s\n%-28s %-4s %4s %7s %6s %10s %10s %8s %9s\n", m.gpu, "op", "type", "rung", "N", "C", "us", "copy us",
            "GB/s", "of copy");
     int failed = 0, measured = 0;
-    for (const op *op = ops; op->name; op++) {
+    for (int k = 0; ops[k]; k++) {
+        const op *op = ops[k];
         for (int type = 0; type < OP_TYPES; type++) {
             op_sizes sizes[BENCH_MAX_SIZES * BENCH_MAX_SIZES];
             bool wanted = !options.op || strcmp(options.op, op->name) == 0;

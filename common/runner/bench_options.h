@@ -2,7 +2,7 @@
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
-#include "../ops.h"
+#include "../ops/ops.h"
 
 enum { BENCH_MAX_SIZES = 16 };
 

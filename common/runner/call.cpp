@@ -83,7 +83,7 @@ cudaError_t rehearse(launcher *function, const struct job *job, const struct op 
     struct result ignored;
     memset(&ignored, 0, sizeof ignored);
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < op->tensor_count; i++) {
+        for (int i = 0; i < op_tensor_count(op); i++) {
             if (!buffers[i].device) { continue; }
             if (op->tensor[i].role == ROLE_IN) { reverse_signs(buffers[i], op, i, job->sizes.type); }
             cudaError_t error = upload(buffers[i], op->tensor[i].role);
@@ -109,7 +109,7 @@ void begin_observation(const struct job *job, cudaStream_t stream) {
 void end_observation(const struct op *op, void *const tensors[], struct result *result) {
     simt_watch_end();
     simt_counters_get(&result->counters);
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         if (tensors[i]) { simt_allocation_traffic(tensors[i], &result->traffic[i]); }
     }
     size_t found = simt_finding_count();
@@ -150,11 +150,11 @@ void run_call(const struct job *job) {
     buffer buffers[OP_MAX_TENSORS];
     void *tensors[OP_MAX_TENSORS] = {};
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         cudaError_t made = make_buffer(job, op, i, &buffers[i]); /* reads the wire whatever went wrong before */
         if (error == cudaSuccess) { error = made; }
     }
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         const buffer &b = buffers[job->alias_of[i] >= 0 ? job->alias_of[i] : i];
         size_t one = op_element_bytes(op, i, job->sizes.type);
         tensors[i] = b.device ? b.device + job->guard + (size_t)job->offset * one : nullptr;
@@ -174,11 +174,11 @@ void run_call(const struct job *job) {
         result_set_error(&result, 0, error);
     }
     result.returned = !result.sticky;
-    for (int i = 0; result.returned && i < op->tensor_count; i++) {
+    for (int i = 0; result.returned && i < op_tensor_count(op); i++) {
         if (buffers[i].device && download(buffers[i]) != cudaSuccess) { result.returned = 0; }
     }
     wire_write(&result, sizeof result);
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         if (result.returned) { wire_write(buffers[i].host, buffers[i].bytes); }
         cudaFree(buffers[i].device);
         free(buffers[i].host);

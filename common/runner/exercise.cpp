@@ -88,7 +88,8 @@ int main(int count, char **arguments) {
         fprintf(stderr, "exercise: there is no type '%s': f32, f16 or bf16\n", arguments[i]);
         return 2;
     }
-    for (const op *op = ops; op->name; op++) {
+    for (int k = 0; ops[k]; k++) {
+        const op *op = ops[k];
         for (int type = 0; type < OP_TYPES; type++) {
             if (!launcher_find(op->name, (op_type)type, 0) || !wanted((op_type)type, count - 1, arguments + 1)) {
                 continue;

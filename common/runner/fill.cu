@@ -29,17 +29,17 @@ template <typename T> __device__ void store_poison(T *to, uint32_t poison) {
 
 /* One tensor of every set: blockIdx.y is the set. Lengths are all `length`. */
 template <typename T>
-__global__ void fill_kernel(char *first, size_t stride, size_t count, uint64_t seed, int tensor, struct op_tensor what,
-                            int length) {
+__global__ void fill_kernel(char *first, size_t stride, size_t count, uint64_t seed, int tensor, op_role role,
+                            op_element element, bool has_rows, int length) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
     uint64_t key = generate_key(seed, (int)blockIdx.y, tensor);
     T *out = (T *)(first + blockIdx.y * stride);
-    if (what.role == ROLE_IN) {
-        store(out + i, what.element == ELEMENT_INT ? (float)length : generate_float(key, what.shape, i));
+    if (role == ROLE_IN) {
+        store(out + i, element == ELEMENT_INT ? (float)length : generate_float(key, has_rows, i));
     }
-    if (what.role == ROLE_OUT) { store_poison(out + i, generate_poison(key, i)); }
-    if (what.role == ROLE_ACCUMULATE) { store(out + i, 0.0f); }
+    if (role == ROLE_OUT) { store_poison(out + i, generate_poison(key, i)); }
+    if (role == ROLE_ACCUMULATE) { store(out + i, 0.0f); }
 }
 
 template <typename T>
@@ -48,7 +48,8 @@ static void launch(const struct op *op, int tensor, const struct op_sizes *sizes
     size_t count = op_elements(op, tensor, sizes);
     dim3 blocks((unsigned)((count + FILL_THREADS - 1) / FILL_THREADS), (unsigned)sets);
     fill_kernel<T>
-        <<<blocks, FILL_THREADS, 0, stream>>>(first, stride, count, seed, tensor, op->tensor[tensor], sizes->T);
+        <<<blocks, FILL_THREADS, 0, stream>>>(first, stride, count, seed, tensor, op->tensor[tensor].role,
+                                              op->tensor[tensor].element, op_has_rows(op, tensor), sizes->T);
 }
 
 void fill_tensor(const struct op *op, int tensor, const struct op_sizes *sizes, char *first, size_t stride, int sets,

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../ops.h"
+#include "../ops/ops.h"
 
 /* `first`: set 0's tensor; the others follow, `stride` bytes apart. Lengths are all T. Launches and does not wait. */
 void fill_tensor(const struct op *op, int tensor, const struct op_sizes *sizes, char *first, size_t stride, int sets,

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "../ops.h"
+#include "../ops/ops.h"
 
 #ifdef __CUDACC__
 #define GENERATE_FUNCTION static __host__ __device__ inline
@@ -31,11 +31,11 @@ GENERATE_FUNCTION uint64_t generate_key(uint64_t seed, int set, int tensor) {
     return generate_mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(set * OP_MAX_TENSORS + tensor + 1));
 }
 
-GENERATE_FUNCTION float generate_float(uint64_t key, enum op_shape shape, uint64_t i) {
+GENERATE_FUNCTION float generate_float(uint64_t key, bool has_rows, uint64_t i) {
     uint64_t bits = generate_mix(key + 0x9e3779b97f4a7c15u * (i + 1));
     float a = (float)(uint32_t)(bits >> 42) * 0x1p-21f; /* 22 bits: [0, 2) */
     float b = (float)(uint32_t)(bits & 0x3fffff) * 0x1p-21f;
-    return shape == SHAPE_NC || shape == SHAPE_BHTT ? a - b : 0.5f + 0.5f * a;
+    return has_rows ? a - b : 0.5f + 0.5f * a;
 }
 
 /* The poison of outputs before a timed batch: a NaN that differs from element to element. Accumulated outputs start at

@@ -2,65 +2,32 @@
 
 #include <string.h>
 
-/* Every op that has a contract, once: those of fp32 alone, and those of all types. */
-#define FOR_EACH_FLOAT_OP(use) use(residual_forward) use(row_sum) use(row_sum_squares) use(row_dot) use(bias_add)
-#define FOR_EACH_TYPED_OP(use)                                                                                \
-    use(softmax_forward) use(softmax_backward) use(causal_softmax_forward) use(causal_softmax_backward)       \
-        use(layernorm_forward) use(layernorm_backward) use(residual_layernorm_forward)                        \
-            use(residual_layernorm_backward) use(layernorm_residual_forward) use(layernorm_residual_backward) \
-                use(bias_gelu_forward) use(bias_gelu_backward) use(three_way_add) use(attention_forward)      \
-                    use(decode_attention) use(block_forward) use(block_backward) use(gpt2_forward) use(gpt2_decode)
+/* Every launcher of every contract, weak before it is declared, so that the lab file may define some of them only. */
+#define PRAGMA(text) _Pragma(#text)
+#define LAUNCHER(op, of) PRAGMA(weak op##_##of) PRAGMA(weak op##_##of##_rung)
+#define LAUNCHERS_ONLY
+#include "ops/launchers.h"
+#undef LAUNCHERS_ONLY
+#undef LAUNCHER
 
-#define USE_F32(use, op)   use(op##_f32, op, TYPE_F32)
-#define USE_TYPES(use, op) use(op##_f32, op, TYPE_F32) use(op##_f16, op, TYPE_F16) use(op##_bf16, op, TYPE_BF16)
-
-/* Weak before they are declared, so that the lab file may define some of them only. */
-#define PRAGMA(text)                _Pragma(#text)
-#define WEAK(launcher, op, of_type) PRAGMA(weak launcher) PRAGMA(weak launcher##_rung)
-#define WEAK_FLOAT(op)              USE_F32(WEAK, op)
-#define WEAK_TYPED(op)              USE_TYPES(WEAK, op)
-FOR_EACH_FLOAT_OP(WEAK_FLOAT)
-FOR_EACH_TYPED_OP(WEAK_TYPED)
-
-#include "../contracts/attention_forward.h"
-#include "../contracts/bias_add.h"
-#include "../contracts/bias_gelu_backward.h"
-#include "../contracts/bias_gelu_forward.h"
-#include "../contracts/block_backward.h"
-#include "../contracts/block_forward.h"
-#include "../contracts/causal_softmax_backward.h"
-#include "../contracts/causal_softmax_forward.h"
-#include "../contracts/decode_attention.h"
-#include "../contracts/gpt2_decode.h"
-#include "../contracts/gpt2_forward.h"
-#include "../contracts/layernorm_backward.h"
-#include "../contracts/layernorm_forward.h"
-#include "../contracts/layernorm_residual_backward.h"
-#include "../contracts/layernorm_residual_forward.h"
-#include "../contracts/residual_forward.h"
-#include "../contracts/residual_layernorm_backward.h"
-#include "../contracts/residual_layernorm_forward.h"
-#include "../contracts/row_dot.h"
-#include "../contracts/row_sum.h"
-#include "../contracts/row_sum_squares.h"
-#include "../contracts/softmax_backward.h"
-#include "../contracts/softmax_forward.h"
-#include "../contracts/three_way_add.h"
+#define LAUNCHER(op, of)
+#include "ops/launchers.h"
+#undef LAUNCHER
 
 namespace {
 
-/* Hands out a contract's arguments in its order: tensors; the ints that the op's letters say; eps, or scale; the stream. */
+/* Hands out a contract's arguments in its order: tensors, the op's scalars, the stream. */
 struct arguments {
     void *const *tensor;
+    const struct op *op;
     const op_sizes *sizes;
-    const char *ints;
-    bool causal;
     cudaStream_t stream;
+    int scalar;
 
     template <typename T> T next(T *) { return static_cast<T>(*tensor++); } /* a pointer */
-    float next(float *) { return causal ? sizes->scale : sizes->eps; }
+    float next(float *) { return (float)op_scalar_get(op, sizes, scalar++); }
+    int next(int *) { return (int)op_scalar_get(op, sizes, scalar++); }
     cudaStream_t next(cudaStream_t *) { return stream; }
-    int next(int *) { return op_size(sizes, *ints++); }
 };
 
 template <typename T> T next(arguments &from) {
@@ -84,41 +51,63 @@ template <typename... Arguments> int call_rung(int (*function)(int, Arguments...
 template <typename Function> struct ladder_of;
 template <typename... Arguments> struct ladder_of<int(Arguments...)> { typedef int type(int rung, Arguments...); };
 
+/* A launcher's arguments as letters: p a pointer, i an int, f a float, s the stream. */
+template <typename T> struct letter_of { static const char value = 'p'; };
+template <> struct letter_of<int> { static const char value = 'i'; };
+template <> struct letter_of<float> { static const char value = 'f'; };
+template <> struct letter_of<cudaStream_t> { static const char value = 's'; };
+template <typename Function> struct signature_of;
+template <typename... Arguments> struct signature_of<int(Arguments...)> {
+    static const char *text() {
+        static const char letters[] = {letter_of<Arguments>::value..., '\0'};
+        return letters;
+    }
+};
+
 struct entry {
     const char *op;
     op_type type;
     bool has_launcher, has_ladder;
     launcher *function;
+    const char *signature;
 };
+
+const op_type type_f32 = TYPE_F32, type_f16 = TYPE_F16, type_bf16 = TYPE_BF16;
 
 } // namespace
 
-#define LADDER(launcher, op, of_type) extern "C" ladder_of<decltype(launcher)>::type launcher##_rung;
-#define LADDER_FLOAT(op)              USE_F32(LADDER, op)
-#define LADDER_TYPED(op)              USE_TYPES(LADDER, op)
-FOR_EACH_FLOAT_OP(LADDER_FLOAT)
-FOR_EACH_TYPED_OP(LADDER_TYPED)
+#define LAUNCHERS_ONLY
+#define LAUNCHER(op, of) extern "C" ladder_of<decltype(op##_##of)>::type op##_##of##_rung;
+#include "ops/launchers.h"
+#undef LAUNCHER
 
-#define ADAPTER(launcher, op, of_type)                                                                         \
-    static int adapt_##launcher(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
-        const auto *about = op_find(#op);                                                                      \
-        arguments from = {tensors, sizes, about->ints, op_is_causal(about), stream};                           \
-        return rung > 0 ? call_rung(launcher##_rung, rung, from) : call_launcher(launcher, from);              \
+#define LAUNCHER(op, of)                                                                                              \
+    static int adapt_##op##_##of(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) {       \
+        arguments from = {tensors, op_find(#op), sizes, stream, 0};                                                     \
+        return rung > 0 ? call_rung(op##_##of##_rung, rung, from) : call_launcher(op##_##of, from);                 \
     }
-#define ADAPTER_FLOAT(op) USE_F32(ADAPTER, op)
-#define ADAPTER_TYPED(op) USE_TYPES(ADAPTER, op)
-FOR_EACH_FLOAT_OP(ADAPTER_FLOAT)
-FOR_EACH_TYPED_OP(ADAPTER_TYPED)
+#include "ops/launchers.h"
+#undef LAUNCHER
 
-#define ENTRY(launcher, op, of_type) {#op, of_type, launcher != nullptr, launcher##_rung != nullptr, adapt_##launcher},
-#define ENTRY_FLOAT(op)              USE_F32(ENTRY, op)
-#define ENTRY_TYPED(op)              USE_TYPES(ENTRY, op)
-
-launcher *launcher_find(const char *op, enum op_type type, int rung) {
-    const entry table[] = {FOR_EACH_FLOAT_OP(ENTRY_FLOAT) FOR_EACH_TYPED_OP(ENTRY_TYPED)};
+static const entry *entry_find(const char *op, enum op_type type) {
+#define LAUNCHER(op, of)                                                                                              \
+    {#op, type_##of, op##_##of != nullptr, op##_##of##_rung != nullptr, adapt_##op##_##of,                      \
+     signature_of<decltype(op##_##of)>::text()},
+    static const entry table[] = {
+#include "ops/launchers.h"
+    };
     for (const entry &e : table) {
-        if (strcmp(e.op, op) != 0 || e.type != type) { continue; }
-        return (rung > 0 ? e.has_ladder : e.has_launcher) ? e.function : nullptr;
+        if (strcmp(e.op, op) == 0 && e.type == type) { return &e; }
     }
     return nullptr;
+}
+
+launcher *launcher_find(const char *op, enum op_type type, int rung) {
+    const entry *e = entry_find(op, type);
+    return e && (rung > 0 ? e->has_ladder : e->has_launcher) ? e->function : nullptr;
+}
+
+const char *launcher_signature(const char *op, enum op_type type) {
+    const entry *e = entry_find(op, type);
+    return e ? e->signature : nullptr;
 }

@@ -1,4 +1,4 @@
-/* launchers.h — the table of the contracts' launchers, by the op's name and type.
+/* launchers.h — the launchers of all contracts, by the op's name and type.
  *
  * A lab file defines the launchers of its own ops and no others, so all are weak symbols here: one that the file does not
  * define is null, and launcher_find() says so. `rung` 0 is the contract's launcher; k >= 1 is kernel k of the ladder,
@@ -9,12 +9,16 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../ops.h"
+#include "../ops/ops.h"
 
 /* Calls with the tensors in the order of ops.h. Returns what the launcher returns. */
 typedef int launcher(int rung, void *const tensors[], const struct op_sizes *sizes, cudaStream_t stream);
 
 /* NULL if the lab file defines no such launcher (rung 0) or no ladder (rung >= 1) for that type. */
 launcher *launcher_find(const char *op, enum op_type type, int rung);
+
+/* The arguments that the contract declares, a letter each: p a pointer, i an int, f a float, s the stream; NULL: the
+ * contract declares no such launcher. */
+const char *launcher_signature(const char *op, enum op_type type);
 
 #endif

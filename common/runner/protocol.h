@@ -13,8 +13,8 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#include "../ops.h"
-#include "../simt/core/simt.h"
+#include "../ops/ops.h"
+#include "../simt/simt.h"
 
 enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };
 

@@ -8,9 +8,9 @@
 #include "launchers.h"
 
 extern "C" {
-#include "../elements.h"
-#include "../inputs.h"
-#include "../reference.h"
+#include "../ops/elements.h"
+#include "../ops/inputs.h"
+#include "../ops/reference.h"
 }
 
 enum { seed = 1 };
@@ -22,20 +22,20 @@ op_sizes reference_sizes(const op *op, op_type type, int N, int C) {
         sizes = op_wiring_sizes(type, N, C, 2, 8, C + 3);
         sizes.V = 17;
         sizes.L = 2;
-        if (strcmp(op->name, "decode_attention") == 0) { sizes.N = sizes.B; }
-        return sizes;
+    } else {
+        sizes.N = N;
+        sizes.C = C;
+        sizes.eps = 1e-5f;
+        sizes.type = type;
     }
-    sizes.N = N;
-    sizes.C = C;
-    sizes.eps = 1e-5f;
-    sizes.type = type;
+    op_sizes_complete(op, &sizes);
     return sizes;
 }
 
 reference_call::reference_call(const op *op, const reference_case &asked) : asked_op(op), asked(asked) {
     float *given[OP_MAX_TENSORS];
     double *expected_data[OP_MAX_TENSORS], *condition_data[OP_MAX_TENSORS];
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         size_t count = elements(i);
         host[i].assign(count + 1, 0.0f); /* + 1: data() of an empty vector may be null */
         expected[i].assign(count + 1, 0.0);
@@ -46,7 +46,7 @@ reference_call::reference_call(const op *op, const reference_case &asked) : aske
     }
     inputs_fill(op, &asked.sizes, VALUES_NORMAL, seed, given);
     if (asked.in_place) { host[asked.output] = host[asked.in_place - 1]; }
-    for (int i = 0; i < op->tensor_count; i++) { given[i] = host[i].data(); }
+    for (int i = 0; i < op_tensor_count(op); i++) { given[i] = host[i].data(); }
     reference_compute(op, &asked.sizes, given, expected_data, condition_data);
 }
 
@@ -56,13 +56,13 @@ reference_call::~reference_call() {
 
 /* Outputs and room to work in: but caches, which are compared whole. */
 static bool is_left_out(const op *op, int i) {
-    bool cache = op->tensor[i].shape == SHAPE_BHSD;
+    bool cache = op_shape_is(op, i, "B, H, S, D");
     return (op->tensor[i].role == ROLE_OUT || op->tensor[i].role == ROLE_WORK) && !cache;
 }
 
 /* Outputs are uploaded only where a causal op leaves some of them alone, so that what reads others is still found. */
 cudaError_t reference_call::upload() {
-    for (int i = 0; i < asked_op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(asked_op); i++) {
         size_t bytes = elements(i) * element_bytes(i), lead = asked.offset * element_bytes(i);
         std::vector<char> packed(bytes + 1);
         if (!op_is_given(asked_op, i, &asked.sizes) || shares(i)) { continue; }
@@ -106,7 +106,7 @@ cudaError_t reference_call::launch_from_graph(int *status) {
 }
 
 cudaError_t reference_call::download() {
-    for (int i = 0; i < asked_op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(asked_op); i++) {
         size_t bytes = elements(i) * element_bytes(i);
         std::vector<char> packed(bytes + 1);
         if (bytes == 0 || asked_op->tensor[i].role == ROLE_IN) { continue; }
@@ -118,7 +118,7 @@ cudaError_t reference_call::download() {
 }
 
 void reference_call::compare(reference_error *worst) const {
-    for (int i = 0; i < asked_op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(asked_op); i++) {
         if (!op_is_output(asked_op, i)) { continue; }
         op_type type = element_type(asked_op, i, asked.sizes.type);
         size_t count = elements(i), misrounded = 0;

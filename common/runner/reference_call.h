@@ -11,7 +11,7 @@
 #include <vector>
 
 extern "C" {
-#include "../ops.h"
+#include "../ops/ops.h"
 }
 
 /* What is asked. */

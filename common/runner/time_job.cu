@@ -8,10 +8,10 @@
 
 static size_t sample_bytes(const struct op *op, const struct op_sizes *sizes, int rows) {
     size_t bytes = 0;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         size_t one = op_element_bytes(op, i, sizes->type), C = (size_t)sizes->C;
         if (op->tensor[i].role == ROLE_IN) { continue; }
-        bytes += one * (op->tensor[i].shape == SHAPE_C ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
+        bytes += one * (op_shape_is(op, i, "C") ? C : (size_t)rows * (op_has_rows(op, i) ? C : 1));
     }
     return bytes;
 }

@@ -29,7 +29,7 @@ static size_t tensor_bytes(const struct timing *t, int tensor) {
 }
 
 int timing_prepare(struct timing *t, uint64_t seed) {
-    for (int i = 0; i < t->op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(t->op); i++) {
         fill_tensor(t->op, i, &t->sizes, t->tensor[i], t->stride[i], t->sets, seed, t->stream);
     }
     TRY(cudaGetLastError());
@@ -40,7 +40,7 @@ int timing_prepare(struct timing *t, uint64_t seed) {
 
 static int launch_op(const struct timing *t, int i) {
     void *tensors[OP_MAX_TENSORS];
-    for (int k = 0; k < t->op->tensor_count; k++) {
+    for (int k = 0; k < op_tensor_count(t->op); k++) {
         tensors[k] = op_is_given(t->op, k, &t->sizes) ? tensor_of_set(t, k, i) : nullptr;
     }
     int status = t->function(t->rung, tensors, &t->sizes, t->stream);
@@ -54,7 +54,7 @@ static struct copy_streams streams_of_set(const struct timing *t, int i) {
     s.bytes = (size_t)t->sizes.N * (size_t)t->sizes.C * op_element_bytes(t->op, 0, t->sizes.type) / (halves ? 2 : 1);
     s.bytes -= s.bytes % 16;
     s.write[0] = t->scratch;
-    for (int k = 0; k < t->op->tensor_count; k++) {
+    for (int k = 0; k < op_tensor_count(t->op); k++) {
         if (!op_has_rows(t->op, k)) { continue; }
         char *tensor = tensor_of_set(t, k, i);
         bool whole = t->op->tensor[k].role == ROLE_OUT && !t->sizes.upper;
@@ -163,7 +163,7 @@ static int allocate_sets(struct timing *t, int launches) {
     size_t free_bytes = 0, total_bytes = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
     double allocated = 0; /* a set's tensors are larger than its floor where a mask leaves half of them */
-    for (int i = 0; i < t->op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(t->op); i++) {
         t->stride[i] = (tensor_bytes(t, i) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         allocated += (double)t->stride[i];
     }
@@ -172,7 +172,7 @@ static int allocate_sets(struct timing *t, int launches) {
     double sets = fmax(MIN_LAUNCHES, fmax(TARGET_US / shortest_us, 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
     sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(allocated, 1)));
     t->sets = sets < TRIAL_LAUNCHES ? TRIAL_LAUNCHES : (int)sets;
-    for (int i = 0; i < t->op->tensor_count; i++) { TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets)); }
+    for (int i = 0; i < op_tensor_count(t->op); i++) { TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets)); }
     TRY(cudaMalloc((void **)&t->scratch, ALIGNMENT));
     struct copy_streams s = streams_of_set(t, 0);
     t->reads = s.reads;
@@ -239,16 +239,16 @@ int timing_sample(struct timing *t, int set, const int *rows, int row_count, cha
     if (set < 0 || set >= t->sets) { return cudaErrorInvalidValue; }
     for (int r = 0; r < row_count; r++) {
         if (rows[r] < 0 || rows[r] >= t->sizes.N) { return cudaErrorInvalidValue; }
-        for (int i = 0; i < t->op->tensor_count; i++) {
-            if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape == SHAPE_C) { continue; }
+        for (int i = 0; i < op_tensor_count(t->op); i++) {
+            if (t->op->tensor[i].role == ROLE_IN || op_shape_is(t->op, i, "C")) { continue; }
             size_t width = (op_has_rows(t->op, i) ? C : 1) * op_element_bytes(t->op, i, t->sizes.type);
             const char *row = tensor_of_set(t, i, set) + (size_t)rows[r] * width;
             TRY(cudaMemcpy(data, row, width, cudaMemcpyDeviceToHost));
             data += width;
         }
     }
-    for (int i = 0; i < t->op->tensor_count; i++) {
-        if (t->op->tensor[i].role == ROLE_IN || t->op->tensor[i].shape != SHAPE_C) { continue; }
+    for (int i = 0; i < op_tensor_count(t->op); i++) {
+        if (t->op->tensor[i].role == ROLE_IN || !op_shape_is(t->op, i, "C")) { continue; }
         TRY(cudaMemcpy(data, tensor_of_set(t, i, set), tensor_bytes(t, i), cudaMemcpyDeviceToHost));
         data += tensor_bytes(t, i);
     }

@@ -3,7 +3,7 @@
 #   $(BUILD)/simt/libsimt_fast.a      neither; for objects from simt-cc --fast
 
 SIMT := $(COURSE)/common/simt
-SIMT_SOURCES := $(wildcard $(SIMT)/core/*.c $(SIMT)/core/*.S $(SIMT)/api/*.c)
+SIMT_SOURCES := $(wildcard $(foreach room,engine checks api,$(SIMT)/$(room)/*.c $(SIMT)/$(room)/*.S))
 SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
@@ -12,7 +12,7 @@ SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
 # Programs are linked -no-pie, so the library need not be position-independent, and its thread-local variables lie at
 # places that the linker knows: one instruction less at each access of a kernel. Aligned, a hook is as fast in one build
 # as in the next.
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT)/core -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
     -fno-pie -ftls-model=local-exec -falign-functions=64
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
@@ -27,7 +27,7 @@ $(BUILD)/simt/libsimt_checked.a: $(SIMT_CHECKED_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
-# The code of the library gets a section of its own, so that core/preempt.c can tell it from the learner's.
+# The code of the library gets a section of its own, so that engine/preempt.c can tell it from the learner's.
 $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
@@ -38,15 +38,21 @@ $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk $(SIMT)/bench/module.mk)
 
 # Tests: tests/test_X.c is a Criterion program. Its kernels, exported as extern "C", stand in tests/test_X.cu; it is
-# linked with the checked library. tests/test_X_fast.c is linked with the fast one and with the same kernels as
-# test_X, built --fast. A test with more needs than that adds to SIMT_TEST_NEEDS_X (objects) before this rule runs.
-SIMT_TEST_NAMES := $(filter-out $(SIMT_OWN_TESTS),$(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))))
+# linked with the checked library. For the names X in SIMT_FAST_TESTS, test_X_fast is the same source, compiled with
+# SIMT_FAST_TEST, with the kernels built --fast and the fast library. A test that needs more objects adds them to
+# SIMT_TEST_NEEDS_X before this rule runs.
+SIMT_FAST_TESTS := collective faults graph_memory scheduler shared
+SIMT_TEST_NAMES := $(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))) $(SIMT_FAST_TESTS:%=test_%_fast)
 SIMT_TEST_OUT := $(BUILD)/simt/tests
 TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))
 
 $(SIMT_TEST_OUT)/%.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
+
+$(SIMT_TEST_OUT)/%_fast.c.o: $(SIMT)/tests/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -DSIMT_FAST_TEST -c $< -o $@
 
 $(SIMT_TEST_OUT)/%.cu.o: $(SIMT)/tests/%.cu $(SIMT_CC_NEEDS) $(SIMT_HEADERS)
 	@mkdir -p $(@D)
@@ -65,6 +71,8 @@ $(BUILD)/tests/$(1): $(SIMT_TEST_OUT)/$(1).c.o $(SIMT_TEST_NEEDS_$(1:test_%=%)) 
 endef
 $(foreach test,$(filter-out %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_checked.a)))
 $(foreach test,$(filter %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_fast.a)))
+
+$(BUILD)/tests/test_headers: | $(BUILD)/simt/include/.made
 
 -include $(wildcard $(SIMT_TEST_OUT)/*.d)
 

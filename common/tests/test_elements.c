@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "../elements.h"
+#include "common/ops/elements.h"
 
 TestSuite(elements, .timeout = 60);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../elements.h"
-#include "../inputs.h"
-#include "../reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/inputs.h"
+#include "common/ops/reference.h"
 
 TestSuite(inputs, .timeout = 60);
 
@@ -141,10 +141,11 @@ Test(inputs, weights_stay_away_from_zero) {
 
 Test(inputs, every_kind_has_a_name_and_every_op_some_kinds) {
     for (int k = 0; k < VALUES_KINDS; k++) { cr_assert(inputs_name((enum input_values)k)); }
-    for (const struct op *op = ops; op->name; op++) {
+    for (int k = 0; ops[k]; k++) {
+        const struct op *op = ops[k];
         if (op_is_wiring(op)) { continue; } /* products of large values, or of NaN, say little */
-        cr_assert(inputs_kinds(op) >> VALUES_LARGE & 1, "%s", op->name);
-        cr_assert(inputs_kinds(op) >> VALUES_NAN & 1, "%s", op->name);
+        cr_assert(op->hard >> VALUES_LARGE & 1, "%s", op->name);
+        cr_assert(op->hard >> VALUES_NAN & 1, "%s", op->name);
     }
 }
 
@@ -166,13 +167,14 @@ Test(inputs, values_are_those_of_the_type) {
     struct op_sizes narrow = sizes;
     for (int type = TYPE_F16; type <= TYPE_BF16; type++) {
         narrow.type = (enum op_type)type;
-        for (const struct op *op = ops; op->name; op++) {
+        for (int k = 0; ops[k]; k++) {
+            const struct op *op = ops[k];
             struct filled *a = calloc(1, sizeof *a);
             for (int t = 0; t < OP_MAX_TENSORS; t++) { a->tensor[t] = a->storage[t]; }
             if (op->types >> type & 1 && !op_is_causal(op) && !op_is_wiring(op)) {
                 inputs_fill(op, &narrow, VALUES_SHIFTED, 4, a->tensor);
             }
-            for (int t = 0; t < op->tensor_count; t++) {
+            for (int t = 0; t < op_tensor_count(op); t++) {
                 for (int i = 0; op->tensor[t].element == ELEMENT_T && i < COUNT; i++) {
                     float value = a->storage[t][i];
                     cr_assert_eq(value, (float)element_round(narrow.type, value), "%s: %s[%d]", op->name,
@@ -206,7 +208,7 @@ Test(inputs, nan_stands_where_the_mask_is_and_nowhere_else) {
     struct op_sizes causal = op_causal_sizes(TYPE_BF16, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int i = 0; i < B * H * T * T; i++) {
-        bool masked = i % T >= reference_keys(&causal, a->storage[2], i / T);
+        bool masked = i % T >= inputs_keys(&causal, a->storage[2], i / T);
         cr_assert_eq(isnan(a->storage[1][i]) != 0, masked, "element %d", i);
     }
     free(a);
@@ -217,7 +219,7 @@ Test(inputs, spoiled_values_are_never_masked) {
     struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int i = 0; i < B * H * T * T; i++) {
-        if (isnan(a->storage[1][i])) { cr_assert(i % T < reference_keys(&causal, a->storage[3], i / T)); }
+        if (isnan(a->storage[1][i])) { cr_assert(i % T < inputs_keys(&causal, a->storage[3], i / T)); }
     }
     free(a);
 }
@@ -227,7 +229,7 @@ Test(inputs, the_backward_pass_gets_a_softmax) {
     struct op_sizes causal = op_causal_sizes(TYPE_F32, B, H, T, 0.5f);
     causal.lengths = 1;
     for (int n = 0; n < B * H * T; n++) {
-        int keys = reference_keys(&causal, a->storage[3], n);
+        int keys = inputs_keys(&causal, a->storage[3], n);
         double sum = 0.0;
         for (int j = 0; j < T; j++) {
             float out = a->storage[2][n * T + j];

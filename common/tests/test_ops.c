@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "../ops.h"
+#include "common/ops/ops.h"
 
 TestSuite(ops, .timeout = 20);
 
@@ -72,7 +72,8 @@ Test(ops, lengths_are_given_or_not) {
 
 Test(ops, statistics_and_gradients_of_parameters_are_float_in_every_type) {
     static const char *const names[] = {"mean", "rstd", "dweight", "dbias"};
-    for (const struct op *op = ops; op->name; op++) {
+    for (int k = 0; ops[k]; k++) {
+        const struct op *op = ops[k];
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             int t = op_tensor_find(op, names[i]);
             if (t >= 0) { cr_assert_eq(op_element_bytes(op, t, TYPE_F16), 4u, "%s: %s", op->name, names[i]); }

@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "../elements.h"
-#include "../inputs.h"
-#include "../reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/inputs.h"
+#include "common/ops/reference.h"
 
 TestSuite(reference_types, .timeout = 60);
 
@@ -30,7 +30,7 @@ static void compute(struct call *call, const int *rows) {
         expected[t] = call->expected[t];
         condition[t] = call->condition[t];
     }
-    cr_assert(reference_compute_rows(call->op, &call->sizes, rows, value, expected, condition));
+    reference_compute_rows(call->op, &call->sizes, rows, value, expected, condition);
 }
 
 static void fill(struct call *call, uint64_t seed) {

@@ -1,9 +1,9 @@
 // traffic.cu — six small kernels and what each asks of memory, as a Markdown table.
 //
 // Each reads an (N, C) matrix once and writes one, so all have the same byte floor; what differs is which addresses the 32
-// lanes of a warp have at the same time. Built with the CPU backend, whose counters it prints: common/simt/core/simt.h.
+// lanes of a warp have at the same time. Built with the CPU backend, whose counters it prints: common/simt/simt.h.
 // The chapter 'Reading kernels as bytes' shows its output.
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 #include <cuda_runtime.h>
 #include <stdio.h>

@@ -13,15 +13,15 @@ static inline const char *diagnosis_of(struct fake *fake, const char *op, enum o
     struct evidence evidence;
     struct failure failure;
     struct device device = fake_device(fake, guard);
-    const struct signature *signature = NULL;
+    const struct op_mistake *mistake = NULL;
     bool failed = false;
     evidence_init(&evidence, op_find(op), type);
     for (int i = 0; i < 4 && !failed; i++) {
         failed = check_run(&device, correctness[i], 2024, 77, &evidence, &failure) != VERDICT_PASS;
     }
-    if (failed) { signature = diagnose(&evidence); }
+    if (failed) { mistake = diagnose(&evidence); }
     evidence_free(&evidence);
-    return !failed ? "" : signature ? signature->id : "none";
+    return !failed ? "" : mistake ? mistake->id : "none";
 }
 
 static inline const char *diagnosis(struct fake *fake, const char *op, int guard) {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../check.h"
-#include "common/elements.h"
+#include "common/ops/elements.h"
 
 typedef float rounding(float value);
 
@@ -63,7 +63,7 @@ static inline char *fake_tensor(const struct job *job, const struct op *op, void
 static inline int fake_run(struct fake *fake, const struct job *job, const struct op *op, void *const buffers[]) {
     float *tensor[OP_MAX_TENSORS] = {0};
     const struct op_sizes *sizes = &job->sizes;
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, sizes);
         if (job->alias_of[t] >= 0) { continue; }
         tensor[t] = calloc(count + 1, sizeof(float));
@@ -71,17 +71,17 @@ static inline int fake_run(struct fake *fake, const struct job *job, const struc
             elements_unpack(op->tensor[t].element, sizes->type, fake_tensor(job, op, buffers, t), count, tensor[t]);
         }
     }
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (job->alias_of[t] >= 0) { tensor[t] = tensor[job->alias_of[t]]; }
     }
     int status = fake->kernel(fake, tensor, sizes);
-    if (fake->writes_input) { tensor[op->tensor_count - 1][0] += 1.0f; }
-    for (int t = 0; t < op->tensor_count; t++) {
+    if (fake->writes_input) { tensor[op_tensor_count(op) - 1][0] += 1.0f; }
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (job->alias_of[t] >= 0 || !op_is_given(op, t, sizes)) { continue; }
         elements_pack(op->tensor[t].element, sizes->type, tensor[t], op_elements(op, t, sizes),
                       fake_tensor(job, op, buffers, t));
     }
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         if (job->alias_of[t] < 0) { free(tensor[t]); }
     }
     return status;

@@ -2,7 +2,7 @@
 #ifndef FAKES_FUSED_H
 #define FAKES_FUSED_H
 
-#include "common/reference.h"
+#include "common/ops/reference.h"
 #include "fakes.h"
 
 static inline float round_f16(float value) {
@@ -13,7 +13,7 @@ static inline int fake_causal(const struct fake *fake, float *const tensor[], co
     float *scaled = malloc((size_t)sizes->C * sizeof *scaled);
     for (int n = 0; n < sizes->N; n++) {
         size_t at = (size_t)n * (size_t)sizes->C;
-        int keys = reference_keys(sizes, tensor[2], n), end = sizes->upper ? n % sizes->C + 1 : sizes->C;
+        int keys = inputs_keys(sizes, tensor[2], n), end = sizes->upper ? n % sizes->C + 1 : sizes->C;
         for (int j = 0; j < keys; j++) { scaled[j] = sizes->scale * fake->input(tensor[1][at + (size_t)j]); }
         if (keys) { fake_softmax_row(fake, tensor[0] + at, scaled, keys); }
         for (int j = keys; j < end; j++) { tensor[0][at + (size_t)j] = 0.0f; }
@@ -41,7 +41,7 @@ static inline int fake_softmax_backward(const struct fake *fake, float *const te
 static inline int fake_causal_backward(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     for (int n = 0; n < sizes->N; n++) {
         size_t at = (size_t)n * (size_t)sizes->C;
-        int keys = reference_keys(sizes, tensor[3], n), end = sizes->upper ? n % sizes->C + 1 : sizes->C;
+        int keys = inputs_keys(sizes, tensor[3], n), end = sizes->upper ? n % sizes->C + 1 : sizes->C;
         fake_softmax_backward_row(fake, tensor[0] + at, tensor[1] + at, tensor[2] + at, keys, sizes->scale);
         for (int j = keys; j < end; j++) { tensor[0][at + (size_t)j] = 0.0f; }
     }

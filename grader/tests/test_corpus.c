@@ -1,47 +1,35 @@
-/* corpus: the built grader over real .cu files. Every file of wrong/ must fail with the diagnosis that its first line names,
- * every file of right/ must pass all correctness checks.
- *
- *   // step: step1  op: softmax_forward  diagnosis: softmax-no-max
- *   // reason: why such a kernel must be failed
+/* corpus: the built grader marks real .cu files, those of common/ops/OP/tests. Every kernel in wrong/ must fail with the
+ * diagnosis that its first line names; every kernel in right/ must pass all correctness checks. tools/corpus says what such
+ * a file looks like. By default one wrong kernel is marked for each diagnosis and two right ones for each op; with
+ * TEST_ALL=1 in the environment, all of them are.
  */
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <dirent.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../diagnose.h"
 #include "labs.h"
 
 TestSuite(corpus, .timeout = 240);
 
-enum { MAX_FILES = 512, NAME_BYTES = 96, PATH_BYTES = 512 };
+enum { MAX_KERNELS = 1024, PATH_BYTES = 512, RIGHT_KERNELS_OF_AN_OP = 2 };
 
-static char names[MAX_FILES][NAME_BYTES];
+/* The corpus only grows: raise these with it. */
+enum { WRONG_KERNELS = 255, RIGHT_KERNELS = 71 };
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(a, b);
-}
-
-static int list_files(const char *folder) {
-    int count = 0;
-    DIR *entries = opendir(folder);
-    cr_assert(entries, "no folder %s: run this from the root", folder);
-    for (struct dirent *entry; (entry = readdir(entries)) && count < MAX_FILES;) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (dot && strcmp(dot, ".cu") == 0) { snprintf(names[count++], NAME_BYTES, "%.95s", entry->d_name); }
-    }
-    closedir(entries);
-    qsort(names, (size_t)count, NAME_BYTES, by_name);
-    return count;
-}
-
-struct header {
-    char step[32], op[64], diagnosis[64];
+struct kernel {
+    char path[PATH_BYTES], name[PATH_BYTES]; /* name: op/wrong/no_max */
+    char folder[64];                         /* in common/ops */
+    char step[32], op[64], diagnosis[64];    /* of its first line; op with a type where the op has several */
 };
+
+static struct kernel kernels[MAX_KERNELS];
 
 static void field(const char *line, const char *key, char *value, size_t size) {
     const char *at = strstr(line, key);
@@ -49,26 +37,73 @@ static void field(const char *line, const char *key, char *value, size_t size) {
     if (at) { snprintf(value, size, "%.*s", (int)strcspn(at + strlen(key), " \n"), at + strlen(key)); }
 }
 
-static struct header read_header(const char *path) {
-    struct header header;
-    char line[256] = "";
-    FILE *file = fopen(path, "r");
-    cr_assert(file && fgets(line, sizeof line, file), "cannot read %s", path);
-    fclose(file);
-    field(line, "step: ", header.step, sizeof header.step);
-    field(line, "op: ", header.op, sizeof header.op);
-    field(line, "diagnosis: ", header.diagnosis, sizeof header.diagnosis);
-    return header;
+static struct kernel read_kernel(const char *path) {
+    struct kernel kernel = {0};
+    char line[256] = "", verdict[16], file[128];
+    FILE *opened = fopen(path, "r");
+    cr_assert(opened && fgets(line, sizeof line, opened), "cannot read %s", path);
+    fclose(opened);
+    cr_assert(sscanf(path, "common/ops/%63[^/]/tests/%15[^/]/%127[^.]", kernel.folder, verdict, file) == 3, "%s", path);
+    snprintf(kernel.path, sizeof kernel.path, "%s", path);
+    snprintf(kernel.name, sizeof kernel.name, "%s/%s/%s", kernel.folder, verdict, file);
+    field(line, "step: ", kernel.step, sizeof kernel.step);
+    field(line, "op: ", kernel.op, sizeof kernel.op);
+    field(line, "diagnosis: ", kernel.diagnosis, sizeof kernel.diagnosis);
+    return kernel;
 }
 
-static void shell(const char *format, ...) {
-    char command[2048];
+/* Fills `kernels` with those of every folder wrong/ or right/, in the order of their paths. */
+static int list_kernels(const char *verdict) {
+    char pattern[PATH_BYTES];
+    glob_t found;
+    int count = 0;
+    snprintf(pattern, sizeof pattern, "common/ops/*/tests/%s/*", verdict);
+    cr_assert(glob(pattern, 0, NULL, &found) == 0, "there is no %s: run this from the root", pattern);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *dot = strrchr(found.gl_pathv[i], '.');
+        if (!dot || (strcmp(dot, ".cu") != 0 && strcmp(dot, ".patch") != 0)) { continue; }
+        cr_assert(count < MAX_KERNELS, "more than %d kernels", MAX_KERNELS);
+        kernels[count++] = read_kernel(found.gl_pathv[i]);
+    }
+    globfree(&found);
+    return count;
+}
+
+static bool is_whole_corpus(void) {
+    return getenv("TEST_ALL") != NULL;
+}
+
+/* Of kernels[0 .. index), how many have the same diagnosis (`by_diagnosis`) or the same op. */
+static int before(int index, bool by_diagnosis) {
+    int count = 0;
+    for (int i = 0; i < index; i++) {
+        count += by_diagnosis ? strcmp(kernels[i].diagnosis, kernels[index].diagnosis) == 0
+                              : strcmp(kernels[i].folder, kernels[index].folder) == 0;
+    }
+    return count;
+}
+
+/* Criterion hands parameters over by their bytes, so they are indices into `kernels`. */
+static struct criterion_test_params chosen(const char *verdict) {
+    static int index[MAX_KERNELS];
+    bool wrong = strcmp(verdict, "wrong") == 0;
+    int all = list_kernels(verdict), count = 0;
+    for (int i = 0; i < all; i++) {
+        if (is_whole_corpus() || before(i, wrong) < (wrong ? 1 : RIGHT_KERNELS_OF_AN_OP)) { index[count++] = i; }
+    }
+    return cr_make_param_array(int, index, (size_t)count);
+}
+
+static int shell(const char *format, ...) {
+    char command[4096];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
+    int length = vsnprintf(command, sizeof command, format, arguments);
     va_end(arguments);
+    cr_assert(length < (int)sizeof command);
     int status = system(command);
     cr_assert(status != -1 && WEXITSTATUS(status) != 127, "cannot run: %s", command);
+    return WEXITSTATUS(status);
 }
 
 static char *read_all(const char *path) {
@@ -81,33 +116,31 @@ static char *read_all(const char *path) {
     return text;
 }
 
-/* Marks one file in a folder of its own, as the exercise's file, and returns the JSON report. */
-static cJSON *mark(const char *folder, const char *name, const struct header *header) {
-    const struct step *step = lab(header->step);
-    cr_assert(step, "%s: unknown step '%s'", name, header->step);
-    const struct exercise *exercise = exercise_find(step, header->op);
-    cr_assert(exercise, "%s: unknown op '%s'", name, header->op);
-    char place[PATH_BYTES], json[PATH_BYTES + 16];
-    snprintf(place, sizeof place, "%s/corpus/%s", TEST_BUILD, name);
-    snprintf(json, sizeof json, "%s/report.json", place);
-    shell("mkdir -p %s && rm -f %s && cp -u %s/%s %s/%s", place, json, folder, name, place, exercise->file);
-    /* what it includes and is linked with; its own file is there already */
-    shell("for f in %s/solution/*.cu* %s/solution/predictions.txt; do [ ! -f \"$f\" ] || [ \"${f##*/}\" = %s ] || "
-          "cp -u \"$f\" %s/; done",
-          step->folder, step->folder, exercise->file, place);
-    /* those are compiled already, for the ladders */
-    shell("mkdir -p %s/build/obj && for f in %s/ladders/%s/obj/*.o; do n=${f##*/}; [ ! -f \"$f\" ] || [ "
-          "\"${n%%.o}.cu\" = %s ] || "
-          "cp -u \"$f\" %s/build/obj/; done",
-          place, TEST_BUILD, step->folder, exercise->file, place);
-    shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s --out %s/build --seed 7 --json "
-          "%s "
-          "> %s/report.txt 2>&1",
-          TEST_BUILD, header->step, header->op, place, place, json, place);
-    char *text = read_all(json);
-    cr_assert(text, "%s: the grader wrote no report; see %s/report.txt", name, place);
+/* Marks the kernel in a folder of its own, as the exercise's file, and returns the JSON report. */
+static cJSON *mark(const struct kernel *kernel) {
+    const struct step *step = lab(kernel->step);
+    cr_assert(step, "%s: unknown step '%s'", kernel->path, kernel->step);
+    const struct exercise *exercise = exercise_find(step, kernel->op);
+    cr_assert(exercise, "%s: unknown op '%s'", kernel->path, kernel->op);
+    char place[2 * PATH_BYTES], path[2 * PATH_BYTES + 32];
+    snprintf(place, sizeof place, "%s/corpus/%s", TEST_BUILD, kernel->name);
+    snprintf(path, sizeof path, "%s/place.log", place);
+    /* The solution's other files are compiled already, for the ladders. */
+    int status = shell("mkdir -p %s/build/obj && rm -f %s/report.json && name=$(tools/corpus place %s %s/lab %s) 2>%s && "
+                       "for object in %s/ladders/%s/obj/*.o; do [ ! -f $object ] || "
+                       "[ \"$(basename $object .o).cu\" = \"$name\" ] || cp -u $object %s/build/obj; done",
+                       place, place, kernel->path, place, exercise->file, path, TEST_BUILD, step->folder, place);
+    char *text = read_all(path);
+    cr_assert(status == 0, "%s", text);
+    free(text);
+    shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s/lab --out %s/build --seed 7 "
+          "--json %s/report.json > %s/report.txt 2>&1",
+          TEST_BUILD, kernel->step, kernel->op, place, place, place, place);
+    snprintf(path, sizeof path, "%s/report.json", place);
+    text = read_all(path);
+    cr_assert(text, "%s: the grader wrote no report; see %s/report.txt", kernel->path, place);
     cJSON *report = cJSON_Parse(text);
-    cr_assert(report, "%s: %s is no JSON", name, json);
+    cr_assert(report, "%s: %s is no JSON", kernel->path, path);
     free(text);
     return report;
 }
@@ -126,53 +159,34 @@ static const cJSON *failed_outcome(const cJSON *report) {
     return NULL;
 }
 
-static struct criterion_test_params indices(int count) {
-    static int index[MAX_FILES];
-    for (int i = 0; i < count; i++) { index[i] = i; }
-    return cr_make_param_array(int, index, (size_t)count);
-}
-
-static const char wrong[] = "grader/tests/wrong", right[] = "grader/tests/right";
-
-Test(corpus, is_there) {
-    cr_assert(list_files(wrong) >= 90);
-    cr_assert(list_files(right) >= 20);
-}
-
 ParameterizedTestParameters(corpus, wrong_kernels_fail_with_their_diagnosis) {
-    return indices(list_files(wrong));
+    return chosen("wrong");
 }
 
 ParameterizedTest(int *index, corpus, wrong_kernels_fail_with_their_diagnosis) {
-    list_files(wrong);
-    const char *name = names[*index];
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", wrong, name);
-    struct header header = read_header(path);
-    cr_assert(header.diagnosis[0], "%s names no diagnosis", name);
-    cJSON *report = mark(wrong, name, &header);
+    list_kernels("wrong");
+    const struct kernel *kernel = &kernels[*index];
+    cr_assert(kernel->diagnosis[0], "%s names no diagnosis", kernel->path);
+    cJSON *report = mark(kernel);
     const cJSON *outcome = failed_outcome(report);
-    cr_assert(outcome, "%s was not failed", name);
+    cr_assert(outcome, "%s was not failed", kernel->path);
     const cJSON *failure = cJSON_GetObjectItem(outcome, "failure");
-    cr_assert(strcmp(text_of(failure, "diagnosis"), header.diagnosis) == 0,
-              "%s: check %s says '%s', not '%s' (N %g, C %g, %s; %s)", name, text_of(outcome, "check"),
-              text_of(failure, "diagnosis"), header.diagnosis, cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "N")),
+    cr_assert(strcmp(text_of(failure, "diagnosis"), kernel->diagnosis) == 0,
+              "%s: check %s says '%s', not '%s' (N %g, C %g, %s; %s)", kernel->path, text_of(outcome, "check"),
+              text_of(failure, "diagnosis"), kernel->diagnosis, cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "N")),
               cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "C")), text_of(failure, "values"),
               text_of(failure, "message"));
     cJSON_Delete(report);
 }
 
 ParameterizedTestParameters(corpus, right_kernels_pass) {
-    return indices(list_files(right));
+    return chosen("right");
 }
 
 ParameterizedTest(int *index, corpus, right_kernels_pass) {
-    list_files(right);
-    const char *name = names[*index];
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s", right, name);
-    struct header header = read_header(path);
-    cJSON *report = mark(right, name, &header);
+    list_kernels("right");
+    const struct kernel *kernel = &kernels[*index];
+    cJSON *report = mark(kernel);
     int passed = 0;
     const cJSON *outcome;
     cJSON_ArrayForEach(outcome, cJSON_GetObjectItem(report, "outcomes")) {
@@ -180,12 +194,34 @@ ParameterizedTest(int *index, corpus, right_kernels_pass) {
         const char *check = text_of(outcome, "check");
         bool counted =
             strcmp(check, "traffic") == 0 || strcmp(check, "launches") == 0 || strcmp(check, "parallelism") == 0;
-        cr_assert(counted || strcmp(text_of(outcome, "verdict"), "pass") == 0, "%s: %s: %s (N %g, C %g, %s; %s)", name,
-                  check, text_of(outcome, "verdict"), cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "N")),
+        cr_assert(counted || strcmp(text_of(outcome, "verdict"), "pass") == 0, "%s: %s: %s (N %g, C %g, %s; %s)",
+                  kernel->path, check, text_of(outcome, "verdict"),
+                  cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "N")),
                   cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "C")), text_of(failure, "values"),
                   text_of(failure, "message"));
         passed += !counted;
     }
-    cr_assert_eq(passed, 4, "%s: %d correctness checks", name, passed);
+    cr_assert_eq(passed, 4, "%s: %d correctness checks", kernel->path, passed);
     cJSON_Delete(report);
+}
+
+/* ---- the corpus itself ---- */
+
+Test(corpus, does_not_shrink) {
+    int wrong = list_kernels("wrong"), right = list_kernels("right");
+    cr_assert(wrong >= WRONG_KERNELS, "%d wrong kernels, there were %d", wrong, WRONG_KERNELS);
+    cr_assert(right >= RIGHT_KERNELS, "%d right kernels, there were %d", right, RIGHT_KERNELS);
+}
+
+Test(corpus, kernels_lie_in_the_folder_of_their_op) {
+    static const char *const verdicts[] = {"wrong", "right"};
+    for (int v = 0; v < 2; v++) {
+        for (int i = 0, count = list_kernels(verdicts[v]); i < count; i++) {
+            const struct kernel *kernel = &kernels[i];
+            size_t length = strlen(kernel->folder);
+            cr_assert(strncmp(kernel->op, kernel->folder, length) == 0 && strchr("_", kernel->op[length]),
+                      "%s is a kernel of %s", kernel->path, kernel->op);
+            cr_assert(!kernel->diagnosis[0] == (v == 1), "%s: diagnosis '%s'", kernel->path, kernel->diagnosis);
+        }
+    }
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../check.h"
-#include "common/elements.h"
-#include "common/reference.h"
+#include "common/ops/elements.h"
+#include "common/ops/reference.h"
 #include "labs.h"
 
 TestSuite(ladders, .timeout = 240);
@@ -41,7 +41,7 @@ static double worst(const struct evidence *evidence) {
     double worst = 0.0;
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        for (int t = 0; t < evidence->op->tensor_count; t++) {
+        for (int t = 0; t < op_tensor_count(evidence->op); t++) {
             if (element_type(evidence->op, t, evidence->type) != TYPE_F32) { continue; } /* see misrounded() */
             for (size_t k = 0; shown->got[t] && k < op_elements(evidence->op, t, &shown->test.sizes); k++) {
                 double tolerance = reference_tolerance(shown->condition[t][k]);
@@ -58,7 +58,7 @@ static double misrounded(const struct evidence *evidence) {
     double worst = 0.0;
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        for (int t = 0; t < evidence->op->tensor_count; t++) {
+        for (int t = 0; t < op_tensor_count(evidence->op); t++) {
             enum op_type type = element_type(evidence->op, t, evidence->type);
             size_t count = op_elements(evidence->op, t, &shown->test.sizes);
             long found = 0;

@@ -62,7 +62,7 @@ static struct outcome *fail_softmax(void) {
         outcome->verdict = failed ? VERDICT_NOT_RUN : VERDICT_FAIL;
         if (!failed) { failed = outcome; }
     }
-    const struct signature *signature = signature_find("softmax-no-max");
+    const struct op_mistake *signature = diagnosis_find("softmax-no-max");
     failed->failure = (struct failure){.kind = FAILURE_WRONG,
                                        .sizes = {.N = 3, .C = 33, .eps = 1e-5f},
                                        .values = "large (up to 1e4)",
@@ -285,7 +285,8 @@ Test(report, elements_of_models_are_named) {
     report_element(op_find("gpt2_decode"), &(struct failure){.sizes = failure.sizes, .row = 3, .column = 1}, name,
                    sizeof name);
     cr_assert_str_eq(name, "hidden, step 1, sequence 1 [1]");
-    for (const struct op *op = ops; op->name; op++) { /* before any call there are no sizes */
+    for (int k = 0; ops[k]; k++) { /* before any call there are no sizes */
+        const struct op *op = ops[k];
         struct failure none = {.kind = FAILURE_BUILD};
         report_element(op, &none, name, sizeof name);
         cr_assert(strlen(name) > 0);

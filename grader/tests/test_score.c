@@ -124,7 +124,7 @@ Test(score, a_wirings_traffic_is_that_of_its_tensors) {
     const struct op *op = op_find("attention_forward");
     struct traffic_target target = {TRAFFIC_BYTES, op_wiring_sizes(TYPE_F32, 1, 8, 2, 4, 8), {1.0}, {100}};
     struct result result = {0};
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);
     }
     result.counters.global.load_bytes = 1 << 20;

@@ -25,7 +25,7 @@ static char *sample(const char *name, int (*kernel)(const struct fake *, float *
     struct fake fake = {.kernel = kernel, .lanes = 32};
     float *tensor[OP_MAX_TENSORS];
     fake_device(&fake, 0);
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         tensor[t] = calloc((size_t)N * C, sizeof(float));
         for (size_t i = 0; i < op_elements(op, t, &sizes) && op->tensor[t].role == ROLE_IN; i++) {
             float value = generate_float(generate_key(SEED, SET, t), op->tensor[t].shape, i);
@@ -35,17 +35,17 @@ static char *sample(const char *name, int (*kernel)(const struct fake *, float *
     for (int call = 0; call < calls; call++) { kernel(&fake, tensor, &sizes); }
     char *data = malloc(job_sample_bytes(op, &sizes, ROWS)), *to = data;
     for (int r = 0; r < ROWS; r++) {
-        for (int t = 0; t < op->tensor_count; t++) {
-            if (op->tensor[t].role == ROLE_IN || op->tensor[t].shape == SHAPE_C) { continue; }
+        for (int t = 0; t < op_tensor_count(op); t++) {
+            if (op->tensor[t].role == ROLE_IN || op_shape_is(op, t, "C")) { continue; }
             size_t width = op_has_rows(op, t) ? C : 1;
             to = put(to, op, t, tensor[t] + (size_t)rows[r] * width, width);
         }
     }
-    for (int t = 0; t < op->tensor_count; t++) {
-        if (op->tensor[t].role == ROLE_IN || op->tensor[t].shape != SHAPE_C) { continue; }
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        if (op->tensor[t].role == ROLE_IN || !op_shape_is(op, t, "C")) { continue; }
         to = put(to, op, t, tensor[t], C);
     }
-    for (int t = 0; t < op->tensor_count; t++) { free(tensor[t]); }
+    for (int t = 0; t < op_tensor_count(op); t++) { free(tensor[t]); }
     return data;
 }
 

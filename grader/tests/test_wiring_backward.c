@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "common/wiring.h"
+#include "common/ops/transformer/wiring.h"
 #include "gpt2/reference_backward.h"
 #include "wired.h"
 
@@ -67,7 +67,7 @@ Test(wiring_backward, gradients_are_differences_of_the_forward_reference) {
     sizes.L = 0; /* nothing was left to add */
     sizes.eps = 1e-3f;
     struct computed backward = fill("block_backward", sizes, 21), forward = fill("block_forward", sizes, 22);
-    for (int t = 0; t < forward.op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(forward.op); t++) {
         int same = op_tensor_find(backward.op, forward.op->tensor[t].name);
         if (same < 0) { continue; }
         memcpy(forward.tensor[t], backward.tensor[same], op_elements(forward.op, t, &sizes) * sizeof(float));

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/inputs.h"
-#include "common/reference.h"
+#include "common/ops/inputs.h"
+#include "common/ops/reference.h"
 #include "gpt2/formats/weights.h"
 
 /* One call of an op: inputs, and what comes out. */
@@ -20,7 +20,7 @@ struct computed {
 
 static inline struct computed fill(const char *op, struct op_sizes sizes, uint64_t seed) {
     struct computed c = {.op = op_find(op), .sizes = sizes};
-    for (int t = 0; t < c.op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(c.op); t++) {
         size_t count = op_elements(c.op, t, &sizes) + 1;
         c.tensor[t] = calloc(count, sizeof(float));
         c.out[t] = calloc(count, sizeof(double));
@@ -31,7 +31,7 @@ static inline struct computed fill(const char *op, struct op_sizes sizes, uint64
 }
 
 static inline void compute(struct computed *c) {
-    cr_assert(reference_compute(c->op, &c->sizes, (const float *const *)c->tensor, c->out, c->condition));
+    reference_compute(c->op, &c->sizes, (const float *const *)c->tensor, c->out, c->condition);
 }
 
 static inline void drop(struct computed *c) {

@@ -49,7 +49,7 @@ struct attempt {
         asked.sizes = reference_sizes(op, type, 3, 40);
         asked.rung = rung;
         cudaMalloc(&memory, 1 << 16);
-        for (int i = 0; i < op->tensor_count; i++) { tensors[i] = memory; }
+        for (int i = 0; i < op_tensor_count(op); i++) { tensors[i] = memory; }
     }
     ~attempt() { cudaFree(memory); }
 
@@ -94,7 +94,7 @@ int empty_sizes_fail(const op *op, op_type type, int rung) {
 
 int null_pointers_pass(const op *op, op_type type, int rung) {
     int wrong = 0;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         attempt attempt(op, type, rung);
         if (strcmp(op->tensor[i].name, "lengths") == 0) { continue; } /* may be null */
         attempt.tensors[i] = nullptr;
@@ -106,7 +106,7 @@ int null_pointers_pass(const op *op, op_type type, int rung) {
 /* Outputs that hold other bits than they do at aligned pointers. */
 int results_differ(const op *op, const reference_case &asked, const reference_call &a, const reference_call &b) {
     bool exact = strcmp(op->name, "three_way_add") == 0 || strcmp(op->name, "bias_gelu_forward") == 0;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         bool same_bits = exact || strcmp(op->tensor[i].name, "sum") == 0;
         if (op->tensor[i].role == ROLE_IN || !same_bits) { continue; }
         if (memcmp(a.result(i).data(), b.result(i).data(), a.result(i).size() * sizeof(float)) != 0) {
@@ -131,8 +131,8 @@ int moved_pointers_fail(const op *op, op_type type, int rung, int columns) {
 
 int shared_pointers_fail(const op *op, op_type type, int rung, int columns) {
     int wrong = 0;
-    for (int output = 0; output < op->tensor_count; output++) {
-        for (int input = 0; input < op->tensor_count; input++) {
+    for (int output = 0; output < op_tensor_count(op); output++) {
+        for (int input = 0; input < op_tensor_count(op); input++) {
             if (!(op->alias[output] >> input & 1)) { continue; }
             reference_case asked;
             asked.sizes = reference_sizes(op, type, 2, columns);

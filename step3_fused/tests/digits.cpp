@@ -13,7 +13,7 @@ int digits_are_kept(const op *op, op_type type) {
         asked.sizes = reference_sizes(op, type, shape[0], shape[1]);
         reference_call call(op, asked);
         if (call_is_wrong(call, op, asked)) { return wrong + 1; }
-        for (int i = 0; i < op->tensor_count; i++) {
+        for (int i = 0; i < op_tensor_count(op); i++) {
             if (!op_is_output(op, i) || call.distance(i) <= allowed) { continue; }
             wrong += complain(op, asked, "%s is off by %.1e of its norm", op->tensor[i].name, call.distance(i));
         }

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 #include "probe.h"
 
 namespace {
@@ -77,7 +77,7 @@ int choice_fails(const op *op, const reference_case &asked) {
     void *memory = nullptr, *tensors[OP_MAX_TENSORS] = {};
     uint64_t launches;
     cudaMalloc(&memory, 256);
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         if (op_is_given(op, i, &asked.sizes)) { tensors[i] = memory; }
     }
     int status = status_without_launch(op, asked, tensors, &launches);
@@ -93,7 +93,7 @@ int shape_fails(const op *op, op_type type, const shape &shape, int upper, int l
     if (op_is_causal(op) && asked.sizes.C > 64) { asked.sizes = op_causal_sizes(type, 1, 1, asked.sizes.C, 0.125f); }
     asked.sizes.upper = upper;
     asked.sizes.lengths = lengths;
-    for (int i = 0; shape.in_place && i < op->tensor_count; i++) {
+    for (int i = 0; shape.in_place && i < op_tensor_count(op); i++) {
         if (!asked.in_place && (op->alias[0] >> i & 1)) { asked.in_place = 1 + i; }
     }
     if (!is_computed(&asked.sizes)) { return choice_fails(op, asked); }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 bool has_rung(const op *op, op_type type, int rung) {
     if (rung == 0) { return true; }
@@ -88,7 +88,8 @@ int main(int argc, char **argv) {
     for (const auto &question : questions) {
         if (argc != 2 || strcmp(argv[1], question.name) != 0) { continue; }
         int asked = 0, wrong = 0;
-        for (const op *op = ops; op->name; op++) {
+        for (int k = 0; ops[k]; k++) {
+            const op *op = ops[k];
             for (int type = 0; type < OP_TYPES; type++) {
                 if (!launcher_find(op->name, (op_type)type, 0)) { continue; }
                 asked++;

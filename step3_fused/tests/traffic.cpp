@@ -1,7 +1,7 @@
 /* traffic.cpp — bytes against the floor, as the CPU backend counts them. */
 #include <string.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 #include "probe.h"
 
 namespace {
@@ -44,7 +44,7 @@ const struct taught {
 /* Sectors of the tensors with rows, loaded and stored, over those that the floor needs. */
 double sectors_over_floor(const op *op, const reference_call &call, const op_sizes *sizes) {
     double moved = 0.0, needed = 0.0;
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         struct simt_traffic traffic;
         if (!op_has_rows(op, i) || !simt_allocation_traffic(call.tensor(i), &traffic)) { continue; }
         moved += SECTOR_BYTES * (double)(traffic.load_sectors + traffic.store_sectors + traffic.atomic_sectors);

@@ -14,7 +14,7 @@ namespace {
 template <class T> __global__ void fill_kernel(T *out, size_t count, uint64_t key, float offset, float scale) {
     size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
-        out[i] = (T)(offset + scale * generate_float(key, SHAPE_NC, i));
+        out[i] = (T)(offset + scale * generate_float(key, true, i));
     }
 }
 

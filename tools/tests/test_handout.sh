@@ -11,8 +11,8 @@ check "it unpacks" tar -xzf "$BUILD/handout/gpu-kernel-labs.tar.gz" -C "$scratch
 handout=$scratch/empty/gpu-kernel-labs
 
 check "no file or folder of it is called a solution" test -z "$(find "$handout" -name '*solution*')"
-check "what wires a block, forward or back, is not in it" test -z "$(find "$handout/course/gpt2/model" \
-    -name backward.cu -o -name 'training*.cu' -o -name ends_backward.cu)"
+check "what wires a block, forward or back, is not in it" test -z "$(find "$handout/course/step4_gpt2_integration/gpt2/model" \
+    -name 'training*.cu')"
 check "nor is there a test, whose kernels may be right ones" test -z "$(find "$handout" -name tests)"
 
 # The lines that a learner is to write: the marked regions of the solutions, without the lines that a skeleton shows
@@ -50,7 +50,17 @@ cp step4_gpt2_integration/solution/block_backward.cu "$own"
 check "a block's gradients can be written with what is given there" fresh ./grader step4 --backend cpu --kernel block_backward
 cp "$scratch/handed-out.cu" "$own"
 check "the program around it is built" says "Built ./gpt2" fresh make BACKEND=cpu step4
-check "and runs" says "generate" fresh ./gpt2 --help
+check "and runs the model that ships with the course" says "In the" fresh ./gpt2 generate --model tiny --kernels naive \
+    --prompt "In the" --tokens 2
+# A lab/ that was made and edited before gpt2/ moved into step4_gpt2_integration/: its Makefile and its files (tests/old_lab).
+cp -R tools/tests/old_lab "$handout/course/lab"
+old_lab() { (cd "$handout/course/lab" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
+check "an older lab finds every header that it includes" says "Next:  ./grader step2" old_lab make BACKEND=cpu step2
+check "and builds its model" says "Built ./gpt2" old_lab make BACKEND=cpu step4
+check "which decodes with the lab's wiring" says "In the" old_lab ./gpt2 generate --model ../gpt2/tiny --kernels naive \
+    --prompt "In the" --tokens 2
+check "and is marked" old_lab ./grader step4 --backend cpu --kernel decode_attention_f32
+rm -r "$handout/course/lab"
 touch "$scratch/stamp"
 newer() { find "$handout" -newer "$scratch/stamp" -type f "$@"; }
 fresh make BACKEND=cpu step1 >/dev/null 2>&1

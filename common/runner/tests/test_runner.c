@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/elements.h"
+#include "common/ops/elements.h"
 #include "grader/job.h"
 
 enum { MAX_FLOATS = 4096 };
@@ -33,7 +33,7 @@ static struct job job_for(const char *op, int N, int C) {
 static enum child_status call(const struct job *job) {
     const struct op *op = op_find(job->op);
     void *buffers[OP_MAX_TENSORS];
-    for (int i = 0; i < op->tensor_count; i++) {
+    for (int i = 0; i < op_tensor_count(op); i++) {
         size_t floats = job_buffer_bytes(job, op, i) / sizeof(float);
         cr_assert(floats <= MAX_FLOATS);
         for (size_t k = 0; k < floats; k++) { buffer[i][k] = op->tensor[i].role == ROLE_OUT ? poison : (float)(k + 1); }
@@ -209,7 +209,7 @@ static unsigned char bytes[OP_MAX_TENSORS][1024];
 static void call_typed(const struct job *job) {
     const struct op *op = op_find(job->op);
     void *buffers[OP_MAX_TENSORS];
-    for (int t = 0; t < op->tensor_count; t++) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
         float values[64];
         size_t count = op_elements(op, t, &job->sizes);
         for (size_t i = 0; i < count; i++) { values[i] = op->tensor[t].role == ROLE_IN ? (float)(i + 1) : -1.0f; }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../core/internal.h"
+#include "engine/internal.h"
 #include "../include/cuda_runtime_api.h"
 
 /* A call that cannot go on because of an earlier fault of a kernel, or because a kernel makes it, ends here. */

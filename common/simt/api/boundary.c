@@ -2,7 +2,7 @@
  * both compares the prototypes, the assertions compare the numbers.
  */
 #include "../include/simt/boundary.h"
-#include "../core/internal.h"
+#include "engine/internal.h"
 
 #define SAME(header, core) _Static_assert((int)(header) == (int)(core), #header " and " #core " differ")
 

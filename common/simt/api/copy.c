@@ -1,7 +1,7 @@
-/* copy.c — cudaMemcpy, cudaMemset and their 2D and async forms. Rows of `width` bytes, `pitch` bytes apart. */
+/* copy.c — cudaMemcpy and cudaMemset with their 2D, async and symbol forms. Rows of `width` bytes, `pitch` bytes apart. */
 #include <string.h>
 
-#include "../core/copies.h"
+#include "checks/counters.h"
 #include "api.h"
 
 static bool on_device(enum memory_place place) {
@@ -54,7 +54,7 @@ cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pi
         return api_fail(cudaErrorInvalidValue);
     }
     bool to_device = memory_place(to) == PLACE_DEVICE, from_device = memory_place(from) == PLACE_DEVICE;
-    copies_count(from_device, to_device, width * height);
+    counters_copy(from_device, to_device, width * height);
     for (size_t row = 0; row < height; row++) {
         char *row_to = (char *)to + row * to_pitch;
         const char *row_from = (const char *)from + row * from_pitch;
@@ -79,7 +79,7 @@ cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t heig
     if (to == NULL || !range_fits(to, pitch, width, height, "destination", function, pc)) {
         return api_fail(cudaErrorInvalidValue);
     }
-    copies_count_set(width * height);
+    counters_set(width * height);
     for (size_t row = 0; row < height; row++) {
         memset((char *)to + row * pitch, value, width);
         if (memory_place(to) == PLACE_DEVICE) { arena_mark_written((char *)to + row * pitch, width); }
@@ -153,4 +153,82 @@ cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t wid
                               cudaStream_t stream) {
     API_ENTER();
     return set_on(stream, pointer, pitch, value, width, height, __func__, API_CALLER);
+}
+
+/* ---- symbols: __device__ and __constant__ variables by name ---- */
+
+/* The whole variable that `symbol` is. */
+static cudaError_t find_symbol(const void *symbol, struct arena_allocation *found) {
+    if (symbol == NULL || !arena_find((uintptr_t)symbol, found) || found->name == NULL) {
+        return api_fail(cudaErrorInvalidSymbol);
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t copy_symbol(void *to, const void *from, const void *symbol, size_t size, size_t offset,
+                               enum cudaMemcpyKind kind, bool into, cudaStream_t stream, uintptr_t pc) {
+    struct arena_allocation found;
+    cudaError_t error = find_symbol(symbol, &found);
+    if (error != cudaSuccess) { return error; }
+    API_STREAM(stream);
+    enum cudaMemcpyKind wrong = into ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+    if ((unsigned)kind > cudaMemcpyDefault || kind == wrong || kind == cudaMemcpyHostToHost) {
+        return api_fail(cudaErrorInvalidMemcpyDirection);
+    }
+    size_t end = found.bytes - ((uintptr_t)symbol - found.start);
+    if (offset > end || size > end - offset) {
+        simt_report(SIMT_OUT_OF_BOUNDS, true, pc, NULL,
+                    "cudaMemcpy%sSymbol: %zu bytes at offset %zu, but %s has %zu bytes", into ? "To" : "From", size,
+                    offset, found.name, end);
+        return api_fail(cudaErrorInvalidValue);
+    }
+    char *place = (char *)(uintptr_t)symbol + offset;
+    struct CUgraph_st *graph = stream_capture(stream);
+    if (graph != NULL) {
+        return into ? graph_add_copy(graph, place, size, from, size, size, 1, kind)
+                    : graph_add_copy(graph, to, size, place, size, size, 1, kind);
+    }
+    return into ? copy_now(place, size, from, size, size, 1, kind, "cudaMemcpyToSymbol", pc)
+                : copy_now(to, size, place, size, size, 1, kind, "cudaMemcpyFromSymbol", pc);
+}
+
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
+                               enum cudaMemcpyKind kind) {
+    API_ENTER();
+    return copy_symbol(NULL, from, symbol, size, offset, kind, true, NULL, API_CALLER);
+}
+
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind) {
+    API_ENTER();
+    return copy_symbol(to, NULL, symbol, size, offset, kind, false, NULL, API_CALLER);
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t size, size_t offset,
+                                    enum cudaMemcpyKind kind, cudaStream_t stream) {
+    API_ENTER();
+    watch_copy(stream, __func__, API_CALLER);
+    return copy_symbol(NULL, from, symbol, size, offset, kind, true, stream, API_CALLER);
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
+    API_ENTER();
+    watch_copy(stream, __func__, API_CALLER);
+    return copy_symbol(to, NULL, symbol, size, offset, kind, false, stream, API_CALLER);
+}
+
+cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
+    API_ENTER();
+    struct arena_allocation found;
+    cudaError_t error = find_symbol(symbol, &found);
+    if (error == cudaSuccess && pointer != NULL) { *pointer = (void *)(uintptr_t)symbol; }
+    return error;
+}
+
+cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
+    API_ENTER();
+    struct arena_allocation found;
+    cudaError_t error = find_symbol(symbol, &found);
+    if (error == cudaSuccess && size != NULL) { *size = found.bytes; }
+    return error;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core/arena.h"
+#include "engine/arena.h"
 #include "api.h"
 
 /* "void k(int *)::<lambda()>" → "void k(int *)": the translator makes a lambda of a kernel's body. */

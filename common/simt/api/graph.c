@@ -1,15 +1,56 @@
-/* graph.c — CUDA graphs by stream capture: the work of the captured streams in the order in which it was issued,
- * which is one order that the graph allows; graph_launch.c replays it.
+/* graph.c — CUDA graphs by stream capture. A graph holds the work of the captured streams in the order in which it was
+ * issued, which is one of the orders that CUDA allows.
  *
- * Memory in stream order becomes two nodes. The address is reserved at capture, for as long as a graph or an executable
- * has a node with it or it is allocated; memory is there from the allocation node to the free node of each replay,
- * unwritten at first. Only what a graph allocates can be freed in one, by that graph or by another.
+ * An allocation in stream order becomes an allocation node, its release a free node. The address is reserved at
+ * capture. The reservation lasts while a graph or an executable has a node with the address, or the memory is
+ * allocated. Each replay allocates the memory, uninitialised, at the allocation node and frees it at the free node. A
+ * graph can free only memory that a graph has allocated: itself or another.
+ *
+ * As on a GPU, memory that a replay allocates and does not free stays allocated until cudaFree, cudaFreeAsync or another
+ * graph frees it. Until then the graph cannot be launched again, unless it was instantiated with
+ * cudaGraphInstantiateFlagAutoFreeOnLaunch. Unlike on a GPU, a graph that allocates may have several executables at a
+ * time.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph.h"
+#include "../include/simt/kernel.h"
+#include "api.h"
+#include "engine/arena.h"
+
+enum node_kind { NODE_KERNEL, NODE_COPY, NODE_SET, NODE_HOST, NODE_ALLOCATE, NODE_FREE };
+
+struct CUgraphNode_st {
+    enum node_kind kind;
+    struct CUgraphNode_st *next;
+    union {
+        struct {
+            struct launch_configuration configuration;
+            struct simt_kernel *kernel;
+            void *closure;
+        } launch;
+        struct {
+            void *to;
+            const void *from;
+            size_t to_pitch, from_pitch, width, height;
+            enum cudaMemcpyKind kind;
+            int value;
+        } copy;
+        struct {
+            cudaHostFn_t function;
+            void *data;
+            size_t owned; /* bytes of data that belong to the node; 0: the caller's */
+        } host;
+        void *memory; /* reserved; each node that names it is a holder */
+    };
+};
+
+struct CUgraph_st {
+    struct CUgraphNode_st *first, **end;
+    size_t count;
+    bool failed; /* a node could not be recorded */
+};
 
 static _Atomic int captures;
 
@@ -126,7 +167,8 @@ cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory) {
     return cudaSuccess;
 }
 
-void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
+/* Adds a copy of the node to the graph. */
+static void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
     if (node->kind == NODE_KERNEL) {
         graph_add_kernel(graph, &node->launch.configuration, node->launch.kernel, node->launch.closure);
         return;
@@ -142,13 +184,14 @@ void graph_copy_node(struct CUgraph_st *graph, const struct CUgraphNode_st *node
     if (node->kind == NODE_ALLOCATE || node->kind == NODE_FREE) { arena_hold(node->memory); }
 }
 
-struct CUgraph_st *graph_create(void) {
+/* An empty graph, or NULL. */
+static struct CUgraph_st *graph_create(void) {
     struct CUgraph_st *graph = calloc(1, sizeof *graph);
     if (graph != NULL) { graph->end = &graph->first; }
     return graph;
 }
 
-void graph_destroy(struct CUgraph_st *graph) {
+static void graph_destroy(struct CUgraph_st *graph) {
     struct CUgraphNode_st *node = graph->first;
     while (node != NULL) {
         struct CUgraphNode_st *next = node->next;
@@ -222,5 +265,97 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     API_ENTER();
     if (graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     graph_destroy(graph);
+    return cudaSuccess;
+}
+
+/* ---- executable graphs ---- */
+
+struct CUgraphExec_st {
+    struct CUgraph_st *graph; /* a copy of its own */
+    bool auto_free;
+};
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
+    API_ENTER();
+    if (executable == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
+    struct CUgraphExec_st *made = malloc(sizeof *made);
+    struct CUgraph_st *copy = made == NULL ? NULL : graph_create();
+    if (copy == NULL) {
+        free(made);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    for (const struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
+        graph_copy_node(copy, node);
+    }
+    if (copy->failed) {
+        graph_destroy(copy);
+        free(made);
+        return api_fail(cudaErrorMemoryAllocation);
+    }
+    *made = (struct CUgraphExec_st){copy, flags & cudaGraphInstantiateFlagAutoFreeOnLaunch};
+    *executable = made;
+    return cudaSuccess;
+}
+
+static cudaError_t run_node(const struct CUgraphNode_st *node) {
+    switch (node->kind) {
+        case NODE_KERNEL: return launch_now(&node->launch.configuration, node->launch.kernel, node->launch.closure);
+        case NODE_COPY:
+            return copy_now(node->copy.to, node->copy.to_pitch, node->copy.from, node->copy.from_pitch,
+                            node->copy.width, node->copy.height, node->copy.kind, "cudaGraphLaunch", 0);
+        case NODE_SET:
+            return set_now(node->copy.to, node->copy.to_pitch, node->copy.value, node->copy.width, node->copy.height,
+                           "cudaGraphLaunch", 0);
+        case NODE_HOST: node->host.function(node->host.data); return cudaSuccess;
+        case NODE_ALLOCATE:
+            return arena_alloc_reserved(node->memory) ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
+        case NODE_FREE: return arena_free(node->memory) ? cudaSuccess : api_fail(cudaErrorInvalidValue);
+    }
+    return cudaSuccess;
+}
+
+static bool holds_memory(const struct CUgraph_st *graph) {
+    for (const struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
+        if (node->kind == NODE_ALLOCATE && arena_range_valid(node->memory, 1)) { return true; }
+    }
+    return false;
+}
+
+static void free_memory(const struct CUgraph_st *graph) {
+    for (const struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
+        if (node->kind == NODE_ALLOCATE) { arena_free(node->memory); }
+    }
+}
+
+/* A replay that fails on its way leaves nothing allocated. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+    API_ENTER();
+    API_STREAM(stream);
+    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    watch_launch(stream, "a graph");
+    if (executable->auto_free) { free_memory(executable->graph); }
+    if (holds_memory(executable->graph)) { return api_fail(cudaErrorInvalidValue); }
+    for (const struct CUgraphNode_st *node = executable->graph->first; node != NULL; node = node->next) {
+        cudaError_t error = run_node(node);
+        if (error != cudaSuccess) {
+            free_memory(executable->graph);
+            return error;
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+    API_ENTER();
+    API_STREAM(stream);
+    return executable != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+    API_ENTER();
+    if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
+    graph_destroy(executable->graph);
+    free(executable);
     return cudaSuccess;
 }

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 #include "kernels.cuh"
 
 namespace {

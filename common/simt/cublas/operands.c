@@ -1,7 +1,7 @@
 /* operands.c — the checks of a product's operands, and the count of what it moves. */
 #include <pthread.h>
 
-#include "../core/arena.h"
+#include "engine/arena.h"
 #include "../include/simt/cublas_traffic.h"
 #include "product.h"
 

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../core/settings.h"
 #include "product.h"
 
 enum { LANES = 8, ROWS = 4, CHUNK = 16, MOST_HELPERS = 63 };

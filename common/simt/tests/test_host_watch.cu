@@ -1,7 +1,7 @@
 // What launchers do with the stream they were given, with memory, and with a launch that fails. See test_host_watch.c.
 #include <cuda_runtime.h>
 
-#include "common/simt/core/simt.h"
+#include "common/simt/simt.h"
 
 __global__ void one(float *out) {
     out[threadIdx.x] = 1.0f;

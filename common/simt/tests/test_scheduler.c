@@ -80,7 +80,7 @@ Test(scheduler, sums_of_floats_do_not_depend_on_os_threads) {
 
 Test(scheduler, a_block_may_wait_for_a_later_one) {
 #ifdef SIMT_FAST_TEST
-    enum { BLOCKS = 6 }; /* each poll costs the fast build 20 ms (core/preempt.c) */
+    enum { BLOCKS = 6 }; /* each poll costs the fast build 20 ms (engine/preempt.c) */
 #else
     enum { BLOCKS = 40 };
 #endif

@@ -31,12 +31,12 @@ namespace simt {
 /* Naming before_main<T>::done is enough for T::run() to run before main. */
 template <class T> struct before_main { static inline int done = (T::run(), 0); };
 
-/* The end of a loop without a condition (loops.c): an instruction that the compiler keeps, and that does nothing. */
+/* The end of a loop without a condition (checked_code.c): the compiler keeps this empty instruction. */
 static inline __attribute__((always_inline)) void loop_end() {
     __asm__ volatile("");
 }
 
-/* observed.c: a read that may meet another thread's atomic. */
+/* checked_code.c: a read that may meet another thread's atomic. */
 template <class T> inline __attribute__((always_inline)) const volatile T *observed(const volatile T *pointer) {
     return pointer;
 }

@@ -9,8 +9,15 @@ TRANSLATE     := $(BUILD)/simt/translate
 SIMT_CC       := $(COURSE)/common/simt/simt-cc
 SIMT_CC_NEEDS := $(SIMT_CC) $(TRANSLATE)
 
-$(TRANSLATE): $(TRANSLATE_OBJ)
-	$(CC) $(CFLAGS) -o $@ $^
+# simt-cc also needs the headers that are one line each. They come with the translator, so that rules need only name that.
+STUB_HEADERS  := $(COURSE)/common/simt/include/stub_headers
+$(BUILD)/simt/include/.made: $(STUB_HEADERS).txt $(STUB_HEADERS).awk
+	@rm -rf $(@D) && mkdir -p $(@D)
+	awk -v out='$(@D)' -f $(STUB_HEADERS).awk $(STUB_HEADERS).txt
+	@touch $@
+
+$(TRANSLATE): $(TRANSLATE_OBJ) | $(BUILD)/simt/include/.made
+	$(CC) $(CFLAGS) -o $@ $(TRANSLATE_OBJ)
 
 $(TRANSLATE_OUT)/%.o: $(TRANSLATE_DIR)/%.c
 	@mkdir -p $(@D)

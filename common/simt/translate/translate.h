@@ -4,10 +4,10 @@
  * where each line came from. So launches in macro bodies, kernels in headers and code under #if need no care of their
  * own, and every message names the learner's own file and line. Output is C++17 with the same linemarkers.
  *
- * Flow: lexer.c cuts the text into tokens, brackets.c pairs them, scopes.c finds namespaces, classes and functions;
- * then each rewriting pass (unsupported, variables, shared, kernels, launches, casts, loops, words) attaches edits to tokens,
- * and columns.c and
- * output.c write the text so that each token keeps its place. Each pass returns false after it has put one message into `error`.
+ * Flow: lexer.c cuts the text into tokens and pairs brackets. scopes.c finds namespaces, classes and functions. Then each
+ * rewriting pass (unsupported, specifiers, shared, kernels, launches, calls, checked_code) attaches edits to tokens.
+ * output.c writes the text so that each token keeps its place. A pass that fails puts one message into `error` and
+ * returns false.
  */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
@@ -81,7 +81,7 @@ struct translation {
 bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out);
 void translation_free(struct translation *t);
 
-/* lexer.c, brackets.c, scopes.c */
+/* lexer.c, scopes.c */
 bool lex(struct translation *t);
 bool match_brackets(struct translation *t);
 bool find_scopes(struct translation *t);
@@ -103,10 +103,6 @@ bool read_declaration(struct translation *t, int token, struct declaration *out)
 int find_parameters(const struct translation *t, int start, int end, int *name);
 int skip_angles(const struct translation *t, int open, int end); /* past the > that closes `open`, or -1 */
 bool takes_parenthesis(const struct translation *t, int token);  /* __attribute__, alignas, decltype, … */
-
-/* kernel_heads.c: texts to be freed, or NULL */
-char *launch_bound(const struct translation *t, const struct scope *kernel);
-char *parameter_names(const struct translation *t, int open);
 
 /* kernels.c: whether [from, to) names a variable so */
 bool mentions(const struct translation *t, int from, int to, const char *name);

@@ -34,7 +34,7 @@ static void read_job(void) {
     read_all(&job, sizeof job);
     if (job.kind == JOB_QUIT) { _exit(0); }
     const struct op *op = op_find(job.op);
-    for (int i = 0; op && i < op->tensor_count && job.kind == JOB_CALL; i++) {
+    for (int i = 0; op && i < op_tensor_count(op) && job.kind == JOB_CALL; i++) {
         size_t elements = (size_t)job.offset + op_elements(op, i, &job.sizes);
         bool sent = job.alias_of[i] < 0 && op_is_given(op, i, &job.sizes);
         sizes[i] = sent ? 2 * (size_t)job.guard + elements * op_element_bytes(op, i, job.sizes.type) : 0;

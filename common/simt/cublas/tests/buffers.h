@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/simt.h"
+#include "simt.h"
 #include "../../include/cublasLt.h"
 
 __extension__ typedef _Float16 half;

@@ -52,7 +52,7 @@ SIMT_FLOAT_TO_INTEGER(double, double, ll, long long, )
 SIMT_FLOAT_TO_INTEGER(double, double, ull, unsigned long long, )
 #undef SIMT_FLOAT_TO_INTEGER
 
-/* Narrowing with a rounding: api/rounding.c. */
+/* Narrowing with a rounding: api/math.c. */
 #define SIMT_NARROW(name, From, To, function)   \
     SIMT_INLINE To name##_rn(From x) {          \
         return function(x, SIMT_ROUND_NEAREST); \

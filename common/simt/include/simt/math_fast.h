@@ -6,7 +6,7 @@
 
 #include "boundary.h"
 
-/* The C library's header declares these names already, as functions with C linkage; api/fast_math.c defines them. */
+/* The C library's header declares these names already, as functions with C linkage; api/math.c defines them. */
 extern "C" {
 float __exp10f(float x) noexcept;
 float __logf(float x) noexcept;

@@ -1,4 +1,4 @@
-/* special.h — special functions that the C library lacks, as api/special.c computes them. C17 and C++. */
+/* special.h — special functions that the C library lacks, computed by api/math.c. C17 and C++. */
 #ifndef SIMT_SPECIAL_H
 #define SIMT_SPECIAL_H
 

@@ -5,7 +5,7 @@
 
 TestSuite(translate, .timeout = 20);
 
-/* Without blanks: where those stand is the business of columns.c. */
+/* Without blanks: output.c places them. */
 static char *squeeze(char *text) {
     char *to = text;
     for (const char *from = text; *from; from++) {

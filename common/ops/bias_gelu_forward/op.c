@@ -1,0 +1,16 @@
+/* bias_gelu_forward: its description. contract.h says what it computes. */
+#include "ops/inputs.h"
+
+const struct op op_bias_gelu_forward = {
+    .name = "bias_gelu_forward",
+    .types = OP_ALL_TYPES,
+    .layout = LAYOUT_ROWS,
+    .tensor =
+        {
+            {.name = "out", .role = ROLE_OUT, .shape = "N, C", .alias = {"x"}},
+            {.name = "x", .role = ROLE_IN, .shape = "N, C"},
+            {.name = "bias", .role = ROLE_IN, .shape = "C"},
+        },
+    .scalars = "N, C",
+    .hard = HARD_FINITE | HARD_NAN,
+};

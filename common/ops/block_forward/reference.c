@@ -1,0 +1,200 @@
+/* block_forward in float64, and the mistakes of a block, which a model can have too. */
+#include <stdlib.h>
+
+#include "ops/transformer/wiring.h"
+
+/* A later block's neighbour in the test has parameters of zeros, and a cache that is no output. */
+static void compute(const struct op_call *call, int mistake) {
+    struct wiring w = call_wiring(call, mistake);
+    struct wiring_block weights = call_block(call);
+    struct field k = call_field(call, "k"), v = call_field(call, "v");
+    struct field residual = call_field(call, "residual"), branch = call_field(call, "branch");
+    bool has_neighbour = call->sizes->L > 0;
+    size_t C = (size_t)call->sizes->C;
+    float *zeros = calloc(4 * C * C, sizeof *zeros);
+    if (!zeros) { abort(); }
+    if (has_neighbour && mistake == WIRING_WEIGHTS_OF_LAYER_0) {
+        weights = (struct wiring_block){zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros};
+    }
+    wiring_block(&w, &weights, call->sizes->L, residual, branch, k, v, NULL);
+    if (has_neighbour && mistake == WIRING_CACHE_OF_LAYER_0) {
+        field_free(k);
+        field_free(v);
+        k = call_field(call, "k");
+        v = call_field(call, "v");
+    }
+    call_finish(call, "k", k);
+    call_finish(call, "v", v);
+    call_finish(call, "residual", residual);
+    call_finish(call, "branch", branch);
+    free(zeros);
+}
+
+const struct op_mistake block_mistakes[] = {
+    {.id = "block-parallel",
+     .cause = "LayerNorm 2 does not see the attention's branch: the sub-layers are one after the other",
+     .hint = 1,
+     .kernel = "block_forward/parallel",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_PARALLEL},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-branch-forgotten",
+     .cause = "what the block before left is not added: residual += branch comes first, from layer 1 on",
+     .hint = 1,
+     .kernel = "block_forward/branch_forgotten",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_BRANCH_FORGOTTEN},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-attention-forgotten",
+     .cause = "the attention's branch is never added to the residual",
+     .hint = 1,
+     .kernel = "block_forward/attention_forgotten",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_ATTENTION_FORGOTTEN},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-residual-not-written",
+     .cause = "the sum is normalised but not kept: residual must hold it for the MLP's add",
+     .hint = 2,
+     .kernel = "block_forward/residual_not_written",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_RESIDUAL_NOT_WRITTEN},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-ln1-missing",
+     .cause = "qkv is taken from the residual itself: it is taken from LayerNorm 1's output",
+     .hint = 2,
+     .kernel = "block_forward/ln1_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_LN1_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-ln2-of-branch",
+     .cause = "LayerNorm 2 normalises the branch alone: it normalises residual + branch",
+     .hint = 2,
+     .kernel = "block_forward/ln2_of_branch",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_LN2_OF_BRANCH},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-layernorms-swapped",
+     .cause = "the two LayerNorms have each other's weight and bias",
+     .hint = 3,
+     .kernel = "block_forward/layernorms_swapped",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_LN_SWAPPED},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-residual-normalised",
+     .cause = "the branch is added to what LayerNorm 1 gave: the residual stream itself is never normalised",
+     .hint = 2,
+     .kernel = "block_forward/post_layernorm",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_RESIDUAL_NORMALISED},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-weight-transposed",
+     .cause = "the attention's projection is multiplied by its weight transposed: weights are (out, in)",
+     .hint = 3,
+     .kernel = "block_forward/weight_transposed",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_WEIGHT_TRANSPOSED},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-projection-missing",
+     .cause = "the attention's output is added without its projection",
+     .hint = 2,
+     .kernel = "block_forward/projection_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_PROJECTION_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-qkv-bias-missing",
+     .cause = "the bias of qkv is missing",
+     .hint = 3,
+     .kernel = "block_forward/qkv_bias_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_QKV_BIAS_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-attention-bias-missing",
+     .cause = "the bias of the attention's projection is missing",
+     .hint = 3,
+     .kernel = "block_forward/attention_bias_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_ATTENTION_BIAS_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-fc-bias-missing",
+     .cause = "the bias before GELU is missing",
+     .hint = 3,
+     .kernel = "block_forward/fc_bias_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_FC_BIAS_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-fc-bias-twice",
+     .cause = "the bias before GELU is added twice: by the product and by bias_gelu, which adds it",
+     .hint = 3,
+     .kernel = "block_forward/fc_bias_twice",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_FC_BIAS_TWICE},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-mlp-bias-missing",
+     .cause = "the bias of the MLP's second product is missing",
+     .hint = 3,
+     .kernel = "block_forward/mlp_bias_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_MLP_BIAS_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-gelu-missing",
+     .cause = "the MLP has no GELU between its products",
+     .hint = 2,
+     .kernel = "block_forward/gelu_missing",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_GELU_MISSING},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-gelu-erf",
+     .cause = "this is GELU by erf: GPT-2's is the tanh form, which bias_gelu computes",
+     .hint = 2,
+     .kernel = "block_forward/gelu_erf",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_GELU_ERF},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-branches-added",
+     .cause = "branch holds the attention's too, which the residual has already: the MLP's alone is left",
+     .hint = 2,
+     .kernel = "block_forward/branches_added",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_BRANCHES_ADDED},
+     .stage = MISTAKE_PLACED},
+    {.id = "block-eps-fixed",
+     .cause = "eps is fixed in the code: it is all.config.epsilon",
+     .hint = 3,
+     .kernel = "block_forward/eps_fixed",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_EPS_FIXED},
+     .stage = MISTAKE_PLACED},
+    {.id = NULL},
+};
+
+/* Of a block among others. */
+static const struct op_mistake mistakes[] = {
+    {.id = "block-branch-in-layer-0",
+     .cause = "layer 0 adds what stands in branch: nobody has left anything there yet",
+     .hint = 2,
+     .kernel = "block_forward/branch_in_layer_0",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_BRANCH_IN_LAYER_0},
+     .stage = MISTAKE_PLACED},
+    {.id = "weights-of-layer-0",
+     .cause = "every block has layer 0's weights: they are all.weights.blocks[layer]",
+     .hint = 3,
+     .kernel = "block_forward/weights_of_layer_0",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_WEIGHTS_OF_LAYER_0},
+     .stage = MISTAKE_PLACED},
+    {.id = "cache-of-layer-0",
+     .cause = "every block has layer 0's cache: it is all.cache[layer]",
+     .hint = 3,
+     .kernel = "block_forward/cache_of_layer_0",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_CACHE_OF_LAYER_0},
+     .stage = MISTAKE_PLACED},
+    {.id = NULL},
+};
+
+const struct op_reference op_reference_block_forward = {
+    .compute = compute,
+    .fill = wiring_fill,
+    .mistakes = {wiring_mistakes_reported, attention_mistakes, block_mistakes, mistakes, wiring_mistakes_shown},
+};

@@ -1,0 +1,222 @@
+/* The mask of the causal ops, right and with one mistake; and mistakes that are recognised by which elements of a causal
+ * matrix, or which calls, are wrong. */
+#include <math.h>
+
+#include "causal.h"
+#include "ops/predicates.h"
+
+void causal_masked_part(const struct op_call *call, const char *out, size_t n, int row, int keys) {
+    const float *before = call_given(call, out);
+    size_t T = (size_t)call->sizes->C;
+    for (size_t j = (size_t)keys; j < T; j++) {
+        bool kept = call->sizes->upper && j > (size_t)row % T;
+        reference_exact(call_expected(call, out), call_condition(call, out), n * T + j, kept ? before[n * T + j] : 0.0);
+    }
+}
+
+struct causal_row causal_row_of(int variant, const struct op_sizes *sizes, const float *lengths, int n) {
+    struct causal_row row = {.variant = variant, .row = n, .T = sizes->C, .i = n % sizes->C, .length = sizes->C};
+    row.scale = sizes->scale;
+    row.kept = sizes->upper;
+    if (sizes->lengths) { row.length = (int)fminf(fmaxf(lengths[n / (sizes->H * sizes->T)], 0.0f), (float)sizes->T); }
+    switch (variant) {
+        case CAUSAL_NO_LENGTHS: row.length = row.T; break;
+        case CAUSAL_QUERIES_CUT: row.length = row.i < row.length ? row.length : 0; break;
+        case CAUSAL_NO_SCALE: row.scale = 1.0; break;
+        case CAUSAL_SCALE_TWICE: row.scale *= row.scale; break;
+        case CAUSAL_SCALE_DIVIDED: row.scale = 1.0 / row.scale; break;
+        default: break;
+    }
+    return row;
+}
+
+bool causal_allows(const struct causal_row *row, int j) {
+    int keys = row->i + 1;
+    if (row->variant >= CAUSAL_BY_VECTOR) {
+        int vector = 1 << (row->variant - CAUSAL_BY_VECTOR);
+        keys = (row->i + vector) / vector * vector;
+    }
+    switch (row->variant) {
+        case CAUSAL_STRICT: keys = row->i; break;
+        case CAUSAL_ONE_MORE: keys = row->i + 2; break;
+        case CAUSAL_NO_MASK: keys = row->T; break;
+        case CAUSAL_ROW_NOT_MODULO: keys = row->row + 1; break;
+        case CAUSAL_TRANSPOSED: return j >= row->i && j < row->length;
+        default: break;
+    }
+    return j < keys && j < row->length;
+}
+
+void causal_write_masked(const struct causal_row *row, const float *before, int j, double value, double *out) {
+    out[j] = row->kept && j > row->i ? before[j] : value;
+}
+
+/* ---- predicates ---- */
+
+/* Where an element of output 0 stands. */
+enum part { ALLOWED, PADDED /* on or below the diagonal, past the length */, ABOVE };
+
+static enum part part_of(const struct evidence *evidence, const struct evidence_case *shown, size_t i) {
+    const struct op_sizes *sizes = &shown->test.sizes;
+    int row = (int)(i / (size_t)sizes->C), column = (int)(i % (size_t)sizes->C);
+    const float *lengths = shown->given[op_tensor_find(evidence->op, "lengths")];
+    if (column > row % sizes->C) { return ABOVE; }
+    return column < inputs_keys(sizes, lengths, row) ? ALLOWED : PADDED;
+}
+
+/* Every wrong element of output 0 is in that part, and in a row of the given kind. */
+static bool all_wrong_in(const struct evidence *evidence, const struct evidence_case *shown, enum part part,
+                         bool (*holds)(const struct evidence_case *, size_t)) {
+    for (size_t i = 0, end = op_elements(evidence->op, 0, &shown->test.sizes); i < end; i++) {
+        if (!evidence_is_wrong(evidence, shown, 0, i)) { continue; }
+        if (part_of(evidence, shown, i) != part || (holds && !holds(shown, i))) { return false; }
+    }
+    return true;
+}
+
+static bool is_untouched(const struct evidence_case *shown, size_t i) {
+    return evidence_untouched(shown, 0, i);
+}
+
+static bool above_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    return !shown->test.sizes.upper && all_wrong_in(evidence, shown, ABOVE, NULL);
+}
+
+static bool shows_upper_not_zeroed(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, above_untouched);
+}
+
+static bool above_written(const struct evidence *evidence, const struct evidence_case *shown) {
+    return shown->test.sizes.upper && all_wrong_in(evidence, shown, ABOVE, NULL);
+}
+
+static bool shows_upper_written(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, above_written);
+}
+
+static bool padding_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    return all_wrong_in(evidence, shown, PADDED, is_untouched);
+}
+
+static bool shows_padding_not_zeroed(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, padding_untouched);
+}
+
+static bool has_no_keys(const struct evidence *evidence, const struct evidence_case *shown, size_t i) {
+    const struct op_sizes *sizes = &shown->test.sizes;
+    const float *lengths = shown->given[op_tensor_find(evidence->op, "lengths")];
+    size_t sequence = i / (size_t)sizes->C / (size_t)(sizes->H * sizes->T);
+    return sizes->lengths && lengths[sequence] <= 0.0f && !isfinite(shown->got[0][i]);
+}
+
+static bool empty_rows_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
+    for (size_t i = 0, end = op_elements(evidence->op, 0, &shown->test.sizes); i < end; i++) {
+        if (evidence_is_wrong(evidence, shown, 0, i) && !has_no_keys(evidence, shown, i)) { return false; }
+    }
+    return true;
+}
+
+/* Rows without a key hold NaN, and nothing else is wrong. */
+static bool shows_empty_row(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, empty_rows_wrong);
+}
+
+static bool is_wrong_at_all(const struct evidence_case *shown) {
+    return shown->failure.kind != FAILURE_NONE;
+}
+
+/* Every call that went wrong has lengths, and there were right ones without. */
+static bool shows_only_lengths(const struct evidence *evidence, int argument) {
+    (void)argument;
+    bool found = false, right = false;
+    for (int i = 0; i < evidence->count; i++) {
+        bool wrong = is_wrong_at_all(evidence->cases[i]), lengths = evidence->cases[i]->test.sizes.lengths;
+        if (wrong && !lengths) { return false; }
+        found = found || wrong;
+        right = right || (!wrong && !lengths);
+    }
+    return found && right;
+}
+
+/* Every call that went wrong is of the form that keeps what is above the diagonal. */
+static bool shows_only_upper_kept(const struct evidence *evidence, int argument) {
+    (void)argument;
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        if (!is_wrong_at_all(evidence->cases[i])) { continue; }
+        if (!evidence->cases[i]->test.sizes.upper) { return false; }
+        found = true;
+    }
+    return found;
+}
+
+/* Of a causal op the one small tensor is lengths. */
+static bool shows_lengths_index(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return shows_small_tensor(evidence, 0);
+}
+
+const struct op_mistake causal_mistakes_shown[] = {
+    {.id = "causal-lengths-not-clamped",
+     .cause = "lengths below 0 and above T count as 0 and T: clamp them before they are used",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/lengths_not_clamped",
+     .predicate = shows_only_values,
+     .argument = VALUES_LENGTHS,
+     .stage = MISTAKE_REPORTED},
+    {.id = "lengths-index",
+     .cause = "lengths has one entry for each batch row: lengths[row / (H * T)]",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/lengths_by_matrix",
+     .predicate = shows_lengths_index,
+     .stage = MISTAKE_REPORTED},
+    {.id = "causal-upper-not-zeroed",
+     .cause = "with CAUSAL_UPPER_ZERO the part above the diagonal must be written too: zeros",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/upper_not_zeroed",
+     .predicate = shows_upper_not_zeroed,
+     .stage = MISTAKE_PLACED},
+    {.id = "causal-upper-written",
+     .cause = "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/upper_written",
+     .predicate = shows_upper_written,
+     .stage = MISTAKE_PLACED},
+    {.id = "causal-padding-not-zeroed",
+     .cause = "keys from lengths[b] on, up to the diagonal, must be written as 0 in both forms",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/padding_not_zeroed",
+     .predicate = shows_padding_not_zeroed,
+     .stage = MISTAKE_PLACED},
+    {.id = "causal-empty-row-nan",
+     .cause = "a row with no key left is all 0: dividing by a sum of 0 gives NaN",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/empty_row_nan",
+     .predicate = shows_empty_row,
+     .stage = MISTAKE_PLACED},
+    {.id = "causal-masked-nan",
+     .cause = "masked elements must have no influence, not even a NaN: select, do not multiply by 0",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/masked_nan",
+     .predicate = shows_only_values,
+     .argument = VALUES_MASKED_NAN,
+     .stage = MISTAKE_PLACED},
+    {.id = "causal-lengths",
+     .cause = "only calls with lengths are wrong: lengths belong to the batch, lengths[row / (H * T)], and mask keys, not "
+              "queries",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/lengths_by_head",
+     .predicate = shows_only_lengths,
+     .stage = MISTAKE_VAGUE},
+    {.id = "causal-upper-kept",
+     .cause = "only calls with CAUSAL_UPPER_KEEP are wrong",
+     .hint = 2,
+     .kernel = "causal_softmax_forward/upper_kept",
+     .predicate = shows_only_upper_kept,
+     .stage = MISTAKE_VAGUE},
+    {.id = NULL},
+};

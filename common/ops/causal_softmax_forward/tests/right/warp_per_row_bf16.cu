@@ -1,0 +1,35 @@
+// step: step3  op: causal_softmax_forward_bf16
+// reason: A warp for each row, in plain passes; wrong kernels vary it.
+#include "common/contracts/causal_softmax_forward.h"
+#include "common/cuda_check.h"
+#include "reduce.cuh"
+#include "vec.cuh"
+
+__global__ void kernel(__nv_bfloat16 *out, const __nv_bfloat16 *x, const int *lengths, int N, int H, int C, float scale,
+                       int upper) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (row >= N) { return; }
+    int i = row % C, keys = i + 1;
+    if (lengths) { keys = min(keys, max(lengths[row / (H * C)], 0)); }
+    const __nv_bfloat16 *x_row = x + (size_t)row * C;
+    __nv_bfloat16 *out_row = out + (size_t)row * C;
+    float largest = -INFINITY, sum = 0.0f;
+    for (int j = lane; j < keys; j += 32) { largest = fmaxf(largest, scale * to_float(x_row[j])); }
+    largest = warp_max(largest);
+    for (int j = lane; j < keys; j += 32) { sum += expf(scale * to_float(x_row[j]) - largest); }
+    sum = warp_sum(sum);
+    for (int j = lane; j < keys; j += 32) {
+        out_row[j] = from_float<__nv_bfloat16>(expf(scale * to_float(x_row[j]) - largest) / sum);
+    }
+    int end = upper == CAUSAL_UPPER_KEEP ? i + 1 : C;
+    for (int j = keys + lane; j < end; j += 32) { out_row[j] = from_float<__nv_bfloat16>(0.0f); }
+}
+
+int causal_softmax_forward_bf16(__nv_bfloat16 *out, const __nv_bfloat16 *x, const int *lengths, int B, int H, int T,
+                                float scale, int upper, cudaStream_t stream) {
+    int N = B * H * T;
+    if (N == 0) { return cudaSuccess; }
+    kernel<<<(N + 3) / 4, 128, 0, stream>>>(out, x, lengths, N, H, T, scale, upper);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

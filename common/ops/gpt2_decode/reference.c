@@ -1,0 +1,46 @@
+/* gpt2_decode in float64, and the mistakes of a model that decodes. */
+#include "ops/predicates.h"
+#include "ops/transformer/model.h"
+
+/* hidden (K + 1, B, C): step 0 is the prompt's end. */
+static bool prompt_is_right(const struct evidence *evidence, const struct evidence_case *shown) {
+    int hidden = op_tensor_find(evidence->op, "hidden");
+    for (size_t i = 0; i < (size_t)shown->test.sizes.B * (size_t)shown->test.sizes.C; i++) {
+        if (evidence_is_wrong(evidence, shown, hidden, i)) { return false; }
+    }
+    return shown->wrong[hidden] > 0;
+}
+
+static bool shows_steps(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return !shows_untouched(evidence, 0) &&
+           evidence_all_wrong(evidence, prompt_is_right);
+}
+
+static const struct op_mistake mistakes[] = {
+    {.id = "cache-of-layer-0",
+     .cause = "every block has layer 0's cache: it is all.cache[layer]",
+     .hint = 3,
+     .kernel = "gpt2_decode/cache_of_layer_0",
+     .compute = wiring_mistaken,
+     .variant = {WIRING_CACHE_OF_LAYER_0},
+     .stage = MISTAKE_PLACED},
+    {.id = NULL},
+};
+
+static const struct op_mistake shown[] = {
+    {.id = "wiring-decoding",
+     .cause = "the prompt's end is right and the next token is not: what is left in the cache, and does decoding ask "
+              "for that?",
+     .hint = 2,
+     .kernel = "gpt2_decode/decodes_from_prompt",
+     .predicate = shows_steps,
+     .stage = MISTAKE_PLACED},
+    {.id = NULL},
+};
+
+const struct op_reference op_reference_gpt2_decode = {
+    .compute = model_decode,
+    .fill = wiring_fill,
+    .mistakes = {wiring_mistakes_reported, decode_mistakes, model_mistakes, mistakes, shown, wiring_mistakes_shown},
+};

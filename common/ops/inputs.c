@@ -1,0 +1,170 @@
+#include "inputs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "elements.h"
+#include "reference.h"
+#include "../runner/generate.h"
+
+static const char *const names[VALUES_KINDS] = {
+    [VALUES_NORMAL] = "normal",
+    [VALUES_LARGE] = "large (up to 1e4)",
+    [VALUES_SMALL] = "small (about 1e-3)",
+    [VALUES_NEGATIVE] = "far below zero (about -5000)",
+    [VALUES_SHIFTED] = "mean 1000, deviation 1",
+    [VALUES_TINY_VARIANCE] = "mean 1000, deviation 0.1",
+    [VALUES_CONSTANT_ROWS] = "constant rows",
+    [VALUES_EQUAL] = "all equal",
+    [VALUES_MINUS_INF] = "a third -inf",
+    [VALUES_ROW_MINUS_INF] = "one row all -inf",
+    [VALUES_PLUS_INF] = "one +inf",
+    [VALUES_NAN] = "one NaN",
+    [VALUES_DENORMAL] = "denormal",
+    [VALUES_MASKED_NAN] = "NaN in all that is masked",
+    [VALUES_LENGTHS] = "lengths outside 0..T",
+    [VALUES_SHARP] = "large queries and keys",
+};
+
+const char *inputs_name(enum input_values values) {
+    return names[values];
+}
+
+bool inputs_need_lengths(enum input_values values) {
+    return values == VALUES_MASKED_NAN || values == VALUES_LENGTHS;
+}
+
+int inputs_special_row(const struct op_sizes *sizes) {
+    return sizes->N / 2;
+}
+
+float inputs_bell(uint64_t key, uint64_t i) {
+    return generate_float(key, true, i) * 1.2345678f;
+}
+
+int inputs_keys(const struct op_sizes *sizes, const float *lengths, int row) {
+    int T = sizes->C, keys = row % T + 1;
+    if (!sizes->lengths || !lengths) { return keys; }
+    float length = fminf(fmaxf(lengths[row / (sizes->H * T)], 0.0f), (float)T);
+    return keys < (int)length ? keys : (int)length;
+}
+
+static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
+    return tensor->holds == HOLDS_WEIGHT ? 1.0f + 0.3f * inputs_bell(key, i) : inputs_bell(key, i);
+}
+
+/* One element of the hard input, from its ordinary value z. `width`: columns of its row that count, the unmasked ones. */
+static float hard_value(enum input_values values, const struct op_sizes *sizes, int width, uint64_t key, uint64_t i,
+                        float z) {
+    int n = (int)(i / (uint64_t)sizes->C), c = (int)(i % (uint64_t)sizes->C);
+    bool special_row = n == inputs_special_row(sizes);
+    bool special = special_row && width > 0 && c == (int)(generate_mix(key) % (uint64_t)width);
+    uint64_t bits = generate_mix(key + i);
+    switch (values) {
+        case VALUES_LARGE: return z * 4000.0f;
+        case VALUES_SMALL: return z * 1e-3f;
+        case VALUES_NEGATIVE: return z - 5000.0f;
+        case VALUES_SHIFTED: return z + 1000.0f;
+        case VALUES_TINY_VARIANCE: return 0.1f * z + 1000.0f;
+        /* few mantissa bits, so that any order of summation is exact: a constant row is no test of rounding */
+        case VALUES_CONSTANT_ROWS: return 0.25f * (float)(1 + n % 64) * (n % 2 ? -1.0f : 1.0f);
+        case VALUES_EQUAL: return 1.0f;
+        case VALUES_MINUS_INF: {
+            bool beginning = n % 2 == 1 && c < width * 3 / 4;
+            bool kept = c == width - 1; /* at least one entry stays finite */
+            return !kept && (beginning || bits % 3 == 0) ? -INFINITY : z;
+        }
+        case VALUES_ROW_MINUS_INF: return special_row ? -INFINITY : z;
+        case VALUES_PLUS_INF: return special ? INFINITY : z;
+        case VALUES_NAN: return special ? NAN : z;
+        case VALUES_DENORMAL: return z * (sizes->type == TYPE_F16 ? 1e-5f : 1e-40f);
+        case VALUES_MASKED_NAN: return c >= width ? NAN : z;
+        default: return z;
+    }
+}
+
+float inputs_poison(uint64_t seed, int tensor, uint64_t element) {
+    uint64_t bits = generate_mix(generate_key(seed, 1, tensor) ^ generate_mix(element + 1));
+    uint32_t word = 0x46800000u | (uint32_t)(bits & 0x807fffff); /* exponent of 16384, random sign and mantissa */
+    float poison;
+    memcpy(&poison, &word, sizeof poison);
+    return poison;
+}
+
+/* A length of every kind: the whole, nothing, one key, all but one, and any; `outside`: also what has to be clamped. */
+static float length_of(const struct op_sizes *sizes, bool outside, uint64_t key, int b) {
+    int T = sizes->T, any = (int)(generate_mix(key + (uint64_t)b) % (uint64_t)(T + 1));
+    const int kinds[] = {any, T, 0, 1, T - 1}, clamped[] = {T + 1, -1, any, -2147483647, 1 << 24};
+    return (float)(outside ? clamped : kinds)[(b + (int)(key % 5)) % 5];
+}
+
+/* The columns of element i's row that the mask leaves; all of them when there is none. */
+static int width_of(const struct op *op, const struct op_sizes *sizes, float *const tensor[], uint64_t i) {
+    int lengths = op_tensor_find(op, "lengths");
+    if (!op_is_causal(op)) { return sizes->C; }
+    return inputs_keys(sizes, lengths >= 0 ? tensor[lengths] : NULL, (int)(i / (uint64_t)sizes->C));
+}
+
+static bool is_called(const struct op_tensor *tensor, const char *name) {
+    return strcmp(tensor->name, name ? name : "x") == 0;
+}
+
+static void fill_input(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
+                       float *const tensor[], int t) {
+    const struct op_reference *reference = reference_of(op);
+    enum op_type type = element_type(op, t, sizes->type);
+    uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
+    bool is_hard = values != VALUES_NORMAL &&
+                   is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
+    for (uint64_t i = 0; i < count; i++) {
+        float z;
+        if (reference->fill) {
+            z = reference->fill(op, sizes, values, tensor, t, key, i);
+        } else {
+            z = plain(&op->tensor[t], key, i);
+            if (is_hard) { z = hard_value(values, sizes, width_of(op, sizes, tensor, i), key, i, z); }
+        }
+        tensor[t][i] = (float)element_round(type, z);
+    }
+}
+
+/* What is masked depends on the tensor of (B) ints, so it is filled first. */
+static bool is_first(const struct op *op, int t) {
+    return op_shape_is(op, t, "B") && op->tensor[t].element == ELEMENT_INT;
+}
+
+static void fill_lengths(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
+                         float *const tensor[], int t) {
+    const struct op_reference *reference = reference_of(op);
+    uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
+    for (uint64_t b = 0; b < count; b++) {
+        tensor[t][b] = reference->fill ? reference->fill(op, sizes, values, tensor, t, key, b)
+                                       : length_of(sizes, values == VALUES_LENGTHS, key, (int)b);
+    }
+}
+
+static void fill_poison(const struct op *op, const struct op_sizes *sizes, uint64_t seed, float *const tensor[], int t) {
+    enum op_type type = element_type(op, t, sizes->type);
+    uint64_t count = op_elements(op, t, sizes);
+    for (uint64_t i = 0; i < count; i++) {
+        float poison = inputs_poison(seed, t, i);
+        tensor[t][i] = op->tensor[t].element == ELEMENT_INT ? truncf(poison) : (float)element_round(type, poison);
+    }
+}
+
+void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
+                 float *const tensor[]) {
+    int tensors = op_tensor_count(op);
+    for (int t = 0; t < tensors; t++) {
+        if (is_first(op, t)) { fill_lengths(op, sizes, values, seed, tensor, t); }
+    }
+    for (int t = 0; t < tensors; t++) {
+        if (is_first(op, t)) { continue; }
+        if (op->tensor[t].role == ROLE_OUT || op->tensor[t].role == ROLE_WORK) {
+            fill_poison(op, sizes, seed, tensor, t);
+        } else {
+            fill_input(op, sizes, values, seed, tensor, t);
+        }
+    }
+    if (reference_of(op)->complete) { reference_of(op)->complete(op, sizes, tensor); }
+}

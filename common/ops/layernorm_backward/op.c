@@ -1,0 +1,23 @@
+/* layernorm_backward: its description. contract.h says what it computes. */
+#include "ops/inputs.h"
+
+const struct op op_layernorm_backward = {
+    .name = "layernorm_backward",
+    .types = OP_ALL_TYPES,
+    .layout = LAYOUT_ROWS,
+    .tensor =
+        {
+            {.name = "dinp", .role = ROLE_OUT, .shape = "N, C", .alias = {"dout"}},
+            {.name = "dweight", .role = ROLE_ACCUMULATE, .shape = "C", .element = ELEMENT_FLOAT},
+            {.name = "dbias", .role = ROLE_ACCUMULATE, .shape = "C", .element = ELEMENT_FLOAT},
+            {.name = "dout", .role = ROLE_IN, .shape = "N, C"},
+            {.name = "x", .role = ROLE_IN, .shape = "N, C"},
+            {.name = "weight", .role = ROLE_IN, .shape = "C", .holds = HOLDS_WEIGHT},
+            {.name = "mean", .role = ROLE_IN, .shape = "N", .element = ELEMENT_FLOAT},
+            {.name = "rstd", .role = ROLE_IN, .shape = "N", .element = ELEMENT_FLOAT},
+        },
+    .scalars = "N, C",
+    .hard = HARD_FINITE | HARD_NAN,
+    .nan_input = "dout",
+    .order_free = true,
+};

@@ -1,0 +1,363 @@
+/* The known mistakes of any LayerNorm's forward pass. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "layernorm.h"
+#include "ops/elements.h"
+#include "ops/predicates.h"
+
+enum { WARP = 32 };
+
+enum {
+    UNBIASED = 1,
+    NO_EPS,
+    EPS_AFTER_ROOT,
+    EPS_AFTER_INVERSE,
+    EPS_IGNORED, /* 1e-5 */
+    EPS_1E_6,
+    RSTD_IS_VARIANCE,
+    RSTD_IS_DEVIATION,
+    NO_ROOT,
+    STATS_SWAPPED,
+    AFFINE_SWAPPED,
+    AFFINE_BY_ROW,
+    NO_WEIGHT,
+    NO_BIAS,
+    NO_AFFINE,
+    MEAN_NOT_SUBTRACTED,
+    NOT_CENTRED,
+    SUM_NOT_DIVIDED,
+    SQUARES_NOT_DIVIDED,
+    SUM_NOT_RESET,
+    SQUARES_NOT_RESET,
+    PADDING,         /* lanes past C count as (0 - mean)^2 */
+    TIMES_DEVIATION, /* multiplied by the deviation in place of its inverse */
+    MEAN_BY_ROWS,    /* divided by N */
+    VARIANCE_BY_ROWS,
+    MEAN_IS_0, /* sum * (1 / C) in integers */
+    VARIANCE_IS_0,
+    BIAS_SCALED,     /* (xhat + bias) * weight */
+    FIRST_WARP = 32, /* + log2 of the block */
+    OWN_WARP = 48,
+};
+
+struct row {
+    double mean, variance, rstd;     /* used for out */
+    double stored_mean, stored_rstd; /* written to mean and rstd */
+};
+
+/* The columns whose terms reach the sum: all, or those of one warp of the block. */
+static bool counted(int variant, int c, int warp) {
+    if (variant < FIRST_WARP) { return true; }
+    int log2_block = variant >= OWN_WARP ? variant - OWN_WARP : variant - FIRST_WARP;
+    return c % (1 << log2_block) / WARP == warp;
+}
+
+static struct row statistics(int variant, const struct op_sizes *sizes, const float *x, double *carried, int warp) {
+    int C = sizes->C;
+    double eps = sizes->eps;
+    double sum = 0.0, squares = 0.0;
+    for (int c = 0; c < C; c++) {
+        if (counted(variant, c, warp)) { sum += x[c]; }
+    }
+    if (variant == SUM_NOT_RESET) { sum = carried[0] += sum; }
+    struct row row = {.mean = variant == SUM_NOT_DIVIDED ? sum
+                              : variant == MEAN_BY_ROWS  ? sum / sizes->N
+                              : variant == MEAN_IS_0     ? sum * (1 / C)
+                                                                   : sum / C};
+    double centre = variant == NOT_CENTRED ? 0.0 : row.mean;
+    for (int c = 0; c < C; c++) {
+        if (counted(variant, c, warp)) { squares += (x[c] - centre) * (x[c] - centre); }
+    }
+    if (variant == SQUARES_NOT_RESET) { squares = carried[1] += squares; }
+    if (variant == PADDING) { squares += ((C + WARP - 1) / WARP * WARP - C) * row.mean * row.mean; }
+    double divisor = variant == UNBIASED ? C - 1 : variant == SQUARES_NOT_DIVIDED ? 1 : C;
+    if (variant == VARIANCE_BY_ROWS) { divisor = sizes->N; }
+    row.variance = variant == VARIANCE_IS_0 ? squares * (1 / C) : squares / divisor;
+    double deviation = sqrt(row.variance + eps);
+    row.rstd = 1.0 / deviation;
+    switch (variant) {
+        case NO_EPS: row.rstd = 1.0 / sqrt(row.variance); break;
+        case EPS_AFTER_ROOT: row.rstd = 1.0 / (sqrt(row.variance) + eps); break;
+        case EPS_AFTER_INVERSE: row.rstd = 1.0 / sqrt(row.variance) + eps; break;
+        case EPS_IGNORED: row.rstd = 1.0 / sqrt(row.variance + 1e-5); break;
+        case EPS_1E_6: row.rstd = 1.0 / sqrt(row.variance + 1e-6); break;
+        case NO_ROOT: row.rstd = 1.0 / (row.variance + eps); break;
+        case TIMES_DEVIATION: row.rstd = deviation; break;
+        default: break;
+    }
+    row.stored_mean = row.mean;
+    row.stored_rstd = row.rstd;
+    if (variant == RSTD_IS_VARIANCE) { row.stored_rstd = row.variance; }
+    if (variant == RSTD_IS_DEVIATION) { row.stored_rstd = deviation; }
+    if (variant == STATS_SWAPPED) {
+        row.stored_mean = row.rstd;
+        row.stored_rstd = row.mean;
+    }
+    return row;
+}
+
+/* The rows of `values` normalised with that mistake in it. */
+void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
+    const struct op_sizes *sizes = rows->sizes;
+    const float *x = rows->x;
+    int C = sizes->C;
+    double carried[2] = {0.0, 0.0};
+    for (int n = 0; n < sizes->N; n++, x += C) {
+        struct row row = statistics(variant, sizes, x, carried, 0);
+        rows->mean[n] = row.stored_mean;
+        rows->rstd[n] = row.stored_rstd;
+        int block = variant >= OWN_WARP ? 1 << (variant - OWN_WARP) : 0;
+        for (int c = 0; c < C; c++) {
+            if (block && c % WARP == 0) { row = statistics(variant, sizes, x, carried, c % block / WARP); }
+            double w = rows->weight[c], b = rows->bias[c];
+            if (variant == AFFINE_SWAPPED) { w = rows->bias[c], b = rows->weight[c]; }
+            if (variant == AFFINE_BY_ROW) { w = rows->weight[n % C], b = rows->bias[n % C]; }
+            if (variant == NO_WEIGHT || variant == NO_AFFINE) { w = 1.0; }
+            if (variant == NO_BIAS || variant == NO_AFFINE) { b = 0.0; }
+            if (variant == BIAS_SCALED) { b *= w; }
+            double centre = variant == MEAN_NOT_SUBTRACTED ? 0.0 : row.mean;
+            rows->out[(size_t)n * (size_t)C + (size_t)c] = (x[c] - centre) * row.rstd * w + b;
+        }
+    }
+}
+
+/* Of an op that adds a residual: before LayerNorm, where it writes the sum, or after it. */
+static void mistaken(const struct op_call *call, int variant) {
+    const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
+    size_t count = (size_t)call->sizes->N * (size_t)call->sizes->C;
+    double *sum = call_expected(call, "sum"), *out = call_expected(call, "out");
+    float *values = calloc(count + 1, sizeof *values);
+    if (!values) { abort(); }
+    for (size_t i = 0; i < count; i++) {
+        values[i] = sum ? (float)element_round(call->sizes->type, (double)x[i] + residual[i]) : x[i];
+        if (sum) { sum[i] = values[i]; }
+    }
+    struct layernorm_rows rows = {call->sizes, values, call_given(call, "weight"), call_given(call, "bias"), out,
+                                  call_expected(call, "mean"), call_expected(call, "rstd")};
+    layernorm_mistaken_rows(variant, &rows);
+    for (size_t i = 0; residual && !sum && i < count; i++) { out[i] += residual[i]; }
+    free(values);
+}
+
+const struct op_mistake layernorm_mistakes[] = {
+    {.id = "other-warps-lost",
+     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .hint = 2,
+     .kernel = "softmax_forward/other_warps_lost",
+     .compute = mistaken,
+     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7, OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
+    {.id = "layernorm-unbiased",
+     .cause = "the variance is divided by C - 1; LayerNorm divides by C",
+     .hint = 3,
+     .kernel = "layernorm_forward/unbiased",
+     .compute = mistaken,
+     .variant = {UNBIASED}},
+    {.id = "layernorm-eps-ignored",
+     .cause = "eps is fixed in the code; it is an argument of the launcher",
+     .hint = 3,
+     .kernel = "layernorm_forward/eps_fixed",
+     .compute = mistaken,
+     .variant = {EPS_IGNORED, EPS_1E_6}},
+    {.id = "layernorm-no-eps",
+     .cause = "eps is not added to the variance",
+     .hint = 3,
+     .kernel = "layernorm_forward/no_eps",
+     .compute = mistaken,
+     .variant = {NO_EPS}},
+    {.id = "layernorm-eps-outside",
+     .cause = "eps is added outside the root: rstd = 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/eps_outside",
+     .compute = mistaken,
+     .variant = {EPS_AFTER_ROOT, EPS_AFTER_INVERSE}},
+    {.id = "layernorm-rstd-is-variance",
+     .cause = "rstd holds the variance; it is 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/rstd_holds_variance",
+     .compute = mistaken,
+     .variant = {RSTD_IS_VARIANCE}},
+    {.id = "layernorm-rstd-is-deviation",
+     .cause = "the deviation is used for its inverse: rstd = 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/rstd_holds_deviation",
+     .compute = mistaken,
+     .variant = {RSTD_IS_DEVIATION, TIMES_DEVIATION}},
+    {.id = "layernorm-no-root",
+     .cause = "the square root is missing: rstd = 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/no_root",
+     .compute = mistaken,
+     .variant = {NO_ROOT}},
+    {.id = "layernorm-stats-swapped",
+     .cause = "mean and rstd are written into each other's output",
+     .hint = 3,
+     .kernel = "layernorm_forward/stats_swapped",
+     .compute = mistaken,
+     .variant = {STATS_SWAPPED}},
+    {.id = "layernorm-affine-swapped",
+     .cause = "weight and bias are swapped",
+     .hint = 3,
+     .kernel = "layernorm_forward/affine_swapped",
+     .compute = mistaken,
+     .variant = {AFFINE_SWAPPED}},
+    {.id = "layernorm-affine-by-row",
+     .cause = "weight and bias are indexed by the row; they have one entry per column",
+     .hint = 3,
+     .kernel = "layernorm_forward/affine_by_row",
+     .compute = mistaken,
+     .variant = {AFFINE_BY_ROW}},
+    {.id = "layernorm-no-affine",
+     .cause = "weight and bias are not applied",
+     .hint = 3,
+     .kernel = "layernorm_forward/no_affine",
+     .compute = mistaken,
+     .variant = {NO_AFFINE}},
+    {.id = "layernorm-no-weight",
+     .cause = "the weight is not applied",
+     .hint = 3,
+     .kernel = "layernorm_forward/no_weight",
+     .compute = mistaken,
+     .variant = {NO_WEIGHT}},
+    {.id = "layernorm-no-bias",
+     .cause = "the bias is not added",
+     .hint = 3,
+     .kernel = "layernorm_forward/no_bias",
+     .compute = mistaken,
+     .variant = {NO_BIAS}},
+    {.id = "layernorm-mean-not-subtracted",
+     .cause = "the mean is not subtracted before the scaling",
+     .hint = 2,
+     .kernel = "layernorm_forward/mean_not_subtracted",
+     .compute = mistaken,
+     .variant = {MEAN_NOT_SUBTRACTED}},
+    {.id = "layernorm-variance-not-centred",
+     .cause = "the variance sums x^2 in place of (x - mean)^2",
+     .hint = 2,
+     .kernel = "layernorm_forward/squares_not_centred",
+     .compute = mistaken,
+     .variant = {NOT_CENTRED}},
+    {.id = "layernorm-sum-not-divided",
+     .cause = "a sum is used for its mean: divide by C",
+     .hint = 3,
+     .kernel = "layernorm_forward/sum_not_divided",
+     .compute = mistaken,
+     .variant = {SUM_NOT_DIVIDED, SQUARES_NOT_DIVIDED}},
+    {.id = "layernorm-divided-by-rows",
+     .cause = "a sum over C columns is divided by N: divide by C",
+     .hint = 3,
+     .kernel = "layernorm_forward/mean_by_rows",
+     .compute = mistaken,
+     .variant = {MEAN_BY_ROWS, VARIANCE_BY_ROWS}},
+    {.id = "layernorm-integer-division",
+     .cause = "1 / C is an integer division and gives 0: divide the sum by C",
+     .hint = 3,
+     .kernel = "layernorm_forward/integer_division",
+     .compute = mistaken,
+     .variant = {MEAN_IS_0, VARIANCE_IS_0}},
+    {.id = "layernorm-bias-scaled",
+     .cause = "the bias is multiplied by the weight: it is added last",
+     .hint = 3,
+     .kernel = "layernorm_forward/bias_scaled",
+     .compute = mistaken,
+     .variant = {BIAS_SCALED}},
+    {.id = "layernorm-sum-not-reset",
+     .cause = "a sum goes on from the row before: start it at 0 for every row",
+     .hint = 3,
+     .kernel = "layernorm_forward/sum_not_reset",
+     .compute = mistaken,
+     .variant = {SUM_NOT_RESET, SQUARES_NOT_RESET}},
+    {.id = "layernorm-padding-counted",
+     .cause = "lanes past the last column add (0 - mean)^2 to the variance",
+     .hint = 3,
+     .kernel = "layernorm_forward/padding_lanes",
+     .compute = mistaken,
+     .variant = {PADDING}},
+    {.id = NULL},
+};
+
+/* ---- recognised by which rows and outputs are wrong ---- */
+
+static bool has_large_mean(enum input_values values) {
+    return values == VALUES_SHIFTED || values == VALUES_TINY_VARIANCE || values == VALUES_NEGATIVE ||
+           values == VALUES_CONSTANT_ROWS;
+}
+
+/* Rows of one or two elements have a variance of nearly nothing, so there any mean is large. */
+static bool only_large_mean(const struct evidence *evidence, const struct evidence_case *shown) {
+    bool spoiled = shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN;
+    (void)evidence;
+    return has_large_mean(shown->test.values) || shown->test.sizes.C <= 2 || spoiled; /* fmaxf(variance, 0) hides NaN */
+}
+
+static bool shows_one_pass(const struct evidence *evidence, int argument) {
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && isfinite(first->failure.expected) && evidence_all_wrong(evidence, only_large_mean);
+}
+
+static bool wrong_are_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
+    for (int t = 0; t < op_tensor_count(evidence->op); t++) {
+        size_t count = shown->wrong[t] ? op_elements(evidence->op, t, &shown->test.sizes) : 0;
+        for (size_t i = 0; i < count; i++) {
+            if (evidence_is_wrong(evidence, shown, t, i) && !evidence_untouched(shown, t, i)) { return false; }
+        }
+    }
+    return true;
+}
+
+/* out is right; argument 1: and the wrong elements of the statistics were never written. */
+static bool shows_statistics(const struct evidence *evidence, int argument) {
+    bool wrong = evidence_only_wrong(evidence, "mean", "out") || evidence_only_wrong(evidence, "rstd", "out");
+    return wrong && (!argument || evidence_all_wrong(evidence, wrong_are_untouched));
+}
+
+/* Every wrong row has a variance of nearly nothing: 1 / sqrt(variance + eps) is large. */
+static bool rows_are_flat(const struct evidence *evidence, const struct evidence_case *shown) {
+    enum { LARGE = 30 };
+    int rstd = op_tensor_find(evidence->op, "rstd");
+    size_t C = (size_t)shown->test.sizes.C;
+    for (int t = 0; t < op_tensor_count(evidence->op); t++) {
+        size_t count = shown->wrong[t] ? op_elements(evidence->op, t, &shown->test.sizes) : 0;
+        for (size_t i = 0; i < count; i++) {
+            size_t n = op_is_list(evidence->op, t) ? i : i / C;
+            if (evidence_is_wrong(evidence, shown, t, i) && !(shown->expected[rstd][n] > LARGE)) { return false; }
+        }
+    }
+    return true;
+}
+
+static bool shows_flat_rows(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, rows_are_flat);
+}
+
+
+const struct op_mistake layernorm_mistakes_shown[] = {
+    {.id = "layernorm-one-pass",
+     .cause = "E[x^2] - E[x]^2 cancels when the mean is large: subtract the mean first, then square",
+     .hint = 1,
+     .kernel = "layernorm_forward/one_pass",
+     .predicate = shows_one_pass,
+     .stage = MISTAKE_SPECIAL},
+    {.id = "layernorm-flat-rows",
+     .cause = "only rows of hardly any variance are wrong: eps decides there, rstd = 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/flat_rows",
+     .predicate = shows_flat_rows},
+    {.id = "statistics-not-written",
+     .cause = "out is right, but mean or rstd is not written for every row: each row has a writer",
+     .hint = 3,
+     .kernel = "residual_layernorm_forward/statistics_of_first_warp",
+     .predicate = shows_statistics,
+     .argument = 1,
+     .stage = MISTAKE_VAGUE},
+    {.id = "statistics-wrong",
+     .cause = "out is right and mean or rstd is not: does the thread that writes it hold the whole row's value?",
+     .hint = 3,
+     .kernel = "residual_layernorm_forward/statistics_of_lane_31",
+     .predicate = shows_statistics,
+     .argument = 0,
+     .stage = MISTAKE_VAGUE},
+    {.id = NULL},
+};

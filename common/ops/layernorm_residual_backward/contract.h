@@ -1,0 +1,41 @@
+/* layernorm_residual_backward — gradients of layernorm_residual_forward.
+ *
+ *   xhat[n][c] = (x[n][c] - mean[n]) * rstd[n]         g[n][c] = dout[n][c] * weight[c]
+ *   dinp[n][c] = rstd[n] * (g[n][c] - mean_c(g[n]) - xhat[n][c] * mean_c(g[n] * xhat[n]))
+ *   dweight[c] += sum_n dout[n][c] * xhat[n][c]         dbias[c] += sum_n dout[n][c]
+ *
+ * The residual's gradient is dout itself, so nobody computes it, and the rest is layernorm_backward's math.
+ *
+ * Shapes    dinp, dout, x: (N, C), T; weight: (C), T; mean, rstd: (N) and dweight, dbias: (C), float in every type.
+ * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
+ * Writes    dinp is overwritten; dweight and dbias are accumulated into what they hold.
+ * Aliasing  dinp may be the very same pointer as dout (where nobody needs the residual's gradient any more).
+ * Order     fixed: the same call gives the same bits.
+ * Bytes     3 x the element size for each element: two tensors read, one written; and dweight's and dbias's partial
+ *           sums.
+ * Returns   see types.h, which has what all contracts share.
+ */
+#ifndef CONTRACT_LAYERNORM_RESIDUAL_BACKWARD_H
+#define CONTRACT_LAYERNORM_RESIDUAL_BACKWARD_H
+
+#include "ops/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int layernorm_residual_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
+                                    const float *weight, const float *mean, const float *rstd, int N, int C,
+                                    cudaStream_t stream);
+int layernorm_residual_backward_f16(__half *dinp, float *dweight, float *dbias, const __half *dout, const __half *x,
+                                    const __half *weight, const float *mean, const float *rstd, int N, int C,
+                                    cudaStream_t stream);
+int layernorm_residual_backward_bf16(__nv_bfloat16 *dinp, float *dweight, float *dbias, const __nv_bfloat16 *dout,
+                                     const __nv_bfloat16 *x, const __nv_bfloat16 *weight, const float *mean,
+                                     const float *rstd, int N, int C, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+/* layernorm_residual_forward: its description. contract.h says what it computes. */
+#include "ops/inputs.h"
+
+const struct op op_layernorm_residual_forward = {
+    .name = "layernorm_residual_forward",
+    .types = OP_ALL_TYPES,
+    .layout = LAYOUT_ROWS,
+    .tensor =
+        {
+            {.name = "out", .role = ROLE_OUT, .shape = "N, C", .alias = {"x", "residual"}},
+            {.name = "mean", .role = ROLE_OUT, .shape = "N", .element = ELEMENT_FLOAT},
+            {.name = "rstd", .role = ROLE_OUT, .shape = "N", .element = ELEMENT_FLOAT},
+            {.name = "x", .role = ROLE_IN, .shape = "N, C"},
+            {.name = "residual", .role = ROLE_IN, .shape = "N, C"},
+            {.name = "weight", .role = ROLE_IN, .shape = "C", .holds = HOLDS_WEIGHT},
+            {.name = "bias", .role = ROLE_IN, .shape = "C"},
+        },
+    .scalars = "N, C, eps",
+    .hard = HARD_FINITE | HARD_SPOILED,
+};

@@ -1,0 +1,50 @@
+// step: step3  op: residual_layernorm_backward_f32
+// reason: A warp for each row, in plain passes; wrong kernels vary it.
+#include "common/contracts/residual_layernorm_backward.h"
+#include "common/cuda_check.h"
+#include "reduce.cuh"
+#include "vec.cuh"
+
+__global__ void inputs(float *dinp, const float *dout, const float *dsum, const float *sum, const float *weight,
+                       const float *mean, const float *rstd, int N, int C) {
+    int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (n >= N) { return; }
+    size_t row = (size_t)n * C;
+    float first = 0.0f, second = 0.0f, m = mean[n], r = rstd[n];
+    for (int c = lane; c < C; c += 32) {
+        float g = to_float(dout[row + c]) * to_float(weight[c]);
+        first += g;
+        second += g * (to_float(sum[row + c]) - m) * r;
+    }
+    first = warp_sum(first) / C;
+    second = warp_sum(second) / C;
+    for (int c = lane; c < C; c += 32) {
+        float g = to_float(dout[row + c]) * to_float(weight[c]), normal = (to_float(sum[row + c]) - m) * r;
+        float gradient = r * (g - first - normal * second);
+        dinp[row + c] = from_float<float>(to_float(dsum[row + c]) + gradient);
+    }
+}
+
+__global__ void parameters(float *dweight, float *dbias, const float *dout, const float *sum, const float *mean,
+                           const float *rstd, int N, int C) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= C) { return; }
+    float by_weight = 0.0f, by_bias = 0.0f;
+    for (int n = 0; n < N; n++) {
+        float d = to_float(dout[(size_t)n * C + c]);
+        by_weight += d * (to_float(sum[(size_t)n * C + c]) - mean[n]) * rstd[n];
+        by_bias += d;
+    }
+    dweight[c] += by_weight;
+    dbias[c] += by_bias;
+}
+
+int residual_layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *dsum,
+                                    const float *sum, const float *weight, const float *mean, const float *rstd, int N,
+                                    int C, cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    parameters<<<(C + 31) / 32, 32, 0, stream>>>(dweight, dbias, dout, sum, mean, rstd, N, C);
+    inputs<<<(N + 3) / 4, 128, 0, stream>>>(dinp, dout, dsum, sum, weight, mean, rstd, N, C);
+    CUDA_CHECK(cudaGetLastError());
+    return cudaSuccess;
+}

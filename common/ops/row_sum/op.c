@@ -1,0 +1,15 @@
+/* row_sum: its description. contract.h says what it computes. */
+#include "ops/inputs.h"
+
+const struct op op_row_sum = {
+    .name = "row_sum",
+    .types = OP_F32,
+    .layout = LAYOUT_ROWS,
+    .tensor =
+        {
+            {.name = "out", .role = ROLE_OUT, .shape = "N"},
+            {.name = "x", .role = ROLE_IN, .shape = "N, C"},
+        },
+    .scalars = "N, C",
+    .hard = HARD_FINITE | HARD_SPOILED | HARD_MASKED,
+};

@@ -1,0 +1,135 @@
+/* Mistakes of any softmax that are recognised by which elements are wrong, and by how much. */
+#include <math.h>
+
+#include "ops/predicates.h"
+#include "softmax.h"
+
+enum { WARP = 32 };
+
+/* ---- infinities ---- */
+
+static bool all_masked(const struct evidence *evidence, const struct evidence_case *shown) {
+    return shown->test.values == VALUES_ROW_MINUS_INF && evidence_nan_missing(evidence, shown);
+}
+
+static bool shows_all_masked(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_all_wrong(evidence, all_masked);
+}
+
+/* Every wrong element is NaN and should be a number. (What becomes of +inf and NaN is another question.) */
+static bool nan_instead(const struct evidence *evidence, const struct evidence_case *shown) {
+    if (shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN) { return true; }
+    for (size_t i = 0, end = op_elements(evidence->op, 0, &shown->test.sizes); i < end; i++) {
+        bool is_nan = isnan(shown->got[0][i]) && isfinite(shown->expected[0][i]);
+        if (evidence_is_wrong(evidence, shown, 0, i) && !is_nan) { return false; }
+    }
+    return true;
+}
+
+/* It shows first where a lane has no column at all, or where the row has -inf entries; magnitude has no part in it. */
+static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!first) { return false; }
+    enum input_values values = first->test.values;
+    return (values == VALUES_NORMAL || values == VALUES_MINUS_INF || values == VALUES_ROW_MINUS_INF) &&
+           evidence_all_wrong(evidence, nan_instead);
+}
+
+/* Rows of ordinary size are right, and large ones are not. */
+static bool shows_not_the_maximum(const struct evidence *evidence, int argument) {
+    (void)argument;
+    bool found = false;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        enum input_values values = shown->test.values;
+        if (!evidence_case_is_wrong(shown)) { continue; }
+        if (values == VALUES_NORMAL || values == VALUES_SMALL || values == VALUES_EQUAL || values == VALUES_DENORMAL) {
+            return false;
+        }
+        found = found || values == VALUES_LARGE || values == VALUES_NEGATIVE || values == VALUES_SHIFTED;
+    }
+    return found;
+}
+
+/* ---- sums: what is divided by shows in the quotient of got and expected ---- */
+
+/* got / expected; 0 where that says nothing (or nothing is to be written), negative where got is no quotient at all. */
+static double factor(const struct evidence_case *shown, long row, long column) {
+    long i = row * shown->test.sizes.C + column;
+    double expected = shown->expected[0][i], got = shown->got[0][i];
+    if (!isfinite(expected) || expected < 1e-30 || expected == shown->given[0][i]) { return 0.0; }
+    return isfinite(got) && got > 0.0 ? got / expected : -1.0;
+}
+
+/* In every row the factor is the same at all columns c that agree in c % period. `several`: and in some row it is not the
+ * same at all columns. */
+static bool same_factor(const struct evidence_case *shown, long period, bool *several) {
+    long C = shown->test.sizes.C;
+    for (long n = 0; n < shown->test.sizes.N; n++) {
+        double seen[WARP] = {0};
+        for (long c = 0; c < C; c++) {
+            double here = factor(shown, n, c), *first = &seen[c % period];
+            if (here == 0.0) { continue; }
+            if (here < 0.0) { return false; }
+            if (*first == 0.0) { *first = here; }
+            if (fabs(here / *first - 1.0) > 1e-3) { return false; }
+            *several = *several || (seen[0] > 0.0 && fabs(here / seen[0] - 1.0) > 1e-2);
+        }
+    }
+    return true;
+}
+
+/* A factor for each row (argument 1), or one for each lane of a warp (argument 32): enough ordinary cases show it. */
+static bool shows_row_factor(const struct evidence *evidence, int argument) {
+    int cases = 0;
+    bool several = false;
+    if (shows_low_precision(evidence, 0)) { return false; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!evidence_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }
+        if (shown->test.sizes.C <= 2) { continue; } /* of one or two terms a wrong sum may hold none */
+        if (!same_factor(shown, argument, &several)) { return false; }
+        cases += shown->test.sizes.C > 2 * WARP;
+    }
+    return cases > 0 && (several || argument == 1);
+}
+
+const struct op_mistake softmax_mistakes_shown[] = {
+    {.id = "softmax-all-masked-row",
+     .cause = "a row that is all -inf must give NaN, by the contract",
+     .hint = 3,
+     .kernel = "softmax_forward/masked_row_is_zero",
+     .predicate = shows_all_masked,
+     .stage = MISTAKE_SPECIAL},
+    {.id = "softmax-not-the-maximum",
+     .cause = "only rows of large magnitude are wrong: exp overflows or underflows, so the value that is subtracted is not "
+              "the row's own maximum",
+     .hint = 2,
+     .kernel = "softmax_forward/max_of_magnitudes",
+     .predicate = shows_not_the_maximum},
+    {.id = "softmax-inf-minus-inf",
+     .cause = "-INFINITY - (-INFINITY) is NaN: a lane that has seen no finite element must not rescale by "
+              "exp(old - new)",
+     .hint = 3,
+     .kernel = "softmax_forward/inf_minus_inf",
+     .predicate = shows_inf_minus_inf},
+    {.id = "reduction-incomplete",
+     .cause = "the lanes of a warp divide by different sums: an exchange is missing (16, 8, 4, 2, 1), or the result stays "
+              "in one lane",
+     .hint = 2,
+     .kernel = "softmax_forward/butterfly_stops_early",
+     .predicate = shows_row_factor,
+     .argument = 32,
+     .stage = MISTAKE_VAGUE},
+    {.id = "softmax-sum-wrong",
+     .cause = "every row is right but for one factor: its sum is wrong (a column left out or counted twice, partial sums "
+              "added without rescaling)",
+     .hint = 2,
+     .kernel = "softmax_forward/merge_without_rescale",
+     .predicate = shows_row_factor,
+     .argument = 1,
+     .stage = MISTAKE_VAGUE},
+    {.id = NULL},
+};

@@ -1,0 +1,244 @@
+/* softmax_forward in float64, and its known mistakes. */
+#include <float.h>
+#include <math.h>
+
+#include "ops/predicates.h"
+#include "softmax.h"
+
+void softmax_row(const float *x, int C, double scale, double *out, double *condition) {
+    double maximum = -INFINITY, largest = 0.0, sum = 0.0;
+    bool undefined = false;
+    for (int c = 0; c < C; c++) {
+        double value = scale * x[c];
+        if (isnan(value) || value == INFINITY) { undefined = true; }
+        if (value > maximum) { maximum = value; }
+        if (isfinite(value)) { largest = fmax(largest, fabs(value)); }
+    }
+    if (undefined || maximum == -INFINITY) {
+        for (int c = 0; c < C; c++) { reference_exact(out, condition, (size_t)c, NAN); }
+        return;
+    }
+    for (int c = 0; c < C; c++) { sum += exp(scale * x[c] - maximum); }
+    for (int c = 0; c < C; c++) {
+        double below = maximum - scale * x[c];
+        out[c] = exp(-below) / sum;
+        condition[c] = below == INFINITY ? 0.0 : out[c] * (reference_growth(C) + 2.0 * below + largest);
+        if (below != INFINITY && condition[c] < DBL_MIN) { condition[c] = DBL_MIN; } /* underflow is not a mask */
+    }
+}
+
+static void compute(const struct op_call *call, int variant) {
+    (void)variant;
+    const float *x = call_given(call, "x");
+    double *out = call_expected(call, "out"), *condition = call_condition(call, "out");
+    size_t C = (size_t)call->sizes->C;
+    for (size_t i = 0; i < (size_t)call->sizes->N * C; i += C) {
+        softmax_row(x + i, (int)C, 1.0, out + i, condition + i);
+    }
+}
+
+static bool rows_sum_to_one(const struct op *op, const struct evidence_case *shown, struct failure *broken) {
+    long N = shown->test.sizes.N, C = shown->test.sizes.C;
+    for (long n = 0; n < N; n++) {
+        if (!invariant_sum_is_one(op, shown, n, C, broken)) { return false; }
+    }
+    return true;
+}
+
+/* ---- softmax with one mistake ---- */
+
+enum { WARP = 32 };
+
+enum {
+    NO_MAX = 1,
+    MAX_STARTS_AT_ZERO,
+    MAX_STARTS_AT_FLT_MIN,
+    NOT_NORMALISED,
+    SUM_NOT_RESET,
+    WRONG_AXIS,
+    WHOLE_TENSOR,
+    DIVIDED_BY_C,
+    BASE_2,
+    SIGN,
+    TRANSPOSED,              /* element (n, c) is read and written at c * N + n */
+    PADDING_WARP,            /* lanes past C count as exp(0 - max) */
+    NO_RESCALE = 16,         /* + log2 of the lanes that share a row */
+    NO_RESCALE_IN_LANE = 32, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
+    FIRST_WARP = 48,         /* + log2 of the block: sums of the other warps are lost */
+    OWN_WARP = 64,           /* + log2 of the block: every warp uses its own sum */
+};
+
+static float row_maximum(const float *x, int C) {
+    float maximum = -INFINITY;
+    for (int c = 0; c < C; c++) { maximum = x[c] > maximum ? x[c] : maximum; }
+    return maximum;
+}
+
+/* exp(x - shift) / sum of them, in float, so that it overflows and underflows as a kernel does. */
+static void with_shift(const float *x, int C, float shift, double *out) {
+    float sum = 0.0f;
+    for (int c = 0; c < C; c++) { sum += expf(x[c] - shift); }
+    for (int c = 0; c < C; c++) { out[c] = expf(x[c] - shift) / sum; }
+}
+
+/* Lanes take every `lanes`-th column, keep a running maximum, and do not rescale the sum when it grows; the lanes' sums
+ * are added as they are, or rescaled to the row's maximum. */
+static double unscaled_sum(const float *x, int C, int lanes, bool merged, double maximum_of_row) {
+    double sum = 0.0;
+    for (int lane = 0; lane < lanes && lane < C; lane++) {
+        double maximum = -INFINITY, own = 0.0;
+        for (int c = lane; c < C; c += lanes) {
+            if (x[c] > maximum) { maximum = x[c]; }
+            if (isfinite(x[c])) { own += exp(x[c] - maximum); }
+        }
+        if (own > 0.0) { sum += merged ? own * exp(maximum - maximum_of_row) : own; }
+    }
+    return sum;
+}
+
+/* Sums over the columns that each warp of a block of `block` threads takes. */
+static void warp_sums(const float *x, int C, int block, double maximum, double sums[WARP]) {
+    for (int warp = 0; warp < WARP; warp++) { sums[warp] = 0.0; }
+    for (int c = 0; c < C; c++) { sums[c % block / WARP] += exp(x[c] - maximum); }
+}
+
+static void mistaken_row(int variant, const float *x, int C, double *carried, double *out) {
+    double maximum = row_maximum(x, C), sum = 0.0, scale = variant == BASE_2 ? log(2.0) : 1.0;
+    if (variant == SIGN) { scale = -1.0; }
+    for (int c = 0; c < C; c++) { sum += exp(scale * (x[c] - maximum)); }
+    if (variant == SUM_NOT_RESET) { sum = *carried += sum; }
+    if (variant == NOT_NORMALISED) { sum = 1.0; }
+    if (variant == DIVIDED_BY_C) { sum = C; }
+    if (variant == PADDING_WARP) { sum += ((C + WARP - 1) / WARP * WARP - C) * exp(-maximum); }
+    bool merged = variant >= NO_RESCALE_IN_LANE;
+    if (variant >= NO_RESCALE && variant < FIRST_WARP) {
+        int lanes = 1 << (variant - (merged ? NO_RESCALE_IN_LANE : NO_RESCALE));
+        sum = unscaled_sum(x, C, lanes, merged, maximum);
+    }
+    double sums[WARP];
+    bool own = variant >= OWN_WARP, first = !own && variant >= FIRST_WARP;
+    int block = own ? 1 << (variant - OWN_WARP) : first ? 1 << (variant - FIRST_WARP) : WARP;
+    if (own || first) { warp_sums(x, C, block, maximum, sums); }
+    for (int c = 0; c < C; c++) {
+        double divisor = own ? sums[c % block / WARP] : first ? sums[0] : sum;
+        out[c] = exp(scale * (x[c] - maximum)) / divisor;
+    }
+}
+
+/* Lines of `length` elements, `stride` apart, the first elements of which are `step` apart. */
+static void along_lines(size_t lines, size_t step, size_t length, size_t stride, const float *x, double *out) {
+    for (size_t line = 0; line < lines; line++, x += step, out += step) {
+        double maximum = -INFINITY, sum = 0.0;
+        for (size_t i = 0; i < length; i++) { maximum = fmax(maximum, x[i * stride]); }
+        for (size_t i = 0; i < length; i++) { sum += exp(x[i * stride] - maximum); }
+        for (size_t i = 0; i < length; i++) { out[i * stride] = exp(x[i * stride] - maximum) / sum; }
+    }
+}
+
+static void mistaken(const struct op_call *call, int variant) {
+    const float *x = call_given(call, "x");
+    double *out = call_expected(call, "out"), carried = 0.0;
+    int N = call->sizes->N, C = call->sizes->C;
+    if (variant == WRONG_AXIS) { along_lines((size_t)C, 1, (size_t)N, (size_t)C, x, out); }
+    if (variant == TRANSPOSED) { along_lines((size_t)N, 1, (size_t)C, (size_t)N, x, out); }
+    if (variant == WHOLE_TENSOR) { mistaken_row(variant, x, N * C, &carried, out); }
+    if (variant == WRONG_AXIS || variant == TRANSPOSED || variant == WHOLE_TENSOR) { return; }
+    for (int n = 0; n < N; n++, x += C, out += C) {
+        float maximum = row_maximum(x, C);
+        switch (variant) {
+            case NO_MAX: with_shift(x, C, 0.0f, out); break;
+            case MAX_STARTS_AT_ZERO: with_shift(x, C, fmaxf(maximum, 0.0f), out); break;
+            case MAX_STARTS_AT_FLT_MIN: with_shift(x, C, fmaxf(maximum, FLT_MIN), out); break;
+            default: mistaken_row(variant, x, C, &carried, out); break;
+        }
+    }
+}
+
+static const struct op_mistake mistakes[] = {
+    {.id = "softmax-max-starts-at-zero",
+     .cause = "the running maximum starts at 0 (or FLT_MIN): negative rows need -INFINITY",
+     .hint = 3,
+     .kernel = "softmax_forward/max_from_zero",
+     .compute = mistaken,
+     .variant = {MAX_STARTS_AT_ZERO, MAX_STARTS_AT_FLT_MIN}},
+    {.id = "softmax-no-max",
+     .cause = "the row's maximum is not subtracted, so exp overflows for large inputs",
+     .hint = 1,
+     .kernel = "softmax_forward/no_max",
+     .compute = mistaken,
+     .variant = {NO_MAX}},
+    {.id = "softmax-not-normalised",
+     .cause = "the exponentials are not divided by their sum",
+     .hint = 2,
+     .kernel = "softmax_forward/divided_by_c",
+     .compute = mistaken,
+     .variant = {NOT_NORMALISED, DIVIDED_BY_C}},
+    {.id = "softmax-sum-not-reset",
+     .cause = "the sum continues from the previous row: set it to 0 at the start of every row",
+     .hint = 3,
+     .kernel = "softmax_forward/sum_not_reset",
+     .compute = mistaken,
+     .variant = {SUM_NOT_RESET}},
+    {.id = "softmax-base-2",
+     .cause = "exp2f stands in place of expf: exp(x) is exp2(x * log2(e))",
+     .hint = 3,
+     .kernel = "softmax_forward/base_2",
+     .compute = mistaken,
+     .variant = {BASE_2}},
+    {.id = "softmax-sign",
+     .cause = "the exponent has the wrong sign: it is exp(x - maximum)",
+     .hint = 3,
+     .kernel = "softmax_forward/sign",
+     .compute = mistaken,
+     .variant = {SIGN}},
+    {.id = "transposed-index",
+     .cause = "rows and columns are exchanged in an index: element (n, c) is at n * C + c",
+     .hint = 3,
+     .kernel = "softmax_forward/transposed",
+     .compute = mistaken,
+     .variant = {TRANSPOSED}},
+    {.id = "softmax-wrong-axis",
+     .cause = "the softmax runs down the columns: the C elements of one row belong together",
+     .hint = 1,
+     .kernel = "softmax_forward/wrong_axis",
+     .compute = mistaken,
+     .variant = {WRONG_AXIS}},
+    {.id = "softmax-whole-tensor",
+     .cause = "the maximum or the sum is taken over the whole tensor instead of each row",
+     .hint = 1,
+     .kernel = "softmax_forward/whole_tensor",
+     .compute = mistaken,
+     .variant = {WHOLE_TENSOR}},
+    {.id = "softmax-padding-counted",
+     .cause = "lanes past the last column add exp(0 - max): their value must be -INFINITY and their term 0",
+     .hint = 3,
+     .kernel = "softmax_forward/padding_counted",
+     .compute = mistaken,
+     .variant = {PADDING_WARP}},
+    {.id = "softmax-no-rescale",
+     .cause = "when the running maximum grows, the sum so far must be multiplied by exp(old - new)",
+     .hint = 1,
+     .kernel = "softmax_forward/no_rescale",
+     .compute = mistaken,
+     .variant = {NO_RESCALE, NO_RESCALE + 5, NO_RESCALE + 7, NO_RESCALE + 8, NO_RESCALE_IN_LANE + 5,
+                 NO_RESCALE_IN_LANE + 7, NO_RESCALE_IN_LANE + 8}},
+    {.id = "softmax-row-counted-twice",
+     .cause = "the row's sum is twice, or half, its right value: part of the row is counted twice, or not at all",
+     .hint = 2,
+     .kernel = "softmax_forward/warp_counted_twice",
+     .predicate = shows_halved_or_doubled},
+    {.id = "other-warps-lost",
+     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .hint = 2,
+     .kernel = "softmax_forward/other_warps_lost",
+     .compute = mistaken,
+     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 6,
+                 OWN_WARP + 7, OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
+    {.id = NULL},
+};
+
+const struct op_reference op_reference_softmax_forward = {
+    .compute = compute,
+    .invariant = rows_sum_to_one,
+    .mistakes = {mistakes, softmax_mistakes_shown},
+};

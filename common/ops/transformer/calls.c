@@ -1,0 +1,97 @@
+/* calls.c — tensors of a call by name, and the packed weights of a model; see wiring.h. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "wiring.h"
+
+struct field call_field(const struct op_call *call, const char *name) {
+    return field_of(call_given(call, name), op_elements(call->op, op_tensor_find(call->op, name), call->sizes));
+}
+
+void call_put(const struct op_call *call, const char *name, size_t offset, struct field from, size_t count) {
+    double *out = call_expected(call, name), *condition = call_condition(call, name);
+    for (size_t i = 0; i < count; i++) {
+        out[offset + i] = from.value[i];
+        if (!condition) { continue; }
+        bool exact = from.error[i] == 0.0 || isnan(from.value[i]);
+        condition[offset + i] = exact ? 0.0 : from.error[i] + DBL_MIN;
+    }
+}
+
+void call_finish(const struct op_call *call, const char *name, struct field field) {
+    call_put(call, name, 0, field, op_elements(call->op, op_tensor_find(call->op, name), call->sizes));
+    field_free(field);
+}
+
+struct wiring call_wiring(const struct op_call *call, int mistake) {
+    return wiring_of(call->sizes, call_given(call, "lengths"), (enum wiring_mistake)mistake);
+}
+
+const char *const wiring_block_names[WIRING_BLOCK_TENSORS] = {
+    "ln1_weight", "ln1_bias", "qkv_weight", "qkv_bias", "attention_weight", "attention_bias",
+    "ln2_weight", "ln2_bias", "fc_weight",  "fc_bias",  "mlp_weight",       "mlp_bias"};
+
+struct wiring_block call_block(const struct op_call *call) {
+    return (struct wiring_block){
+        .ln1_weight = call_given(call, "ln1_weight"),
+        .ln1_bias = call_given(call, "ln1_bias"),
+        .qkv_weight = call_given(call, "qkv_weight"),
+        .qkv_bias = call_given(call, "qkv_bias"),
+        .attention_weight = call_given(call, "attention_weight"),
+        .attention_bias = call_given(call, "attention_bias"),
+        .ln2_weight = call_given(call, "ln2_weight"),
+        .ln2_bias = call_given(call, "ln2_bias"),
+        .fc_weight = call_given(call, "fc_weight"),
+        .fc_bias = call_given(call, "fc_bias"),
+        .mlp_weight = call_given(call, "mlp_weight"),
+        .mlp_bias = call_given(call, "mlp_bias"),
+    };
+}
+
+struct wiring_kept call_kept(const struct op_call *call) {
+    return (struct wiring_kept){
+        .residual = call_given(call, "residual"),
+        .normalised = call_given(call, "normalised"),
+        .qkv = call_given(call, "qkv"),
+        .attention = call_given(call, "attention"),
+        .middle = call_given(call, "middle"),
+        .normalised2 = call_given(call, "normalised2"),
+        .fc = call_given(call, "fc"),
+        .hidden = call_given(call, "hidden"),
+        .mean = call_given(call, "mean"),
+        .rstd = call_given(call, "rstd"),
+        .mean2 = call_given(call, "mean2"),
+        .rstd2 = call_given(call, "rstd2"),
+    };
+}
+
+void wiring_block_elements(int C, size_t elements[WIRING_BLOCK_TENSORS]) {
+    size_t c = (size_t)C;
+    const size_t sizes[WIRING_BLOCK_TENSORS] = {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c};
+    memcpy(elements, sizes, sizeof sizes);
+}
+
+struct wiring_block wiring_layer(const struct op_sizes *sizes, const float *weights, int layer) {
+    size_t elements[WIRING_BLOCK_TENSORS];
+    const float *tensors[WIRING_BLOCK_TENSORS];
+    struct wiring_block block;
+    wiring_block_elements(sizes->C, elements);
+    weights += (size_t)(sizes->V + sizes->S) * (size_t)sizes->C;
+    for (int i = 0; i < WIRING_BLOCK_TENSORS; i++) {
+        tensors[i] = weights + (size_t)layer * elements[i];
+        weights += (size_t)sizes->L * elements[i];
+    }
+    memcpy(&block, tensors, sizeof block);
+    return block;
+}
+
+struct wiring_model wiring_weights(const struct op_sizes *sizes, const float *weights) {
+    size_t C = (size_t)sizes->C, V = (size_t)sizes->V, S = (size_t)sizes->S, L = (size_t)sizes->L;
+    const float *end = weights + (V + S) * C + L * (12 * C + 13) * C;
+    return (struct wiring_model){weights, weights + V * C, end, end + C};
+}
+
+void wiring_mistaken(const struct op_call *call, int variant) {
+    reference_of(call->op)->compute(call, variant);
+}

@@ -1,0 +1,9 @@
+/* model.h — the passes of a whole GPT-2 in float64, as gpt2_forward and gpt2_decode have them. */
+#ifndef OP_MODEL_H
+#define OP_MODEL_H
+
+#include "wiring.h"
+
+op_compute model_forward, model_decode;
+
+#endif

@@ -1,0 +1,117 @@
+/* faults.c — endless loops, stack overflows, and signals that a kernel raises. The launch fails and the program
+ * continues, as on a device.
+ *
+ * Signals report what no hook can see: a jump to an invalid address, a fault inside a library function, an integer
+ * division by zero. The handler runs on a stack of its own, because the thread's stack may be full. It makes the
+ * interrupted thread continue in fault_landing(), on the rest of its stack. On the host side the signal keeps its
+ * meaning.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "engine/scheduler.h"
+#include "faults.h"
+#include "source.h"
+
+/* The lane whose place is reported: one that runs without end rather than one that waits for it. */
+static const struct simt_thread *culprit(const struct simt_warp *warp) {
+    unsigned lanes = warp->in_state[THREAD_YIELDED];
+    if (lanes == 0) lanes = warp->in_state[THREAD_TRACE_FULL];
+    if (lanes == 0) lanes = warp->in_state[THREAD_COLLECTIVE];
+    return lanes ? &warp->thread[__builtin_ctz(lanes)] : &warp->thread[0];
+}
+
+void watchdog_report(struct simt_warp *warp) {
+    const struct simt_thread *thread = culprit(warp);
+    struct simt_block *block = warp->block;
+    simt_report(SIMT_ENDLESS, true, thread->blocked_pc, thread,
+                "Endless loop: %llu steps and no thread of the block has ended\n"
+                "%s\nA longer kernel is allowed by SIMT_WATCHDOG=<steps>",
+                (unsigned long long)block->steps,
+                warp->in_state[THREAD_YIELDED] ? "The thread polls a value that no thread changes"
+                                               : "The loop's condition never becomes false");
+    launch_fail(block->launch, block->rank, SIMT_ERROR_LAUNCH_TIMEOUT, true);
+    block->status = BLOCK_FAILED;
+}
+
+void simt_stack_overflow(uintptr_t pc) {
+    struct simt_thread *self = simt_self;
+    simt_report(SIMT_STACK_OVERFLOW, true, source_next_line(pc), self,
+                "Stack overflow\nThe thread's local variables and calls need more than %d KB",
+                (STACK_BYTES - STACK_RESERVE) / 1024);
+    simt_fail_launch(SIMT_ERROR_STACK);
+}
+
+/* ---- signals ---- */
+
+enum { SIGNAL_STACK = 64 * 1024, RED_ZONE_OF_ABI = 128 };
+
+static struct sigaction previous_segv, previous_bus, previous_fpe;
+
+static __thread struct {
+    int signal;
+    uintptr_t pc, address;
+} fault;
+
+static void fault_landing(void) {
+    struct simt_thread *self = simt_self;
+    bool overflow =
+        fault.signal != SIGFPE && fault.address - (self->stack_low - STACK_BYTES) < STACK_BYTES + STACK_RESERVE;
+    if (overflow) simt_stack_overflow(fault.pc + 1);
+    if (fault.signal == SIGFPE) {
+        simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
+                    "Integer division by zero, or a quotient that does not fit\n"
+                    "CUDA gives an undefined value, this machine stops the program");
+        simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
+    }
+    simt_report(SIMT_OUT_OF_BOUNDS, true, fault.pc + 1, self,
+                "Invalid access\nAccess to 0x%llx faults: there is no memory at this address",
+                (unsigned long long)fault.address);
+    simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
+}
+
+static const struct sigaction *previous_action(int signal) {
+    return signal == SIGSEGV ? &previous_segv : signal == SIGBUS ? &previous_bus : &previous_fpe;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *data) {
+    struct simt_thread *self = simt_self;
+    ucontext_t *context = data;
+    if (self == NULL) {
+        sigaction(signal, previous_action(signal), NULL); /* it will fault again, with its old meaning */
+        return;
+    }
+    fault.signal = signal;
+    fault.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    fault.address = (uintptr_t)info->si_addr;
+    uintptr_t stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE_OF_ABI;
+    if (stack - self->stack_low < STACK_RESERVE || stack - self->stack_low >= STACK_BYTES)
+        stack = self->stack_high; /* nobody returns to what lies there */
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)((stack & -(uintptr_t)16) - 8);
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
+}
+
+/* Each OS thread needs a signal stack of its own. */
+void fault_prepare_thread(void) {
+    static __thread bool done;
+    if (done) return;
+    done = true;
+    stack_t stack = {.ss_size = SIGNAL_STACK};
+    stack.ss_sp = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, NULL);
+}
+
+void fault_catch(void) {
+    static bool done;
+    if (done) return;
+    done = true;
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &previous_segv);
+    sigaction(SIGBUS, &action, &previous_bus);
+    sigaction(SIGFPE, &action, &previous_fpe);
+}

@@ -1,0 +1,30 @@
+/* faults.h — kernels that cannot continue: endless loops, stack overflows, signals. */
+#ifndef SIMT_FAULTS_H
+#define SIMT_FAULTS_H
+
+#include "engine/internal.h"
+
+/* What one blocking of a lane stands for, in steps (accesses and loop iterations). */
+enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
+
+/* Reports an endless loop in the warp; its launch fails. */
+void watchdog_report(struct simt_warp *warp);
+
+/* After the lanes of a warp have run until they blocked. */
+static inline void watchdog_count(struct simt_warp *warp) {
+    struct simt_block *block = warp->block;
+    unsigned full = warp->in_state[THREAD_TRACE_FULL], polling = warp->in_state[THREAD_YIELDED];
+    block->steps++;
+    if (full) block->steps += STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(full);
+    if (polling) block->steps += STEPS_OF_POLLING * (unsigned)__builtin_popcount(polling);
+    if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_report(warp);
+}
+
+/* The running thread has used up its stack. */
+void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
+
+/* Signals that kernels raise become findings. */
+void fault_catch(void);
+void fault_prepare_thread(void);
+
+#endif

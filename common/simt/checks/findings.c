@@ -1,0 +1,199 @@
+/* findings.c — findings, in compute-sanitizer's words, with the learner's own file and line.
+ *
+ * Of each line and kind the program hears once. While a launch runs its findings are kept aside, since blocks run on
+ * several OS threads; at its end those of the lowest rank stay, in order of rank, so that every run says the same.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/preempt.h"
+#include "engine/scheduler.h"
+#include "source.h"
+
+struct entry {
+    struct simt_finding finding;
+    uint64_t rank, sequence;
+};
+
+struct list {
+    struct entry **entry;
+    size_t count, room;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list known, pending; /* pending: of the running launch */
+static uint64_t sequence;
+
+static bool push(struct list *list, struct entry *entry) {
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 32;
+        struct entry **moved = realloc(list->entry, room * sizeof *moved);
+        if (moved == NULL) return false;
+        list->entry = moved;
+        list->room = room;
+    }
+    list->entry[list->count++] = entry;
+    return true;
+}
+
+static void entry_free(struct entry *entry) {
+    if (entry) {
+        free((char *)entry->finding.text);
+        free((char *)entry->finding.kernel);
+        free(entry);
+    }
+}
+
+static struct entry *find_same(const struct list *list, const struct simt_finding *finding) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct simt_finding *other = &list->entry[i]->finding;
+        if (other->kind != finding->kind || other->line != finding->line || strcmp(other->file, finding->file) != 0)
+            continue;
+        if (finding->line != 0 || strcmp(other->text, finding->text) == 0) return list->entry[i];
+    }
+    return NULL;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The function of the line, where it is not the kernel's own body: a device function that it calls. */
+static bool is_device_function(const char *function) {
+    return *function && strstr(function, "operator()") == NULL && strstr(function, "lambda") == NULL;
+}
+
+static void print_place(FILE *out, const struct source_place *place, const struct simt_thread *thread,
+                        const char *kernel) {
+    if (place->line || *kernel) {
+        fprintf(out, "    at %s", *kernel ? kernel : place->function);
+        if (place->line) fprintf(out, " in %s:%d", base_name(place->file), place->line);
+        fputc('\n', out);
+    }
+    if (thread) {
+        struct dim block = thread->block->index;
+        fprintf(out, "    by thread (%u,%u,%u) in block (%u,%u,%u)\n", thread->index.x, thread->index.y,
+                thread->index.z, block.x, block.y, block.z);
+    }
+}
+
+/* The first line of the message, the place, the rest of the message. */
+static char *compose(const char *message, const struct source_place *place, const struct simt_thread *thread,
+                     const char *kernel) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    size_t first = strcspn(message, "\n");
+    fprintf(out, "%.*s\n", (int)first, message);
+    print_place(out, place, thread, kernel);
+    while (message[first] == '\n') {
+        message += first + 1;
+        first = strcspn(message, "\n");
+        if (first) fprintf(out, "    %.*s\n", (int)first, message);
+    }
+    fclose(out);
+    return text;
+}
+
+static void print(const struct simt_finding *finding) {
+    if (simt_settings.quiet) return;
+    for (const char *line = finding->text; *line;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(stderr, "========= %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    fputs("=========\n", stderr);
+}
+
+/* Keeps the finding unless it is known; of the same one in a launch, that of the lowest rank. */
+static void file_entry(struct entry *entry, bool in_launch) {
+    if (find_same(&known, &entry->finding)) {
+        entry_free(entry);
+        return;
+    }
+    if (!in_launch) {
+        if (push(&known, entry)) print(&entry->finding);
+        return;
+    }
+    struct entry *same = find_same(&pending, &entry->finding);
+    if (same == NULL) {
+        push(&pending, entry);
+    } else if (entry->rank < same->rank) {
+        struct entry swap = *same;
+        *same = *entry;
+        *entry = swap;
+        entry_free(entry);
+    } else {
+        entry_free(entry);
+    }
+}
+
+void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
+                 const char *format, ...) {
+    char *message = NULL, kernel[512] = "";
+    preempt_off++;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&message, format, arguments);
+    va_end(arguments);
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (length < 0 || entry == NULL) abort();
+    struct source_place place = simt_source_place(pc);
+    if (thread) source_pretty(thread->block->launch->kernel, kernel, sizeof kernel);
+    entry->finding = (struct simt_finding){
+        .kind = kind,
+        .is_error = is_error,
+        .kernel = strdup(kernel),
+        .file = place.file,
+        .line = place.line,
+        .text = compose(message, &place, thread, is_device_function(place.function) ? place.function : kernel),
+    };
+    free(message);
+    entry->rank = thread ? thread->block->rank : UINT64_MAX;
+    pthread_mutex_lock(&lock);
+    entry->sequence = sequence++;
+    file_entry(entry, thread != NULL);
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const struct entry *x = *(struct entry *const *)a, *y = *(struct entry *const *)b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : 1;
+}
+
+void report_launch_end(struct simt_launch *launch) {
+    uint64_t fail_rank = atomic_load(&launch->order->fail_rank);
+    pthread_mutex_lock(&lock);
+    if (pending.count) qsort(pending.entry, pending.count, sizeof *pending.entry, by_rank);
+    for (size_t i = 0; i < pending.count; i++) {
+        struct entry *entry = pending.entry[i];
+        if (entry->rank > fail_rank && entry->rank != UINT64_MAX)
+            entry_free(entry);
+        else if (push(&known, entry))
+            print(&entry->finding);
+    }
+    pending.count = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+size_t simt_finding_count(void) {
+    return known.count;
+}
+
+const struct simt_finding *simt_finding_at(size_t i) {
+    return i < known.count ? &known.entry[i]->finding : NULL;
+}
+
+void simt_findings_clear(void) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < known.count; i++) entry_free(known.entry[i]);
+    known.count = 0;
+    pthread_mutex_unlock(&lock);
+}

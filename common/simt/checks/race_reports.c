@@ -1,0 +1,103 @@
+/* race_reports.c — the report of a race: both accesses with their lines and threads, and what would order them. */
+#include "races.h"
+
+#if SIMT_CHECKED
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Reported in this launch. Each pair of source places is told once, as an error and as a note. */
+enum { REPORTS = 256 };
+static struct {
+    uint32_t low, high;
+    bool note;
+} reported[REPORTS];
+static unsigned reports;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool known_locked(const struct race *race) {
+    uint32_t a = race->request->pc, b = race->other->pc;
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    for (unsigned i = 0; i < reports; i++)
+        if (reported[i].low == low && reported[i].high == high && reported[i].note == race->same_value) return true;
+    return reports == REPORTS;
+}
+
+bool race_known(const struct race *race) {
+    pthread_mutex_lock(&lock);
+    bool known = known_locked(race);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+void race_reports_clear(void) {
+    reports = 0;
+}
+
+static const char *kind_name(enum trace_kind kind) {
+    switch (kind) {
+        case TRACE_READ:
+        case TRACE_VOLATILE_READ: return "Read";
+        case TRACE_ATOMIC: return "Atomic";
+        default: return "Write";
+    }
+}
+
+static struct dim unfold(uint64_t linear, struct dim size) {
+    return (struct dim){(unsigned)(linear % size.x), (unsigned)(linear / size.x % size.y),
+                        (unsigned)(linear / size.x / size.y)};
+}
+
+/* " by thread (1,0,0) in block (2,0,0)", or what is known of it. */
+static void describe_other(const struct race *race, const struct simt_launch *launch, char *out, size_t size) {
+    if (race->other_block) {
+        snprintf(out, size, " by a thread of another block");
+    } else if (race->other_warp) {
+        snprintf(out, size, " by a thread of another warp of the block");
+    } else {
+        struct dim thread = unfold(who_warp(race->other->who) * WARP_SIZE + who_lane(race->other->who), launch->block);
+        struct dim block = unfold(race->other->block - races_first_block, launch->grid);
+        snprintf(out, size, " by thread (%u,%u,%u) in block (%u,%u,%u)", thread.x, thread.y, thread.z, block.x, block.y,
+                 block.z);
+    }
+}
+
+static const char *advice(const struct race *race) {
+    const struct simt_warp *warp = race->request->warp;
+    if (race->same_value) return "Both store the same value, so the result does not depend on the order";
+    if (race->other_block || race->other->block != race_block_number(warp->block))
+        return "Blocks run in any order: nothing orders the two but the end of the kernel";
+    if (race->other_warp || who_warp(race->other->who) != warp->index) return "No __syncthreads() lies between the two";
+    return "The lanes of a warp do not run in lockstep: no __syncwarp() lies between the two";
+}
+
+void race_report(const struct race *race) {
+    pthread_mutex_lock(&lock);
+    bool known = known_locked(race);
+    if (!known) {
+        uint32_t a = race->request->pc, b = race->other->pc;
+        reported[reports].low = a < b ? a : b;
+        reported[reports].high = a < b ? b : a;
+        reported[reports++].note = race->same_value;
+    }
+    pthread_mutex_unlock(&lock);
+    if (known) return;
+    const struct request *request = race->request;
+    struct source_place other = simt_source_place(race->other->pc);
+    const char *slash = strrchr(other.file, '/');
+    char by[128], where[320] = "";
+    describe_other(race, request->warp->block->launch, by, sizeof by);
+    if (other.line) snprintf(where, sizeof where, " in %s:%d", slash ? slash + 1 : other.file, other.line);
+    simt_report(race->same_value ? SIMT_RACE_SAME_VALUE : SIMT_RACE, !race->same_value, request->pc,
+                &request->warp->thread[race->lane],
+                "%s: race between this %s access of %u bytes to %s memory at 0x%llx\n"
+                "and a %s access%s%s\n%s",
+                race->same_value ? "Note" : "Error", kind_name(request->kind), 1u << request->size_log2,
+                request->space == TRACE_SHARED ? "__shared__" : "__global__",
+                (unsigned long long)request->address[race->lane], kind_name(race->other_kind), where, by, advice(race));
+}
+
+#else
+typedef int race_reports_is_empty_in_the_fast_build;
+#endif

@@ -1,0 +1,303 @@
+/* internal.h — the backend's own structures: a launch runs blocks, a block has warps, a warp has threads.
+ *
+ * Life of a warp: its lanes run one after another, each until it blocks at a collective, at a block barrier, with a
+ * full trace, or exits (scheduler.c). When no lane can run, trace_merge() zips the lanes' traces into warp requests
+ * (trace.c), which the counters and the race detector consume; then the collectives that are complete are resolved.
+ */
+#ifndef SIMT_INTERNAL_H
+#define SIMT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "simt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef SIMT_CHECKED
+#define SIMT_CHECKED 1
+#endif
+
+enum { WARP_SIZE = 32, MAX_THREADS_PER_BLOCK = 1024, MAX_WARPS_PER_BLOCK = 32 };
+
+struct dim {
+    unsigned x, y, z;
+};
+
+/* The cudaError_t values that the core itself raises. */
+enum {
+    SIMT_ERROR_INVALID_VALUE = 1,
+    SIMT_ERROR_INVALID_CONFIGURATION = 9,
+    SIMT_ERROR_ILLEGAL_ADDRESS = 700,
+    SIMT_ERROR_LAUNCH_TIMEOUT = 702,
+    SIMT_ERROR_ASSERT = 710,
+    SIMT_ERROR_STACK = 714,
+    SIMT_ERROR_MISALIGNED = 716,
+    SIMT_ERROR_LAUNCH_FAILURE = 719,
+    SIMT_ERROR_COOPERATIVE_TOO_LARGE = 720,
+};
+
+enum thread_state {
+    THREAD_READY,      /* can run */
+    THREAD_COLLECTIVE, /* waits at a warp collective (shuffle, vote, syncwarp, ...) */
+    THREAD_BARRIER,    /* waits at a block barrier */
+    THREAD_GRID,       /* waits at a grid barrier */
+    THREAD_TRACE_FULL, /* its trace is full; runs on after a merge */
+    THREAD_YIELDED,    /* spinning: lets other warps and blocks run */
+    THREAD_EXITED,
+    THREAD_STATES
+};
+
+struct simt_block;
+struct simt_launch;
+struct lane_trace;  /* trace.h: the accesses of one lane since the last merge */
+struct warp_trace;  /* trace.h: merge state of one warp */
+struct block_races; /* races.h: what the race detector knows of one block */
+
+struct simt_warp;
+struct worker;
+struct launch_order;
+
+/* What a switch touches lies in the first 64 bytes. */
+struct simt_thread {
+    void *stack_pointer; /* saved at a switch */
+    uintptr_t stack_low; /* 0 while the thread has no stack: before its start and after its end */
+    struct lane_trace *trace;
+    struct simt_warp *warp;
+    struct simt_block *block;
+    struct dim index; /* threadIdx */
+    uint16_t linear;  /* in the block: x + y * dim.x + z * dim.x * dim.y */
+    uint8_t lane;
+    uintptr_t blocked_pc; /* return address of the collective or barrier call in the learner's code */
+
+    uintptr_t stack_high;
+    int predicate;
+    uintptr_t polled; /* address that it read or tried without effect, the value there, and how often in a row */
+    uint64_t polled_value;
+    unsigned polls;
+    unsigned ticks; /* how often it was preempted */
+} __attribute__((aligned(64)));
+
+/* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */
+struct lane_call {
+    uint32_t what; /* LANE_CALL(kind, mode, width, source) */
+    uint32_t mask;
+};
+#define LANE_CALL(kind, mode, width, source) \
+    ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source)&31) << 16)
+
+struct simt_warp {
+    struct simt_block *block;
+    unsigned index, lanes;            /* in the block; lanes that exist */
+    bool shuffled;                    /* as the launch: the last lane runs first */
+    unsigned exited;                  /* mask */
+    unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
+    struct simt_thread *thread;       /* thread[lane] */
+    struct warp_trace *trace;
+    struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
+    uint64_t value[WARP_SIZE];                                     /* what they bring, then what they get */
+} __attribute__((aligned(64)));
+
+struct simt_block {
+    struct simt_launch *launch;
+    struct dim index; /* blockIdx */
+    uint64_t linear;
+    uint64_t rank; /* its place in the order of the launch; = linear unless the order is shuffled */
+    unsigned threads, warps;
+    struct simt_thread *thread;
+    struct simt_warp *warp;
+    char *shared;       /* the block's shared arena; dynamic part, then static variables, red zones between */
+    size_t shared_size; /* of the slot */
+    size_t shared_used; /* laid out so far */
+    uint64_t serial;    /* unique over all launches */
+    struct simt_counters counters; /* added to the launch's when the block ends */
+    struct block_races *races;
+
+    /* scheduler.c and workers.c */
+    struct simt_thread *suspended;      /* stopped in the middle of its run; continues first */
+    struct simt_block *previous, *next; /* live blocks of the launch, by rank */
+    struct worker *worker;
+    int status; /* enum block_status */
+    bool ordered, prepared;
+    unsigned cursor; /* warp that runs */
+    unsigned exited, at_barrier, at_grid;
+    int barrier_count, barrier_and; /* of the predicates at the last barrier */
+    bool progressed;                /* since it was last put aside: did more than poll */
+    unsigned threads_room;
+    uint64_t launch_serial; /* whose layout thread[] and warp[] have */
+    unsigned shared_ready;  /* static variables that are laid out in this block */
+    uint64_t steps;         /* since a thread of it ended: what the watchdog watches */
+};
+
+struct simt_launch {
+    const char *kernel; /* pretty name */
+    struct dim grid, block;
+    uint64_t blocks; /* grid.x * grid.y * grid.z */
+    size_t dynamic_shared;
+    bool cooperative;
+    bool shuffled;
+    uint64_t serial; /* counts from 1 */
+    uint64_t first_block_serial;
+    void (*entry)(const void *closure);
+    const void *closure;
+    struct simt_counters counters;
+    int error; /* cudaError_t, of the failed block with the lowest rank */
+    bool error_sticky;
+    struct launch_order *order; /* scheduler.h */
+};
+
+static inline bool lane_is(const struct simt_thread *thread, enum thread_state state) {
+    return thread->warp->in_state[state] >> thread->lane & 1;
+}
+
+/* The thread that runs on this OS thread; NULL on the host side. */
+extern __thread struct simt_thread *simt_self;
+
+/* The built-in variables of the running thread, set at every switch. The headers declare them as const uint3 / dim3. */
+extern __thread struct dim threadIdx, blockIdx, blockDim, gridDim;
+
+/* The settings of simt.h as the backend reads them (settings.c). */
+extern struct simt_settings simt_settings;
+
+/* ---- the boundary between headers (include/simt) and the runtime; pc = the caller's return address ---- */
+
+/* A launch, as the translated kernel stub makes it. `entry(closure)` runs the kernel body for one thread. */
+void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure);
+/* k<<<grid, block, shared, stream>>> leaves its configuration here; the stub takes it. */
+void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream);
+/* As simt_configure, for cudaLaunchCooperativeKernel: the kernel may call grid.sync(). */
+void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream);
+bool simt_on_device(void);
+
+/* A kernel is known by its entry. */
+/* cudaFuncAttributeMaxDynamicSharedMemorySize. Returns a cudaError_t. */
+int simt_allow_shared(void (*entry)(const void *), size_t bytes);
+size_t simt_shared_allowed(void (*entry)(const void *)); /* 48 KB unless opted in */
+size_t simt_shared_static(void (*entry)(const void *));  /* bytes of static variables that launches so far have used */
+size_t simt_shared_optin(void);                          /* most that this compute capability can opt in to */
+
+/* Static and dynamic shared memory of the running block. `site` is the address of a static object of that declaration. */
+void *simt_shared_variable(const void *site, const char *name, size_t size, size_t align);
+void *simt_dynamic_shared(void);
+
+/* Barriers and collectives. Values are passed in the low bytes of a uint64_t. */
+int simt_barrier(int mode, int predicate);                        /* mode: SIMT_BARRIER_*; returns and/or/count */
+uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value); /* call: LANE_CALL(...) */
+unsigned simt_activemask(void);
+void simt_grid_barrier(void);
+void simt_fence(int scope); /* 0 block, 1 device, 2 system */
+void simt_yield(void);      /* __nanosleep */
+/* The running thread ends, as asm("exit;") or a return from the kernel does. */
+void simt_exit(void) __attribute__((noreturn));
+
+enum { SIMT_BARRIER_PLAIN, SIMT_BARRIER_AND, SIMT_BARRIER_OR, SIMT_BARRIER_COUNT };
+enum collective_kind {
+    COLLECTIVE_SHUFFLE,
+    COLLECTIVE_VOTE,
+    COLLECTIVE_MATCH,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_SYNCWARP,
+    COLLECTIVE_ACTIVEMASK,
+};
+enum { SHUFFLE_INDEX, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR };
+enum { VOTE_ANY, VOTE_ALL, VOTE_BALLOT, VOTE_UNI };
+enum { MATCH_ANY, MATCH_ALL };
+enum { REDUCE_ADD, REDUCE_MIN_S, REDUCE_MAX_S, REDUCE_MIN_U, REDUCE_MAX_U, REDUCE_AND, REDUCE_OR, REDUCE_XOR };
+
+/* Atomic read-modify-write on 2, 4 or 8 bytes in global or shared memory; returns the old value's bits. */
+enum simt_atomic_op {
+    ATOMIC_ADD,
+    ATOMIC_EXCH,
+    ATOMIC_CAS,
+    ATOMIC_MIN,
+    ATOMIC_MAX,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_INC,
+    ATOMIC_DEC,
+};
+enum simt_type {
+    TYPE_I32,
+    TYPE_U32,
+    TYPE_I64,
+    TYPE_U64,
+    TYPE_F32,
+    TYPE_F64,
+    TYPE_F16,
+    TYPE_BF16,
+    TYPE_F16X2,
+    TYPE_BF16X2,
+    TYPE_B16,
+};
+uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address, uint64_t operand, uint64_t compare);
+
+/* memcpy, memset and memmove as kernels call them: checked and traced like the loop of accesses that they are. */
+void *simt_memcpy(void *to, const void *from, size_t bytes);
+void *simt_memmove(void *to, const void *from, size_t bytes);
+void *simt_memset(void *to, int value, size_t bytes);
+
+/* Device memory (arena.c), used by the runtime API. Pointers from it are device pointers. */
+void *arena_alloc(size_t bytes);                           /* 256-byte aligned; NULL when over the device's memory */
+bool arena_free(void *pointer);                            /* false: not the start of a live allocation */
+bool arena_is_device(const void *pointer);                 /* inside the device arena's address range */
+bool arena_range_valid(const void *pointer, size_t bytes); /* lies in one live allocation or device variable */
+void arena_mark_written(void *pointer, size_t bytes);      /* by the host: memcpy, memset */
+void arena_copy_written(void *to, const void *from, size_t bytes); /* device to device: initialised bits travel along */
+void arena_register_variable(void *pointer, size_t bytes, const char *name); /* __device__ */
+void arena_register_constant(void *pointer, size_t bytes, const char *name); /* __constant__ */
+size_t arena_used(void);
+size_t arena_total(void);
+
+/* One live allocation or device variable. `id` counts up from 0 and is never reused; __constant__ variables have the
+ * highest bit set: a memory of its own, which is neither counted nor watched for races. */
+#define ARENA_CONSTANT (UINT64_C(1) << 63)
+struct arena_allocation {
+    uintptr_t start;
+    size_t bytes;
+    uint64_t id;
+    const char *name; /* device variables only */
+};
+/* The live allocation or variable that holds the address, into *out; false if none does. */
+bool arena_find(uintptr_t address, struct arena_allocation *out);
+
+/* Reports what is still allocated of the ids from `first` on, by the lines that allocated it (pc of arena_alloc_at):
+ * for cudaDeviceReset, at the end of the process when SIMT_LEAKS is 1, and at the end of a watch. */
+void *arena_alloc_at(size_t bytes, uintptr_t pc);
+void arena_report_leaks(uint64_t first);
+uint64_t arena_next_id(void);
+
+/* Findings (checks/findings.c). pc 0: no source line. printf-style; the first line of the text is the summary. */
+void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Where a return address lies in the learner's code, through inlined header functions. Strings live for ever. */
+struct source_place {
+    const char *file;     /* "" when unknown */
+    const char *function; /* "" when unknown */
+    int line;             /* 0 when unknown */
+    uint64_t stack;       /* hash of all inlined frames: tells copies of one call apart from two calls */
+};
+struct source_place simt_source_place(uintptr_t pc);
+
+/* The running thread gives up for good and its launch fails with `error` (a cudaError_t). Does not return. */
+void simt_fail_launch(int error) __attribute__((noreturn));
+
+/* The running lane blocks in `state` until the scheduler runs it again; `pc` tells where in the learner's code it is.
+ * For trace_access, when the lane's trace is full: simt_lane_block(THREAD_TRACE_FULL, pc). */
+void simt_lane_block(enum thread_state state, uintptr_t pc);
+
+/* Memory that host and device both reach: pinned, managed (both inside the arena) and registered host memory (outside).
+ * For the slow paths of the hooks: before a pointer mix-up is reported. api/host_memory.c */
+bool simt_host_and_device(uintptr_t address, size_t bytes);
+
+/* Runtime error state (api): the last error and the sticky one. */
+void simt_set_error(int error, bool sticky);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,153 @@
+/* scheduler.c — runs the lanes of a warp, the warps of a block. See scheduler.h for the whole picture. */
+#include "scheduler.h"
+
+#include "switch.h"
+#include "checks/trace.h"
+#include "checks/faults.h"
+
+__thread struct simt_thread *simt_self;
+__thread struct dim threadIdx, blockIdx, blockDim, gridDim;
+__thread struct worker *this_worker;
+
+/* A warp that only fills its traces lets the next warp run after a while: it may be waiting for it. In the fast build a
+ * lane is never THREAD_TRACE_FULL but when it was preempted, which is a while already. */
+enum { VISIT_BUDGET = 1024, MERGE_COST = SIMT_CHECKED ? 16 : VISIT_BUDGET };
+
+void simt_lane_block(enum thread_state state, uintptr_t pc) {
+    lane_block(simt_self, state, pc);
+}
+
+void block_suspend(struct simt_thread *self) {
+    trace_pause(self);
+    self->block->suspended = self;
+    leave_device();
+    fiber_switch(&self->stack_pointer, this_worker->stack_pointer);
+}
+
+/* The stack goes back to the pool while the thread still stands on it: nothing else runs before the jump, and a
+ * successor that takes the same stack starts at its top. */
+void simt_exit(void) {
+    struct simt_thread *self = simt_self;
+    struct simt_warp *warp = self->warp;
+    trace_pause(self);
+    warp->exited |= 1u << self->lane;
+    warp->in_state[THREAD_EXITED] = warp->exited;
+    warp->block->exited++;
+    warp->block->steps = 0;
+    stack_give(&this_worker->stacks, self->stack_low);
+    self->stack_low = self->stack_high = 0;
+    struct simt_thread *next = warp_pick(warp);
+    if (next) {
+        lane_enter(next);
+        if (next->stack_pointer) fiber_leave(next->stack_pointer);
+        fiber_restart((void *)next->stack_high, lane_main);
+    }
+    leave_device();
+    fiber_leave(this_worker->stack_pointer);
+}
+
+void lane_main(void) {
+    const struct simt_launch *launch = simt_self->block->launch;
+    launch->entry(launch->closure);
+    simt_exit();
+}
+
+void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from) {
+    warp->in_state[from] &= ~lanes;
+    warp->in_state[THREAD_READY] |= lanes;
+}
+
+/* The merge stops at the first lane that has nothing more to merge, so some traces may still be full. */
+static void wake_lanes_with_room(struct simt_warp *warp) {
+    for (unsigned rest = warp->in_state[THREAD_TRACE_FULL]; rest; rest &= rest - 1)
+        if (trace_has_room(&warp->thread[__builtin_ctz(rest)])) warp_wake(warp, rest & -rest, THREAD_TRACE_FULL);
+}
+
+/* Runs the warp until all its lanes wait for something outside it. True if it did more than poll. */
+static bool warp_run(struct simt_warp *warp) {
+    struct simt_block *block = warp->block;
+    bool progress = false;
+    for (int budget = VISIT_BUDGET; budget > 0; budget--) {
+        unsigned ran = warp->in_state[THREAD_READY];
+        struct simt_thread *thread = block->suspended;
+        block->suspended = NULL;
+        if (thread == NULL) thread = warp_pick(warp);
+        if (thread == NULL) return progress;
+        ran |= 1u << thread->lane;
+        lane_run(thread);
+        if (block->status != BLOCK_RUNS) return progress;
+        trace_merge(warp);
+        watchdog_count(warp);
+        progress |= (ran & ~warp->in_state[THREAD_YIELDED]) != 0;
+        if (warp->in_state[THREAD_TRACE_FULL]) {
+            wake_lanes_with_room(warp);
+            budget -= MERGE_COST;
+        }
+        if (warp->in_state[THREAD_COLLECTIVE]) warp_resolve_collectives(warp);
+        if (block->status != BLOCK_RUNS) return progress;
+        if (warp->in_state[THREAD_READY] == 0 && warp->in_state[THREAD_TRACE_FULL]) {
+            /* Full traces stand behind a lane at a collective that waits for those very lanes: let them run on. */
+            trace_flush(warp);
+            wake_lanes_with_room(warp);
+        }
+    }
+    return true;
+}
+
+static bool wake_spinning(struct simt_block *block) {
+    bool any = false;
+    for (unsigned i = 0; i < block->warps; i++) {
+        any |= block->warp[i].in_state[THREAD_YIELDED] != 0;
+        warp_wake(&block->warp[i], block->warp[i].in_state[THREAD_YIELDED], THREAD_YIELDED);
+    }
+    return any;
+}
+
+static bool any_ready(const struct simt_block *block) {
+    for (unsigned i = 0; i < block->warps; i++)
+        if (block->warp[i].in_state[THREAD_READY]) return true;
+    return false;
+}
+
+void block_run(struct simt_block *block) {
+    bool progress = false;
+    blockIdx = block->index;
+    while (block->status == BLOCK_RUNS) {
+        for (; block->cursor < block->warps; block->cursor++) {
+            unsigned i = block->launch->shuffled ? block->warps - 1 - block->cursor : block->cursor;
+            progress |= warp_run(&block->warp[i]);
+            block->progressed |= progress;
+            if (block->status != BLOCK_RUNS) return;
+            if (launch_gave_up(block->launch, block->rank)) {
+                block->status = BLOCK_FAILED;
+                return;
+            }
+        }
+        block->cursor = 0;
+        if (block->exited == block->threads) {
+            block->status = BLOCK_DONE;
+        } else if (block->at_barrier && block->at_barrier + block->exited == block->threads) {
+            block_release_barrier(block);
+            progress = true;
+        } else if (block->at_grid && block->at_grid + block->exited == block->threads) {
+            block->status = BLOCK_AT_GRID;
+        } else if (any_ready(block)) {
+            continue;
+        } else if (wake_spinning(block)) {
+            if (!progress) block->status = BLOCK_SPINS;
+            progress = false;
+        } else {
+            block_report_deadlock(block);
+        }
+    }
+}
+
+void block_abandon(struct simt_block *block) {
+    for (unsigned i = 0; i < block->threads; i++) {
+        struct simt_thread *thread = &block->thread[i];
+        if (thread->stack_low) {
+            stack_give(&this_worker->stacks, thread->stack_low);
+            thread->stack_low = thread->stack_high = 0;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/* scheduler.h — who runs when.
+ *
+ * An OS thread (worker) runs one block after another. Within a block it runs the warps in turn, and within a warp the
+ * lanes in turn, each until it blocks; lanes switch to one another directly, and to the worker when none can run.
+ * A block that can go no further (it waits for another block) stays live while the worker runs others.
+ */
+#ifndef SIMT_SCHEDULER_H
+#define SIMT_SCHEDULER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fiber.h"
+#include "internal.h"
+
+enum block_status {
+    BLOCK_RUNS,
+    BLOCK_WAITS_TURN, /* before its first global atomic (workers.c) */
+    BLOCK_SPINS,      /* all that can run polls memory that another block must write */
+    BLOCK_AT_GRID,    /* every thread waits at the grid barrier or has exited */
+    BLOCK_DONE,
+    BLOCK_FAILED,
+};
+
+enum { MAX_SHARED_SITES = 128 };
+
+/* What the blocks of one launch share. */
+struct launch_order {
+    pthread_mutex_t lock, error_lock;
+    pthread_cond_t changed;
+    uint64_t started, finished;      /* blocks; they start in order of rank */
+    uint64_t turn;                   /* rank that may run ordered code */
+    _Atomic uint64_t fail_rank;      /* lowest rank that failed, UINT64_MAX if none */
+    struct simt_block *first, *last; /* live blocks by rank */
+    unsigned live, at_grid;
+    unsigned sleepers;    /* workers */
+    uint64_t idle_rounds; /* of the turn, since anything but polling happened */
+    uint64_t permutation; /* multiplier of the shuffled order */
+
+    struct shared_site {
+        const void *site;
+        const char *name;
+        size_t offset, size;
+    } site[MAX_SHARED_SITES];
+    _Atomic unsigned sites;
+    size_t shared_end, static_bytes; /* of the layout so far */
+};
+
+/* One OS thread of the pool. */
+struct worker {
+    void *stack_pointer; /* the worker's own context while a lane runs */
+    struct stack_pool stacks;
+    unsigned live;           /* unfinished blocks that started here */
+    struct simt_block *idle; /* block structures for reuse, linked by next */
+};
+extern __thread struct worker *this_worker;
+
+/* scheduler.c: run the block until it is done, fails, or waits for other blocks. */
+void block_run(struct simt_block *block);
+/* The running lane stops here; the worker's loop decides what runs next. block->status says why. */
+void block_suspend(struct simt_thread *self);
+void block_abandon(struct simt_block *block); /* gives back all stacks */
+void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from);
+
+/* collective.c: complete the collectives of a warp whose lanes are all blocked. */
+void warp_resolve_collectives(struct simt_warp *warp);
+const char *collective_name(const struct simt_thread *thread); /* of the call in which it waits */
+static inline struct lane_call call_of(const struct simt_thread *thread) {
+    return thread->warp->call[thread->lane];
+}
+
+/* barrier.c */
+void block_release_barrier(struct simt_block *block);
+void block_release_grid(struct simt_block *block);
+void block_report_deadlock(struct simt_block *block);
+
+/* workers.c */
+void workers_run(struct simt_launch *launch);                           /* on as many OS threads as settings and size allow */
+void order_enter(struct simt_block *block);                             /* before a lane's first global atomic: waits for the block's turn */
+uint64_t order_linear(const struct simt_launch *launch, uint64_t rank); /* rank to block */
+
+/* block.c: a block's structures; taken with the lock held, prepared without. */
+struct simt_block *block_take(struct worker *worker, unsigned threads);
+void block_prepare(struct simt_block *block, struct simt_launch *launch);
+void block_give(struct worker *worker, struct simt_block *block);
+
+/* shared.c */
+void shared_prepare_launch(struct simt_launch *launch);
+void shared_prepare_block(struct simt_block *block);
+void shared_finish_launch(struct simt_launch *launch);
+
+/* checks/findings.c: at the end of a launch its findings are sorted by rank and printed. */
+void report_launch_end(struct simt_launch *launch);
+
+/* launch.c */
+void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky);
+
+static inline bool launch_gave_up(const struct simt_launch *launch, uint64_t rank) {
+    return rank > atomic_load_explicit(&launch->order->fail_rank, memory_order_relaxed);
+}
+
+#endif

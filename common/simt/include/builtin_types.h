@@ -1,2 +1,0 @@
-/* builtin_types.h — part of cuda_runtime.h here, as in CUDA. */
-#include "cuda_runtime.h"

@@ -1,2 +1,0 @@
-/* cuda_awbarrier_primitives.h — not in this backend. */
-#error "the CPU backend has no asynchronous barriers: use __syncthreads()"

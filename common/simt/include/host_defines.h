@@ -1,2 +1,0 @@
-/* host_defines.h — part of cuda_runtime.h here, as in CUDA. */
-#include "simt/qualifiers.h"

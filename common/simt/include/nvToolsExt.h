@@ -1,2 +1,0 @@
-/* nvToolsExt.h — the old place of nvtx3/nvToolsExt.h. */
-#include "nvtx3/nvToolsExt.h"

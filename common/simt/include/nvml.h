@@ -1,2 +1,0 @@
-/* nvml.h — not in this backend. */
-#error "the CPU backend has no NVML: there is no GPU to ask"

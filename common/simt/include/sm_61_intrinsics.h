@@ -1,2 +1,0 @@
-/* sm_61_intrinsics.h — part of cuda_runtime.h here, as in CUDA. */
-#include "cuda_runtime.h"

@@ -1,2 +1,0 @@
-/* surface_functions.h — not in this backend. */
-#error "the CPU backend has no surfaces: write global memory"

@@ -1,2 +1,0 @@
-/* texture_indirect_functions.h — not in this backend. */
-#error "the CPU backend has no textures: read global memory"

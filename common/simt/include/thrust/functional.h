@@ -1,2 +1,0 @@
-/* thrust/functional.h — not in this backend. */
-#error "the CPU backend has no Thrust: use <functional>"

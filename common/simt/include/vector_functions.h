@@ -1,2 +1,0 @@
-/* vector_functions.h — part of cuda_runtime.h here, as in CUDA. */
-#include "simt/vector.h"

@@ -1,2 +1,0 @@
-/* vector_types.h — part of cuda_runtime.h here, as in CUDA. */
-#include "simt/vector.h"

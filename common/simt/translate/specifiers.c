@@ -1,0 +1,117 @@
+/* specifiers.c — CUDA's declaration specifiers.
+ *
+ * __device__, __constant__ and __managed__ variables stay variables, aligned as device memory is. They are registered
+ * with the arena before main, so that the checks treat them as global memory. All specifiers are then removed, or
+ * replaced by those of g++. They are no macros, because the C++ library spells __attribute__((__noinline__)).
+ */
+#include "translate.h"
+
+#include <stdlib.h>
+
+static bool is_variable_word(const struct translation *t, int token) {
+    return is(t, token, "__device__") || is(t, token, "__constant__") || is(t, token, "__managed__");
+}
+
+static bool head_has(const struct translation *t, const struct declaration *d, const char *word) {
+    for (int i = d->start; i < d->names[0]; i++) {
+        if (is(t, i, word)) { return true; }
+    }
+    return false;
+}
+
+static bool register_variables(struct translation *t, const struct declaration *d) {
+    bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0;
+    if (head_has(t, d, "extern")) { return true; /* defined elsewhere, where it registers itself */ }
+    if (is(t, d->start, "template")) {
+        return fail(t, d->names[0], "the CPU backend has no templates of __device__ variables");
+    }
+    if (local && !head_has(t, d, "static")) {
+        return fail(t, d->names[0], "a variable in device memory that is declared in a function must be static");
+    }
+    edit_before(t, d->start, "alignas(16) ");
+    const char *kind = head_has(t, d, "__constant__") ? "constant" : "variable";
+    for (int n = 0; n < d->name_count; n++) {
+        char *name = token_text(t, d->names[n], d->names[n]);
+        if (local) { /* no static initialiser here, which would run on the device and lock */
+            edit_after(t, d->end,
+                       " struct simt_register_%s { static void run() { arena_register_%s("
+                       "(void *)__builtin_addressof(%s), sizeof %s, \"%s\"); } };"
+                       " (void)&simt::before_main<simt_register_%s>::done;",
+                       name, kind, name, name, name, name);
+        } else {
+            edit_after(t, d->end,
+                       " [[maybe_unused]] static const int simt_registered_%s = (arena_register_%s("
+                       "(void *)__builtin_addressof(%s), sizeof %s, \"%s\"), 0);",
+                       name, kind, name, name, name);
+        }
+        free(name);
+    }
+    return true;
+}
+
+/* [=] __host__ __device__ (…) { … } */
+static bool is_of_lambda(const struct translation *t, int word) {
+    while (is(t, word, "__device__") || is(t, word, "__host__")) { word--; }
+    return is(t, word, "]");
+}
+
+bool translate_variables(struct translation *t) {
+    for (int i = 0; i < t->count; i++) {
+        if (!is_user(t, i) || !is_variable_word(t, i) || is_of_lambda(t, i)) { continue; }
+        struct declaration d;
+        int name = -1, start = declaration_start(t, i);
+        bool is_device = is(t, i, "__device__");
+        if (is_device && find_parameters(t, start, t->count, &name) >= 0) { continue; /* a function */ }
+        if (!read_declaration(t, i, &d)) { return false; }
+        if (d.is_function) { return fail(t, i, "a function cannot be %.*s", t->tokens[i].length, t->tokens[i].text); }
+        bool member = t->scopes[t->tokens[d.start].scope].kind == SCOPE_CLASS;
+        if (!head_has(t, &d, "__shared__") && !member && !register_variables(t, &d)) { return false; }
+        i = d.end;
+    }
+    return true;
+}
+
+/* ---- removing the specifiers ---- */
+
+static const struct {
+    const char *word, *instead;
+    bool with_group; /* takes a (group) along */
+} words[] = {
+    {"__global__", "", false},
+    {"__device__", "", false},
+    {"__host__", "", false},
+    {"__constant__", "", false},
+    {"__managed__", "", false},
+    {"__grid_constant__", "", false},
+    {"__nv_pure__", "", false},
+    {"__inline_hint__", "", false},
+    {"__noinline__", "__attribute__((noinline))", false},
+    {"__forceinline__", "inline __attribute__((always_inline))", false},
+    {"__launch_bounds__", "", true},
+    {"__maxnreg__", "", true},
+};
+
+static bool translate_word(struct translation *t, int i) {
+    for (unsigned w = 0; w < sizeof words / sizeof *words; w++) {
+        if (!is(t, i, words[w].word) || t->tokens[i].instead) { continue; }
+        if (is(t, i, "__noinline__") && (is(t, i - 1, "(") || is(t, i - 1, ","))) {
+            return true; /* __attribute__((__noinline__)) */
+        }
+        edit_instead(t, i, "%s", words[w].instead);
+        if (words[w].with_group) {
+            if (!is(t, i + 1, "(")) { return fail(t, i, "expected '(' after %s", words[w].word); }
+            for (int k = i + 1; k <= t->tokens[i + 1].match; k++) { edit_instead(t, k, "%s", ""); }
+        }
+    }
+    return true;
+}
+
+bool translate_words(struct translation *t) {
+    for (int i = 0; i < t->count; i++) {
+        if (t->tokens[i].kind == TOKEN_NAME && t->tokens[i].length > 6 && t->tokens[i].text[0] == '_' &&
+            !translate_word(t, i)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,57 @@
+# lab.mk — what a lab file that wires a model is linked with; included by common/step.mk, which sets SRC, OUT, NAMES, SHARED.
+#
+# A file of SRC that includes gpt2/ is such a file. Its runner gets the rest of the model (gpt2/model), built for checks and
+# counters, the naive kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
+PARTS_block := attention decode
+
+GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
+COMPILE_CU += -I$(COURSE)/step4_gpt2_integration
+
+WIRED       := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
+parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
+wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
+NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
+MODEL_OUT   := $(SHARED)/gpt2
+MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
+NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
+MODEL_HOST  := error tensors config
+
+$(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/model/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+$(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(GPT2_DIR)/kernels/naive/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+LAUNCH_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/lab/*.cu)))
+$(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/lab/%.cu $(CU_NEEDS)
+	@mkdir -p $(@D)
+	@$(COMPILE_CU)
+
+$(MODEL_OUT)/host/%.o: $(GPT2_DIR)/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/%.o: $(GPT2_DIR)/formats/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+$(MODEL_OUT)/host/table.o: $(GPT2_DIR)/kernels/table.c
+	@mkdir -p $(@D)
+	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
+
+$(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODEL_OUT)/host/%.o)
+	@rm -f $@.part
+	$(AR) rcs $@.part $^
+	@mv $@.part $@
+
+MODEL_OBJECTS := $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
+define wired_program
+$(OUT)/$(1) $(OUT)/$(1).exercise: LINK_LIBS := $(MODEL_LIBS)
+$(OUT)/$(1) $(OUT)/$(1).exercise: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \
+    $(MODEL_OUT)/launch_$(1).o $(MODEL_OBJECTS) $(MODEL_OUT)/libmodel.a $(MODEL_ARCHIVES)
+endef
+$(foreach name,$(WIRED),$(eval $(call wired_program,$(name))))
+$(filter $(OUT)/block,$(WIRED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
+$(filter $(OUT)/block.exercise,$(WIRED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
+
+-include $(wildcard $(MODEL_OUT)/*.d $(MODEL_OUT)/*/*.d)

@@ -1,0 +1,56 @@
+// block_fused.cu — a transformer block with fused attention, and with GELU in the epilogue of a product
+//
+// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support.
+// Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
+//           has 12 in prompts.
+// Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
+#include "gpt2/model/block_fused.cuh"
+
+#include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/matmul.cuh"
+
+template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
+    activations<T> &a = all.work;
+    block_cache<T> &cache = all.cache[(size_t)layer];
+    const int H = all.config.heads, D = all.config.channels / H;
+    if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
+    return attention_fused(device, a.attention, cache.k, cache.v, nullptr, a.qkv, a.lengths, pass.B, pass.T, H, D,
+                           all.context, all.forms.tensor_cores);
+}
+
+template <class T>
+int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
+    const auto &op = type_of<T>::kernels(kernels);
+    const block_weights<T> &w = all.weights.blocks[(size_t)layer];
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
+    const float eps = all.config.epsilon;
+
+    if (layer == 0) {
+        TRY(op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, w.ln1_weight, w.ln1_bias, N, C, eps,
+                                 device.stream));
+    } else {
+        TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln1_weight,
+                                          w.ln1_bias, N, C, eps, device.stream));
+        TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C));
+    }
+    TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
+    TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
+    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
+    TRY(attend(device, all, layer, pass));
+    TRY(observe(device, "attention", layer, a.attention, N, C, C));
+    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
+    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
+    TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln2_weight,
+                                      w.ln2_bias, N, C, eps, device.stream));
+    TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
+    TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
+    TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
+    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
+    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
+    return 0;
+}
+
+#define INSTANTIATE(T) template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
+FOR_EACH_TYPE(INSTANTIATE)

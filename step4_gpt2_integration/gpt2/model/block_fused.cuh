@@ -1,0 +1,25 @@
+// block_fused.cuh — the fused forms of a block and of a whole decoding step: block_fused.cu and decode_fused.cu
+#ifndef GPT2_BLOCK_FUSED_CUH
+#define GPT2_BLOCK_FUSED_CUH
+
+#include "gpt2/model/block.cuh"
+
+// Does this pass use block_fused (forms.cuh), or lab 4's block_forward?
+template <class T> bool block_is_fused(const tensors<T> &all, const pass &pass) {
+    return pass.decoding ? all.forms.decode_fused : all.forms.attention_fused;
+}
+
+// As block_forward (block.cuh), to rounding.
+template <class T>
+int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
+
+// Can decode_step_fused run a batch of B sequences of this model?
+template <class T> bool decode_step_takes(const tensors<T> &all, int B);
+
+// As decode_step (forward.cuh), to rounding. greedy: the tokens are chosen on the device, from the last logits.
+template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy);
+
+// The attention of a step, with the keys split over blocks.
+template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int layer, int B);
+
+#endif

@@ -1,0 +1,73 @@
+// forms.cu — the table of forms (forms.cuh)
+#include "gpt2/model/forms.cuh"
+
+#include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/decode_split.cuh"
+#include "gpt2/model/gemv.cuh"
+
+#include <cstring>
+
+#if defined(SIMT_CPU_BACKEND)
+enum { on_cpu = 1 }; // OpenBLAS does the products there; tensor cores are emulated, slowly
+#else
+enum { on_cpu = 0 };
+#endif
+
+// The least compute capability and prompt for which `auto` chooses the fused form, and the largest batch of a fused step.
+static const struct {
+    gpt2_type type;
+    int attention_capability, attention_prompt, decode_capability, decode_rows;
+} table[] = {
+    // For more rows cuBLAS's tensor cores are faster. Measured: 124M on an H200, ms a step. bf16, 2, 4 and 8 rows: 0.35, 0.45 and
+    // 0.96 fused, 0.41 to 0.45 by cuBLAS for 3 to 8 rows. f32, 4 rows: 0.60 fused, 0.69 by cuBLAS.
+    {GPT2_BF16, 80, 1, 75, 2}, // both products on tensor cores
+    {GPT2_F16, 80, 1, 75, 2},
+    // the fused kernel's fp32 multiply-adds are slower than cuBLAS: it only pays for the memory of long prompts
+    {GPT2_F32, 75, 2048, 75, 4},
+};
+
+static bool is_reference(const kernel_table &kernels) {
+    return strcmp(kernels.name, "reference") == 0;
+}
+
+template <class T>
+model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
+    const int D = config.channels / config.heads;
+    const bool reference = is_reference(*options.kernels);
+    bool attention = options.attention == GPT2_FUSED, decode = options.decode == GPT2_FUSED;
+    int rows = most_gemv_rows;
+    for (const auto &row : table) {
+        if (row.type != type_of<T>::file || on_cpu || !reference) { continue; }
+        if (options.attention == GPT2_AUTO) {
+            attention = device.capability >= row.attention_capability && options.prompt >= row.attention_prompt;
+        }
+        if (options.decode == GPT2_AUTO) {
+            decode = device.capability >= row.decode_capability;
+            rows = row.decode_rows;
+        }
+    }
+    model_forms forms = {};
+    forms.attention_fused = attention && D <= most_fused_channels;
+    forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
+    forms.decode_fused = decode && decode_split_takes<T>(D);
+    forms.decode_rows = rows;
+    forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);
+    return forms;
+}
+
+template <class T>
+bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
+                           const kernel_table &kernels, const gpt2_config &config) {
+    const int D = config.channels / config.heads;
+    const bool possible = has_fused_backward<T> && device.capability >= 80 && D <= most_fused_channels;
+    const bool wanted = attention == GPT2_AUTO ? !on_cpu && is_reference(kernels) : attention == GPT2_FUSED;
+    forms = {};
+    forms.attention_fused = forms.tensor_cores = wanted && possible;
+    return possible || attention != GPT2_FUSED;
+}
+
+#define INSTANTIATE(T)                                                                                          \
+    template model_forms choose_forms<T>(const gpt2_device &, const gpt2_model_options &, const gpt2_config &); \
+    template bool choose_training_forms<T>(model_forms &, const gpt2_device &, gpt2_form, const kernel_table &, \
+                                           const gpt2_config &);
+FOR_EACH_TYPE(INSTANTIATE)

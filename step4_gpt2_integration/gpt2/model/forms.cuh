@@ -1,0 +1,33 @@
+// forms.cuh — the form of attention and decoding that a model uses, chosen once when the model is opened
+//
+//                 taught                                    fused
+//   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
+//   (prompts)                                               the epilogue of its product
+//   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
+//   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
+//
+// The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
+// but the reference. Batches and widths that a fused kernel does not support use the taught form.
+#ifndef GPT2_FORMS_CUH
+#define GPT2_FORMS_CUH
+
+#include "gpt2/model/device.cuh"
+
+struct model_forms {
+    bool attention_fused; // prompts
+    bool tensor_cores;    // in fused attention
+    bool decode_fused;    // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
+    int decode_rows;      // largest batch of a fused step; larger ones use cuBLASLt's products
+    int parts;            // of the cache that blocks read at the same time, at most: decode_split.cuh
+};
+
+template <class T>
+model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config);
+
+// The form of attention in training, forward and backward. The fused form exists for bf16, from sm_80 on; `auto` chooses it there
+// by the same rule. False: the fused form was requested and does not exist here.
+template <class T>
+bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
+                           const kernel_table &kernels, const gpt2_config &config);
+
+#endif

@@ -1,0 +1,254 @@
+// gemv.cu — products of a few rows: the weights are read once (gemv.cuh)
+//
+// Purpose   Decoding is limited by reading the weights: with N <= 8 rows a weight serves N multiply-adds. A library's product, made
+//           for tiles of 64 rows and more, is far from the speed of memory.
+// Math      gemv.cuh
+// Bytes     OC C elements of weights; x and y are 1/OC and 1/C of that. 124M in bf16: 14.2 MB a block of the model, 77 MB for the
+//           logits, 247 MB a step: 52 us on an H200 (4.8 TB/s).
+// Kernel    gemv_kernel<Out, T, N>: `split` warps compute 2 columns of y for all N rows, each warp over a part of the columns of W.
+//           split is chosen so that a lane reads at most `ahead` vectors of 16 bytes of each row of W: 3 for C = 768 in bf16, 4
+//           with 8 warps for C = 6400. All of these loads are in flight before the first wait. They are issued before the kernel
+//           that computes x has ended (programmatic dependent launch), because weights do not depend on it. Sums are fp32.
+//           Where there are more columns than resident warps, a block computes several groups, and loads the next weights early.
+//           With a LayerNorm each block normalises x itself, a warp a row, into shared memory. That reads 1.5 KB a row from L2
+//           and saves a launch.
+//           The 2 N sums of a warp are reduced together. Each exchange halves the number of sums in a lane: 16 shuffles in place
+//           of 80 for N = 8.
+#include "gpt2/model/gemv.cuh"
+
+#include "common/hopper.cuh"
+#include "gpt2/model/vec.cuh"
+
+#include <cmath>
+
+enum { warp_size = 32, few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
+enum { columns = 2, ahead = 4, held = 8 };
+constexpr size_t most_shared = 40 << 10; // available on every GPU without a request, less the kernel's own
+
+__device__ static float warp_sum(float value) {
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
+    return value;
+}
+
+// By one warp: to = LayerNorm(x), one row. The first `held` vectors of a lane stay in registers, the others are read again.
+template <class T>
+__device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon) {
+    constexpr int size = vec<T>::size, step = warp_size * size;
+    const int start = (int)threadIdx.x % warp_size * size;
+    vec<T> row[held];
+#pragma unroll
+    for (int p = 0; p < held; p++) {
+        if (start + p * step < C) { row[p] = vec_load(x + start + p * step); }
+    }
+    auto for_each_vec = [&](auto &&work) {
+        float values[size];
+#pragma unroll
+        for (int p = 0; p < held; p++) {
+            if (start + p * step >= C) { continue; }
+            unpack(values, row[p]);
+            work(values, start + p * step);
+        }
+        for (int c = start + held * step; c < C; c += step) {
+            unpack(values, vec_load(x + c));
+            work(values, c);
+        }
+    };
+    float sum = 0.0f, squares = 0.0f;
+    for_each_vec([&](const float(&values)[size], int) {
+        for (int e = 0; e < size; e++) { sum += values[e]; }
+    });
+    const float mean = warp_sum(sum) / C;
+    for_each_vec([&](const float(&values)[size], int) {
+        for (int e = 0; e < size; e++) { squares += (values[e] - mean) * (values[e] - mean); }
+    });
+    const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
+    for_each_vec([&](const float(&values)[size], int c) {
+        float scale[size], shift[size], y[4];
+        unpack(scale, vec_load(weight + c));
+        unpack(shift, vec_load(bias + c));
+        for (int e = 0; e < size; e++) {
+            y[e % 4] = (values[e] - mean) * rstd * scale[e] + shift[e];
+            if (e % 4 == 3) { store_four(to + c + e - 3, y); }
+        }
+    });
+}
+
+// sums[i] over the warp, for each of the `count` sums (a power of two, at most 32). Lane l gets sum l / (32 / count).
+template <int count> __device__ static float over_warp(float (&sums)[count]) {
+    int lane = threadIdx.x % warp_size, offset = warp_size / 2;
+#pragma unroll
+    for (int left = count; left > 1; left /= 2, offset /= 2) {
+        bool upper = lane & offset; // this half of the lanes keeps the upper half of the sums
+#pragma unroll
+        for (int i = 0; i < left / 2; i++) {
+            float kept = upper ? sums[i + left / 2] : sums[i], given = upper ? sums[i] : sums[i + left / 2];
+            sums[i] = kept + __shfl_xor_sync(0xffffffffu, given, offset);
+        }
+    }
+    for (; offset > 0; offset /= 2) { sums[0] += __shfl_xor_sync(0xffffffffu, sums[0], offset); }
+    return sums[0];
+}
+
+template <class T, int N>
+__device__ static void multiply_add(float (&sums)[columns * N], const vec<T> (&weight)[columns], const T *x, int c,
+                                    int C, int rows) {
+    constexpr int size = vec<T>::size;
+    float w[columns][size];
+#pragma unroll
+    for (int j = 0; j < columns; j++) { unpack(w[j], weight[j]); }
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        float row[size];
+        unpack(row, vec_load(x + (int64_t)min(n, rows - 1) * C + c));
+#pragma unroll
+        for (int e = 0; e < size; e++) {
+#pragma unroll
+            for (int j = 0; j < columns; j++) { sums[j * N + n] += w[j][e] * row[e]; }
+        }
+    }
+}
+
+__device__ static float gelu(float u) {
+    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
+}
+
+// A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.
+template <class T>
+__device__ static void fetch(vec<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
+                             int to) {
+    constexpr int step = warp_size * vec<T>::size;
+#pragma unroll
+    for (int i = 0; i < ahead; i++) {
+#pragma unroll
+        for (int j = 0; j < columns; j++) {
+            if (from + i * step < to) {
+                weights[i][j] = vec_load(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
+            }
+        }
+    }
+}
+
+// y (n, column) = gelu?(y + bias) + residual
+template <class Out, class T> __device__ static void finish(const gemv_task<Out, T> &task, float y, int n, int column) {
+    if (n >= task.N || column >= task.OC) { return; }
+    if (task.bias != nullptr) { y += to_float(task.bias[column]); }
+    if (task.gelu) { y = gelu(y); }
+    int64_t place = (int64_t)n * task.ld + column;
+    if (task.residual != nullptr) { y += to_float(task.residual[place]); }
+    task.out[place] = from_float<Out>(y);
+}
+
+// N rows, of which task.N exist: the others read the last row and write nothing. `split` warps, a power of two, share 2 columns.
+// groups: the number of groups of columns; a block computes one group at a time.
+template <class Out, class T, int N>
+__global__ void __launch_bounds__(most_warps *warp_size)
+    gemv_kernel(const gemv_task<Out, T> task, int split, int groups) {
+    constexpr int size = vec<T>::size, step = warp_size * size, share = warp_size / (columns * N);
+    __shared__ float parts[2][most_warps][columns * N];
+    extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
+    const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
+    const int C = task.C, per_group = warps / split * columns, slice = warp % split;
+    const int steps = (C + step - 1) / step, steps_each = (steps + split - 1) / split;
+    const int from = slice * steps_each * step + lane * size, to = min(C, (slice + 1) * steps_each * step);
+    int first = blockIdx.x * per_group + warp / split * columns;
+
+    vec<T> weights[ahead][columns], next[ahead][columns];
+    fetch(weights, task.weight, first, C, task.OC, from, to);
+    T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
+    const bool has_layernorm = task.layernorm_weight != nullptr;
+    if (has_layernorm) {
+        for (int c = threadIdx.x * size; c < C; c += (int)blockDim.x * size) {
+            *(uint4 *)(scale + c) = vec_load(task.layernorm_weight + c).bits;
+            *(uint4 *)(shift + c) = vec_load(task.layernorm_bias + c).bits;
+        }
+        __syncthreads();
+    }
+    wait_for_previous_kernel();
+    let_next_kernel_start(); // its weights can come while this one computes
+
+    const T *x = task.x;
+    if (has_layernorm) {
+        for (int n = warp; n < task.N; n += warps) { // a warp a row
+            normalise(normalised + n * C, x + (int64_t)n * C, scale, shift, C, task.epsilon);
+        }
+        __syncthreads();
+        x = normalised;
+    }
+
+    for (int group = blockIdx.x, turn = 0; group < groups; group += gridDim.x, turn++) {
+        const int first_next = first + gridDim.x * per_group;
+        if (group + (int)gridDim.x < groups) { fetch(next, task.weight, first_next, C, task.OC, from, to); }
+        float sums[columns * N] = {};
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            if (from + i * step < to) { multiply_add<T, N>(sums, weights[i], x, from + i * step, C, task.N); }
+        }
+        for (int c = from + ahead * step; c < to; c += step) {
+            vec<T> now[columns];
+#pragma unroll
+            for (int j = 0; j < columns; j++) {
+                now[j] = vec_load(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
+            }
+            multiply_add<T, N>(sums, now, x, c, C, task.N);
+        }
+        float y = over_warp(sums);
+        const int place = lane / share; // of the 2 N sums
+        if (split > 1) {
+            if (lane % share == 0) { parts[turn % 2][warp][place] = y; }
+            __syncthreads();
+            y = 0.0f;
+            for (int other = 0; other < split; other++) { y += parts[turn % 2][warp - slice + other][place]; }
+        }
+        if (lane % share == 0 && slice == 0) { finish(task, y, place % N, first + place / N); }
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+#pragma unroll
+            for (int j = 0; j < columns; j++) { weights[i][j] = next[i][j]; }
+        }
+        first = first_next;
+    }
+    const int b = threadIdx.x;
+    if (task.positions != nullptr && blockIdx.x == 0 && b < task.N) {
+        if (task.tokens[b] >= 0 && task.positions[b] + 1 < task.S) { task.positions[b]++; }
+    }
+}
+
+template <class Out, class T> static size_t shared_bytes(const gemv_task<Out, T> &task) {
+    return task.layernorm_weight != nullptr ? (size_t)(task.N + 2) * (size_t)task.C * sizeof(T) : 0;
+}
+
+template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
+    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec<T>::size == 0 && shared_bytes(task) <= most_shared;
+}
+
+template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out, T> &task) {
+    constexpr int step = warp_size * vec<T>::size;
+    int split = 1;
+    while (split < most_warps && task.C > ahead * split * step) { split *= 2; }
+    const int warps = split > few_warps ? split : few_warps, per_group = warps / split * columns;
+    const int groups = (task.OC + per_group - 1) / per_group, fit = device.multiprocessors * warps_each / warps;
+    const int turns = (groups + fit - 1) / fit;
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attribute = {};
+    config.gridDim = dim3((unsigned)((groups + turns - 1) / turns));
+    config.blockDim = dim3((unsigned)(warps * warp_size));
+    config.dynamicSmemBytes = shared_bytes(task);
+    config.stream = device.stream;
+    if (device.capability >= 90) {
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &attribute, config.numAttrs = 1;
+    }
+    if (task.N == 1) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 1>, task, split, groups); }
+    if (task.N == 2) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 2>, task, split, groups); }
+    if (task.N <= 4) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 4>, task, split, groups); }
+    return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 8>, task, split, groups);
+}
+
+#define INSTANTIATE(Out, T)                              \
+    template bool gemv_takes(const gemv_task<Out, T> &); \
+    template int gemv(gpt2_device &, const gemv_task<Out, T> &);
+#define INSTANTIATE_BOTH(T) INSTANTIATE(T, T)
+FOR_EACH_TYPE(INSTANTIATE_BOTH)
+INSTANTIATE(float, __half)
+INSTANTIATE(float, __nv_bfloat16)

@@ -1,0 +1,67 @@
+// matmul.cuh — matrix products by cuBLASLt: linear layers, their gradients, and batched products of attention in training
+//
+//   out (N, OC)      = x (N, C) weight^T + bias            weight: (OC, C); bias: (OC) or null; all row-major
+//   dx (N, C)        = dout (N, OC) weight
+//   dweight (OC, C) += dout^T x                            in fp32 in every type; dbias: bias_backward.cuh
+//
+// The epilogue adds the bias. A row-major (N, C) is a column-major (C, N) to cuBLAS, so the first product is computed as
+// out^T (OC, N) = weight (OC, C) x^T (C, N): A is the weight, transposed, and B is x as stored.
+// The descriptors and the algorithm of a shape are chosen once and kept. Training has no other products, so its checkpoints store
+// the algorithm of each.
+#ifndef GPT2_MATMUL_CUH
+#define GPT2_MATMUL_CUH
+
+#include "gpt2/model/device.cuh"
+
+#include <vector>
+
+matmul_plans *matmul_plans_open();
+void matmul_plans_close(matmul_plans *plans); // null is fine
+
+// D (m, n) = op(A) (m, k) op(B) (k, n), column-major as cuBLAS has it.
+struct matmul_shape {
+    cudaDataType in, out;
+    int transpose_a, transpose_b; // 0 or 1
+    int m, n, k;
+    int lda, ldb, ldd;
+    int epilogue; // cublasLtEpilogue_t; a bias is (m), of the type of D
+    int batch;    // the number of products; their matrices follow each other in memory
+};
+
+// The algorithm that cuBLASLt chose for a shape: plain bytes, for one version of cuBLASLt on one kind of GPU.
+struct matmul_choice {
+    matmul_shape shape;
+    cublasLtMatmulAlgo_t algorithm;
+};
+static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMatmulAlgo_t), "no padding");
+
+// choices: all choices so far, in order, those of an earlier run first. prefer, before the first product: use these choices.
+std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
+void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
+
+// Out is T, or float for logits. ld: the width of out's rows, at least OC.
+template <class Out, class T>
+int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld);
+
+template <class T>
+int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
+    return matmul<T, T>(device, out, x, weight, bias, N, C, OC, OC);
+}
+
+// out = gelu(x weight^T + bias), in cuBLASLt's epilogue: the tanh form, applied before the sum is rounded to T.
+template <class T>
+int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
+
+// The gradients. ld: the width of dout's rows, at least OC.
+template <class T>
+int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld);
+template <class T>
+int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld);
+
+// `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). cuBLASLt takes at most most_matmul_batch.
+constexpr int most_matmul_batch = 65535;
+template <class T>
+int matmul_batch(gpt2_device &device, T *out, const T *a, const T *b, bool transpose_a, bool transpose_b, int m, int n,
+                 int k, int count);
+
+#endif

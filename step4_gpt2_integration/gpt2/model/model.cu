@@ -1,0 +1,398 @@
+// model.cu — the C interface (model.h): checks the arguments, copies them to the device, runs the pass for the model's type
+#include "common/hopper.cuh"
+#include "gpt2/model/block_fused.cuh"
+#include "gpt2/model/cross_entropy.cuh"
+#include "gpt2/model/forward.cuh"
+#include "gpt2/model/recorded_step.cuh"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <vector>
+
+// A model of any type. The arguments of its functions have been checked.
+struct gpt2_model {
+    gpt2_device device = {};
+    gpt2_config config = {};
+    gpt2_model_options options = {};
+    kernel_table kernels = {};
+    std::vector<int> positions; // of the sequences, as on the device; of a full sequence one more
+    int B = 0;                  // the number of sequences of the last pass with a cache
+
+    virtual ~gpt2_model() = default;
+    virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
+    virtual int run_decode(const int32_t *tokens) = 0;
+    virtual int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) = 0;
+    virtual int set_positions(const int32_t *lengths, int B_) = 0;
+    virtual int copy_logits(float *out, int rows) = 0;
+    virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
+                        float *logits, float *losses) = 0;
+    virtual size_t bytes() const = 0;
+};
+
+static bool fail_with(int code, const char *what, gpt2_error *error) {
+    char text[160];
+    device_message(code, text, sizeof text);
+    return gpt2_fail(error, "%s: %s", what, text);
+}
+
+template <class T> struct model_of final : gpt2_model {
+    tensors<T> all = {};
+    recorded_step step = {}, greedy_step = {};
+
+    ~model_of() override {
+        step.drop();
+        greedy_step.drop();
+        tensors_free(all);
+        device_close(&device);
+    }
+
+    size_t bytes() const override { return all.bytes + device.workspace_bytes; }
+
+    int upload(int *to, const int32_t *from, int64_t count) {
+        return cudaMemcpyAsync(to, from, (size_t)count * sizeof(int), cudaMemcpyHostToDevice, device.stream);
+    }
+
+    int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) override {
+        TRY(upload(all.work.tokens, tokens, (int64_t)B_ * T_));
+        TRY(upload(all.work.lengths, lengths, B_));
+        TRY(prefill(device, kernels, all, B_, T_));
+        return *std::max_element(lengths, lengths + B_) < all.context ? 0 : set_positions(lengths, B_);
+    }
+
+    int run_decode(const int32_t *tokens) override {
+        TRY(upload(all.work.tokens, tokens, B));
+        return run_step(false);
+    }
+
+    int run_step(bool greedy) {
+        if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(greedy); }
+        return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
+    }
+
+    int enqueue_step(bool greedy) {
+        activations<T> &a = all.work;
+        if (device.observer == nullptr && decode_step_takes(all, B)) {
+            return decode_step_fused(device, all, B, greedy);
+        }
+        if (greedy) {
+            TRY(begin_step<T>(device, nullptr, a.tokens, &a.greedy, a.logits, nullptr, nullptr, a.positions, B, 0,
+                              config.padded_vocabulary, all.context));
+        }
+        return decode_step(device, kernels, all, B);
+    }
+
+    int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
+        TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
+        for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
+        const size_t row = (size_t)steps * sizeof(int);
+        TRY(cudaMemcpy2DAsync(tokens, row, all.work.greedy.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
+                              cudaMemcpyDeviceToHost, device.stream));
+        return cudaStreamSynchronize(device.stream);
+    }
+
+    // A full sequence rests from now on, so a step may overwrite its last position.
+    int set_positions(const int32_t *lengths, int B_) override {
+        std::vector<int> next(lengths, lengths + B_);
+        for (int &position : next) { position = std::min(position, all.context - 1); }
+        return upload(all.work.positions, next.data(), B_);
+    }
+
+    int copy_logits(float *out, int rows) override {
+        const size_t V = (size_t)config.vocabulary, Vp = (size_t)config.padded_vocabulary;
+        TRY(cudaMemcpy2DAsync(out, V * sizeof(float), all.work.logits, Vp * sizeof(float), V * sizeof(float),
+                              (size_t)rows, cudaMemcpyDeviceToHost, device.stream));
+        return cudaStreamSynchronize(device.stream);
+    }
+
+    // The logits or losses of all positions, a few rows at a time: all logits together may be larger than the model.
+    int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_, float *logits,
+                float *losses) override {
+        const int N = B_ * T_, V = config.vocabulary;
+        TRY(upload(all.work.tokens, tokens, N));
+        TRY(upload(all.work.lengths, lengths, B_));
+        if (targets != nullptr) { TRY(upload(all.work.targets, targets, N)); }
+        TRY(forward_all(device, kernels, all, B_, T_));
+        for (int first = 0; first < N; first += all.logit_rows) {
+            int rows = std::min(all.logit_rows, N - first);
+            TRY(logits_of_rows(device, all, first, rows));
+            if (logits != nullptr) { TRY(copy_logits(logits + (int64_t)first * V, rows)); }
+            if (losses != nullptr) {
+                TRY(cross_entropy(device, all.work.losses + first, all.work.logits, all.work.targets + first, rows, V,
+                                  config.padded_vocabulary));
+            }
+        }
+        if (losses != nullptr) {
+            TRY(cudaMemcpyAsync(losses, all.work.losses, (size_t)N * sizeof(float), cudaMemcpyDeviceToHost,
+                                device.stream));
+        }
+        return cudaStreamSynchronize(device.stream);
+    }
+};
+
+// ---- opening ----
+
+template <class T>
+static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &options, gpt2_error *error) {
+    const auto &ops = type_of<T>::kernels(*options.kernels);
+    if (!ops.layernorm_forward || !ops.residual_layernorm_forward || !ops.bias_gelu_forward ||
+        !ops.causal_softmax_forward) {
+        gpt2_fail(error, "the kernel set %s lacks an op of the forward pass in this type", options.kernels->name);
+        return nullptr;
+    }
+    auto *model = new (std::nothrow) model_of<T>;
+    if (model == nullptr) {
+        gpt2_fail(error, "out of memory");
+        return nullptr;
+    }
+    model->config = source->config;
+    model->options = options;
+    model->kernels = *options.kernels;
+    model->all.config = source->config;
+    model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
+    model->positions.resize((size_t)options.batch);
+    int code = device_open(&model->device, options.tf32);
+    if (code == 0) { code = device_open_blas(&model->device); }
+    model->all.forms = choose_forms<T>(model->device, options, source->config);
+    bool good = code == 0 || fail_with(code, "the device cannot be used", error);
+    if (good && (code = tensors_allocate(model->all)) != 0) {
+        char what[128];
+        snprintf(what, sizeof what, "the model needs %.1f MB of device memory", (double)model->all.bytes / 1e6);
+        cudaGetLastError(); // clears the error, which the next launch would report
+        good = fail_with(code, what, error);
+    }
+    good = good && tensors_load(model->all, source, error);
+    if (!good) {
+        delete model;
+        return nullptr;
+    }
+    return model;
+}
+
+gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options *given, gpt2_error *error) {
+    gpt2_model_options options = *given;
+    const gpt2_config &config = source->config;
+    if (!gpt2_config_check(&config, "the model", error)) { return nullptr; }
+    if (options.context == 0) { options.context = config.max_tokens; }
+    if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt ||
+        options.context > config.max_tokens || (int64_t)options.batch * options.prompt > (1 << 26)) {
+        gpt2_fail(error,
+                  "a batch of %d prompts of %d tokens, with %d tokens in all, does not fit the model's context of %d",
+                  options.batch, options.prompt, options.context, config.max_tokens);
+        return nullptr;
+    }
+    switch (options.type) {
+        case GPT2_F32: return open_as<float>(source, options, error);
+        case GPT2_F16: return open_as<__half>(source, options, error);
+        case GPT2_BF16: return open_as<__nv_bfloat16>(source, options, error);
+    }
+    gpt2_fail(error, "an unknown type");
+    return nullptr;
+}
+
+void gpt2_model_close(gpt2_model *model) {
+    delete model;
+}
+
+const gpt2_config *gpt2_model_config(const gpt2_model *model) {
+    return &model->config;
+}
+
+size_t gpt2_model_bytes(const gpt2_model *model) {
+    return model->bytes();
+}
+
+void gpt2_observe(gpt2_model *model, gpt2_observer *observer, void *context) {
+    model->device.observer = observer;
+    model->device.observer_context = context;
+}
+
+bool gpt2_time_begin(gpt2_model *model, gpt2_error *error) {
+    stage_clock_close(model->device.clock);
+    model->device.clock = nullptr;
+    int code = stage_clock_open(&model->device.clock, model->device.stream);
+    return code == 0 || fail_with(code, "the time cannot be taken", error);
+}
+
+bool gpt2_time_end(gpt2_model *model, gpt2_interval *intervals, int room, int *count, gpt2_error *error) {
+    *count = 0;
+    if (model->device.clock == nullptr) { return gpt2_fail(error, "no time has been begun"); }
+    int code = stage_clock_read(model->device.clock, intervals, room, count);
+    stage_clock_close(model->device.clock);
+    model->device.clock = nullptr;
+    return code == 0 || fail_with(code, "the time cannot be taken", error);
+}
+
+// ---- what a model needs, what the device has ----
+
+template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_model_options &options) {
+    gpt2_device device = {};
+    device.capability = compute_capability();
+    device.multiprocessors = multiprocessor_count();
+    tensors<T> all = {};
+    all.config = config;
+    all.batch = options.batch, all.prompt = options.prompt;
+    all.context = options.context == 0 ? config.max_tokens : options.context;
+    all.forms = choose_forms<T>(device, options, config);
+    return tensors_bytes(all) + device_workspace_bytes;
+}
+
+size_t gpt2_model_needs(const gpt2_config *config, const gpt2_model_options *options) {
+    switch (options->type) {
+        case GPT2_F32: return bytes_of<float>(*config, *options);
+        case GPT2_F16: return bytes_of<__half>(*config, *options);
+        case GPT2_BF16: return bytes_of<__nv_bfloat16>(*config, *options);
+    }
+    return 0;
+}
+
+bool gpt2_device_ask(gpt2_device_info *info, gpt2_error *error) {
+    cudaDeviceProp properties;
+    int device = 0, code = (int)cudaGetDevice(&device);
+    *info = {};
+    if (code == 0) { code = (int)cudaGetDeviceProperties(&properties, device); }
+    if (code == 0) { code = (int)cudaMemGetInfo(&info->free_bytes, &info->total_bytes); }
+    if (code != 0) { return fail_with(code, "the device cannot be used", error); }
+    snprintf(info->name, sizeof info->name, "%s", properties.name);
+    info->capability = 10 * properties.major + properties.minor;
+#if defined(SIMT_CPU_BACKEND)
+    info->is_cpu = true; // its device memory is the machine's, which other processes use too
+    long long kilobytes;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file != nullptr && fgets(line, sizeof line, file) != nullptr) {
+        if (sscanf(line, "MemAvailable: %lld kB", &kilobytes) == 1) {
+            info->free_bytes = std::min(info->free_bytes, (size_t)kilobytes << 10);
+        }
+    }
+    if (file != nullptr) { fclose(file); }
+#endif
+    return true;
+}
+
+// ---- passes ----
+
+static bool check_prompts(const gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T,
+                          gpt2_error *error) {
+    if (B < 1 || B > model->options.batch || T < 1 || T > model->options.prompt) {
+        return gpt2_fail(error, "%d prompts of %d tokens: the model was opened for %d of %d", B, T,
+                         model->options.batch, model->options.prompt);
+    }
+    for (int b = 0; b < B; b++) {
+        if (lengths[b] < 1 || lengths[b] > T) {
+            return gpt2_fail(error, "prompt %d: a length of %d, where 1 to %d is possible", b, lengths[b], T);
+        }
+        for (int t = 0; t < lengths[b]; t++) {
+            int token = tokens[(int64_t)b * T + t];
+            if (token < 0 || token >= model->config.vocabulary) {
+                return gpt2_fail(error, "prompt %d: token %d is outside the vocabulary of %d", b, token,
+                                 model->config.vocabulary);
+            }
+        }
+    }
+    return true;
+}
+
+// Fills each row with token 0 past the prompt's end.
+static std::vector<int32_t> padded(const int32_t *tokens, const int32_t *lengths, int B, int T) {
+    std::vector<int32_t> rows((size_t)B * (size_t)T, 0);
+    for (int b = 0; b < B; b++) {
+        memcpy(&rows[(size_t)b * (size_t)T], tokens + (int64_t)b * T, (size_t)lengths[b] * sizeof *tokens);
+    }
+    return rows;
+}
+
+bool gpt2_prefill(gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T, gpt2_error *error) {
+    if (!check_prompts(model, tokens, lengths, B, T, error)) { return false; }
+    model->B = 0;
+    int code = model->run_prefill(padded(tokens, lengths, B, T).data(), lengths, B, T);
+    if (code != 0) { return fail_with(code, "the prompts' pass failed", error); }
+    model->B = B;
+    std::copy(lengths, lengths + B, model->positions.begin());
+    return true;
+}
+
+bool gpt2_decode(gpt2_model *model, const int32_t *tokens, gpt2_error *error) {
+    if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go on with"); }
+    for (int b = 0; b < model->B; b++) {
+        if (tokens[b] >= model->config.vocabulary) {
+            return gpt2_fail(error, "sequence %d: token %d is outside the vocabulary of %d", b, tokens[b],
+                             model->config.vocabulary);
+        }
+        if (tokens[b] >= 0 && model->positions[(size_t)b] >= model->options.context) {
+            return gpt2_fail(error, "sequence %d is full: %d tokens", b, model->options.context);
+        }
+    }
+    int code = model->run_decode(tokens);
+    if (code != 0) { return fail_with(code, "a decoding step failed", error); }
+    for (int b = 0; b < model->B; b++) { model->positions[(size_t)b] += tokens[b] >= 0; }
+    return true;
+}
+
+bool gpt2_decode_greedy(gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
+                        gpt2_error *error) {
+    const int most = model->options.context, V = model->config.vocabulary;
+    if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go on with"); }
+    if (steps < 1 || steps > most || choices < 1 || choices > V || stop >= V) {
+        return gpt2_fail(error, "%d steps among %d tokens: 1 to %d and 1 to %d are possible", steps, choices, most, V);
+    }
+    std::vector<int> left((size_t)model->B);
+    for (int b = 0; b < model->B; b++) {
+        left[(size_t)b] = rests && rests[b] ? 0 : std::min(steps, most - model->positions[(size_t)b]);
+    }
+    int code = model->run_greedy(steps, choices, stop, left.data(), tokens);
+    if (code != 0) { return fail_with(code, "a decoding step failed", error); }
+    for (int i = 0; i < model->B * steps; i++) {
+        if (tokens[i] < -1) { return gpt2_fail(error, "sequence %d: the logits are NaN", i / steps); }
+        model->positions[(size_t)(i / steps)] += tokens[i] >= 0 && tokens[i] != stop;
+    }
+    return true;
+}
+
+bool gpt2_wait(gpt2_model *model, gpt2_error *error) {
+    int code = (int)cudaStreamSynchronize(model->device.stream);
+    return code == 0 || fail_with(code, "the pass failed", error);
+}
+
+bool gpt2_go_back(gpt2_model *model, const int32_t *lengths, gpt2_error *error) {
+    if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go back in"); }
+    for (int b = 0; b < model->B; b++) {
+        if (lengths[b] < 1 || lengths[b] > model->positions[(size_t)b]) {
+            return gpt2_fail(error, "sequence %d: back to %d tokens, and it has %d", b, lengths[b],
+                             model->positions[(size_t)b]);
+        }
+    }
+    int code = model->set_positions(lengths, model->B);
+    if (code != 0) { return fail_with(code, "the positions cannot be copied", error); }
+    std::copy(lengths, lengths + model->B, model->positions.begin());
+    return true;
+}
+
+bool gpt2_logits(gpt2_model *model, float *logits, gpt2_error *error) {
+    if (model->B == 0) { return gpt2_fail(error, "there are no logits yet"); }
+    int code = model->copy_logits(logits, model->B);
+    return code == 0 || fail_with(code, "the logits cannot be copied", error);
+}
+
+bool gpt2_all_logits(gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T, float *logits,
+                     gpt2_error *error) {
+    if (!check_prompts(model, tokens, lengths, B, T, error)) { return false; }
+    model->B = 0;
+    int code = model->run_all(padded(tokens, lengths, B, T).data(), lengths, nullptr, B, T, logits, nullptr);
+    return code == 0 || fail_with(code, "the pass failed", error);
+}
+
+bool gpt2_losses(gpt2_model *model, const int32_t *tokens, const int32_t *targets, int B, int T, float *losses,
+                 gpt2_error *error) {
+    std::vector<int32_t> lengths((size_t)std::max(B, 1), T);
+    if (!check_prompts(model, tokens, lengths.data(), B, T, error)) { return false; }
+    for (int64_t i = 0; i < (int64_t)B * T; i++) {
+        if (targets[i] >= model->config.vocabulary) {
+            return gpt2_fail(error, "target %d is outside the vocabulary of %d", targets[i], model->config.vocabulary);
+        }
+    }
+    model->B = 0;
+    int code = model->run_all(tokens, lengths.data(), targets, B, T, nullptr, losses);
+    return code == 0 || fail_with(code, "the pass failed", error);
+}

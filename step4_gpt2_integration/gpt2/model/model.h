@@ -1,0 +1,130 @@
+/* model.h — GPT-2 on a device: prompts in, the next token's logits out. C17 and C++.
+ *
+ *     struct gpt2_model *model = gpt2_model_open(&source, &options, error);
+ *     gpt2_prefill(model, tokens, lengths, B, T, error);        // all prompts at once
+ *     gpt2_logits(model, logits, error);                        // (B, V): of the token after each prompt
+ *     gpt2_decode(model, next, error);                          // one more token for each sequence
+ *     gpt2_logits(model, logits, error);
+ *     gpt2_model_close(model);
+ *
+ * All work is on one stream. A call waits only where it returns numbers to the host. Read in this order: forward.cuh (the
+ * passes), block.cuh, attention.cuh, decode.cuh, matmul.cuh, params.cuh; then forms.cuh and the files that it names.
+ */
+#ifndef GPT2_MODEL_H
+#define GPT2_MODEL_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "gpt2/formats/weights.h"
+
+struct kernel_table;
+struct gpt2_model;
+
+/* Two forms with the same results, to rounding. Taught: as lab 4 builds it. Fused: as forms.cuh lists it. Auto: the faster one
+ * on this device, by a table in forms.cu. */
+enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO };
+
+struct gpt2_model_options {
+    enum gpt2_type type;      /* of weights and activations; sums and statistics are fp32 in all */
+    bool tf32;                /* products of F32 may round their factors to TF32 */
+    bool graph;               /* decode as one CUDA graph */
+    enum gpt2_form attention; /* over prompts: with all scores in memory, or with none */
+    enum gpt2_form decode;    /* of steps: with the set's kernels and cuBLAS, or with few launches */
+    int batch;                /* the largest number of sequences at once */
+    int prompt;               /* the largest number of tokens of a prompt */
+    int context;              /* the largest number of tokens of a sequence, with its prompt; 0: the model's */
+    const struct kernel_table *kernels; /* every op of the forward pass must be in it (kernels/load.h) */
+};
+
+/* Allocates all memory that the passes need and copies the weights to the device. NULL and a message: no device, out of device
+ * memory (with the number of bytes), a kernel set that lacks an op, invalid sizes. */
+struct gpt2_model *gpt2_model_open(const struct gpt2_source *source, const struct gpt2_model_options *options,
+                                   struct gpt2_error *error);
+void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
+
+const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
+size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
+size_t gpt2_model_needs(const struct gpt2_config *config,
+                        const struct gpt2_model_options *options); /* that it would use */
+
+struct gpt2_device_info {
+    char name[256];
+    bool is_cpu; /* the CPU backend */
+    int capability;
+    size_t free_bytes, total_bytes;
+};
+bool gpt2_device_ask(struct gpt2_device_info *info, struct gpt2_error *error);
+
+/* Starts B sequences from their prompts and drops the sequences from before. tokens: (B, T), each row begins with a prompt, the
+ * rest is ignored; lengths: (B), 1..T. Computes the logits of each prompt's last position. */
+bool gpt2_prefill(struct gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T,
+                  struct gpt2_error *error);
+
+/* Adds one token to each of the B sequences of the last prefill. tokens: (B). With a negative token a sequence rests: it keeps
+ * its length, and its logits are undefined. False also when a sequence is full. */
+bool gpt2_decode(struct gpt2_model *model, const int32_t *tokens, struct gpt2_error *error);
+
+/* Greedy decoding on the device. `steps` times it adds to each sequence the likeliest token of the last logits: among the first
+ * `choices` ids, and of equal ones the smallest id. tokens: (B, steps), the chosen tokens, -1 where a sequence rested. A
+ * sequence rests
+ *   - after `stop`, which is reported but not added (-1: no such token);
+ *   - when it is full;
+ *   - from the start where rests[b] (null: none).
+ * Waits once, at the end. False also when logits are NaN. */
+bool gpt2_decode_greedy(struct gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
+                        struct gpt2_error *error);
+
+/* Cuts each sequence to its first lengths[b] tokens. The logits stay those of the last pass. */
+bool gpt2_go_back(struct gpt2_model *model, const int32_t *lengths, struct gpt2_error *error);
+
+/* Waits until all enqueued work is done. */
+bool gpt2_wait(struct gpt2_model *model, struct gpt2_error *error);
+
+/* The logits (B, V) of the last prefill or decode, in fp32 for every type, without padded columns. Waits. */
+bool gpt2_logits(struct gpt2_model *model, float *logits, struct gpt2_error *error);
+
+/* The logits of all positions: (B, T, V). Rows past a length are undefined. Drops the sequences from before. Waits. */
+bool gpt2_all_logits(struct gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T,
+                     float *logits, struct gpt2_error *error);
+
+/* losses[b][t] = -log p(targets[b][t] | tokens[b][0..t]): (B, T). A negative target gives 0. Drops the
+ * sequences from before. Waits. */
+bool gpt2_losses(struct gpt2_model *model, const int32_t *tokens, const int32_t *targets, int B, int T, float *losses,
+                 struct gpt2_error *error);
+
+/* ---- hidden states ---- */
+
+/* Called with each tensor of a pass, in order, in fp32 on the host: (rows, columns). layer: -1 before the first block, L
+ * after the last. stage: "embedding", "ln1", "qkv", "attention", "attention projection", "residual after attention", "ln2",
+ * "gelu", "mlp projection", "residual after mlp" (observed when the next block or the last LayerNorm has added
+ * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph. */
+typedef void gpt2_observer(void *context, const char *stage, int layer, const float *values, int64_t rows,
+                           int64_t columns);
+void gpt2_observe(struct gpt2_model *model, gpt2_observer *observer, void *context);
+
+/* ---- times ---- */
+
+/* From the end of the stage before, or the start of the pass, to the end of this stage, on the stream. Stages are named as above.
+ * Some have parts: "fc" before "gelu", and in prompts "attention scores" and "causal softmax" before "attention". */
+struct gpt2_interval {
+    const char *stage;
+    int layer;
+    float begin, length; /* microseconds since gpt2_time_begin; on the CPU backend wall time of this machine */
+};
+
+/* Times the passes between the two calls, stage by stage and without a graph. Writes at most `room` intervals; *count is their
+ * full number. Waits. */
+bool gpt2_time_begin(struct gpt2_model *model, struct gpt2_error *error);
+bool gpt2_time_end(struct gpt2_model *model, struct gpt2_interval *intervals, int room, int *count,
+                   struct gpt2_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+// params.cuh — the model's tensors on the device, each with its shape, in one allocation
+//
+// V tokens (Vp: padded), S positions of a sequence, L blocks, C channels, H heads of D = C / H channels; B sequences,
+// T positions of a prompt, N = B * T rows.
+#ifndef GPT2_PARAMS_CUH
+#define GPT2_PARAMS_CUH
+
+#include "gpt2/model/device.cuh"
+#include "gpt2/model/forms.cuh"
+#include "gpt2/model/greedy.cuh"
+
+#include <vector>
+
+// Hands out parts of one allocation. Without a base it only counts the bytes, so one list of tensors gives size and pointers.
+struct arena {
+    char *base;
+    size_t used;
+
+    template <class P> void take(P *&pointer, int64_t elements) {
+        constexpr size_t alignment = 256;
+        used = (used + alignment - 1) / alignment * alignment;
+        pointer = base ? (P *)(base + used) : nullptr;
+        used += (size_t)elements * sizeof(P);
+    }
+};
+
+template <class T> struct block_weights {
+    T *ln1_weight, *ln1_bias;             // (C)
+    T *qkv_weight, *qkv_bias;             // (3C, C), (3C)
+    T *attention_weight, *attention_bias; // (C, C), (C)
+    T *ln2_weight, *ln2_bias;             // (C)
+    T *fc_weight, *fc_bias;               // (4C, C), (4C)
+    T *mlp_weight, *mlp_bias;             // (C, 4C), (C)
+};
+
+// The keys and values of one block, for all positions so far.
+template <class T> struct block_cache {
+    T *k, *v; // (B, H, S, D)
+};
+
+template <class T> struct params {
+    T *token_embedding;                   // (Vp, C)     zeros from row V on; also the output projection
+    T *position_embedding;                // (maxT, C)
+    std::vector<block_weights<T>> blocks; // (L)
+    T *final_weight, *final_bias;         // (C)
+};
+
+// The results of a pass. All blocks use the same memory.
+template <class T> struct activations {
+    int *tokens;        // (B, T)
+    int *targets;       // (B, T)
+    int *lengths;       // (B)        the prompts' lengths
+    int *positions;     // (B)        the number of tokens in the cache, which is the next one's position; at most S - 1
+    T *residual;        // (N, C)     the stream that blocks add to
+    T *branch;          // (N, C)     the last sub-layer's output, not yet added to residual
+    T *normalised;      // (N, C)
+    T *qkv;             // (N, 3C)
+    T *attention;       // (N, C)
+    T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs; empty where attention is fused
+    T *scores;          // (group, H, T, T); empty likewise
+    T *hidden;          // (N, 4C)    shares the memory of qkv and attention where attention is fused
+    float *mean, *rstd; // (N)
+    float *logits;      // (logit_rows, Vp)
+    float *losses;      // (N)
+    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
+    unsigned *arrived;  // (B, H)                  decode_split.cuh
+    greedy_state greedy;
+};
+
+template <class T> struct tensors {
+    gpt2_config config;
+    int batch, prompt, context; // upper bounds of B, T and S
+    int group;                  // sequences whose scores fit in memory at once
+    int logit_rows;
+    model_forms forms;
+    params<T> weights;
+    activations<T> work;
+    std::vector<block_cache<T>> cache; // (L)
+    char *memory;
+    size_t bytes;
+};
+
+// The bytes of a model of all.config, batch, prompt, context and forms. Also sets group and logit_rows.
+template <class T> size_t tensors_bytes(tensors<T> &all);
+
+// Allocates the memory (a status), then copies the weights to it.
+template <class T> int tensors_allocate(tensors<T> &all);
+template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error);
+template <class T> void tensors_free(tensors<T> &all);
+
+// The pointer that belongs to a tensor of a weights file. `layer` is 0 for a tensor that exists once.
+template <class T> T *&place_of(params<T> &weights, gpt2_tensor tensor, int layer);
+
+#endif

@@ -1,0 +1,235 @@
+/* bench.c — gpt2 bench: measures every cell of the plan (bench.h), each with a model of its own, so that its memory is known.
+ *
+ * A cell is warmed up, then measured for --seconds. Decoding is measured twice: with a wait after each step, which gives the
+ * latency that a reader of the text sees, and with queued steps, which gives tokens/s and energy. A cell that cannot be measured,
+ * for lack of memory or context, is a row with the reason. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpt2/file.h"
+#include "synthetic.h"
+
+enum { MOST_SAMPLES = 4096, FEWEST_SAMPLES = 5, WARM_UP = 3, ROTATION = 4, SECOND_OF_ENERGY = 1 };
+
+struct bench {
+    const struct options *options;
+    struct gpt2_device_info device;
+    struct kernel_choice *kernels;
+    struct gpt2_weights weights; /* of --model, else synthetic */
+    struct synthetic synthetic;
+    double samples[MOST_SAMPLES];
+};
+
+/* A cell in measurement. */
+struct runner {
+    const struct cell *cell;
+    struct gpt2_model *model;
+    int32_t *prompts, *lengths, *chosen; /* (ROTATION, B, tokens), (B), (B, steps) */
+    int steps;                           /* of decoding, until the context is full */
+};
+
+static bool refuse(struct figures *figures, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(figures->reason, sizeof figures->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Processor time of all threads, user and system. */
+static double cpu_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- measuring ---- */
+
+static bool prompt(const struct runner *r, int turn, struct gpt2_error *error) {
+    const int32_t *tokens = r->prompts + (int64_t)(turn % ROTATION) * r->cell->batch * r->cell->tokens;
+    return gpt2_prefill(r->model, tokens, r->lengths, r->cell->batch, r->cell->tokens, error) &&
+           gpt2_wait(r->model, error);
+}
+
+static bool decode(const struct runner *r, int steps, struct gpt2_error *error) {
+    return gpt2_decode_greedy(r->model, steps, r->cell->config->vocabulary, -1, NULL, r->chosen, error);
+}
+
+static bool measure_prompts(struct bench *bench, const struct runner *r, struct figures *f, struct gpt2_error *error) {
+    double before = 0.0, after = 0.0, total = 0.0;
+    for (int i = 0; i < WARM_UP; i++) {
+        if (!prompt(r, i, error)) { return false; }
+    }
+    bool metered = energy_read(&before);
+    double cpu = cpu_seconds();
+    while (f->samples < FEWEST_SAMPLES || (total < bench->options->seconds && f->samples < MOST_SAMPLES)) {
+        double start = seconds();
+        if (!prompt(r, f->samples, error)) { return false; }
+        bench->samples[f->samples] = seconds() - start;
+        total += bench->samples[f->samples++];
+    }
+    f->cpu_ms = 1e3 * (cpu_seconds() - cpu) / f->samples;
+    double tokens = (double)r->cell->batch * r->cell->tokens;
+    metered = metered && total >= SECOND_OF_ENERGY && energy_read(&after) && after > before;
+    f->tokens_per_joule = metered ? tokens * f->samples / (after - before) : -1.0;
+    f->tokens_per_s = tokens / quantile(bench->samples, f->samples, 0.5);
+    return true;
+}
+
+static bool measure_decoding(struct bench *bench, const struct runner *r, struct figures *f, struct gpt2_error *error) {
+    double before = 0.0, after = 0.0, total = 0.0;
+    const double enough = bench->options->seconds;
+    if (!prompt(r, 0, error)) { return false; }
+    for (int i = 0; i < WARM_UP; i++) { /* libraries choose algorithms, the graph is recorded */
+        if (!decode(r, 1, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
+    }
+    while (f->samples < FEWEST_SAMPLES ||
+           (total < enough && f->samples < MOST_SAMPLES)) { /* with a wait after each step */
+        for (int i = 0; i < r->steps && f->samples < MOST_SAMPLES; i++) {
+            double start = seconds();
+            if (!decode(r, 1, error)) { return false; }
+            bench->samples[f->samples] = seconds() - start;
+            total += bench->samples[f->samples++];
+        }
+        if (!gpt2_go_back(r->model, r->lengths, error)) { return false; }
+    }
+    bool metered = energy_read(&before);
+    int rounds = 0;
+    double start = seconds(), time = 0.0, cpu = cpu_seconds();
+    for (; rounds == 0 || time < enough; rounds++, time = seconds() - start) { /* queued */
+        if (!decode(r, r->steps, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
+    }
+    f->cpu_ms = 1e3 * (cpu_seconds() - cpu) / ((double)rounds * r->steps);
+    double tokens = (double)rounds * r->steps * r->cell->batch;
+    metered = metered && time >= SECOND_OF_ENERGY && energy_read(&after) && after > before;
+    f->tokens_per_joule = metered ? tokens / (after - before) : -1.0;
+    f->tokens_per_s = tokens / time;
+    f->gb_per_s = cell_bytes(r->cell) * rounds * r->steps / time / 1e9;
+    return true;
+}
+
+/* ---- a cell ---- */
+
+static bool prepare(struct bench *bench, struct runner *r, struct gpt2_error *error) {
+    const size_t B = (size_t)r->cell->batch, T = (size_t)r->cell->tokens;
+    uint64_t state = (uint64_t)bench->options->seed;
+    r->prompts = malloc(ROTATION * B * T * sizeof *r->prompts);
+    r->lengths = malloc(B * sizeof *r->lengths);
+    r->chosen = malloc(B * (size_t)r->steps * sizeof *r->chosen);
+    if (r->prompts == NULL || r->lengths == NULL || r->chosen == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (size_t i = 0; i < ROTATION * B * T; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+        r->prompts[i] = (int32_t)((state >> 33) % (uint64_t)r->cell->config->vocabulary);
+    }
+    for (size_t b = 0; b < B; b++) { r->lengths[b] = (int32_t)T; }
+    return true;
+}
+
+static bool fits(struct bench *bench, const struct cell *cell, const struct gpt2_model_options *settings,
+                 struct figures *f, struct gpt2_error *error) {
+    const int most = cell->config->max_tokens;
+    if (cell->tokens + cell->decodes > most) {
+        return refuse(f, "%d tokens%s: the context is %d", cell->tokens, cell->decodes ? " and one more" : "", most);
+    }
+    if (!gpt2_device_ask(&bench->device, error)) { return refuse(f, "%s", error->text); }
+    double needed = (double)gpt2_model_needs(cell->config, settings), there = (double)bench->device.free_bytes;
+    if (needed > 0.95 * there) {
+        return refuse(f, "it needs %.2f GB of device memory, and %.2f GB are free", needed / 1e9, there / 1e9);
+    }
+    return true;
+}
+
+static void run(struct bench *bench, const struct cell *cell, struct figures *f) {
+    struct gpt2_error error = {""};
+    int steps = cell->config->max_tokens - cell->tokens;
+    steps = !cell->decodes ? 1 : steps < bench->options->tokens ? steps : bench->options->tokens;
+    struct gpt2_model_options settings = {.type = cell->type,
+                                          .tf32 = cell->tf32,
+                                          .batch = cell->batch,
+                                          .prompt = cell->tokens,
+                                          .context = cell->tokens + (cell->decodes ? steps : 0)};
+    struct runner r = {.cell = cell, .steps = steps};
+    struct gpt2_source source =
+        bench->options->model != NULL ? gpt2_weights_source(&bench->weights) : synthetic_source(&bench->synthetic);
+    model_settings(&settings, bench->options, kernel_choice_table(bench->kernels), &error); /* checked before */
+    if (!fits(bench, cell, &settings, f, &error)) { return; }
+    size_t free_before = bench->device.free_bytes;
+    struct gpt2_device_info after;
+    r.model = gpt2_model_open(&source, &settings, &error);
+    bool good = r.model != NULL && prepare(bench, &r, &error) &&
+                (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
+                gpt2_device_ask(&after, &error);
+    if (good) {
+        f->p5 = quantile(bench->samples, f->samples, 0.05);
+        f->p50 = quantile(bench->samples, f->samples, 0.5);
+        f->p95 = quantile(bench->samples, f->samples, 0.95);
+        f->bytes = (double)gpt2_model_bytes(r.model);
+        double taken = (double)free_before - (double)after.free_bytes;
+        if (!bench->device.is_cpu && taken > f->bytes) { f->bytes = taken; }
+    } else {
+        refuse(f, "%s", error.text);
+    }
+    gpt2_model_close(r.model);
+    free(r.prompts);
+    free(r.lengths);
+    free(r.chosen);
+}
+
+/* ---- all of them ---- */
+
+static bool run_all(struct bench *bench, const struct cell *cells, int count, struct gpt2_output *json,
+                    struct gpt2_error *error) {
+    bench_print_head(stdout, bench->options, &bench->device);
+    for (int i = 0; i < count; i++) {
+        struct figures figures = {.samples = 0};
+        bool other = i == 0 || cells[i].config != cells[i - 1].config;
+        if (bench->options->model == NULL && other) {
+            synthetic_close(&bench->synthetic);
+            if (!synthetic_open(&bench->synthetic, cells[i].config, (uint64_t)bench->options->seed, error)) {
+                return false;
+            }
+        }
+        run(bench, &cells[i], &figures);
+        bench_print_row(stdout, &cells[i], &figures);
+        if (json == NULL) { continue; }
+        char *line = bench_json(&cells[i], &figures, bench->options, &bench->device);
+        bool good = (line != NULL || gpt2_fail(error, "out of memory")) &&
+                    gpt2_output_write(json, line, strlen(line), error) && gpt2_output_write(json, "\n", 1, error);
+        free(line);
+        if (!good) { return false; }
+    }
+    return json == NULL || gpt2_output_commit(json, error);
+}
+
+static bool start(struct bench *bench, struct gpt2_error *error) {
+    struct gpt2_model_options settings;
+    bench->kernels = kernel_choice_open(bench->options->kernels, error);
+    return bench->kernels != NULL && model_settings(&settings, bench->options, NULL, error) &&
+           gpt2_device_ask(&bench->device, error) &&
+           (bench->options->model == NULL || gpt2_weights_open(&bench->weights, bench->options->model, error));
+}
+
+int command_bench(const struct options *options, struct gpt2_error *error) {
+    struct bench *bench = calloc(1, sizeof *bench);
+    if (bench == NULL) { return gpt2_fail(error, "out of memory"), 2; }
+    struct cell *cells = NULL;
+    struct gpt2_output json = {.path = NULL};
+    int count = 0;
+    bench->options = options;
+    bool good = start(bench, error) &&
+                plan(&cells, &count, options, options->model != NULL ? &bench->weights.config : NULL, error) &&
+                (options->json == NULL || gpt2_output_begin(&json, options->json, error)) &&
+                run_all(bench, cells, count, options->json != NULL ? &json : NULL, error);
+    gpt2_output_abandon(&json);
+    free(cells);
+    synthetic_close(&bench->synthetic);
+    gpt2_weights_close(&bench->weights);
+    kernel_choice_close(bench->kernels);
+    free(bench);
+    return good ? 0 : 2;
+}

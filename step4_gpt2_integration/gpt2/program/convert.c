@@ -1,0 +1,234 @@
+/* convert.c — gpt2 convert: writes a model and its tokenizer in the other format.
+ *
+ * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails leaves
+ * no files, and existing ones stay. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpt2/formats/hf.h"
+#include "gpt2/formats/llmc.h"
+#include "program.h"
+
+enum { MOST_FILES = 4 };
+static const char *const hf_names[MOST_FILES] = {"vocab.json", "merges.txt", "config.json", "model.safetensors"};
+static const char *const llmc_names[MOST_FILES] = {"tokenizer.bin", "model.bin", NULL, NULL};
+
+struct conversion {
+    const struct options *options;
+    struct gpt2_weights weights;
+    struct gpt2_tokenizer *tokenizer; /* NULL: none */
+    enum gpt2_type type, from_type;
+    bool to_llmc, is_new;     /* is_new: the folder does not exist yet */
+    char *to;                 /* without a trailing / */
+    char *staging;            /* the temporary folder; NULL: not made */
+    const char *const *names; /* of its files, the model last */
+    char *targets[MOST_FILES];
+};
+
+static bool is_there(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0;
+}
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* ---- the source ---- */
+
+static bool choose_type(struct conversion *c, struct gpt2_error *error) {
+    const char *wanted = c->options->type != type_by_default ? c->options->type : NULL;
+    c->from_type = gpt2_weights_view(&c->weights, GPT2_WTE, 0)->type;
+    for (int t = 0; t < GPT2_TENSORS; t++) {
+        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)t) ? c->weights.config.layers : 1;
+        for (int layer = 0; layer < layers; layer++) {
+            enum gpt2_type type = gpt2_weights_view(&c->weights, (enum gpt2_tensor)t, layer)->type;
+            if (type != c->from_type) { c->from_type = GPT2_F32; } /* mixed types: f32 holds them all */
+        }
+    }
+    c->type = c->from_type;
+    for (int type = GPT2_F32; wanted != NULL && type <= GPT2_BF16; type++) {
+        c->type = (enum gpt2_type)type;
+        if (strcasecmp(wanted, gpt2_type_name(c->type)) == 0) { wanted = NULL; }
+    }
+    if (wanted != NULL) { return gpt2_fail(error, "--type %s: a file holds f32, f16 or bf16", wanted); }
+    if (c->to_llmc && c->type == GPT2_F16) {
+        return gpt2_fail(error, "%s: llm.c has no F16: say --type f32 or --type bf16", c->to);
+    }
+    return true;
+}
+
+static bool open_tokenizer(struct conversion *c, struct gpt2_error *error) {
+    const struct options *options = c->options;
+    char *path = NULL;
+    if (options->no_tokenizer) { return true; }
+    if (!session_tokenizer_path(options->tokenizer, options->from, &path, error)) { return false; }
+    if (path == NULL) { return true; }
+    c->tokenizer = gpt2_tokenizer_open(path, error);
+    free(path);
+    return c->tokenizer != NULL &&
+           gpt2_tokenizer_fits(c->tokenizer, c->weights.config.vocabulary, options->from, error);
+}
+
+/* ---- the destination ---- */
+
+/* NAME.bin's tokenizer is NAME_tokenizer.bin. */
+static bool name_targets(struct conversion *c, struct gpt2_error *error) {
+    c->to = strdup(c->options->to);
+    if (c->to == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (size_t length = strlen(c->to); length > 1 && c->to[length - 1] == '/';) { c->to[--length] = '\0'; }
+    c->to_llmc = ends_with(c->to, ".bin");
+    c->is_new = !is_there(c->to);
+    c->names = c->to_llmc ? llmc_names : hf_names;
+    bool named = true;
+    if (c->to_llmc) {
+        named = asprintf(&c->targets[0], "%.*s_tokenizer.bin", (int)strlen(c->to) - 4, c->to) > 0 &&
+                (c->targets[1] = strdup(c->to)) != NULL;
+    }
+    for (int i = 0; named && !c->to_llmc && i < MOST_FILES; i++) {
+        named = (c->targets[i] = gpt2_path(c->to, c->names[i])) != NULL;
+    }
+    return named || gpt2_fail(error, "out of memory");
+}
+
+static bool check_targets(const struct conversion *c, struct gpt2_error *error) {
+    if (c->to_llmc && is_folder(c->to)) { return gpt2_fail(error, "%s: is a folder; a file is needed", c->to); }
+    if (ends_with(c->to, ".safetensors")) {
+        return gpt2_fail(error, "%s: Hugging Face's format is a folder with model.safetensors in it: name the folder",
+                         c->to);
+    }
+    if (!c->to_llmc && !c->is_new && !is_folder(c->to)) {
+        return gpt2_fail(error, "%s: not a folder; a name in llm.c's format ends in .bin", c->to);
+    }
+    for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
+        if (is_there(c->targets[i]) && !c->options->force) {
+            return gpt2_fail(error, "%s: is there already (--force replaces it)", c->targets[i]);
+        }
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+static bool make_staging(struct conversion *c, struct gpt2_error *error) {
+    char *staging = NULL;
+    if (asprintf(&staging, "%s.part-%ld", c->to, (long)getpid()) < 0) { return gpt2_fail(error, "out of memory"); }
+    if (mkdir(staging, 0777) != 0) {
+        gpt2_fail(error, "%s: cannot be written: %s", c->to, strerror(errno));
+        free(staging);
+        return false;
+    }
+    c->staging = staging;
+    return true;
+}
+
+static bool write_llmc(const struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    char *tokenizer = gpt2_path(c->staging, c->names[0]), *model = gpt2_path(c->staging, c->names[1]);
+    bool good = (tokenizer != NULL && model != NULL) || gpt2_fail(error, "out of memory");
+    good = good && (c->tokenizer == NULL || gpt2_tokenizer_write_llmc(c->tokenizer, tokenizer, error)) &&
+           gpt2_llmc_write(model, source, c->type, error);
+    free(tokenizer);
+    free(model);
+    return good;
+}
+
+static bool write_hf(const struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    int end_of_text = c->tokenizer != NULL ? gpt2_tokenizer_end_of_text(c->tokenizer) : -1;
+    return (c->tokenizer == NULL || gpt2_tokenizer_write_hf(c->tokenizer, c->staging, error)) &&
+           gpt2_hf_write(c->staging, source, c->type, end_of_text, error);
+}
+
+/* A writer's message names a temporary file. Puts the name of its target in its place. */
+static void name_target(const struct conversion *c, struct gpt2_error *error) {
+    for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
+        char *made = gpt2_path(c->staging, c->names[i]);
+        size_t length = made != NULL ? strlen(made) : 0;
+        if (length > 0 && strncmp(error->text, made, length) == 0) {
+            gpt2_fail(error, "%s%s", c->targets[i], error->text + length);
+        }
+        free(made);
+    }
+}
+
+/* A new folder is moved as a whole. Otherwise the files are moved one after the other, the model last. */
+static bool move(struct conversion *c, struct gpt2_error *error) {
+    if (!c->to_llmc && c->is_new && rename(c->staging, c->to) == 0) {
+        free(c->staging);
+        c->staging = NULL;
+        return true;
+    }
+    for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
+        char *from = gpt2_path(c->staging, c->names[i]);
+        if (from == NULL) { return gpt2_fail(error, "out of memory"); }
+        bool moved = !is_there(from) || rename(from, c->targets[i]) == 0;
+        free(from);
+        if (!moved) { return gpt2_fail(error, "%s: cannot be written: %s", c->targets[i], strerror(errno)); }
+    }
+    return true;
+}
+
+static void drop_staging(struct conversion *c) {
+    if (c->staging == NULL) { return; }
+    for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
+        char *path = gpt2_path(c->staging, c->names[i]);
+        if (path != NULL) { unlink(path); }
+        free(path);
+    }
+    rmdir(c->staging);
+    free(c->staging);
+    c->staging = NULL;
+}
+
+static void summarize(const struct conversion *c) {
+    struct stat status = {.st_size = 0};
+    stat(c->targets[c->to_llmc ? 1 : 3], &status);
+    printf("%s (%s) -> %s (%s of %s): %.1f M weights, %.1f MB, ", c->options->from, gpt2_type_name(c->from_type), c->to,
+           gpt2_type_name(c->type), c->to_llmc ? "llm.c" : "Hugging Face",
+           (double)gpt2_config_weights(&c->weights.config, c->weights.config.vocabulary) / 1e6,
+           (double)status.st_size / 1e6);
+    if (c->tokenizer != NULL) {
+        printf("a tokenizer of %d\n", gpt2_tokenizer_size(c->tokenizer));
+    } else {
+        printf("no tokenizer\n");
+    }
+}
+
+static bool convert(struct conversion *c, struct gpt2_error *error) {
+    if (c->options->from == NULL || c->options->to == NULL) {
+        return gpt2_fail(error, "convert needs --from and --to: a model, and the destination");
+    }
+    if (!name_targets(c, error) || !check_targets(c, error) ||
+        !gpt2_weights_open(&c->weights, c->options->from, error) || !choose_type(c, error) ||
+        !open_tokenizer(c, error) || !make_staging(c, error)) {
+        return false;
+    }
+    struct gpt2_source source = gpt2_weights_source(&c->weights);
+    if (!(c->to_llmc ? write_llmc : write_hf)(c, &source, error)) {
+        name_target(c, error);
+        return false;
+    }
+    return move(c, error);
+}
+
+int command_convert(const struct options *options, struct gpt2_error *error) {
+    struct conversion c = {.options = options};
+    bool good = convert(&c, error);
+    if (good) { summarize(&c); }
+    drop_staging(&c);
+    gpt2_tokenizer_close(c.tokenizer);
+    gpt2_weights_close(&c.weights);
+    for (int i = 0; i < MOST_FILES; i++) { free(c.targets[i]); }
+    free(c.to);
+    return good ? 0 : 2;
+}

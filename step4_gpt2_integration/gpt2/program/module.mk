@@ -1,0 +1,79 @@
+# The program: $(BUILD)/gpt2/$(BACKEND)/gpt2, with the kernel sets in kernels/ beside it.
+
+GPT2 := $(GPT2_OUT)/gpt2
+GPT2_PROGRAM_OBJECTS := $(patsubst %,$(GPT2_OUT)/program/%.o,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/*.c))))
+
+$(GPT2_OUT)/program/%.o: $(GPT2_DIR)/program/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+
+$(GPT2_OUT)/program/options.o: HOST_C += -DGPT2_DIR='"$(GPT2_DIR)"' # where the model is that ships with the course
+
+$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
+	$(GPT2_LINK)
+
+.PHONY: gpt2 bench-gpt2
+gpt2: $(GPT2)
+
+# The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
+# their kernels of lab 3, if those compile.
+ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration),)
+GPT2_OWN_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/*.cu))))
+GPT2_OWN_OBJECTS := $(GPT2_OWN_NAMES:%=$(GPT2_OUT)/own/%.o)
+$(GPT2_OWN_OBJECTS): $(GPT2_OUT)/own/%.o: $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/%.cu $(GPT2_CU_NEEDS)
+	@mkdir -p $(@D)
+	$(subst $(COMMA)-Wextra,,$(filter-out -Wextra,$(GPT2_COMPILE_FAST)))
+
+$(GPT2_OUT)/gpt2-lab: private GPT2_WIRING_OBJECTS :=
+$(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
+    | $(GPT2_KERNELS)
+	$(GPT2_LINK)
+
+.PHONY: gpt2-lab
+gpt2-lab: $(GPT2_OUT)/gpt2-lab kernels-lab
+endif
+
+# On a GPU: the model's tests there, then figures beside PyTorch, into docs/results/gpt2/.
+bench-gpt2:
+	@tools/install.sh gpu
+	@tools/bench-gpt2
+
+# A set with a wrong kernel, for the tests.
+$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu))
+
+# Its tests run the program; test_sample.c and test_bench.c are host C alone.
+GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
+
+$(GPT2_OUT)/program/tests/%.o: $(GPT2_DIR)/program/tests/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DGPT2='"$(GPT2)"' -c -o $@ $<
+
+$(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/program/tests/%.o $(GPT2_HOST_LIBRARY) \
+    | $(GPT2) $(GPT2_OUT)/kernels/kernels_wrong.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS)
+
+$(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OUT)/program/sample.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion -lm
+
+# A fake management library with a counter, for the test of energy_read.
+$(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
+	@mkdir -p $(@D)
+	$(HOST_C) -fPIC -shared -o $@ $<
+
+$(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
+$(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_figures synthetic \
+    options) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
+
+# The model that the course ships, and the script that makes it.
+ifeq ($(BACKEND),cpu)
+SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integration/gpt2/tests/,test_tiny.sh test_tiny_model.sh))
+endif
+
+TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench
+SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
+
+-include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

@@ -1,0 +1,91 @@
+/* program.h — the program gpt2: options, functions that its commands share, and the commands.
+ *
+ * Exit status: 0; 1 when `check` finds a difference; 2 after an error, which is one line.
+ */
+#ifndef GPT2_PROGRAM_H
+#define GPT2_PROGRAM_H
+
+#include "gpt2/kernels/load.h"
+#include "gpt2/model/model.h"
+#include "gpt2/tokenizer/tokenizer.h"
+
+enum { MOST_PROMPTS = 64 };
+
+struct options {
+    const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
+    const char *from, *to, *choices, *last_word, *json;
+    const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists; batches is --batch as given */
+    const char *prompts[MOST_PROMPTS];
+    int prompt_count;
+    int tokens, context, batch, top_k;
+    double temperature, top_p, tolerance, seconds;
+    long seed;
+    bool tf32, no_graph, no_stop, no_tokenizer, force, quiet;
+};
+
+extern const char type_by_default[]; /* options.type where --type was not given */
+
+/* From the arguments after the command. False: an invalid option, also one of another command. */
+bool options_parse(struct options *options, const char *command, int count, char **arguments, struct gpt2_error *error);
+/* Parses --batch, which is a list for bench and a number for the others. */
+bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
+/* The path of a model or of its tokenizer: what was given where there is such a file, else the path of the model that ships
+ * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
+const char *model_path(const char *given);
+void options_print(FILE *to, const char *command); /* the list for --help, of one command, or for NULL of all */
+
+/* ---- shared by the commands ---- */
+
+struct type_name {
+    const char *name;
+    enum gpt2_type type;
+    bool tf32;
+};
+const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
+
+bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error);
+
+/* The options of the model: kernels, graph, forms. False: an unknown form. */
+bool model_settings(struct gpt2_model_options *settings, const struct options *options,
+                    const struct kernel_table *kernels, struct gpt2_error *error);
+
+struct session {
+    struct gpt2_weights weights;
+    struct gpt2_tokenizer *tokenizer;
+    struct kernel_choice *kernels;
+    struct gpt2_model *model;
+    enum gpt2_type type;
+};
+
+/* session_open opens weights and tokenizer. session_start makes the model, when the command knows its sizes. */
+bool session_open(struct session *session, const struct options *options, struct gpt2_error *error);
+bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
+                   int context, struct gpt2_error *error);
+void session_stop(struct session *session); /* closes the model and its kernels; weights and tokenizer stay open */
+void session_close(struct session *session);
+
+/* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's folder,
+ * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
+bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
+
+double seconds(void);
+
+/* ---- the commands. They return an exit status; 2 with the error filled ---- */
+
+int command_generate(const struct options *options, struct gpt2_error *error);
+int command_eval(const struct options *options, struct gpt2_error *error);
+int command_check(const struct options *options, struct gpt2_error *error);
+int command_bench(const struct options *options, struct gpt2_error *error);
+int command_profile(const struct options *options, struct gpt2_error *error);
+int command_convert(const struct options *options, struct gpt2_error *error);
+
+/* ---- parts of the commands ---- */
+
+/* check: compares the session's model with a dump (check_dump.c). *same: within the target. */
+bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);
+
+/* eval: evaluates a file of examples (eval_examples.c) and prints one line. */
+bool eval_choices(struct session *session, const struct options *options, struct gpt2_error *error);
+bool eval_last_word(struct session *session, const struct options *options, struct gpt2_error *error);
+
+#endif

@@ -1,0 +1,140 @@
+/* session.c — opens weights, tokenizer, kernel set and model for a command (program.h). */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "program.h"
+
+double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
+    const struct type_name *type = type_named(options->type);
+    if (type == NULL) { return gpt2_fail(error, "--type %s: f32, tf32, f16 or bf16", options->type); }
+    session->type = type->type;
+    return true;
+}
+
+bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
+    static const char *const names[] = {[GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *form = (enum gpt2_form)i;
+            return true;
+        }
+    }
+    return gpt2_fail(error, "%s %s: auto, taught or fused", option, text);
+}
+
+bool model_settings(struct gpt2_model_options *settings, const struct options *options,
+                    const struct kernel_table *kernels, struct gpt2_error *error) {
+    settings->graph = !options->no_graph;
+    settings->kernels = kernels;
+    return parse_form(&settings->attention, "--attention", options->attention, error) &&
+           parse_form(&settings->decode, "--decode", options->decode, error);
+}
+
+/* folder/name, or for a NULL folder name, if the file exists; else NULL. */
+static char *present(const char *folder, const char *name, bool *no_memory) {
+    char *path = folder != NULL ? gpt2_path(folder, name) : strdup(name);
+    *no_memory = *no_memory || path == NULL;
+    if (path == NULL || access(path, R_OK) == 0) { return path; }
+    free(path);
+    return NULL;
+}
+
+/* The tokenizer that `convert` writes beside NAME.bin: NAME_tokenizer.bin. */
+static char *own_tokenizer(const char *model, bool *no_memory) {
+    size_t length = strlen(model);
+    char *name = NULL;
+    if (length < 4 || strcmp(model + length - 4, ".bin") != 0) { return NULL; }
+    if (asprintf(&name, "%.*s_tokenizer.bin", (int)length - 4, model) < 0) { return *no_memory = true, NULL; }
+    char *path = present(NULL, name, no_memory);
+    free(name);
+    return path;
+}
+
+bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error) {
+    struct stat status;
+    bool no_memory = false;
+    char *folder = strdup(model);
+    *path = NULL;
+    if (folder == NULL) { return gpt2_fail(error, "out of memory"); }
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        char *slash = strrchr(folder, '/');
+        strcpy(slash != NULL ? slash + (slash == folder) : folder, slash != NULL ? "" : ".");
+    }
+    if (given != NULL) {
+        *path = strdup(given);
+        no_memory = *path == NULL;
+    } else if ((*path = own_tokenizer(model, &no_memory)) == NULL) {
+        static const char *const files[] = {"vocab.json", "tokenizer.json"};
+        for (int i = 0; i < 2 && *path == NULL; i++) {
+            *path = present(folder, files[i], &no_memory);
+            if (*path != NULL) { *strrchr(*path, '/') = '\0'; } /* the folder has all its files */
+        }
+        if (*path == NULL) { *path = present(folder, "gpt2_tokenizer.bin", &no_memory); }
+    }
+    free(folder);
+    return !no_memory || gpt2_fail(error, "out of memory");
+}
+
+static bool open_tokenizer(struct session *session, const struct options *options, struct gpt2_error *error) {
+    char *path;
+    if (!session_tokenizer_path(options->tokenizer, options->model, &path, error)) { return false; }
+    if (path == NULL) {
+        return gpt2_fail(error,
+                         "%s: there is no tokenizer beside it (vocab.json and merges.txt, tokenizer.json, or one "
+                         "of llm.c): name one by --tokenizer",
+                         options->model);
+    }
+    session->tokenizer = gpt2_tokenizer_open(path, error);
+    free(path);
+    return session->tokenizer != NULL &&
+           gpt2_tokenizer_fits(session->tokenizer, session->weights.config.vocabulary, options->model, error);
+}
+
+bool session_open(struct session *session, const struct options *options, struct gpt2_error *error) {
+    *session = (struct session){.tokenizer = NULL};
+    if (options->model == NULL) { return gpt2_fail(error, "--model is missing: the folder or file with the weights"); }
+    if (parse_type(session, options, error) && gpt2_weights_open(&session->weights, options->model, error) &&
+        open_tokenizer(session, options, error)) {
+        return true;
+    }
+    session_close(session);
+    return false;
+}
+
+bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
+                   int context, struct gpt2_error *error) {
+    struct gpt2_source source = gpt2_weights_source(&session->weights);
+    session->kernels = kernel_choice_open(kernels, error);
+    if (session->kernels == NULL) { return false; }
+    struct gpt2_model_options settings = {.type = session->type,
+                                          .tf32 = strcmp(options->type, "tf32") == 0,
+                                          .batch = batch,
+                                          .prompt = prompt,
+                                          .context = context};
+    if (!model_settings(&settings, options, kernel_choice_table(session->kernels), error)) { return false; }
+    session->model = gpt2_model_open(&source, &settings, error);
+    return session->model != NULL;
+}
+
+void session_stop(struct session *session) {
+    gpt2_model_close(session->model);
+    kernel_choice_close(session->kernels);
+    session->model = NULL;
+    session->kernels = NULL;
+}
+
+void session_close(struct session *session) {
+    session_stop(session);
+    gpt2_tokenizer_close(session->tokenizer);
+    gpt2_weights_close(&session->weights);
+}

@@ -1,0 +1,282 @@
+/* The program gpt2: generate, eval of a text, check, profile, bench. */
+#define _GNU_SOURCE
+#include "gpt2/formats/llmc.h"
+#include "gpt2/program/tests/run.h"
+
+#include <cjson/cJSON.h>
+
+TestSuite(program, .init = begin, .fini = end, .timeout = 300);
+
+Test(program, generates_the_references_greedy_tokens) {
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_ids ids = {NULL, 0, 0};
+    struct gpt2_text wanted = {NULL, 0, 0};
+    cr_assert(gpt2_tokenizer_encode(tokenizer, "the cat", 7, false, &ids, &error));
+    ids.ids = realloc(ids.ids, 64 * sizeof *ids.ids);
+    int choices = gpt2_tokenizer_size(tokenizer);
+    for (int i = 0; i < 12; i++) {
+        struct states states = {.count = 0};
+        cr_assert(gpt2_reference(&source, ids.ids, (int)ids.count, states_of_reference, &states, &error));
+        const double *logits = states.at[states.count - 1].values + (int64_t)(ids.count - 1) * config.vocabulary;
+        int best = 0;
+        for (int v = 1; v < choices; v++) { best = logits[v] > logits[best] ? v : best; }
+        ids.ids[ids.count++] = best;
+        states_free(&states);
+    }
+    struct gpt2_stream stream = {.count = 0};
+    for (size_t i = 0; i < ids.count; i++) { gpt2_stream_push(&stream, tokenizer, ids.ids[i], &wanted, &error); }
+    gpt2_stream_end(&stream, &wanted, &error);
+    static const char *const ways[] = {"", "--kernels naive", "--no-graph",
+                                       "--kernels naive,causal_softmax_forward=reference"};
+    for (int i = 0; i < 4; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt 'the cat' --tokens 12 --no-stop --quiet %s",
+                 ways[i]);
+        succeeds(arguments);
+        cr_assert(strlen(output) == wanted.size + 1 && memcmp(output, wanted.bytes, wanted.size) == 0, "%s: %s, not %s",
+                  ways[i], output, wanted.bytes);
+    }
+    gpt2_ids_free(&ids);
+    gpt2_text_free(&wanted);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+Test(program, prompts_together_give_what_each_gives_alone) {
+    static const char *const prompts[] = {"the cat sat on the mat", "sun", "and the dog"};
+    char alone[3][4096];
+    for (int i = 0; i < 3; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt '%s' --tokens 9 --quiet", prompts[i]);
+        succeeds(arguments);
+        strcpy(alone[i], output);
+    }
+    succeeds(
+        "generate --model @ --prompt 'the cat sat on the mat' --prompt sun --prompt 'and the dog' --tokens 9 --quiet");
+    /* What is no UTF-8 streams as U+FFFD, and comes as it is from a batch: compare what is before it. */
+    for (int i = 0; i < 3; i++) {
+        alone[i][strcspn(alone[i], "\n\xef")] = '\0';
+        says(alone[i]);
+    }
+}
+
+Test(program, seeds) {
+    char first[4096];
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 3 --tokens 20 --quiet");
+    strcpy(first, output);
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 3 --tokens 20 --quiet");
+    cr_assert_str_eq(first, output);
+    succeeds("generate --model @ --prompt the --temperature 1.5 --top-k 50 --top-p 0.95 --seed 4 --tokens 20 --quiet");
+    cr_assert_str_neq(first, output);
+}
+
+Test(program, figures_the_empty_prompt_and_a_full_context) {
+    succeeds("generate --model @ --tokens 1000 --no-stop"); /* 48 are possible */
+    says(" 47 tokens, ");
+    says("tokens/s");
+    succeeds("generate --model @ --prompt '' --tokens 1 --no-stop");
+    says(" 1 tokens, ");
+}
+
+Test(program, a_prompt_that_fills_the_context_is_written_as_it_is) {
+    static const char full[] = "111111111111111111111111111111111111111111111111"; /* 48 tokens: no merge has a digit */
+    static const char *const temperatures[] = {"0", "0.8"};
+    char arguments[256], wanted[128];
+    snprintf(wanted, sizeof wanted, "%s\n", full);
+    for (int i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, "generate --model @ --prompt %s --temperature %s --quiet", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        cr_assert_str_eq(output, wanted);
+        snprintf(arguments, sizeof arguments,
+                 "generate --model @ --prompt %s --prompt sun --tokens 4 --no-stop --temperature %s", full,
+                 temperatures[i]);
+        succeeds(arguments);
+        says(wanted);
+        says(" 4 tokens, ");
+    }
+}
+
+Test(program, perplexity) {
+    char first[4096];
+    succeeds("eval --model @ --file @/text --context 16 --kernels naive --quiet");
+    strcpy(first, output);
+    succeeds("eval --model @ --file @/text --context 16 --batch 3 --quiet");
+    double loss, perplexity, loss_naive, perplexity_naive;
+    long long tokens, tokens_naive;
+    cr_assert_eq(sscanf(first, "tokens %lld loss %lf perplexity %lf", &tokens_naive, &loss_naive, &perplexity_naive),
+                 3);
+    cr_assert_eq(sscanf(output, "tokens %lld loss %lf perplexity %lf", &tokens, &loss, &perplexity), 3);
+    cr_assert(tokens == tokens_naive && fabs(loss - loss_naive) < 1e-5 && fabs(perplexity / exp(loss) - 1.0) < 1e-4);
+
+    /* The same from float64. */
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_source source = tiny_source(&config);
+    struct gpt2_ids ids = {NULL, 0, 0};
+    gpt2_tokenizer_encode(tokenizer, text, strlen(text), true, &ids, &error);
+    cr_assert_eq((long long)ids.count, tokens + 1);
+    double sum = 0.0;
+    for (int from = 0; from < tokens; from += 16) {
+        int T = tokens - from < 16 ? (int)tokens - from : 16;
+        struct states states = {.count = 0};
+        cr_assert(gpt2_reference(&source, ids.ids + from, T, states_of_reference, &states, &error));
+        for (int t = 0; t < T; t++) {
+            const double *logits = states.at[states.count - 1].values + t * config.vocabulary;
+            double total = 0.0;
+            for (int v = 0; v < config.vocabulary; v++) { total += exp(logits[v]); }
+            sum += log(total) - logits[ids.ids[from + t + 1]];
+        }
+        states_free(&states);
+    }
+    cr_assert(fabs(sum / (double)tokens - loss) < 1e-5, "%g, not %g", loss, sum / (double)tokens);
+    gpt2_ids_free(&ids);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+Test(program, a_text_of_few_windows_needs_no_room_for_more) {
+    succeeds("eval --model @ --file @/text --context 16");
+    double few = atof(strstr(output, "windows of 16, ") + strlen("windows of 16, "));
+    succeeds("eval --model @ --file @/text --context 16 --batch 4096");
+    double many = atof(strstr(output, "windows of 16, ") + strlen("windows of 16, "));
+    cr_assert(few > 0.0 && many < 2.0 * few, "%g MB, and %g MB for a batch of 4096", few, many);
+}
+
+Test(program, check_takes_a_tolerance_of_zero) {
+    succeeds("check --model @ --kernels naive --against naive --tolerance 0");
+    says("the same, tolerance 0.00e+00");
+    cr_assert_eq(run("check --model @ --kernels naive --against reference --tolerance 0"), 1, "%s", output);
+}
+
+Test(program, check_names_the_first_that_differs) {
+    succeeds("check --model @ --prompt 'the cat sat on the mat'");
+    says("reference against float64: the same");
+    succeeds("check --model @ --kernels naive --against reference");
+    says("naive against reference: the same");
+    succeeds("check --model @ --type bf16");
+    cr_assert_eq(run("check --model @ --kernels naive,bias_gelu_forward=wrong --against naive"), 1, "%s", output);
+    cr_assert_eq(run("check --model @ --kernels wrong --against naive"), 1, "%s", output); /* the rest: reference's */
+    const char *mark = strstr(output, "<- the first that differs");
+    cr_assert(mark, "%s", output);
+    while (mark > output && mark[-1] != '\n') { mark--; }
+    cr_assert(strncmp(mark, "    0  gelu ", 12) == 0, "%s", output);
+}
+
+Test(program, profile) {
+    succeeds(
+        "profile --model @ --context 20 --tokens 5 --batch 2 --trace @/trace.json --attention taught --decode taught");
+    says("2 prompts of 20 tokens: ");
+    says("a decoding step from position 21, mean of 5: ");
+    says("residual + layernorm ");
+    says("qkv ");
+    char path[128];
+    snprintf(path, sizeof path, "%s/trace.json", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file);
+    char *trace = calloc(1, 1 << 20);
+    cr_assert(fread(trace, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    cJSON *events = cJSON_Parse(trace);
+    /* embedding, 10 a block, 2 at the end; in prompts 2 more a block; 5 decoding steps */
+    cr_assert_eq(cJSON_GetArraySize(events), (1 + 2 * 12 + 2) + 5 * (1 + 2 * 10 + 2));
+    for (cJSON *event = events->child; event; event = event->next) {
+        cr_assert(cJSON_GetObjectItem(event, "dur")->valuedouble >= 0.0);
+    }
+    cJSON_Delete(events);
+    free(trace);
+    cr_assert_eq(run("profile --model @ --context 45 --tokens 5"), 2);
+    says("its context of 48 has no room for a prompt of 45 and 6 decoding steps");
+}
+
+/* B = 2 sequences of T = 20 tokens: a product of N = 40 rows reads N C and 3 C C and writes 3 N C; decoding has N = 2. */
+Test(program, profile_draws_the_passes) {
+    succeeds("profile --model @ --context 20 --tokens 5 --batch 2 --dot @/pass.dot --attention taught --decode fused");
+    char path[128], text[1 << 14] = "", wanted[64];
+    snprintf(path, sizeof path, "%s/pass.dot", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file && fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    const double C = config.channels;
+    for (int N = 40; N >= 2; N -= 38) {
+        snprintf(wanted, sizeof wanted, ", %.1f kB\\n", 4 * (4 * N * C + 3 * C * C) / 1e3);
+        const char *node = strstr(N == 40 ? text : strstr(text, "cluster_1"), "[label=\"qkv\\n");
+        cr_assert(node && strstr(node, wanted) && strstr(node, wanted) < strchr(node, ']'), "%s in:\n%s", wanted, text);
+    }
+    cr_assert(strstr(text, "label=\"2 prompts of 20 tokens: ") && strstr(text, "label=\"block, 2 times\""), "%s", text);
+    cr_assert(strstr(text, "causal softmax") && !strstr(strstr(text, "cluster_1"), "causal softmax"), "%s", text);
+    cr_assert(strstr(text, "label=\"next block\"") && strstr(text, "label=\"residual + final layernorm"), "%s", text);
+    if (system("command -v dot >/dev/null") == 0) {
+        char command[300];
+        snprintf(command, sizeof command, "dot -Tsvg %s -o %s.svg", path, path);
+        cr_assert_eq(system(command), 0);
+    }
+    cr_assert_eq(run("profile --model @ --context 20 --tokens 5 --dot @/no/such/folder"), 2);
+}
+
+Test(program, a_checkpoint_of_llmc) {
+    struct gpt2_source source = tiny_source(&config);
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.bin", folder);
+    cr_assert(gpt2_llmc_write(path, &source, GPT2_F32, &error), "%s", error.text);
+    char from_folder[4096];
+    succeeds("generate --model @ --prompt sun --tokens 10 --quiet");
+    strcpy(from_folder, output);
+    succeeds("generate --model @/model.bin --prompt sun --tokens 10 --quiet");
+    cr_assert_str_eq(from_folder, output);
+}
+
+Test(program, bench) {
+    succeeds(
+        "bench --model @ --batch 1,2 --types f32,bf16 --lengths 5,40 --positions 4,47,48 --tokens 6 --seconds 0.01 "
+        "--json @/bench.json");
+    if (strstr(GPT2, "/cpu/")) { says("CPU backend: wall time of this machine"); }
+    says("not measured: 48 tokens and one more: the context is 48");
+    char path[128], line[2048];
+    int lines = 0, measured = 0;
+    snprintf(path, sizeof path, "%s/bench.json", folder);
+    FILE *file = fopen(path, "r");
+    for (; file && fgets(line, sizeof line, file) != NULL; lines++) {
+        cJSON *json = cJSON_Parse(line);
+        const cJSON *rate = cJSON_GetObjectItem(json, "tokens_per_s");
+        cr_assert(json && (rate == NULL || rate->valuedouble > 0.0), "%s", line);
+        measured += rate != NULL;
+        cJSON_Delete(json);
+    }
+    cr_assert(lines == 20 && measured == 16, "%d lines, %d measured", lines, measured);
+    cr_assert_eq(run("bench --sizes 1558M --types f32 --batch 4096 --lengths 0 --positions 1000 --seconds 0"), 0);
+    says("not measured: it needs ");
+    cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught or fused"));
+    cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
+    says("--batch 1,2: a number from 1 to 4096 is needed");
+}
+
+Test(program, forms_write_the_same_text) {
+    char taught[4096];
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention taught --decode taught");
+    strcpy(taught, output);
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention fused --decode fused");
+    cr_assert_str_eq(output, taught);
+}
+
+Test(program, the_shipped_model_is_called_by_its_name) {
+    static const char *const names[] = {"tiny", "gpt2/tiny", "../gpt2/tiny", "course/gpt2/tiny",
+                                        "step4_gpt2_integration/gpt2/tiny"};
+    static char first[sizeof output];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model %s --prompt 'In the' --tokens 3 --quiet", names[i]);
+        succeeds(arguments);
+        cr_assert(strstr(output, "In the") == output, "%s: %s", names[i], output);
+        if (i == 0) { strcpy(first, output); }
+        cr_assert_str_eq(output, first, "%s", names[i]);
+    }
+    succeeds("convert --from tiny --to @/other --quiet");
+    cr_assert_eq(run("--help >@/help; cd @ && echo {} >tiny && " GPT2 " generate --model tiny"), 2);
+    says("gpt2: tiny:"); /* a file of that name comes first */
+    static const char *const others[] = {"small", "gpt2/small", "models/tiny", "mygpt2/tiny", "tiny/", "/tiny"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "generate --model %s", others[i]);
+        cr_assert_eq(run(arguments), 2, "%s: %s", others[i], output);
+        says(others[i]);
+    }
+}

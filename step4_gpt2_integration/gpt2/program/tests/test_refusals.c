@@ -1,0 +1,109 @@
+/* The program gpt2: its help, and what it cannot do: one line that says why, and status 2. */
+#define _GNU_SOURCE
+#include "gpt2/program/tests/run.h"
+
+TestSuite(refusals, .init = begin, .fini = end, .timeout = 300);
+
+Test(refusals, bad_input_is_one_line_and_status_2) {
+    static const struct {
+        const char *arguments, *message;
+    } cases[] = {
+        {"", "usage"},
+        {"dance --model @", "there is no command 'dance'"},
+        {"generate", "--model is missing"},
+        {"generate --model", "--model needs a value"},
+        {"generate --model @ --loud", "generate has no option '--loud'"},
+        {"generate --model @ --batch 2", "generate has no option '--batch' (gpt2 generate --help lists them)"},
+        {"bench --model @ --type bf16", "bench has no option '--type'"},
+        {"generate --model @ --tokens x", "--tokens x: a number from"},
+        {"generate --model @ --tokens 0", "--tokens 0: a number from 1 to 1048576"},
+        {"generate --model @ --seed -1", "--seed -1: a number from 0 to 9000000000000000"},
+        {"generate --model ''", "--model is empty: PATH"},
+        {"convert --from @ --to ''", "--to is empty: PATH"},
+        {"train --out ''", "--out is empty: DIR"},
+        {"generate --model @ --top-p 1.5", "--top-p 1.5: a number from 0 to 1"},
+        {"generate --model @ --type f8", "--type f8: f32, tf32, f16 or bf16"},
+        {"generate --model @ --kernels none", "kernels_none.so: there is no such kernel set"},
+        {"generate --model @/absent", "absent"},
+        {"generate --model @/config.json", "config.json: a part of a model: name the folder that it is in"},
+        {"generate --model @ --tokenizer @/merges.txt", "merges.txt: a part of a tokenizer: name the folder"},
+        {"generate --model @/text", "text"},
+        {"generate --model @ --tokenizer @/absent", "absent"},
+        {"generate --model @ --top-k 5", "--top-k and --top-p need a --temperature"},
+        {"eval --model @", "eval needs --file"},
+        {"eval --model @ --file @/absent", "absent"},
+        {"eval --model @ --file @/text --context 49", "the model's is 48"},
+        {"eval --model @ --file /dev/null", "/dev/null"},
+        {"eval --model @ --choices @/text --context 8", "--context cuts a --file"},
+        {"check --model @ --prompt a --against @/d.safetensors", "a dump has its prompts"},
+        {"check --model @ --json @/lines", "--json is of a dump"},
+        {"check --model @ --prompt a --prompt b", "check takes one --prompt"},
+        {"check --model @ --against none", "no such kernel set"},
+        {"profile --model @ --tokens 60", "its context of 48 has no room for a prompt of 1 and 61 decoding steps"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cr_assert_eq(run(cases[i].arguments), 2, "%s: %s", cases[i].arguments, output);
+        says(cases[i].message);
+        if (i > 0) { cr_assert(strchr(output, '\n') == output + strlen(output) - 1, "not one line: %s", output); }
+    }
+    char arguments[512] = "generate --model @ --prompt '";
+    for (int i = 0; i < 60; i++) { strcat(arguments, "x!"); }
+    strcat(arguments, "'");
+    cr_assert_eq(run(arguments), 2);
+    says("the model's context is 48");
+}
+
+Test(refusals, help_is_of_all_or_of_a_command) {
+    succeeds("--help");
+    says("usage: gpt2 COMMAND");
+    says("  --lr X");
+    succeeds("eval --help");
+    says("usage: gpt2 eval");
+    says("  --last-word FILE");
+    cr_assert(!strstr(output, "--top-p") && !strstr(output, "--lr") && !strstr(output, "  bench"), "%s", output);
+    succeeds("train --help");
+    cr_assert(strstr(output, "usage: gpt2 train") && !strstr(output, "--top-p"), "%s", output);
+}
+
+Test(refusals, what_cannot_be_said_is_an_error) {
+    static const char *const outputs[] = {"/dev/full", "&-"};
+    static const char *const commands[] = {
+        "generate --model @ --prompt the", "eval --model @ --file @/text", "check --model @ --prompt the",
+        "profile --model @ --tokens 2",    "convert --from @ --to @/out",  "--help",
+    };
+    for (size_t i = 0; i < 2 * sizeof commands / sizeof *commands; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "%s 2>@/said >%s; s=$?; cat @/said; exit $s", commands[i / 2],
+                 outputs[i % 2]);
+        cr_assert_eq(run(arguments), 2, "%s: %s", arguments, output);
+        says("standard output");
+    }
+}
+
+Test(refusals, an_empty_prompt_needs_the_end_of_a_text) {
+    succeeds("generate --model @ --tokens 1 --quiet; sed -i 's/endoftext/endofline/' @/vocab.json");
+    cr_assert_eq(run("generate --model @ --tokens 1"), 2, "%s", output);
+    says("an empty prompt needs <|endoftext|>");
+    succeeds("generate --model @ --prompt the --tokens 1 --quiet");
+}
+
+Test(refusals, a_model_that_is_not_a_number_is_named) {
+    static const char *const commands[] = {
+        "generate --model @ --prompt the",       "generate --model @ --prompt the --temperature 1",
+        "eval --model @ --file @/text",          "eval --model @ --choices @/choices",
+        "eval --model @ --last-word @/passages",
+    };
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    FILE *file = fopen(path, "r+b");
+    cr_assert(file && fseek(file, -4, SEEK_END) == 0); /* the last LayerNorm's */
+    fwrite("\0\0\xc0\x7f", 1, 4, file);
+    fclose(file);
+    succeeds("--help >/dev/null; echo '{\"ctx\": \"a\", \"endings\": [\"b\", \"c\"], \"label\": 0}' >@/choices; "
+             "echo '{\"text\": \"a b\"}' >@/passages");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        cr_assert_eq(run(commands[i]), 2, "%s: %s", commands[i], output);
+        char *said = strstr(output, "gpt2: ");
+        cr_assert(said && strstr(said, folder), "%s: %s", commands[i], output);
+    }
+}

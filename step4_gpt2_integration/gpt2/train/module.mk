@@ -1,0 +1,63 @@
+# Training: objects beside libgpt2.a, for the program and for the tests here. On the CPU backend the .cu files are built twice, as
+# the model's are (model/module.mk).
+
+GPT2_TRAIN_NAMES   := $(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.cu)))
+GPT2_TRAIN_HOST    := $(patsubst %,$(GPT2_OUT)/host/train_%.o,$(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.c))))
+GPT2_TRAIN_FAST    := $(GPT2_TRAIN_NAMES:%=$(GPT2_OUT)/fast/train_%.o)
+GPT2_TRAIN_CHECKED := $(GPT2_TRAIN_NAMES:%=$(GPT2_OUT)/checked/train_%.o)
+GPT2_TRAIN_OBJECTS := $(GPT2_TRAIN_FAST) $(GPT2_TRAIN_HOST)
+
+$(GPT2_TRAIN_HOST): $(GPT2_OUT)/host/train_%.o: $(GPT2_DIR)/train/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+
+ifeq ($(BACKEND),cpu)
+$(GPT2_TRAIN_FAST): $(GPT2_OUT)/fast/train_%.o: $(GPT2_DIR)/train/%.cu $(GPT2_CU_NEEDS)
+	@mkdir -p $(@D)
+	$(call GPT2_SIMT_COMPILE,--fast)
+
+$(GPT2_TRAIN_CHECKED): $(GPT2_OUT)/checked/train_%.o: $(GPT2_DIR)/train/%.cu $(GPT2_CU_NEEDS)
+	@mkdir -p $(@D)
+	$(call GPT2_SIMT_COMPILE,)
+else
+$(GPT2_TRAIN_FAST): $(GPT2_OUT)/fast/train_%.o: $(GPT2_DIR)/train/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) $(GPT2_INCLUDE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+endif
+
+# ---- tests: as the model's, with every kernel set; and three of them on the checked CPU backend ----
+GPT2_TRAIN_TESTS := $(notdir $(basename $(wildcard $(GPT2_DIR)/train/tests/test_*.c)))
+
+$(GPT2_TRAIN_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%.o: $(GPT2_DIR)/train/tests/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DKERNELS='"$(GPT2_OUT)/kernels"' -DGPT2='"$(GPT2_OUT)/gpt2"' -c -o $@ $<
+
+$(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_OBJECTS) \
+    $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS) $(GPT2_OUT)/gpt2
+	@mkdir -p $(@D)
+	$(GPT2_LINK) -lcriterion
+
+$(GPT2_TESTS_OUT)/test_train_report: $(GPT2_OUT)/program/train_report.o
+
+TESTS += $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%)
+SIMT_TEST_NAMES += $(GPT2_TRAIN_TESTS)
+
+ifeq ($(BACKEND),cpu)
+GPT2_TRAIN_CHECKED_TESTS := test_training_checked test_training_fused_checked test_optimizer_checked
+
+$(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%_checked.o: $(GPT2_DIR)/train/tests/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
+
+$(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_CHECKED) \
+    $(GPT2_TRAIN_HOST) $(GPT2_CHECKED_OBJECTS) $(GPT2_CHECKED_WIRING) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) \
+    $(GPT2_HOST_LIBRARY) $(SIMT_CUBLAS_CHECKED) $(BUILD)/simt/libsimt_checked.a
+	@mkdir -p $(@D)
+	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
+
+TESTS += $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%)
+SHELL_TESTS += step4_gpt2_integration/gpt2/train/tests/test_train_compare.sh
+SIMT_TEST_NAMES += $(GPT2_TRAIN_CHECKED_TESTS)
+endif
+
+-include $(wildcard $(GPT2_OUT)/train/*.d)

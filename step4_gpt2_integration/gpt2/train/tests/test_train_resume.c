@@ -1,0 +1,256 @@
+/* A run of gpt2 train that is stopped at any moment goes on and ends with the same bytes. */
+#define _GNU_SOURCE
+#include "train_program.h"
+
+#include "gpt2/formats/safetensors.h"
+#include "gpt2/model/model.h"
+#include "gpt2/train/out.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+TestSuite(train_resume, .init = begin, .fini = end, .timeout = 600);
+
+static void *contents(const char *name, size_t *size) {
+    char path[256];
+    struct gpt2_file file;
+    spell(path, sizeof path, name);
+    cr_assert(gpt2_file_open(&file, path, &error), "%s", error.text);
+    void *bytes = malloc(file.size + 1);
+    memcpy(bytes, file.bytes, file.size);
+    *size = file.size;
+    gpt2_file_close(&file);
+    return bytes;
+}
+
+static bool same_files(const char *a, const char *b) {
+    size_t a_size, b_size;
+    void *a_bytes = contents(a, &a_size), *b_bytes = contents(b, &b_size);
+    bool same = a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
+    free(a_bytes), free(b_bytes);
+    return same;
+}
+
+static long now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* True: it ended by itself, well. False: it was killed after so many microseconds. */
+static bool run_for(const char *command, long limit) {
+    char spelled[4096] = "exec ";
+    spell(spelled + 5, sizeof spelled - 5, command);
+    pid_t child = fork();
+    if (child == 0) {
+        int nothing = open("/dev/null", O_WRONLY);
+        dup2(nothing, STDOUT_FILENO);
+        execl("/bin/sh", "sh", "-c", spelled, (char *)NULL);
+        _exit(127);
+    }
+    long until = now_us() + limit;
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (now_us() >= until) { kill(child, SIGKILL); }
+        usleep(200);
+    }
+    cr_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "status %d of %s", WEXITSTATUS(status), spelled);
+    return WIFEXITED(status);
+}
+
+/* After a kill there is nothing, or a whole checkpoint. */
+static void expect_whole(const char *name) {
+    char path[128];
+    struct gpt2_weights weights;
+    struct safetensors optimizer;
+    spell(path, sizeof path, name);
+    if (access(path, F_OK) != 0) { return; }
+    cr_assert(gpt2_weights_open(&weights, path, &error), "%s", error.text);
+    gpt2_weights_close(&weights);
+    strcat(path, "/optimizer.safetensors");
+    cr_assert(safetensors_open(&optimizer, path, &error), "%s", error.text);
+    safetensors_close(&optimizer);
+}
+
+static void check_resume(const char *options, uint64_t seed) {
+    char whole[512], cut[512];
+    snprintf(whole, sizeof whole, LEARNER "--steps 20 --save-every 1 --batch 3 --warmup 3 --lr 3e-3 %s --out @/whole",
+             options);
+    snprintf(cut, sizeof cut,
+             LEARNER "--steps 20 --save-every 1 --batch 3 --warmup 3 --lr 3e-3 %s --out @/cut --resume", options);
+    long began = now_us();
+    succeeds(whole);
+    long took = now_us() - began;
+    int kills = 0;
+    bool done = false;
+    while (!done && kills < 200) {
+        long limit = kills < 12 ? (long)(mix(seed + (uint64_t)kills) % (uint64_t)(took / 4)) : 9 * took;
+        done = run_for(cut, limit);
+        kills += !done;
+        expect_whole("@/cut/latest");
+        expect_whole("@/cut/best");
+    }
+    cr_assert(done && kills >= 2, "%d kills", kills);
+    cr_assert(same_files("@/whole/latest/model.safetensors", "@/cut/latest/model.safetensors"), "after %d kills",
+              kills);
+    cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
+    succeeds(
+        "cd @/whole && ls -d *-* && readlink latest best >../links; cd @/cut && readlink latest best | cmp ../links");
+    if (strstr(options, "--val") == NULL) { return; }
+    cr_assert(same_files("@/whole/best/model.safetensors", "@/cut/best/model.safetensors"));
+    cr_assert(same_files("@/whole/best/optimizer.safetensors", "@/cut/best/optimizer.safetensors"));
+}
+
+Test(train_resume, a_killed_run_ends_with_the_same_bytes) {
+    check_resume("", 1);
+}
+
+Test(train_resume, also_in_bf16_with_accumulation_and_recomputation) {
+    check_resume("--type bf16 --accumulate 2 --recompute --length 9", 2);
+}
+
+Test(train_resume, also_with_the_best_checkpoint) {
+    check_resume("--val @/other --val-every 1 --lr 3e-2", 4);
+}
+
+Test(train_resume, also_with_fused_attention) {
+    if (run(LEARNER "--type bf16 --attention fused --steps 1 --batch 1 --out @/can") != 0) {
+        says("attention cannot be fused"); /* an older GPU */
+        return;
+    }
+    check_resume("--type bf16 --attention fused", 3);
+}
+
+/* The same run with another batch would be another run; with recomputation it is the same. */
+Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --save-every 2");
+    succeeds(LEARNER "--out @/again --steps 4 --batch 2 --recompute");
+    cr_assert(same_files("@/run/latest/model.safetensors", "@/again/latest/model.safetensors"));
+    cr_assert_eq(run("flock @/run/lock " LEARNER "--out @/run --resume"), 2);
+    says("another run is writing there");
+    cr_assert_eq(run(LEARNER "--out @/run --steps 4"), 2);
+    says("there is a run in it; --resume");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --batch 3"), 2);
+    says("--batch 3: the run in ");
+    says("has 2");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --attention taught"), 2);
+    says("--attention taught: the run in ");
+    says("has auto");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --layers 3"), 2);
+    says("--layers 3: the run in ");
+    says("has 2");
+    succeeds(GPT2 " train --out @/run --resume --val @/text");
+    says("after step 4");
+    succeeds("mv @/text @/moved");
+    cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
+    says("text: No such file");
+    succeeds(GPT2 " train --out @/run --resume --data @/moved --val @/moved");
+    says("after step 4");
+    write_text("text", text + 1, strlen(text) - 1);
+    cr_assert_eq(run(GPT2 " train --out @/run --resume"), 2);
+    says("its tokens are not those that the run");
+}
+
+Test(train_resume, a_full_disk_leaves_the_checkpoint_before) {
+    succeeds(LEARNER "--out @/run --steps 6 --batch 2 --save-every 3");
+    cr_assert_eq(run("trap '' XFSZ; ulimit -f 20; " LEARNER "--out @/full --steps 2 --batch 2 --save-every 1"), 2);
+    says("cannot be written");
+    cr_assert_eq(run("ls @/full/latest @/full/step-* 2>/dev/null"), 2, "%s", output);
+    char name[256];
+    spell(name, sizeof name, "@/run/latest");
+    char *latest = realpath(name, NULL);
+    cr_assert(latest && strcmp(latest + strlen(latest) - 13, "step-00000006") == 0, "%s", latest);
+    free(latest);
+}
+
+/* A loss on another file says nothing of this one; and where the best was removed, the next one is the best. */
+Test(train_resume, the_best_of_another_file_is_replaced) {
+    static const char back[] = "LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"2\"/' @/run/latest/optimizer.safetensors";
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 1");
+    says("step 4, of the lowest validation loss");
+    succeeds("ln -sfn step-00000003 @/run/best"); /* killed between the two links */
+    succeeds(GPT2 " train --out @/run --resume");
+    succeeds("readlink @/run/best");
+    cr_assert_str_eq(output, "step-00000004\n");
+    succeeds(back);
+    succeeds(GPT2 " train --out @/run --resume --val-every 2");
+    cr_assert(strstr(output, "replaces") == NULL, "%s", output);
+    succeeds(back);
+    succeeds(GPT2 " train --out @/run --resume --val @/other --val-every 1");
+    says("run/best was measured on other data: the next measurement replaces it");
+    says("step 3/4  validation loss");
+    says("lowest so far");
+    succeeds(back);
+    succeeds("cd @/run && cp -rL latest step-00000003 && ln -sfn step-00000003 latest && rm -r step-00000004");
+    succeeds(GPT2 " train --out @/run --resume --val-every 2");
+    says("lowest so far\nstep 4/4 is in ");
+    succeeds("readlink @/run/best");
+    cr_assert_str_eq(output, "step-00000004\n");
+}
+
+/* scp -r, for one, makes folders of links. */
+Test(train_resume, a_copy_that_followed_links_goes_on) {
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 2");
+    succeeds("cp -rL @/run @/copy && mkdir @/copy/latest.part && ln -s step-00000004 @/copy/best.part");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("resuming after step 4");
+    succeeds("LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"3\"/' @/copy/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/copy --resume");
+    says("resuming after step 3");
+    succeeds("cd @/copy && ls && readlink best latest");
+    cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
+}
+
+/* Whoever cannot read what is there may not take it for nothing, and begin anew over it. */
+Test(train_resume, what_cannot_be_read_is_not_nothing) {
+    char path[128], *latest;
+    spell(path, sizeof path, "@/text");
+    struct gpt2_out not_a_folder = {.path = path}, empty = {.path = folder};
+    cr_assert(!gpt2_out_latest(&not_a_folder, &latest, &error));
+    cr_assert(strstr(error.text, "text/latest: cannot be read: Not a directory"), "%s", error.text);
+    cr_assert(gpt2_out_latest(&empty, &latest, &error) && latest == NULL);
+}
+
+/* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
+Test(train_resume, no_checkpoint_and_a_broken_one) {
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2 --resume");
+    says("from step 0");
+    cr_assert_eq(run("truncate -s -1 @/run/latest/optimizer.safetensors; " GPT2 " train --out @/run --resume"), 2);
+    says("optimizer.safetensors");
+    cr_assert_eq(run("rm @/run/latest/optimizer.safetensors; " GPT2 " train --out @/run --resume"), 2);
+    says("optimizer.safetensors: No such file");
+    cr_assert_eq(run("rm -r @/run/step-*; " GPT2 " train --out @/run --resume"), 2);
+    says("No such file");
+}
+
+/* The list of algorithms of an older gpt2 had another name, and lacked those of attention. */
+Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds(GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "rounded differently") == NULL, "%s", output);
+    succeeds("LC_ALL=C sed -i 's/matmul-algorithms/older-algorithms-/' @/run/latest/optimizer.safetensors");
+    succeeds(GPT2 " train --out @/run --resume");
+    says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
+}
+
+/* OpenBLAS has other sums for other processors. */
+Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    if (!device.is_cpu) { return; }
+    succeeds("OPENBLAS_CORETYPE=Nehalem " LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds("OPENBLAS_CORETYPE=Nehalem " GPT2 " train --out @/run --resume");
+    cr_assert(strstr(output, "rounded differently") == NULL, "%s", output);
+    succeeds("OPENBLAS_CORETYPE=Prescott " GPT2 " train --out @/run --resume");
+    says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
+}
+
+/* What kills have left is removed by the next checkpoint, and nothing else. */
+Test(train_resume, leftovers_go) {
+    succeeds("mkdir -p @/run/step-00000001.part @/run/step-00000007 @/run/step-mine; touch @/run/step-00000007/x "
+             "@/run/notes");
+    succeeds(LEARNER "--out @/run --steps 2 --batch 2");
+    succeeds("cd @/run && ls");
+    cr_assert_str_eq(output, "latest\nlock\nnotes\nstep-00000002\nstep-mine\n");
+}

@@ -1,0 +1,197 @@
+// trainer.cu — the C interface of training (trainer.h): checks what comes in, copies it to the device, runs passes and updates
+#include "gpt2/train/trainer.cuh"
+
+#include "gpt2/model/embedding.cuh"
+#include "gpt2/model/training.cuh"
+#include "gpt2/train/optimizer.cuh"
+
+#include <cmath>
+#include <new>
+#include <vector>
+
+template <class T> struct trainer_of final : gpt2_trainer {
+    training<T> t = {};
+    static constexpr bool has_master = sizeof(T) != sizeof(float);
+
+    ~trainer_of() override {
+        training_free(t);
+        if (memory) { cudaFree(memory); }
+        device_close(&device);
+    }
+
+    size_t bytes() const override { return t.all.bytes + optimizer_bytes + device.workspace_bytes; }
+
+    void lay_out(arena &from, int64_t count) {
+        if (has_master) { from.take(parts[GPT2_WEIGHTS], count); }
+        from.take(parts[GPT2_MOMENT1], count);
+        from.take(parts[GPT2_MOMENT2], count);
+        from.take(norm, 1);
+        from.take(partial, norm_most_parts);
+    }
+
+    bool choose_forms(gpt2_error *error) override {
+        return choose_training_forms<T>(t.all.forms, device, options.attention, kernels, config) ||
+               gpt2_fail(error,
+                         "attention cannot be fused in training here: it takes bf16, heads of at most 128 channels and "
+                         "compute capability 8.0");
+    }
+
+    int allocate() override {
+        t.all.config = config, t.all.batch = options.batch, t.all.prompt = options.length;
+        t.recompute = options.recompute;
+        const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
+        arena counted = {nullptr, 0};
+        lay_out(counted, count);
+        optimizer_bytes = counted.used;
+        TRY(training_allocate(t));
+        TRY(cudaMalloc((void **)&memory, optimizer_bytes));
+        TRY(cudaMemset(memory, 0, optimizer_bytes));
+        arena place = {memory, 0};
+        lay_out(place, count);
+        if (!has_master) { parts[GPT2_WEIGHTS] = (float *)t.flat_weights; }
+        parts[GPT2_GRADIENTS] = t.flat_gradients;
+        std::vector<int> lengths((size_t)options.batch, options.length);
+        TRY(cudaMemcpy(t.all.work.lengths, lengths.data(), lengths.size() * sizeof(int), cudaMemcpyHostToDevice));
+        return cudaMemset(t.loss, 0, sizeof *t.loss);
+    }
+
+    int round_master() override {
+        if (!has_master) { return 0; }
+        return round_weights(device, t.flat_weights, parts[GPT2_WEIGHTS], flat_offset(config, GPT2_TENSORS, 0));
+    }
+
+    int upload(int *to, const int32_t *from, size_t count) {
+        return cudaMemcpyAsync(to, from, count * sizeof(int), cudaMemcpyHostToDevice, device.stream);
+    }
+
+    int pass(const int32_t *tokens, const int32_t *targets, int B, int T_, const float *scale) override {
+        const int N = B * T_;
+        TRY(upload(t.all.work.tokens, tokens, (size_t)N));
+        TRY(upload(t.all.work.targets, targets, (size_t)N));
+        if (scale == nullptr) { return training_losses(device, kernels, t, B, T_); }
+        const token_runs runs = token_runs_of(tokens, N, config.vocabulary);
+        TRY(upload(t.order, runs.order.data(), runs.order.size()));
+        TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
+        return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_);
+    }
+
+    int take_loss(double *sum) override {
+        TRY(cudaMemcpyAsync(sum, t.loss, sizeof *sum, cudaMemcpyDeviceToHost, device.stream));
+        TRY(cudaMemsetAsync(t.loss, 0, sizeof *sum, device.stream));
+        return cudaStreamSynchronize(device.stream);
+    }
+
+    int update(const gpt2_adamw &settings, int64_t step, double *length) override {
+        const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
+        TRY(gradient_norm(device, norm, partial, parts[GPT2_GRADIENTS], count));
+        TRY(adamw<T>(device, has_master ? t.flat_weights : nullptr, parts[GPT2_WEIGHTS], parts[GPT2_GRADIENTS],
+                     parts[GPT2_MOMENT1], parts[GPT2_MOMENT2], count, flat_matrices(config), settings, step, norm));
+        TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
+        return cudaStreamSynchronize(device.stream);
+    }
+};
+
+// ---- opening ----
+
+#define HAS(op) &&ops.op != nullptr
+template <class T> static gpt2_trainer *make(const gpt2_trainer_options &options, gpt2_error *error) {
+    const auto &ops = type_of<T>::kernels(*options.kernels);
+    if (!(true KERNEL_OPS(HAS))) {
+        gpt2_fail(error, "the kernel set %s lacks an op of training in this type", options.kernels->name);
+        return nullptr;
+    }
+    gpt2_trainer *trainer = new (std::nothrow) trainer_of<T>;
+    if (trainer == nullptr) { gpt2_fail(error, "out of memory"); }
+    return trainer;
+}
+
+static bool fill(gpt2_trainer *trainer, const gpt2_source *source, gpt2_error *error) {
+    int code = device_open(&trainer->device, trainer->options.tf32);
+    if (code != 0) { return trainer_fail(code, "the device cannot be used", error); }
+    if (!trainer->choose_forms(error)) { return false; }
+    code = trainer->allocate();
+    if (code != 0) {
+        char what[128];
+        snprintf(what, sizeof what, "training needs %.1f MB of device memory", (double)trainer->bytes() / 1e6);
+        cudaGetLastError(); // the failed call's; the next launch must not find it
+        return trainer_fail(code, what, error);
+    }
+    for (int part = 0; part < 4; part++) { trainer->readers[part] = {trainer, (gpt2_part)part}; }
+    return gpt2_trainer_load(trainer, GPT2_WEIGHTS, source, error);
+}
+
+gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_options *options, gpt2_error *error) {
+    const gpt2_config &config = source->config;
+    if (!gpt2_config_check(&config, "the model", error)) { return nullptr; }
+    if (options->batch < 1 || options->length < 1 || options->length > config.max_tokens ||
+        (int64_t)options->batch * options->length > (1 << 26)) {
+        gpt2_fail(error, "a batch of %d sequences of %d tokens does not fit the model's context of %d", options->batch,
+                  options->length, config.max_tokens);
+        return nullptr;
+    }
+    gpt2_trainer *trainer = nullptr;
+    switch (options->type) {
+        case GPT2_F32: trainer = make<float>(*options, error); break;
+        case GPT2_BF16: trainer = make<__nv_bfloat16>(*options, error); break;
+        case GPT2_F16:
+            gpt2_fail(error, "training in f16 would need its loss scaled, or small gradients vanish: train in bf16");
+            break;
+    }
+    if (trainer == nullptr) { return nullptr; }
+    trainer->config = config, trainer->options = *options, trainer->kernels = *options->kernels;
+    if (!fill(trainer, source, error)) {
+        delete trainer;
+        return nullptr;
+    }
+    return trainer;
+}
+
+void gpt2_trainer_close(gpt2_trainer *trainer) {
+    delete trainer;
+}
+
+size_t gpt2_trainer_bytes(const gpt2_trainer *trainer) {
+    return trainer->bytes();
+}
+
+// ---- a step ----
+
+static bool pass(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T, const float *scale,
+                 gpt2_error *error) {
+    const gpt2_trainer_options &options = trainer->options;
+    const int V = trainer->config.vocabulary;
+    if (B < 1 || B > options.batch || T < 1 || T > options.length) {
+        return gpt2_fail(error, "%d sequences of %d tokens: the trainer was opened for %d of %d", B, T, options.batch,
+                         options.length);
+    }
+    for (int i = 0; i < B * T; i++) {
+        if (tokens[i] < 0 || tokens[i] >= V || targets[i] >= V) {
+            return gpt2_fail(error, "token %d, target %d: outside the vocabulary of %d", tokens[i], targets[i], V);
+        }
+    }
+    int code = trainer->pass(tokens, targets, B, T, scale);
+    return code == 0 || trainer_fail(code, "the pass failed", error);
+}
+
+bool gpt2_trainer_gradients(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
+                            float scale, gpt2_error *error) {
+    return pass(trainer, tokens, targets, B, T, &scale, error);
+}
+
+bool gpt2_trainer_losses(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
+                         gpt2_error *error) {
+    return pass(trainer, tokens, targets, B, T, nullptr, error);
+}
+
+bool gpt2_trainer_take_loss(gpt2_trainer *trainer, double *sum, gpt2_error *error) {
+    int code = trainer->take_loss(sum);
+    return code == 0 || trainer_fail(code, "the loss cannot be copied", error);
+}
+
+bool gpt2_trainer_update(gpt2_trainer *trainer, const gpt2_adamw *settings, int64_t step, double *norm,
+                         gpt2_error *error) {
+    int code = trainer->update(*settings, step, norm);
+    if (code != 0) { return trainer_fail(code, "the update failed", error); }
+    return std::isfinite(*norm) ||
+           gpt2_fail(error, "step %lld: the gradients are not finite (a smaller --lr, or --clip)", (long long)step);
+}

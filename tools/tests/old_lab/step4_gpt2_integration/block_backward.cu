@@ -1,0 +1,45 @@
+#include "gpt2/model/block_backward.cuh"
+
+#include "gpt2/model/bias_backward.cuh"
+#include "gpt2/model/matmul.cuh"
+
+template <class T>
+static int linear_backward(gpt2_device &device, T *dx, float *dweight, float *dbias, float *partial, const T *dout,
+                           const T *x, const T *weight, int N, int C, int OC) {
+    if (dbias != nullptr) { TRY(bias_backward(device, dbias, partial, dout, N, OC)); }
+    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC));
+    return matmul_dx(device, dx, dout, weight, N, C, OC, OC);
+}
+
+template <class T>
+int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, const block_weights<float> &gradients,
+                   const block_weights<T> &weights, const kept<T> &kept, const backward_room<T> &room,
+                   const int *lengths, const pass &pass, int H, int D) {
+    const auto &op = type_of<T>::kernels(kernels);
+    const block_weights<float> &g = gradients;
+    const block_weights<T> &w = weights;
+    const int N = pass.N(), C = H * D;
+    T *narrow = room.dnormalised, *wide = room.dwide;
+
+    TRY(linear_backward(device, wide, g.mlp_weight, g.mlp_bias, room.partial, stream, kept.hidden, w.mlp_weight, N,
+                        4 * C, C));
+    TRY(op.bias_gelu_backward(wide, g.fc_bias, wide, kept.fc, w.fc_bias, N, 4 * C, device.stream));
+    TRY(linear_backward<T>(device, narrow, g.fc_weight, nullptr, room.partial, wide, kept.normalised2, w.fc_weight, N,
+                           C, 4 * C));
+    TRY(op.residual_layernorm_backward(stream, g.ln2_weight, g.ln2_bias, narrow, stream, kept.middle, w.ln2_weight,
+                                       kept.mean2, kept.rstd2, N, C, device.stream));
+
+    TRY(linear_backward(device, narrow, g.attention_weight, g.attention_bias, room.partial, stream, kept.attention,
+                        w.attention_weight, N, C, C));
+    TRY(attention_backward(device, kernels, wide, room.attention, narrow, kept.qkv, lengths, pass.B, pass.T, H, D));
+    TRY(linear_backward(device, narrow, g.qkv_weight, g.qkv_bias, room.partial, wide, kept.normalised, w.qkv_weight, N,
+                        C, 3 * C));
+    return op.residual_layernorm_backward(stream, g.ln1_weight, g.ln1_bias, narrow, stream, kept.residual, w.ln1_weight,
+                                          kept.mean, kept.rstd, N, C, device.stream);
+}
+
+#define INSTANTIATE(T)                                                                                            \
+    template int block_backward(gpt2_device &, const kernel_table &, T *, const block_weights<float> &,           \
+                                const block_weights<T> &, const kept<T> &, const backward_room<T> &, const int *, \
+                                const pass &, int, int);
+FOR_EACH_TYPE(INSTANTIATE)
