@@ -6,8 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../include/simt/rounding.h"
-#include "../include/simt/special.h"
+#include "../include/simt/math_library.h"
 
 /* ---- special functions, computed in long double and rounded to double ---- */
 

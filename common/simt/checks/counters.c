@@ -156,7 +156,7 @@ static struct tally *tallies;
 static struct simt_counters total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct tally *tally_new(void) {
+static __attribute__((noinline)) struct tally *tally_new(void) {
     struct tally *tally = must(calloc(1, sizeof *tally));
     pthread_mutex_lock(&lock);
     tally->next = tallies;

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "boundary.h"
-#include "rounding.h"
+#include "math_library.h"
 #include "vector.h"
 
 namespace simt {

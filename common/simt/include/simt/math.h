@@ -12,7 +12,7 @@
 #include "boundary.h"
 #include "convert.h"
 #include "math_inline.h"
-#include "special.h"
+#include "math_library.h"
 
 /* ---- min, max ---- */
 
@@ -182,7 +182,121 @@ SIMT_INLINE float rnorm4df(float a, float b, float c, float d) {
     return static_cast<float>(rnorm4d(a, b, c, d));
 }
 
-#include "math_fast.h"
-#include "math_rounded.h"
+/* ---- the fast intrinsics: __expf and its family ---- */
+
+/* The C library's header declares these names already, as functions with C linkage; api/math.c defines them. */
+extern "C" {
+float __exp10f(float x) noexcept;
+float __logf(float x) noexcept;
+float __log2f(float x) noexcept;
+float __log10f(float x) noexcept;
+float __sinf(float x) noexcept;
+float __cosf(float x) noexcept;
+float __tanf(float x) noexcept;
+float __tanhf(float x) noexcept;
+float __powf(float x, float y) noexcept; /* exp2f(y * log2f(x)): a negative base gives NaN */
+void __sincosf(float x, float *sine, float *cosine) noexcept;
+}
+
+/* A divisor from 2^126 to 2^128 gives 0 (NaN for an infinite dividend). */
+SIMT_INLINE float __fdividef(float x, float y) {
+    float size = fabsf(y);
+    return size > 0x1p126f && size <= 0x1.fffffep127f ? x * 0.0f : x / y;
+}
+
+SIMT_INLINE float __saturatef(float x) {
+    return !(x > 0.0f) ? 0.0f : x > 1.0f ? 1.0f : x;
+}
+
+/* ---- one operation with a rounding mode, never contracted: __fadd_rn … __drcp_rd ---- */
+
+#define SIMT_ROUNDINGS(X, ...)          \
+    X(rz, SIMT_ROUND_ZERO, __VA_ARGS__) \
+    X(ru, SIMT_ROUND_UP, __VA_ARGS__)   \
+    X(rd, SIMT_ROUND_DOWN, __VA_ARGS__)
+
+#define SIMT_BINARY(suffix, rounding, name, T, function, operation) \
+    SIMT_INLINE T name##_##suffix(T a, T b) {                       \
+        return function(operation, rounding, a, b, 0);              \
+    }
+#define SIMT_UNARY(suffix, rounding, name, T, function, operation) \
+    SIMT_INLINE T name##_##suffix(T a) {                           \
+        return function(operation, rounding, a, 0, 0);             \
+    }
+#define SIMT_RECIPROCAL(suffix, rounding, name, T, function, operation) \
+    SIMT_INLINE T name##_##suffix(T a) {                                \
+        return function(operation, rounding, 1, a, 0);                  \
+    }
+#define SIMT_TERNARY(suffix, rounding, name, T, function, operation) \
+    SIMT_INLINE T name##_##suffix(T a, T b, T c) {                   \
+        return function(operation, rounding, a, b, c);               \
+    }
+
+SIMT_ROUNDINGS(SIMT_BINARY, __fadd, float, simt_float_operation, SIMT_OP_ADD)
+SIMT_ROUNDINGS(SIMT_BINARY, __fsub, float, simt_float_operation, SIMT_OP_SUB)
+SIMT_ROUNDINGS(SIMT_BINARY, __fmul, float, simt_float_operation, SIMT_OP_MUL)
+SIMT_ROUNDINGS(SIMT_BINARY, __fdiv, float, simt_float_operation, SIMT_OP_DIV)
+SIMT_ROUNDINGS(SIMT_TERNARY, __fmaf, float, simt_float_operation, SIMT_OP_FMA)
+SIMT_ROUNDINGS(SIMT_UNARY, __fsqrt, float, simt_float_operation, SIMT_OP_SQRT)
+SIMT_ROUNDINGS(SIMT_RECIPROCAL, __frcp, float, simt_float_operation, SIMT_OP_DIV)
+SIMT_ROUNDINGS(SIMT_BINARY, __dadd, double, simt_double_operation, SIMT_OP_ADD)
+SIMT_ROUNDINGS(SIMT_BINARY, __dsub, double, simt_double_operation, SIMT_OP_SUB)
+SIMT_ROUNDINGS(SIMT_BINARY, __dmul, double, simt_double_operation, SIMT_OP_MUL)
+SIMT_ROUNDINGS(SIMT_BINARY, __ddiv, double, simt_double_operation, SIMT_OP_DIV)
+SIMT_ROUNDINGS(SIMT_TERNARY, __fma, double, simt_double_operation, SIMT_OP_FMA)
+SIMT_ROUNDINGS(SIMT_UNARY, __dsqrt, double, simt_double_operation, SIMT_OP_SQRT)
+SIMT_ROUNDINGS(SIMT_RECIPROCAL, __drcp, double, simt_double_operation, SIMT_OP_DIV)
+#undef SIMT_TERNARY
+#undef SIMT_RECIPROCAL
+#undef SIMT_UNARY
+#undef SIMT_BINARY
+#undef SIMT_ROUNDINGS
+
+/* To nearest even: the machine's own rounding. */
+SIMT_INLINE float __fadd_rn(float a, float b) {
+    return a + b;
+}
+SIMT_INLINE float __fsub_rn(float a, float b) {
+    return a - b;
+}
+SIMT_INLINE float __fmul_rn(float a, float b) {
+    return a * b;
+}
+SIMT_INLINE float __fdiv_rn(float a, float b) {
+    return a / b;
+}
+SIMT_INLINE float __fmaf_rn(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+SIMT_INLINE float __fsqrt_rn(float a) {
+    return sqrtf(a);
+}
+SIMT_INLINE float __frcp_rn(float a) {
+    return 1.0f / a;
+}
+SIMT_INLINE float __frsqrt_rn(float a) {
+    return simt_float_operation(SIMT_OP_RSQRT, SIMT_ROUND_NEAREST, a, 0, 0);
+}
+SIMT_INLINE double __dadd_rn(double a, double b) {
+    return a + b;
+}
+SIMT_INLINE double __dsub_rn(double a, double b) {
+    return a - b;
+}
+SIMT_INLINE double __dmul_rn(double a, double b) {
+    return a * b;
+}
+SIMT_INLINE double __ddiv_rn(double a, double b) {
+    return a / b;
+}
+SIMT_INLINE double __fma_rn(double a, double b, double c) {
+    return fma(a, b, c);
+}
+SIMT_INLINE double __dsqrt_rn(double a) {
+    return sqrt(a);
+}
+SIMT_INLINE double __drcp_rn(double a) {
+    return 1.0 / a;
+}
 
 #endif

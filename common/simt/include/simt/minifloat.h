@@ -5,7 +5,7 @@
 #ifndef SIMT_MINIFLOAT_HEADER_H
 #define SIMT_MINIFLOAT_HEADER_H
 
-#include "rounding.h"
+#include "math_library.h"
 
 #ifdef __cplusplus
 extern "C" {

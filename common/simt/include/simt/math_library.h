@@ -1,6 +1,7 @@
-/* rounding.h — operations and conversions with a rounding mode, as api/math.c implements them. C17 and C++. */
-#ifndef SIMT_ROUNDING_H
-#define SIMT_ROUNDING_H
+/* math_library.h — functions of api/math.c: operations with a rounding mode, and special functions that the C library lacks.
+ * C17 and C++. */
+#ifndef SIMT_MATH_LIBRARY_H
+#define SIMT_MATH_LIBRARY_H
 
 #include <stdbool.h>
 
@@ -10,6 +11,7 @@
 extern "C" {
 #endif
 
+/* Operations and conversions with a rounding mode. */
 enum { SIMT_ROUND_NEAREST, SIMT_ROUND_ZERO, SIMT_ROUND_UP, SIMT_ROUND_DOWN };
 enum { SIMT_OP_ADD, SIMT_OP_SUB, SIMT_OP_MUL, SIMT_OP_DIV, SIMT_OP_FMA, SIMT_OP_SQRT, SIMT_OP_RSQRT };
 
@@ -21,6 +23,19 @@ float simt_float_of_i64(long long x, int rounding) SIMT_CONST;
 float simt_float_of_u64(unsigned long long x, int rounding) SIMT_CONST;
 double simt_double_of_i64(long long x, int rounding) SIMT_CONST;
 double simt_double_of_u64(unsigned long long x, int rounding) SIMT_CONST;
+
+/* Special functions. */
+double simt_sinpi(double x) SIMT_CONST; /* sin(pi * x) */
+double simt_cospi(double x) SIMT_CONST;
+double simt_erfcx(double x) SIMT_CONST; /* exp(x * x) * erfc(x) */
+double simt_erfinv(double x) SIMT_CONST;
+double simt_erfcinv(double x) SIMT_CONST;
+double simt_normcdf(double x) SIMT_CONST;
+double simt_normcdfinv(double x) SIMT_CONST;
+double simt_rsqrt(double x) SIMT_CONST;
+double simt_rcbrt(double x) SIMT_CONST;
+double simt_bessel_i0(double x) SIMT_CONST;
+double simt_bessel_i1(double x) SIMT_CONST;
 
 #ifdef __cplusplus
 }
