@@ -99,12 +99,16 @@ struct launch_configuration {
 
 // Every thread of the kernel must call wait_for_previous_kernel() before it accesses memory.
 template <class... Parameters, class... Arguments>
-int launch(const launch_shape &shape, void (*kernel)(Parameters...), Arguments... arguments) {
-    launch_configuration configuration(shape);
-    cudaError_t status = allow_shared_memory(kernel, shape.shared);
+int launch_as(const launch_configuration &configuration, void (*kernel)(Parameters...), Arguments... arguments) {
+    cudaError_t status = allow_shared_memory(kernel, configuration.config.dynamicSmemBytes);
     if (status != cudaSuccess) { return status; }
     status = cudaLaunchKernelEx(&configuration.config, kernel, Parameters(arguments)...);
     return status != cudaSuccess ? status : cudaGetLastError();
+}
+
+template <class... Parameters, class... Arguments>
+int launch(const launch_shape &shape, void (*kernel)(Parameters...), Arguments... arguments) {
+    return launch_as(launch_configuration(shape), kernel, arguments...);
 }
 
 #endif

@@ -18,20 +18,18 @@ static __device__ int emulated_cluster; // the number of the cluster that runs: 
 #endif
 
 // shape.blocks: a multiple of cluster, which is the number of blocks in a cluster; 1: no clusters.
-template <class... Parameters, class... Arguments>
-int launch_clusters(const launch_shape &shape, unsigned cluster, void (*kernel)(Parameters...),
-                    Arguments... arguments) {
+template <class Kernel, class... Arguments>
+int launch_clusters(const launch_shape &shape, unsigned cluster, Kernel *kernel, Arguments... arguments) {
     if (cluster == 1) { return launch(shape, kernel, arguments...); }
     launch_configuration configuration(shape);
-    cudaError_t status = allow_shared_memory(kernel, shape.shared);
-    if (status != cudaSuccess) { return status; }
 #if defined(SIMT_CPU_BACKEND)
     configuration.config.numAttrs = 0;
     configuration.add(cudaLaunchAttributeCooperative)->val.cooperative = 1;
     configuration.config.gridDim = dim3(cluster);
+    int status = cudaSuccess;
     for (int number = 0; number < (int)(shape.blocks / cluster) && status == cudaSuccess; number++) {
         cudaMemcpyToSymbol(emulated_cluster, &number, sizeof number);
-        status = cudaLaunchKernelEx(&configuration.config, kernel, Parameters(arguments)...);
+        status = launch_as(configuration, kernel, arguments...);
     }
     return status;
 #else
@@ -39,8 +37,7 @@ int launch_clusters(const launch_shape &shape, unsigned cluster, void (*kernel)(
     attribute->val.clusterDim.x = cluster;
     attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
     if (cluster > 8) { cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1); }
-    status = cudaLaunchKernelEx(&configuration.config, kernel, Parameters(arguments)...);
-    return status != cudaSuccess ? status : cudaGetLastError();
+    return launch_as(configuration, kernel, arguments...);
 #endif
 }
 

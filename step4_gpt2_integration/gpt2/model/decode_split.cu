@@ -15,12 +15,13 @@
 #include "gpt2/model/decode_split.cuh"
 
 #include "common/dependent_launch.cuh"
+#include "common/warp.cuh"
 #include "gpt2/model/vec.cuh"
 
 #include <algorithm>
 #include <cmath>
 
-enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
+enum { threads_per_block = 128, warps = threads_per_block / warp_size };
 enum { ahead = 4, fewest_keys = 32, most_splits = 32, most_channels = 128 };
 
 // qkv and positions are written by the kernel before, so they are not __restrict__: such loads may be moved before the wait.
