@@ -16,9 +16,6 @@ struct grade_request {
     uint64_t seed;       /* of what is secret */
 };
 
-/* The folder of the built runners: request->out, or the usual one. */
-void grade_out(const struct grade_request *request, char *out, size_t size);
-
 /* EXIT_FULL or EXIT_FEWER with a filled report; EXIT_USAGE (a tool is missing) or EXIT_FAULT with the reason in `error`. */
 enum exit_code grade_step(const struct grade_request *request, struct report *report, char *error, size_t error_size);
 

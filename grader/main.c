@@ -10,6 +10,7 @@
 #include "lab.h"
 #include "options.h"
 #include "paths.h"
+#include "plan.h"
 #include "report.h"
 #include "watch.h"
 
@@ -122,7 +123,7 @@ static enum exit_code find_folders(struct session *session) {
     request->out = options->out;
     request->seed = options->seed;
     request->files = options->files ? options->files : request->step->folder;
-    grade_out(request, session->out, sizeof session->out);
+    plan_out(request, session->out, sizeof session->out);
     if (!options->submission && access(request->files, R_OK | X_OK) != 0) {
         snprintf(session->error, sizeof session->error,
                  "there is no folder %s here: run this in lab/ (make lab makes it), or say --files DIR",

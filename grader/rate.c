@@ -105,20 +105,12 @@ bool rate_measure(const struct rate_target *target, const char *program, const c
     return rates->naive > 0.0;
 }
 
-void rate_score(const struct grade_request *request, struct outcome *outcome) {
-    const struct rate_target *target = &outcome->exercise->rate;
+struct rates rate_run(const struct grade_request *request, const struct exercise *exercise) {
+    const struct rate_target *target = &exercise->rate;
     char program[PATHS_BYTES];
     const char *kernels;
     struct rates rates = {0};
-    snprintf(outcome->target, sizeof outcome->target, "shown only");
-    if (!rate_program(request, target, program, sizeof program, &kernels, &rates) ||
-        !rate_measure(target, program, kernels, &rates)) {
-        outcome->verdict = VERDICT_NOT_RUN;
-        snprintf(outcome->measured, sizeof outcome->measured, "%.95s", rates.reason);
-        return;
-    }
-    outcome->verdict = VERDICT_PASS;
-    outcome->figure = rates.own / rates.naive;
-    snprintf(outcome->measured, sizeof outcome->measured, "%.0f tokens/s, %.2fx the naive kernels' %.0f", rates.own,
-             outcome->figure, rates.naive);
+    rates.is_measured = rate_program(request, target, program, sizeof program, &kernels, &rates) &&
+                        rate_measure(target, program, kernels, &rates);
+    return rates;
 }

@@ -9,8 +9,9 @@
 #include "grade.h"
 
 struct rates {
+    bool is_measured;
     double own, naive;
-    char reason[128]; /* why there are none; else "" */
+    char reason[128]; /* why it is not measured */
 };
 
 /* The learner's program, beside their folder of files, or the course's own where the solution is marked; and the name of
@@ -24,7 +25,7 @@ bool rate_measure(const struct rate_target *target, const char *program, const c
 /* The figure in what the program printed, or a negative number. */
 double rate_parse(const struct rate_target *target, const char *printed);
 
-/* Measures and fills the outcome. */
-void rate_score(const struct grade_request *request, struct outcome *outcome);
+/* All of it. */
+struct rates rate_run(const struct grade_request *request, const struct exercise *exercise);
 
 #endif

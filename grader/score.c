@@ -122,12 +122,158 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 
+static const char *band_name(const struct band_target *bands, double fraction) {
+    return fraction >= bands->speed_of_light ? "speed of light"
+           : fraction >= bands->good         ? "good"
+           : fraction >= bands->pass         ? "pass"
+                                             : "below the bands";
+}
+
+void score_timing(struct outcome *outcome, const struct timing *timing) {
+    const struct band_target *bands = &outcome->exercise->bands;
+    const struct measurement *measurement = &timing->measurement;
+    bool inconclusive = timing->verdict == MEASURE_INCONCLUSIVE;
+    snprintf(outcome->target, sizeof outcome->target, "bands %.2f pass, %.2f good, %.2f speed of light", bands->pass,
+             bands->good, bands->speed_of_light);
+    if (timing->verdict != MEASURE_OK && !inconclusive) {
+        outcome->verdict = VERDICT_FAIL;
+        outcome->failure.kind = FAILURE_SLOW;
+        snprintf(outcome->measured, sizeof outcome->measured, "%.95s", timing->message);
+        return;
+    }
+    double fraction = measure_fraction(measurement).median;
+    bool reached = fraction >= bands->pass;
+    outcome->figure = fraction;
+    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
+    outcome->points = reached ? outcome->check->points : 0.0;
+    snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction,
+             measure_op_us(measurement).median, band_name(bands, fraction), inconclusive ? " (inconclusive)" : "");
+    if (!reached) { outcome->failure.kind = FAILURE_SLOW; }
+}
+
+void score_rates(struct outcome *outcome, const struct rates *rates) {
+    snprintf(outcome->target, sizeof outcome->target, "shown only");
+    if (!rates->is_measured) {
+        outcome->verdict = VERDICT_NOT_RUN;
+        snprintf(outcome->measured, sizeof outcome->measured, "%.95s", rates->reason);
+        return;
+    }
+    outcome->verdict = VERDICT_PASS;
+    outcome->figure = rates->own / rates->naive;
+    snprintf(outcome->measured, sizeof outcome->measured, "%.0f tokens/s, %.2fx the naive kernels' %.0f", rates->own,
+             outcome->figure, rates->naive);
+}
+
 void score_hide(struct outcome *outcome) {
     if (outcome->check->kind != CHECK_TRAFFIC && outcome->check->kind != CHECK_LAUNCHES) { return; }
     outcome->figure = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
 }
+
+/* ---- an exercise ---- */
+
+static struct outcome *add(struct marks *marks, const struct exercise *exercise, const struct check *check) {
+    struct outcome *outcome = &marks->outcome[marks->count++];
+    *outcome = (struct outcome){.exercise = exercise, .check = check};
+    return outcome;
+}
+
+/* The checks of one kind, correctness or not, that this machine has. */
+static void add_all(struct marks *marks, const struct task *task, bool correctness, enum verdict verdict) {
+    for (const struct check *check = task->exercise->checks; check->kind; check++) {
+        bool here = task->gpu || !check_needs_gpu(check->kind);
+        if (here && correctness == check_is_correctness(check->kind)) {
+            add(marks, task->exercise, check)->verdict = verdict;
+        }
+    }
+}
+
+struct marks score_obstacle(const struct task *task) {
+    struct marks marks = {0};
+    add_all(&marks, task, true, VERDICT_NOT_RUN);
+    add_all(&marks, task, false, VERDICT_NOT_RUN);
+    marks.outcome[0].verdict = VERDICT_FAIL;
+    marks.outcome[0].failure = task->obstacle;
+    return marks;
+}
+
+/* One check that was run. `confirmed` may have none of that number. */
+static void score_check(struct outcome *outcome, const struct checks *marked, const struct checks *confirmed, int i) {
+    outcome->verdict = marked->verdict[i];
+    if (outcome->verdict == VERDICT_PASS) { outcome->points = outcome->check->points; }
+    if (outcome->verdict == VERDICT_FAIL) { outcome->failure = marked->failure[i]; }
+    if (i >= confirmed->count || confirmed->verdict[i] == VERDICT_PASS) { return; }
+    if (outcome->failure.diagnosis && confirmed->failure[i].kind != FAILURE_FINDING) { return; }
+    outcome->verdict = VERDICT_FAIL;
+    outcome->points = 0.0;
+    outcome->failure = confirmed->failure[i];
+}
+
+struct marks score_checks(const struct task *task, const struct checks *marked, const struct checks *confirmed) {
+    struct marks marks = {0};
+    enum verdict last = VERDICT_PASS;
+    for (int i = 0; i < CORRECTNESS_CHECKS; i++) {
+        struct outcome *outcome = add(&marks, task->exercise, &task->exercise->checks[i]);
+        if (last == VERDICT_PASS) {
+            score_check(outcome, marked, confirmed, i);
+            last = outcome->verdict;
+        } else {
+            outcome->verdict = last == VERDICT_NOT_STARTED ? VERDICT_NOT_STARTED : VERDICT_NOT_RUN;
+        }
+    }
+    return marks;
+}
+
+bool score_is_right(const struct marks *marks) {
+    for (int i = 0; i < marks->count; i++) {
+        if (marks->outcome[i].verdict != VERDICT_PASS) { return false; }
+    }
+    return marks->count > 0;
+}
+
+/* Traffic, launches and parallelism are of one call: where it failed, the first of them says so. */
+static void score_counted(struct outcome *outcome, const struct performance *performance, bool is_first) {
+    if (!performance->is_counted) {
+        snprintf(outcome->measured, sizeof outcome->measured, "not counted: see the note above");
+    } else if (performance->failure.kind != FAILURE_NONE) {
+        outcome->verdict = is_first ? VERDICT_FAIL : VERDICT_NOT_RUN;
+        if (is_first) { outcome->failure = performance->failure; }
+    } else if (outcome->check->kind == CHECK_TRAFFIC) {
+        score_traffic(outcome, &performance->counted);
+    } else if (outcome->check->kind == CHECK_LAUNCHES) {
+        score_launches(outcome, &performance->counted);
+    } else {
+        score_parallel(outcome, &performance->counted);
+    }
+}
+
+static void score_shown(struct outcome *outcome, const struct task *task, const struct performance *performance,
+                        bool is_first) {
+    if (!check_needs_gpu(outcome->check->kind)) {
+        score_counted(outcome, performance, is_first);
+        bool has_figure = performance->is_counted && performance->failure.kind == FAILURE_NONE;
+        if (has_figure && !task->shows_figures) { score_hide(outcome); }
+    } else if (!task->shows_figures) {
+        outcome->verdict = VERDICT_WAITING;
+        snprintf(outcome->measured, sizeof outcome->measured, "measured once you have predicted");
+    } else if (outcome->check->kind == CHECK_BAND) {
+        score_timing(outcome, &performance->timing);
+    } else {
+        score_rates(outcome, &performance->rates);
+    }
+}
+
+void score_performance(struct marks *marks, const struct task *task, const struct performance *performance) {
+    bool not_started = marks->outcome[marks->count - 1].verdict == VERDICT_NOT_STARTED;
+    int first = marks->count;
+    add_all(marks, task, false, not_started ? VERDICT_NOT_STARTED : VERDICT_NOT_RUN);
+    for (int i = first; performance && i < marks->count; i++) {
+        score_shown(&marks->outcome[i], task, performance, i == first);
+    }
+}
+
+/* ---- a step ---- */
 
 void score_total(struct report *report) {
     report->points = report->points_max = 0.0;

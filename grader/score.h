@@ -1,8 +1,8 @@
-/* score.h — from counted figures and verdicts to points. Pure functions. */
+/* score.h — the last stage before the report: from what was shown and counted to verdicts and points. Pure functions. */
 #ifndef SCORE_H
 #define SCORE_H
 
-#include "grader.h"
+#include "run.h"
 
 /* Counted traffic of the call in multiples of the floor. All global traffic counts, scratch memory as well; of the
  * op's own tensors those that are not (N, C) are small, re-read from caches, and left out. */
@@ -11,15 +11,39 @@ double score_traffic_multiple(const struct op *op, const struct traffic_target *
 /* The small tensors' traffic in the same unit, in multiples of the floor: reported, not graded. */
 double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result);
 
-/* Fills points, verdict, figure and texts of a launches outcome. */
-void score_launches(struct outcome *outcome, const struct result *result);
+/* ---- an exercise ---- */
 
-/* Fills verdict, points, figure, measured and target of an outcome whose exercise and check are set. */
+struct marks {
+    int count;
+    struct outcome outcome[EXERCISE_MAX_CHECKS];
+};
+
+/* Nothing could be called: the first check fails so, and the others are not run. */
+struct marks score_obstacle(const struct task *task);
+
+/* Points for correctness. `confirmed`: the same checks on the CPU backend, after a GPU has marked. A race that the GPU did not
+ * show fails the exercise all the same, so that the mark does not depend on the machine; and a failure without a diagnosis
+ * gives way to what the CPU backend's checks say. */
+struct marks score_checks(const struct task *task, const struct checks *marked, const struct checks *confirmed);
+
+/* All checks so far have passed. */
+bool score_is_right(const struct marks *marks);
+
+/* Adds the outcomes of the other checks: of an exercise that is right, by its performance; without one (NULL), not run. */
+void score_performance(struct marks *marks, const struct task *task, const struct performance *performance);
+
+/* ---- one check: fills points, verdict, figure and texts of an outcome whose exercise and check are set ---- */
+
 void score_traffic(struct outcome *outcome, const struct result *result);
+void score_launches(struct outcome *outcome, const struct result *result);
 void score_parallel(struct outcome *outcome, const struct result *result);
+void score_timing(struct outcome *outcome, const struct timing *timing);
+void score_rates(struct outcome *outcome, const struct rates *rates);
 
 /* Traffic before the learner's prediction: verdict and points stay, the figure and its target would give the answer. */
 void score_hide(struct outcome *outcome);
+
+/* ---- a step ---- */
 
 /* Sums points and points_max of a report. Optional exercises have checks of 0 points. */
 void score_total(struct report *report);

@@ -128,40 +128,13 @@ bool timed_check(void *context, const struct op *op, const struct op_sizes *size
     return right;
 }
 
-static const char *band_name(const struct band_target *bands, double fraction) {
-    return fraction >= bands->speed_of_light ? "speed of light"
-           : fraction >= bands->good         ? "good"
-           : fraction >= bands->pass         ? "pass"
-                                             : "below the bands";
-}
-
-void timed_band(struct runner *runner, struct outcome *outcome) {
-    const struct band_target *bands = &outcome->exercise->bands;
+struct timing timed_measure(struct runner *runner, const struct exercise *exercise) {
+    const struct band_target *bands = &exercise->bands;
     const double edges[] = {bands->pass, bands->good, bands->speed_of_light};
-    struct measure_options options = {.op = op_find(outcome->exercise->op),
-                                      .sizes = bands->sizes,
-                                      .edges = edges,
-                                      .edge_count = 3,
-                                      .check = timed_check};
-    struct measurement measurement;
+    struct measure_options options = {
+        .op = op_find(exercise->op), .sizes = bands->sizes, .edges = edges, .edge_count = 3, .check = timed_check};
+    struct timing timing;
     struct result result;
-    char message[256];
-    enum measure_verdict verdict = measure_run(runner, &options, &measurement, &result, message, sizeof message);
-    bool counts = verdict == MEASURE_OK || verdict == MEASURE_INCONCLUSIVE;
-    snprintf(outcome->target, sizeof outcome->target, "bands %.2f pass, %.2f good, %.2f speed of light", bands->pass,
-             bands->good, bands->speed_of_light);
-    if (!counts) {
-        outcome->verdict = VERDICT_FAIL;
-        outcome->failure.kind = FAILURE_SLOW;
-        snprintf(outcome->measured, sizeof outcome->measured, "%.95s", message);
-        return;
-    }
-    struct quartiles fraction = measure_fraction(&measurement), us = measure_op_us(&measurement);
-    bool reached = fraction.median >= bands->pass;
-    outcome->figure = fraction.median;
-    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
-    outcome->points = reached ? outcome->check->points : 0.0;
-    snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction.median, us.median,
-             band_name(bands, fraction.median), verdict == MEASURE_INCONCLUSIVE ? " (inconclusive)" : "");
-    if (!reached) { outcome->failure.kind = FAILURE_SLOW; }
+    timing.verdict = measure_run(runner, &options, &timing.measurement, &result, timing.message, sizeof timing.message);
+    return timing;
 }

@@ -1,4 +1,4 @@
-/* timed.h — GPU only: the measured band of an exercise, with the outputs of timed calls checked row by row. */
+/* timed.h — GPU only: the times of an exercise, with the outputs of timed calls checked row by row. */
 #ifndef TIMED_H
 #define TIMED_H
 
@@ -9,7 +9,13 @@
 bool timed_check(void *context, const struct op *op, const struct op_sizes *sizes, uint64_t seed, int set, int calls,
                  const int *rows, int row_count, const void *data);
 
-/* Measures the exercise at its band's sizes and fills verdict, figure, measured and target of the outcome. */
-void timed_band(struct runner *runner, struct outcome *outcome);
+struct timing {
+    enum measure_verdict verdict;
+    struct measurement measurement;
+    char message[256]; /* one sentence on the verdict */
+};
+
+/* Measures the exercise at the sizes of its bands. */
+struct timing timed_measure(struct runner *runner, const struct exercise *exercise);
 
 #endif

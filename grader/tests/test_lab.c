@@ -199,17 +199,17 @@ Test(lab, one_line_is_an_exercise) {
 }
 
 Test(lab, further_types_start_from_the_first) {
-    cr_assert(read_lab(HEAD "exercise layernorm_forward f32 file softmax.cu includes a.cuh sub/b.cuh # a comment\n"
-                            "    title \"softmax, {type}\" points shapes=5 traffic=2\n"
+    cr_assert(read_lab(HEAD "exercise residual_layernorm_forward f32 file a.cu includes a.cuh sub/b.cuh # a comment\n"
+                            "    title \"fused, {type}\" points shapes=5 traffic=2\n"
                             "    counted N=8 C=16 eps=0.5\n"
                             "    traffic bytes 1.5=100% 2=50%\n"
                             "\n"
-                            "exercise layernorm_forward bf16 f16 points shapes=1\n"),
+                            "exercise residual_layernorm_forward bf16 f16 points shapes=1\n"),
               "%s", error);
     const struct exercise *second = &step.exercises[1], *third = &step.exercises[2];
-    cr_assert_str_eq(step.exercises[0].title, "softmax, fp32");
-    cr_assert_str_eq(second->title, "softmax, bf16");
-    cr_assert_str_eq(third->title, "softmax, fp16");
+    cr_assert_str_eq(step.exercises[0].title, "fused, fp32");
+    cr_assert_str_eq(second->title, "fused, bf16");
+    cr_assert_str_eq(third->title, "fused, fp16");
     cr_assert_str_eq(third->includes[1], "sub/b.cuh");
     cr_assert_eq(third->type, TYPE_F16);
     cr_assert_eq(third->traffic.sizes.type, TYPE_F16);
@@ -283,8 +283,7 @@ Test(lab, mistakes) {
         {HEAD ROW "    counted N=0 C=3\n", "'N=0' is no size of residual_forward"},
         {HEAD ROW "    counted N=8 N=8\n", "'N=8' is no size of residual_forward"},
         {HEAD ROW "    counted N=99999999999 C=3\n", "is no size of residual_forward"},
-        {HEAD ROW "    counted N=3 C=3 eps=1\n", "is no size of residual_forward"},
-        {HEAD "exercise layernorm_forward file a.cu optional counted N=3 C=3 eps=-1\n", "is no size of layernorm_forward"},
+        {HEAD ROW "    counted N=8 C=8 eps=0.5\n", "'eps=0.5' is no size of residual_forward"},
         {HEAD "exercise causal_softmax_forward file a.cu optional counted B=9999 H=9999 T=9999 scale=1\n", "too large"},
         {HEAD ROW "    traffic words 1=100%\n", "traffic is in bytes or in sectors"},
         {HEAD ROW "    traffic bytes\n", "the first tier of bytes gives 100%"},

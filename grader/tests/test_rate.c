@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "grader/rate.h"
+#include "grader/score.h"
 #include "labs.h"
 
 #define FAKE \
@@ -89,16 +90,19 @@ Test(rate, the_program_is_beside_the_files) {
 Test(rate, what_is_shown) {
     char files[64];
     static const struct exercise exercise = {.op = "gpt2_decode", .rate = FAKE};
-    struct outcome outcome = {.verdict = VERDICT_FAIL, .exercise = &exercise};
+    static const struct check check = {CHECK_RATE, 0};
+    struct outcome outcome = {.verdict = VERDICT_FAIL, .exercise = &exercise, .check = &check};
     struct grade_request request = {.step = lab("step4"), .course = ".", .files = files};
     snprintf(files, sizeof files, "%s/files", folder);
     cr_assert_eq(mkdir(files, 0777), 0);
     link_program("gpt2");
-    rate_score(&request, &outcome);
+    struct rates rates = rate_run(&request, &exercise);
+    score_rates(&outcome, &rates);
     cr_assert_eq(outcome.verdict, VERDICT_PASS);
     cr_assert_str_eq(outcome.measured, "900 tokens/s, 3.00x the naive kernels' 300");
     cr_assert_float_eq(outcome.points, 0.0, 1e-12);
     cr_assert_eq(unlink(program), 0);
-    rate_score(&request, &outcome);
+    rates = rate_run(&request, &exercise);
+    score_rates(&outcome, &rates);
     cr_assert_eq(outcome.verdict, VERDICT_NOT_RUN);
 }

@@ -180,3 +180,131 @@ Test(score, before_the_prediction_points_stay_and_the_figure_is_hidden) {
     score_hide(&parallel);
     cr_assert_str_eq(parallel.measured, parallel_before.measured);
 }
+
+/* ---- an exercise ---- */
+
+static const struct exercise marked = {
+    .op = "softmax_forward",
+    .checks = {{CHECK_SHAPES, 4},
+               {CHECK_VALUES, 3},
+               {CHECK_MEMORY, 2},
+               {CHECK_SECRET, 1},
+               {CHECK_TRAFFIC, 5},
+               {CHECK_PARALLEL, 2},
+               {CHECK_BAND, 0}},
+    .traffic = {TRAFFIC_BYTES, {.N = N, .C = C}, {1.05}, {100}},
+    .parallel = {64, 20},
+    .bands = {{.N = N, .C = C}, 0.5, 0.8, 0.9},
+};
+static const struct task task = {.exercise = &marked, .shows_figures = true, .can_count = true};
+
+static struct checks passed(int count) {
+    struct checks checks = {.count = count};
+    for (int i = 0; i < count; i++) { checks.verdict[i] = VERDICT_PASS; }
+    return checks;
+}
+
+/* The last of `count` checks has failed. */
+static struct checks failed(int count, enum failure_kind kind, const char *diagnosis) {
+    struct checks checks = passed(count);
+    checks.verdict[count - 1] = VERDICT_FAIL;
+    checks.failure[count - 1] = (struct failure){.kind = kind, .diagnosis = diagnosis};
+    return checks;
+}
+
+static const struct checks none;
+
+Test(score, checks_that_pass_have_their_points) {
+    struct checks checks = passed(4);
+    struct marks marks = score_checks(&task, &checks, &none);
+    cr_assert_eq(marks.count, 4);
+    cr_assert(score_is_right(&marks));
+    for (int i = 0; i < 4; i++) { cr_assert_eq(marks.outcome[i].points, 4 - i); }
+}
+
+Test(score, after_a_failure_nothing_is_run) {
+    struct checks checks = failed(2, FAILURE_WRONG, "off-by-one");
+    struct marks marks = score_checks(&task, &checks, &none);
+    static const enum verdict verdicts[] = {VERDICT_PASS, VERDICT_FAIL, VERDICT_NOT_RUN, VERDICT_NOT_RUN};
+    for (int i = 0; i < 4; i++) { cr_assert_eq(marks.outcome[i].verdict, verdicts[i], "check %d", i); }
+    cr_assert_str_eq(marks.outcome[1].failure.diagnosis, "off-by-one");
+    cr_assert(!score_is_right(&marks));
+    score_performance(&marks, &task, NULL);
+    cr_assert_eq(marks.count, 6, "traffic and parallelism, but no band without a GPU");
+    cr_assert_eq(marks.outcome[5].verdict, VERDICT_NOT_RUN);
+}
+
+Test(score, a_skeleton_is_not_started) {
+    struct checks checks = {.count = 1, .verdict = {VERDICT_NOT_STARTED}, .failure = {{.kind = FAILURE_STATUS}}};
+    struct marks marks = score_checks(&task, &checks, &none);
+    score_performance(&marks, &task, NULL);
+    for (int i = 0; i < marks.count; i++) {
+        cr_assert_eq(marks.outcome[i].verdict, VERDICT_NOT_STARTED);
+        cr_assert_eq(marks.outcome[i].failure.kind, FAILURE_NONE);
+    }
+}
+
+Test(score, a_race_that_the_gpu_did_not_show_fails) {
+    struct checks gpu = passed(4), cpu = failed(3, FAILURE_FINDING, "race");
+    struct marks marks = score_checks(&task, &gpu, &cpu);
+    cr_assert_eq(marks.outcome[2].verdict, VERDICT_FAIL);
+    cr_assert_eq(marks.outcome[2].points, 0.0);
+    cr_assert_str_eq(marks.outcome[2].failure.diagnosis, "race");
+    cr_assert_eq(marks.outcome[3].verdict, VERDICT_NOT_RUN);
+}
+
+Test(score, the_backend_that_says_more_is_heard) {
+    struct checks gpu = failed(1, FAILURE_WRONG, "known"), cpu = failed(1, FAILURE_WRONG, "other");
+    cr_assert_str_eq(score_checks(&task, &gpu, &cpu).outcome[0].failure.diagnosis, "known");
+    gpu = failed(1, FAILURE_WRONG, NULL);
+    cr_assert_str_eq(score_checks(&task, &gpu, &cpu).outcome[0].failure.diagnosis, "other");
+    gpu = failed(1, FAILURE_WRONG, "known");
+    cpu = failed(1, FAILURE_FINDING, NULL);
+    cr_assert_eq(score_checks(&task, &gpu, &cpu).outcome[0].failure.kind, FAILURE_FINDING);
+    cpu = passed(1);
+    cr_assert_str_eq(score_checks(&task, &gpu, &cpu).outcome[0].failure.diagnosis, "known");
+}
+
+Test(score, an_obstacle_fails_the_first_check) {
+    struct task stopped = task;
+    stopped.gpu = true;
+    stopped.obstacle.kind = FAILURE_BUILD;
+    struct marks marks = score_obstacle(&stopped);
+    cr_assert_eq(marks.count, 7);
+    cr_assert_eq(marks.outcome[0].verdict, VERDICT_FAIL);
+    cr_assert_eq(marks.outcome[0].failure.kind, FAILURE_BUILD);
+    cr_assert_eq(marks.outcome[6].verdict, VERDICT_NOT_RUN);
+}
+
+static struct marks perform(const struct task *of, const struct performance *performance) {
+    struct checks checks = passed(4);
+    struct marks marks = score_checks(of, &checks, &none);
+    score_performance(&marks, of, performance);
+    return marks;
+}
+
+Test(score, performance_of_one_counted_call) {
+    struct performance performance = {.is_counted = true, .counted = moved(1.0)};
+    performance.counted.counters.largest_grid_warps = 64;
+    struct marks marks = perform(&task, &performance);
+    cr_assert_eq(marks.outcome[4].points, 5.0, "%s", marks.outcome[4].measured);
+    cr_assert_eq(marks.outcome[5].points, 2.0);
+    performance.failure.kind = FAILURE_CRASH;
+    marks = perform(&task, &performance);
+    cr_assert_eq(marks.outcome[4].verdict, VERDICT_FAIL);
+    cr_assert_eq(marks.outcome[5].verdict, VERDICT_NOT_RUN, "the same call");
+    performance.is_counted = false;
+    marks = perform(&task, &performance);
+    cr_assert(strstr(marks.outcome[4].measured, "not counted"));
+}
+
+Test(score, figures_wait_for_the_prediction) {
+    struct task waiting = task;
+    waiting.shows_figures = false;
+    waiting.gpu = true;
+    struct performance performance = {.is_counted = true, .counted = moved(8.0)};
+    struct marks marks = perform(&waiting, &performance);
+    cr_assert_eq(marks.outcome[4].verdict, VERDICT_FAIL);
+    cr_assert_eq(marks.outcome[4].figure, 0.0, "also a bad figure is hidden");
+    cr_assert_eq(marks.outcome[6].verdict, VERDICT_WAITING);
+}

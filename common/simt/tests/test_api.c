@@ -1,4 +1,4 @@
-/* The runtime API from C17: memory, copies, device facts, streams, events, errors; CUDA's codes for what is wrong. */
+/* The runtime API from C17: memory, copies, device facts, streams, events, errors; CUDA's codes for wrong calls. */
 #include <cuda_runtime_api.h>
 
 #include "ops/softmax_forward/contract.h" /* a contract must be readable in C */

@@ -1,0 +1,120 @@
+#include "run.h"
+
+#include <stdio.h>
+
+#include "lab.h"
+
+/* ---- a program as a device ---- */
+
+struct running {
+    struct runner runner;
+    struct process *process;
+};
+
+static enum child_status call_runner(void *context, const struct job *job, void *const buffers[], struct result *result,
+                                     struct finding_record **findings) {
+    struct running *running = context;
+    struct process *process = running->process;
+    enum child_status status = runner_call(&running->runner, job, buffers, result, findings);
+    if (status == CHILD_OK && !process->device[0]) {
+        snprintf(process->device, sizeof process->device, "%.127s", result->device);
+    }
+    return status;
+}
+
+static const char *runner_message(void *context) {
+    return ((struct running *)context)->runner.child.message;
+}
+
+/* False: process->fault says why it cannot be started. */
+static bool start(struct running *running, const char *program, bool gpu, struct process *process) {
+    static const char *const environment[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
+    struct limits limits = limits_default;
+    limits.gpu = gpu;
+    limits.environment = environment;
+    running->process = process;
+    if (runner_start(&running->runner, program, &limits) != CHILD_CANNOT_START) { return true; }
+    snprintf(process->fault, sizeof process->fault, "%s", running->runner.child.message);
+    return false;
+}
+
+static void stop(struct running *running) {
+    struct process *process = running->process;
+    const struct child *child = &running->runner.child;
+    if (!process->printed[0]) { snprintf(process->printed, sizeof process->printed, "%.2047s", child->output); }
+    sandbox_describe(child->layers, process->sandbox, sizeof process->sandbox);
+    runner_stop(&running->runner);
+}
+
+static struct device device_of(struct running *running, bool gpu) {
+    return (struct device){call_runner, runner_message, running, gpu ? GPU_GUARD_BYTES : 0};
+}
+
+/* ---- correctness ---- */
+
+static struct checks run(const struct task *task, const char *program, bool gpu, int most) {
+    const struct exercise *exercise = task->exercise;
+    struct checks checks = {.count = 0};
+    struct running running;
+    enum verdict verdict = VERDICT_PASS;
+    evidence_init(&checks.evidence, op_find(exercise->op), exercise->type);
+    if (!start(&running, program, gpu, &checks.process)) { return checks; }
+    struct device device = device_of(&running, gpu);
+    while (verdict == VERDICT_PASS && checks.count < most) {
+        int i = checks.count++;
+        verdict = check_run(&device, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, &checks.evidence,
+                            &checks.failure[i]);
+        checks.verdict[i] = verdict;
+    }
+    stop(&running);
+    return checks;
+}
+
+struct checks run_checks(const struct task *task) {
+    return run(task, task->program, task->gpu, CORRECTNESS_CHECKS);
+}
+
+struct checks run_confirmation(const struct task *task, int most) {
+    if (!task->gpu || !task->can_count || !task->counted) { return (struct checks){.count = 0}; }
+    return run(task, task->counted, false, most);
+}
+
+/* ---- performance ---- */
+
+static bool has_counted_check(const struct exercise *exercise) {
+    return exercise_check(exercise, CHECK_TRAFFIC) || exercise_check(exercise, CHECK_LAUNCHES) ||
+           exercise_check(exercise, CHECK_PARALLEL);
+}
+
+static void count(const struct task *task, struct performance *performance) {
+    const struct exercise *exercise = task->exercise;
+    struct running running;
+    performance->is_counted = true;
+    if (!task->counted) {
+        performance->failure.kind = FAILURE_BUILD;
+        snprintf(performance->failure.text, sizeof performance->failure.text,
+                 "%s does not build for the CPU backend, which counts the traffic", exercise->file);
+        return;
+    }
+    if (!start(&running, task->counted, false, &performance->process)) { return; }
+    struct device device = device_of(&running, false);
+    evidence_init(&performance->evidence, op_find(exercise->op), exercise->type);
+    check_count(&device, &exercise->traffic.sizes, PUBLISHED_SEED, &performance->evidence, &performance->counted,
+                &performance->failure);
+    stop(&running);
+}
+
+struct performance run_performance(const struct task *task) {
+    const struct exercise *exercise = task->exercise;
+    struct performance performance = {.is_counted = false};
+    struct running running;
+    bool measures = task->gpu && task->shows_figures;
+    if (has_counted_check(exercise) && task->can_count) { count(task, &performance); }
+    if (measures && exercise_check(exercise, CHECK_BAND) &&
+        start(&running, task->program, true, &performance.process)) {
+        performance.timing = timed_measure(&running.runner, exercise);
+        stop(&running);
+    }
+    if (measures && exercise_check(exercise, CHECK_RATE)) { performance.rates = rate_run(task->request, exercise); }
+    return performance;
+}
