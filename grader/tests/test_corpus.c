@@ -19,7 +19,7 @@ TestSuite(corpus, .timeout = 240);
 enum { MAX_KERNELS = 1024, PATH_BYTES = 512 };
 
 /* The corpus only grows: raise these with it. */
-enum { WRONG_KERNELS = 331, RIGHT_KERNELS = 79 };
+enum { WRONG_KERNELS = 332, RIGHT_KERNELS = 79 };
 
 struct kernel {
     char path[PATH_BYTES], name[PATH_BYTES]; /* name: op/wrong/no_max */
