@@ -100,7 +100,7 @@ static cJSON *mark(const struct kernel *kernel) {
     char place[2 * PATH_BYTES], path[2 * PATH_BYTES + 32];
     snprintf(place, sizeof place, "%s/corpus/%s", TEST_BUILD, kernel->name);
     snprintf(path, sizeof path, "%s/place.log", place);
-    int status = shell("mkdir -p %s && rm -f %s/report.json && BUILD=%s tools/corpus build %s 2>%s", place, place,
+    int status = shell("mkdir -p %s && rm -f %s/report.json && BUILD=%s tools/corpus prepare %s 2>%s", place, place,
                        TEST_BUILD, kernel->path, path);
     char *text = read_all(path);
     cr_assert(status == 0, "%s", text);
