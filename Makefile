@@ -86,9 +86,14 @@ endif
 
 .PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks
 
-# What `make test` leaves to `make test-all`: training, the model under the checks of the CPU backend, lab 3's solutions as
-# on other GPUs, random kernels and files, the handout's build from nothing, and comparisons that need PyTorch. Some of
-# the others do more there too: TEST_ALL=1 is in their environment.
+# Tests that only `make test-all` runs:
+#   - training
+#   - the model under the checks of the CPU backend
+#   - lab 3's solutions with the choices that they make on other GPUs
+#   - random kernels and random files
+#   - the build of the archive that is handed out
+#   - comparisons that need PyTorch or transformers
+# Other tests try more there, because TEST_ALL=1 is in their environment.
 LONG_TESTS := test_training test_training_fused test_training_products test_training_checked test_training_fused_checked \
               test_train_program test_train_resume test_train_compare.sh test_optimizer_checked test_tiny_model.sh \
               test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
@@ -99,12 +104,12 @@ SMOKE_TEST := test_judge
 ASAN = BUILD=$(BUILD)/asan SANITIZE=address,undefined
 RUN_TESTS = CC='$(CC)' CXX='$(CXX)' tools/run-tests
 
-test: ## install what the tests need, build and run them: minutes
+test: ## install what the tests need, build and run the most telling ones
 	@tools/install.sh test
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
 	@$(MAKE) --no-print-directory -s test-run
 
-test-all: ## all tests, the whole corpus, sanitizers: most of an hour
+test-all: ## all tests, all wrong and right kernels, sanitizers
 	@tools/install.sh test
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build-all
 	@TEST_ALL=1 TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
@@ -114,7 +119,7 @@ test-build: programs $(call QUICK,$(TESTS)) corpus-quick
 	+@$(MAKE) --no-print-directory $(ASAN) $(BUILD)/asan/tests/$(SMOKE_TEST)
 
 test-build-all: programs $(TESTS) corpus-list
-	@:
+	@$(foreach test,$(filter-out $(notdir $(TESTS) $(SHELL_TESTS)),$(LONG_TESTS)),$(error LONG_TESTS: there is no $(test)))
 
 test-run:
 	@$(RUN_TESTS) $(call QUICK,$(TESTS) $(SHELL_TESTS)) $(BUILD)/asan/tests/$(SMOKE_TEST)
@@ -124,10 +129,10 @@ test-run:
 corpus-quick corpus-list: corpus-%: $(BUILD)/grader/grader ladder-programs
 	@tools/corpus $* | BUILD=$(BUILD) CXX='$(CXX)' xargs -P $(or $(CORPUS_JOBS),$(shell nproc)) -n 4 tools/corpus build
 
-# Only what is host C. The backend's own tests switch stacks, which the address sanitizer does not follow; and what the
-# tests start (runners, hostile programs) is the ordinary build, which therefore has to be there. Two tests do nothing but
-# start it, for hundreds of kernels.
-test-asan: ## the host C's tests again, under sanitizers
+# Host C only: the backend's own tests switch stacks, which the address sanitizer does not follow. The programs that tests start
+# (runners, hostile programs) are the ordinary build, which is made first. Two tests are left out, because they do nothing but
+# start such programs.
+test-asan: ## tests of host C again, under sanitizers
 	@tools/install.sh test
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) $(ASAN) test-host

@@ -18,7 +18,8 @@ check "what wires a block, forward or back, is not in it" test -z "$(find "$hand
 check "nor is anything of a folder called tests" test -z "$(find "$handout" -path '*/tests*')"
 
 # What a learner must not find: the marked regions of the solutions, everything of what only the reference does, and the kernels
-# of the corpus. Not what a skeleton or a contract shows anyway, and no line that says too little to give anything away.
+# of the corpus. Excluded are lines that a skeleton, a contract or the header of dependent launches shows, and lines that are
+# too short or too common to give anything away.
 trim() { sed 's/^[ \t]*//; s/[ \t]*$//' | sort -u; }
 telling() { # statements of at least 24 characters, without index computations, guards and loops' heads
     awk 'length($0) >= 24 && !/^(\/\/|#|}|for .*{$|if .*{ return .*; }$)/ && !/[,({\\]$/' |
@@ -33,11 +34,12 @@ telling() { # statements of at least 24 characters, without index computations, 
     done
 } | trim >"$scratch/written"
 find step*/skeleton -type f -exec cat {} + | trim >"$scratch/shown"
-find common -path '*contract*.h' -exec cat {} + | trim >>"$scratch/shown"
+cat common/ops/*/contract.h common/dependent_launch.cuh | trim >>"$scratch/shown"
 # Lines of the model, of its plain kernels and of the references, which are handed out.
 cat >>"$scratch/shown" <<'END'
 TRY(cudaStreamSynchronize(device.stream));
 const cudaDataType type = type_of<T>::cuda;
+enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
 constexpr int size = vec<T>::size, step = warp_size * size;
 if (blocks > resident) { blocks = resident; }
 float d = to_float(dout[(size_t)n * C + c]);

@@ -14,7 +14,9 @@ run() { (cd "$scratch" && TEST_TIMEOUT=2 "$root/tools/run-tests" "$@"); }
 program test_good 'Test(s, one) { cr_assert(1); }\nTest(s, two) { cr_assert(1); }'
 check "a good program passes" run test_good
 check "the last line counts" says "2 passed, 0 failed" run test_good
-check "the line before it has the processor time" says "s of processor time" run test_good
+program test_busy 'Test(s, one) { volatile long sum = 0; while (sum < 1500000000) { sum = sum + 1; } cr_assert(sum > 0); }'
+busy() { (cd "$scratch" && TEST_TIMEOUT=60 "$root/tools/run-tests" test_busy | grep -E '^[0-9]+ s, [1-9][0-9]* s of processor time$'); }
+check "the line before it has the processor time" busy
 
 program test_bad 'Test(s, one) { cr_assert(0, "a \\"quoted\\" <message>"); }\nTest(s, two) { cr_assert(1); }'
 check "a failed test fails the run" exits 1 run test_bad

@@ -223,6 +223,7 @@ const struct op_mistake wiring_mistakes_shown[] = {
     {.id = "wiring-residual",
      .cause = "attention, its projection or the second add: the cache agrees with float64, and the residual does not",
      .hint = 2,
+     .kernel = "block_forward/projection_of_normalised",
      .predicate = shows_tensor,
      .argument = FIRST_RESIDUAL,
      .stage = MISTAKE_PLACED},

@@ -1,7 +1,7 @@
 // step: step2  op: bias_add  diagnosis: out-of-bounds-by-one
 // reason: The planted bug repaired with i <= count.
-#include "ops/bias_add/contract.h"
 #include "common/cuda_check.h"
+#include "ops/bias_add/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: bias_add  diagnosis: vector-tail
 // reason: The planted bug repaired by leaving out the last group of four.
-#include "ops/bias_add/contract.h"
 #include "common/cuda_check.h"
+#include "ops/bias_add/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

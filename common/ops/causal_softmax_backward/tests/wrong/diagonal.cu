@@ -1,7 +1,7 @@
 // step: step3  op: causal_softmax_backward_bf16  diagnosis: softmax-backward-diagonal
 // reason: The derivative of a sigmoid: each output depends on its own input alone.
-#include "ops/causal_softmax_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/causal_softmax_backward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward
 // reason: No atomics: one block per 32 columns walks down all rows, before a second kernel writes dinp.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward
 // reason: Every block keeps its part of dweight and dbias in a workspace; a second kernel adds the parts up.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-overwritten
 // reason: Sets dweight and dbias to 0 before it adds to them: what they held is lost.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

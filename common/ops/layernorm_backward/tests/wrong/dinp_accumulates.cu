@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-accumulated
 // reason: Adds to dinp, which is to be overwritten.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward  diagnosis: in-place-hazard
 // reason: Writes dinp first and sums the columns of dout afterwards, when dinp may have overwritten dout.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

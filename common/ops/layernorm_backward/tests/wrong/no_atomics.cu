@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward  diagnosis: race-in-global-memory
 // reason: All rows add to the same dweight and dbias with +=: additions are lost.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-no-mean-terms
 // reason: Treats mean and rstd as constants: both mean terms of dinp are missing.
-#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_backward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

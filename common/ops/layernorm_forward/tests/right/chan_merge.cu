@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward
 // reason: Blocks of 96 threads; every thread runs Welford, and the states are merged as Chan does.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

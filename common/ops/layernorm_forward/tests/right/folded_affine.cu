@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward
 // reason: Scale and shift are folded into one multiply-add: x * (rstd * weight) + (bias - mean * rstd * weight).
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

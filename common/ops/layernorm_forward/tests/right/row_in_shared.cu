@@ -1,8 +1,8 @@
 // step: step2  op: layernorm_forward
 // reason: The row waits in dynamic shared memory when it fits, so x is read once; otherwise it is read three
 //         times.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward
 // reason: One pass, around the row's first element, so that nothing cancels.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward
 // reason: Every lane writes mean and rstd: the same value, which is no race.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

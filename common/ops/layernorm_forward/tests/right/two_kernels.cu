@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward
 // reason: Statistics in one kernel, normalisation in another; variance waits in a scratch buffer.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward
 // reason: Welford's running mean and squares, in blocks of 33 threads.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward  diagnosis: layernorm-affine-by-row
 // reason: weight and bias are indexed by the row; they have one entry per column.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

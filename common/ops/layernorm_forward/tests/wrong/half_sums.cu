@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: low-precision
 // reason: The sums are kept in half precision: 11 bits, and no more than 65504.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: layernorm-integer-division
 // reason: sum * (1 / C), and 1 / C is 0.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: small-tensor-index
 // reason: mean and rstd are indexed by the element n * C.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

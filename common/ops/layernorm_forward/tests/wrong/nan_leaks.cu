@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward  diagnosis: nan-in-other-rows
 // reason: A warp takes two rows and masks the other row by multiplying with 0; NaN * 0 is NaN.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

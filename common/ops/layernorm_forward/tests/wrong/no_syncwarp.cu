@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward  diagnosis: race
 // reason: Lanes exchange sums through shared memory and trust in lockstep: no __syncwarp between the levels.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: layernorm-one-pass
 // reason: E[x^2] - E[x]^2 subtracts two large, nearly equal numbers: the digits are lost, it may be negative.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: race-in-global-memory
 // reason: One __device__ variable takes the sums of all rows.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward  diagnosis: layernorm-padding-counted
 // reason: Lanes past the last column add the square of the mean to the variance.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

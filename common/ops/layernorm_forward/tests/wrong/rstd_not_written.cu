@@ -1,7 +1,7 @@
 // step: step1  op: layernorm_forward  diagnosis: stats-not-written
 // reason: rstd is computed and used, but not stored; the backward pass would read what lies there.
-#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 32 x 8 threads, with loops over rows and columns.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

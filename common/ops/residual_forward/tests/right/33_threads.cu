@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 33 threads: a warp of a single lane in each.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

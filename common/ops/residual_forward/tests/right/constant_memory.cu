@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Sizes in constant memory, a two-dimensional grid of two-dimensional blocks.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Works on the default stream, which waits for the given one and is waited for, by events.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 1024 threads and a grid-stride loop over a grid that is often too large.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

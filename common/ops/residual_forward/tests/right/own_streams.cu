@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: Half of the work on a stream of its own, forked and joined by events.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: A template that takes eight elements a thread, by a table in constant memory.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: host-pointer
 // reason: The kernel gets the address of a struct on the host's stack and follows it on the device.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: uninitialised-output-read
 // reason: out and x have changed places in the call of the kernel.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: output-partly-untouched
 // reason: The kernel counts on 256 threads a block, and the launch gives it 128.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

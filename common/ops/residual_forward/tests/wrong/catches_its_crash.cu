@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: device-pointer
 // reason: Catches the signal of its own crash and answers as if all were well.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: grid-rounds-to-zero
 // reason: ceil() of an integer quotient: rounded down before it is rounded up.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

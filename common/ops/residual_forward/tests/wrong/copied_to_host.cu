@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: computed-on-host
 // reason: Copies the inputs to the host, adds there, copies the sum back: no kernel at all.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

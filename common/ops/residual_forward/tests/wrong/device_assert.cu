@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: device-assert
 // reason: An assert where a guard is meant.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <assert.h>
 #include <cuda_runtime.h>

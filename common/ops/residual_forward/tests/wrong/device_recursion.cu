@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: stack-overflow
 // reason: A device function calls itself without end.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

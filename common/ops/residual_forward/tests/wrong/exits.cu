@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: exited
 // reason: Calls exit(0), as if that were a pass.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

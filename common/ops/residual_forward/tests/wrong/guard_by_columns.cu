@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: only-row-0
 // reason: The guard compares the element's index with C.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: computed-on-host
 // reason: The host adds, and an empty kernel of enough warps stands beside it.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: stream-ignored
 // reason: Launches on the default stream, where nothing waits for what the given stream still does.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: transposed-index
 // reason: Reads element (n, c) and writes it to (c, n).
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

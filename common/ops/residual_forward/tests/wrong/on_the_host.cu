@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: device-pointer
 // reason: The launcher adds on the host with device pointers: a crash on a machine with a GPU.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: vector-tail-out-of-bounds
 // reason: Two elements a thread, and the last pair has only one.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: grid-too-tall
 // reason: The rows are counted in y, where a grid ends at 65535.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: rows-past-grid
 // reason: The index is an unsigned short: right up to 65536 elements.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: launch-block-too-large
 // reason: <<<threads, blocks>>>: right until there are more than 1024 blocks.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

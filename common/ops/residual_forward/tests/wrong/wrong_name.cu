@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward  diagnosis: launcher-missing
 // reason: The launcher's name lacks _f32.
-#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

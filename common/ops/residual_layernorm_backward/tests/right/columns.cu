@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_backward_bf16
 // reason: Rows in reverse for the parameters, with fused multiply-adds.
-#include "ops/residual_layernorm_backward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_forward_bf16
 // reason: The sum in fp32 in shared memory, already rounded, and a block for each row.
-#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

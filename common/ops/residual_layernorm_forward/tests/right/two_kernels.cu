@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_forward_f32
 // reason: A residual add and a LayerNorm, one after the other: not fused, and right.
-#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_forward_f32
 // reason: A warp for each row, in plain passes; wrong kernels vary it.
-#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

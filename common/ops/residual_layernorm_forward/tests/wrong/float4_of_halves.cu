@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_forward_f16  diagnosis: float4-of-halves
 // reason: C / 4 vectors of 16 bytes are twice the row when its elements are halves.
-#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 

@@ -1,7 +1,7 @@
 // step: step2  op: row_dot
 // reason: __syncthreads for __syncwarp, in blocks whose last warps have returned: exited threads count as arrived.
-#include "ops/row_dot/contract.h"
 #include "common/cuda_check.h"
+#include "ops/row_dot/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

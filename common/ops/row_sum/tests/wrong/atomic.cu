@@ -1,7 +1,7 @@
 // step: step2  op: row_sum  diagnosis: not-repeatable
 // reason: Float atomics: the order of the additions changes from run to run.
-#include "ops/row_sum/contract.h"
 #include "common/cuda_check.h"
+#include "ops/row_sum/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: row_sum  diagnosis: race
 // reason: The planted bug repaired with a barrier before the loop, and none in it.
-#include "ops/row_sum/contract.h"
 #include "common/cuda_check.h"
+#include "ops/row_sum/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

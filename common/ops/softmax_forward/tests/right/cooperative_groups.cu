@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: A tile of 32 threads per row, reductions by cooperative groups.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

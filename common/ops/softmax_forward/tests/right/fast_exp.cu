@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward
 // reason: __expf and a multiplication with the reciprocal, in blocks of 96 threads.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: A cooperative launch, with grid.sync() between the passes.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: Half a warp a row, shuffles of width 16; where there is no row, a half takes part with no columns.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: The maximum by atomicMax on ordered bits, which has one result in any order.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward
 // reason: One pass for maximum and sum, the sum in fp64.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: Warps stay and take rows from a counter in a workspace.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

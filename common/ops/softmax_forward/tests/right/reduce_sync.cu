@@ -1,8 +1,8 @@
 // step: step2  op: softmax_forward
 // reason: The maximum by __reduce_max_sync on ordered bits; NaN by a vote.
 // needs: sm_80
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

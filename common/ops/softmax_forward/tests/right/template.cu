@@ -1,8 +1,8 @@
 // step: step2  op: softmax_forward
 // reason: A template over the block's size and the reduction; early return of whole warps before the last
 //         barrier.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward
 // reason: Maximum, sum and quotient in kernels of their own, with a workspace of the stream.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: A warp takes two rows, one after the other.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward
 // reason: A workspace that is kept between calls and grows when it must: no leak.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

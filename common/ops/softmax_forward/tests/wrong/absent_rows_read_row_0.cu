@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: in-place-hazard
 // reason: Half warps without a row read row 0, which in place another warp overwrites.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

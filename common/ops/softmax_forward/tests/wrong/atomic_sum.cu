@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: not-repeatable
 // reason: The block's sum by float atomics: their order changes from run to run.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: barrier-divergent
 // reason: A barrier in a loop whose number of rounds differs between threads when the block does not divide C.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: reduction-incomplete
 // reason: The exchange with offset 1 is missing: even and odd lanes hold different sums.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: endless-loop
 // reason: `offset >= 0` never becomes false: 0 / 2 is 0.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

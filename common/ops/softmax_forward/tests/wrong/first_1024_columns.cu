@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: columns-past-block
 // reason: One thread for one column: columns past the block's 1024 threads are never seen.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: misaligned-vector
 // reason: Reads 16 bytes at a time although the contract promises an alignment of 4 only.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

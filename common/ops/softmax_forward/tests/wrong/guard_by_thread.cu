@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: The guard is by the thread's number, so the last warp lacks lanes in its shuffles.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

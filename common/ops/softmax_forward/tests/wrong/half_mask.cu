@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: The shuffle's mask names lanes 0 to 15 only, but all 32 lanes call it.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

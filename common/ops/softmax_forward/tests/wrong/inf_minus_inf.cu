@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-inf-minus-inf
 // reason: Online softmax from -INFINITY: lanes without a column compute -inf - -inf.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

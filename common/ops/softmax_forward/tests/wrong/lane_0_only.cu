@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: only-lane-0
 // reason: __shfl_down leaves the row's result in lane 0; the other lanes normalise with partial ones.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: Lanes without a column return before the shuffle that names all 32 lanes in its mask.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

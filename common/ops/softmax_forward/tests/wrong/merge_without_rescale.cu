@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-sum-wrong
 // reason: The lanes' sums are added as they are, though each is relative to a maximum of its own.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <float.h>

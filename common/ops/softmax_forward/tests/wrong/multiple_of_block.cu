@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: columns-rounded-down
 // reason: Takes C / 128 whole groups: the last columns are neither counted nor written.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-no-rescale
 // reason: Online softmax whose sum is not scaled down when a larger maximum appears.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 // step: step1  op: softmax_forward  diagnosis: out-of-bounds-by-one
 // reason: `c <= C` reads and writes one column past the row: the next row's first, and past the end after the
 //         last.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

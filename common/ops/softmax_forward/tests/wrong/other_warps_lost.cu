@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: other-warps-lost
 // reason: Each of the four warps reduces its own part of the row; nothing puts the four results together.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

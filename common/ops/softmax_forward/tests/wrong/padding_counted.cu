@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-padding-counted
 // reason: C is rounded up to a multiple of 32, and lanes past the last column count as elements of value 0.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: launch-error
 // reason: The whole row in dynamic shared memory: 50257 columns do not fit.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

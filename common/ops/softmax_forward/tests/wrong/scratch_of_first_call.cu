@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward  diagnosis: workspace-too-small
 // reason: A static scratch of the size that the first call needed.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: race
 // reason: No barrier between reading the maximum and storing the sums into the same shared memory.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: shared-out-of-bounds
 // reason: Four floats of shared memory for eight warps.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: race
 // reason: __syncwarp in a tree of 64 threads: right with 32.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: vector-tail
 // reason: Takes four columns at a time and forgets the last C % 4.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

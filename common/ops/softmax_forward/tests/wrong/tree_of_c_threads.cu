@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-sum-wrong
 // reason: A halving tree over C threads: right where C is a power of two.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

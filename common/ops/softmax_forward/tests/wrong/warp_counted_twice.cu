@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-row-counted-twice
 // reason: With 16 warps, lanes 16 to 31 of the second stage read the same 16 sums again: the row's sum doubles.
-#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>
