@@ -109,8 +109,9 @@ static bool finish_sizes(struct reader *reader, const struct given *given, struc
 
 static bool wrong_size(struct reader *reader, const struct word *word) {
     const struct op *op = op_find(reader->draft.exercise.op);
-    return words_fail(reader->words, word->line, "'%s' is no size of %s, which takes %s (sizes are whole numbers from 1)",
-                      word->text, op->name, op->scalars);
+    return words_fail(reader->words, word->line,
+                      "'%s' is no size of %s, which takes %s (sizes are whole numbers from 1)", word->text, op->name,
+                      op->scalars);
 }
 
 /* ---- settings of an exercise ---- */
