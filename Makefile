@@ -48,7 +48,9 @@ lab: ## make lab/, where you work; installs what is missing
 lab-reset: ## start a step again, after a backup: STEP=step1
 	@tools/lab.sh reset '$(STEP)'
 
-handout: programs ## pack lab/ as a self-contained archive for students
+handout: ## pack lab/ as a self-contained archive for students
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/lab.sh handout
 
 demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
@@ -67,7 +69,7 @@ $(STEPS):
 	@$(MAKE) --no-print-directory -C lab $@ FROM_ROOT=1
 
 grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
-	@tools/install.sh build
+	@tools/install.sh $(if $(shell grep -ls '^.include "gpt2/' $(call step_folder,$(STEP))/skeleton/*.cu),gpt2,build)
 	@$(MAKE) --no-print-directory grade-now
 
 .PHONY: grade-now
@@ -82,31 +84,66 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-run test-asan fuzz test-gpu test-notebooks
-test: ## install what the tests need, build and run them all
-	@tools/install.sh test
-	@$(MAKE) --no-print-directory -s $(PARALLEL) test-run
+.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks
 
-test-build: programs $(TESTS)
+# What `make test` leaves to `make test-all`: training, the model under the checks of the CPU backend, lab 3's solutions as
+# on other GPUs, random kernels and files, the handout's build from nothing, and comparisons that need PyTorch. Some of
+# the others do more there too: TEST_ALL=1 is in their environment.
+LONG_TESTS := test_training test_training_fused test_training_products test_training_checked test_training_fused_checked \
+              test_train_program test_train_resume test_train_compare.sh test_optimizer_checked test_tiny_model.sh \
+              test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
+              test_random_kernels test_translate_fuzz test_gpt2_fuzz test_handout_builds.sh \
+              test_hf_compare.sh test_hf_wirings.sh test_compare.sh test_gpt2_bench.sh
+QUICK = $(filter-out $(addprefix %/,$(LONG_TESTS)),$(1))
+SMOKE_TEST := test_judge
+ASAN = BUILD=$(BUILD)/asan SANITIZE=address,undefined
+RUN_TESTS = CC='$(CC)' CXX='$(CXX)' tools/run-tests
+
+test: ## install what the tests need, build and run them: minutes
+	@tools/install.sh test
+	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
+	@$(MAKE) --no-print-directory -s test-run
+
+test-all: ## all tests, the whole corpus, sanitizers: most of an hour
+	@tools/install.sh test
+	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build-all
+	@TEST_ALL=1 TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
+	@$(MAKE) --no-print-directory test-asan
+
+test-build: programs $(call QUICK,$(TESTS)) corpus-quick
+	+@$(MAKE) --no-print-directory $(ASAN) $(BUILD)/asan/tests/$(SMOKE_TEST)
+
+test-build-all: programs $(TESTS) corpus-list
 	@:
 
-test-run: test-build
-	@CC='$(CC)' CXX='$(CXX)' tools/run-tests $(TESTS) $(SHELL_TESTS)
+test-run:
+	@$(RUN_TESTS) $(call QUICK,$(TESTS) $(SHELL_TESTS)) $(BUILD)/asan/tests/$(SMOKE_TEST)
+
+# Kernels of the corpus, compiled: those that `make test` marks, or all.
+.PHONY: corpus-quick corpus-list
+corpus-quick corpus-list: corpus-%: $(BUILD)/grader/grader ladder-programs
+	@tools/corpus $* | BUILD=$(BUILD) CXX='$(CXX)' xargs -P $(or $(CORPUS_JOBS),$(shell nproc)) -n 4 tools/corpus build
 
 # Only what is host C. The backend's own tests switch stacks, which the address sanitizer does not follow; and what the
 # tests start (runners, hostile programs) is the ordinary build, which therefore has to be there. Two tests do nothing but
 # start it, for hundreds of kernels.
 test-asan: ## the host C's tests again, under sanitizers
 	@tools/install.sh test
-	@$(MAKE) --no-print-directory -s $(PARALLEL) test-build
-	@$(MAKE) --no-print-directory -s $(PARALLEL) BUILD=$(BUILD)/asan SANITIZE=address,undefined test-host
+	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
+	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) $(ASAN) test-host
+	@$(MAKE) --no-print-directory -s $(ASAN) test-host-run
 
-.PHONY: test-build test-host
+.PHONY: test-host-run
 HOST_TESTS = $(filter-out $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES) test_corpus test_ladders),$(TESTS))
 test-host: $(HOST_TESTS)
-	@CC='$(CC)' CXX='$(CXX)' tools/run-tests $(HOST_TESTS)
+	@:
 
-fuzz: $(FUZZ_PROGRAM) ## libFuzzer on what reads files (needs clang): FUZZ_SECONDS=30
+test-host-run:
+	@$(RUN_TESTS) $(HOST_TESTS)
+
+fuzz: ## libFuzzer on what reads files: FUZZ_SECONDS=30
+	@tools/install.sh fuzz
+	@$(MAKE) --no-print-directory -s $(FUZZ_PROGRAM)
 	@tools/fuzz $(FUZZ_PROGRAM) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 test-gpu: ## every solution's marks on this machine's GPU
@@ -128,13 +165,18 @@ bench: ## time every kernel on this machine's GPU; STEP=step3: of that step
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
 	@tools/bench $(if $(STEP),$(call step_folder,$(STEP)),$(STEP_FOLDERS))
 
-check: $(CHECKS) ## is what is generated current, and all of it tidy?
+check: ## is what is generated current, and all of it tidy?
+	@tools/install.sh check
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs $(CHECKS)
 	@tools/check
 
 check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 	@tools/check-cuda '$(NVCC)'
 
 generated: ## rewrite what the documents show between markers, and draw their diagrams
+	@tools/install.sh check
+	@tools/diagrams.sh --check >/dev/null || tools/install.sh diagrams
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/diagrams.sh
 	@tools/generate.sh
 
@@ -144,7 +186,7 @@ docs: ## build the book into build/docs/site
 
 format: ## lay out every C and CUDA file by .clang-format
 	@tools/install.sh format
-	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs $$(command -v clang-format-14 || echo clang-format) -i
 
 clean: ## remove build/ (lab/ is yours: it stays)
 	rm -rf $(BUILD)

@@ -7,9 +7,8 @@
 #include "common/ops/elements.h"
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
+#include "common/status.h"
 #include "judge.h"
-
-enum { CUDA_NOT_SUPPORTED = 801 }; /* what a skeleton's launcher returns */
 
 static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size);

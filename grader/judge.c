@@ -8,8 +8,7 @@
 #include "common/ops/elements.h"
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
-
-enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 /* + a cublasStatus_t: gpt2/model/device.cuh */ };
+#include "common/status.h"
 
 unsigned char judge_canary(uint64_t seed, int tensor, size_t i) {
     return (unsigned char)(generate_mix(generate_key(seed ^ 0xca9a51e5u, 1, tensor) + i / 8) >> i % 8 * 8);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# diagrams.sh [--check] — draw docs/diagrams/NAME.svg from NAME.dot where it changed; --check only says which are not current.
-# They are kept, so that a sheet shows its pictures wherever it is read. An SVG's last line has the checksum of its source.
+# diagrams.sh [--check] — draw docs/diagrams/NAME.svg again where NAME.dot has changed; --check only names those pictures.
+# The pictures are committed, so that a sheet shows them wherever it is read. The last line of an SVG has the checksum of its source.
 set -eu
 cd "$(dirname "$0")/../docs/diagrams"
 stale=0

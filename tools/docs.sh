@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs.sh — gather the book's sources in build/docs/source, build the site in build/docs/site.
-# Lab sheets are chapters too: stepN_x/README.md becomes labs/stepN_x.md. Links are of the course's folders, and follow.
+# docs.sh — gather the book's sources in build/docs/source and build the site in build/docs/site.
+# Lab sheets are chapters: stepN_x/README.md becomes labs/stepN_x.md, and the links to it are changed.
 set -eu
 cd "$(dirname "$0")/.."
 source=build/docs/source

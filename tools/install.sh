@@ -1,9 +1,9 @@
 #!/bin/sh
-# install.sh PART — see that what PART of the course needs is there; install what is missing through apt.
+# install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, format, docs, notebooks or gpu. As root it installs
-# without asking; else it asks before sudo, or just does it when CI=true. Where it cannot install, it prints one message
-# with the exact line to type and exits 2. Nothing is ever installed that is there already.
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, check, format, fuzz, diagrams, docs, notebooks or gpu. As
+# root it installs without asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it
+# prints one message with the exact line to type and exits 2. A package that is there is never installed again.
 set -eu
 
 part=${1:-build}
@@ -25,6 +25,9 @@ compiler() {
     done
 }
 
+# The version of PACKAGE that apt would install, up to its first dot.
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/.*Candidate: [0-9]*:*\([0-9][0-9]*\).*/\1/p'; }
+
 # Can a C program with these headers and libraries be linked?
 links() { # links COMPILER SOURCE LIBRARIES...
     links_with=$1 links_source=$2
@@ -38,7 +41,7 @@ need_compiler() {
     if [ -z "$gxx" ]; then
         # Debian 12 calls the right one g++; Ubuntu 22.04's g++ is 11, so there it is g++-12.
         refresh_lists
-        newest=$(apt-cache policy g++ 2>/dev/null | sed -n 's/.*Candidate: [0-9]*:*\([0-9][0-9]*\).*/\1/p')
+        newest=$(candidate g++)
         if [ "${newest:-0}" -ge 12 ]; then need g++ "g++ 12 or newer"; else need g++-12 "g++ 12 or newer"; fi
         return
     fi
@@ -64,6 +67,18 @@ need_gpt2_libraries() { # files in JSON; the tokenizer's regular expression; mat
     need_library libopenblas-dev cblas.h -lopenblas
 }
 
+need_fuzzer() { # clang, and libFuzzer, which some systems have in a package of its own
+    for name in clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14; do
+        have "$name" || continue
+        if echo 'int LLVMFuzzerTestOneInput(const void *data, long size) { return data && size < 0; }' |
+            "$name" -x c - -fsanitize=fuzzer -o /dev/null >/dev/null 2>&1; then return; fi
+    done
+    refresh_lists
+    runtime=libclang-rt-$(candidate clang)-dev
+    need clang "clang with libFuzzer"
+    [ -z "$(candidate "$runtime")" ] || need "$runtime" "its runtime"
+}
+
 need_python() { # need_python PACKAGES MODULE...
     packages=$1
     shift
@@ -87,14 +102,32 @@ test)
     need_library libcriterion-dev criterion/criterion.h -lcriterion
     need_gpt2_libraries
     have git || need git git
+    have patch || need patch patch
     ;;
-format) have clang-format-14 || have clang-format || need clang-format-14 clang-format ;;
+check)
+    need_compiler
+    need_gpt2_libraries
+    have git || need git git
+    have patch || need patch patch
+    ;;
+format) # a layout is one version's
+    have clang-format-14 || (have clang-format && clang-format --version | grep -q 'version 14\.') ||
+        need clang-format-14 "clang-format 14"
+    have git || need git git
+    ;;
+fuzz)
+    need_compiler
+    need_gpt2_libraries
+    need_fuzzer
+    ;;
+diagrams) have dot || need graphviz Graphviz ;;
 docs)
     have mkdocs && mkdocs build --help | grep -q material || need mkdocs-material "MkDocs with its Material theme"
     have dot || need graphviz Graphviz
     ;;
 notebooks)
     need_compiler
+    need_gpt2_libraries
     need_python "python3-nbclient python3-ipykernel python3-matplotlib" nbclient nbformat ipykernel matplotlib
     ;;
 gpu)
@@ -111,7 +144,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, format, docs, notebooks, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, check, format, fuzz, diagrams, docs, notebooks, gpu)" >&2
     exit 2
     ;;
 esac

@@ -1,5 +1,7 @@
-# The house's own tests: the test runner, the installer, the students' folder.
-SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_lab.sh test_handout.sh test_peers.sh \
+# Tests of the tools: the test runner, the installer, the corpus, the students' folder, the archive that is handed out, and
+# the comparisons with PyTorch and Hugging Face.
+SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_corpus.sh test_lab.sh test_handout.sh \
+                                       test_handout_builds.sh test_peers.sh \
                                        test_hf_compare.sh test_hf_wirings.sh test_gpt2_bench.sh)
 
 # ---- skeletons: the learner's files, made from the solutions ----
@@ -10,13 +12,17 @@ CHECKS += check-skeletons
 TESTS += $(BUILD)/tests/test_skeleton
 
 .PHONY: skeletons check-skeletons
-skeletons: $(SKELETON)
+skeletons:
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory -s $(SKELETON)
 	@for solution in $(SOLUTION_SOURCES); do \
 	    skeleton=$$(echo $$solution | sed 's|/solution/|/skeleton/|'); \
 	    mkdir -p $$(dirname $$skeleton) && $(SKELETON) $$solution $$skeleton || exit 1; \
 	done
 
-check-skeletons: $(SKELETON)
+check-skeletons:
+	@tools/install.sh build
+	@$(MAKE) --no-print-directory -s $(SKELETON)
 	@for solution in $(SOLUTION_SOURCES); do \
 	    $(SKELETON) --check $$solution $$(echo $$solution | sed 's|/solution/|/skeleton/|') || exit 1; \
 	done

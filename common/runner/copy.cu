@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "../hopper.cuh"
+#include "../dependent_launch.cuh"
 #include "copy.h"
 
 namespace {
@@ -73,7 +73,7 @@ void launch_copy(const shape &shape, const copy_streams &s, unsigned blocks, siz
         kernel = shape.unroll == 2 ? copy_kernel<READS, WRITES, 2, false> : copy_kernel<READS, WRITES, 4, false>;
     }
     if (early) {
-        launch({blocks, (unsigned)shape.threads, 1, stream}, kernel, s, loads);
+        launch({blocks, (unsigned)shape.threads, stream}, kernel, s, loads);
     } else {
         kernel<<<blocks, shape.threads, 0, stream>>>(s, loads);
     }

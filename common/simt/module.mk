@@ -9,9 +9,9 @@ SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
 SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
-# Programs are linked -no-pie, so the library need not be position-independent, and its thread-local variables lie at
-# places that the linker knows: one instruction less at each access of a kernel. Aligned, a hook is as fast in one build
-# as in the next.
+# Programs are linked -no-pie, so the library need not be position-independent, and the linker knows the addresses of its
+# thread-local variables: one instruction less at each access of a kernel. With aligned functions the speed of a hook does
+# not vary from build to build.
 SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
     -fno-pie -ftls-model=local-exec -falign-functions=64
 
@@ -27,7 +27,7 @@ $(BUILD)/simt/libsimt_checked.a: $(SIMT_CHECKED_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
-# The code of the library gets a section of its own, so that engine/preempt.c can tell it from the learner's.
+# The library's code gets a section of its own, so that engine/preempt.c can distinguish it from the learner's.
 $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
@@ -48,7 +48,7 @@ TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))
 
 $(SIMT_TEST_OUT)/%.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) -I$(COURSE)/common -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
 
 $(SIMT_TEST_OUT)/%_fast.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)

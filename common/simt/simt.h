@@ -1,7 +1,6 @@
-/* simt.h — what a program that was built on the CPU backend may ask of the backend beyond CUDA's own API:
- * the counters of the launches so far, the findings of the checks, and the settings.
+/* simt.h — the CPU backend's interface beyond CUDA's own API: counters of the launches, findings of the checks, settings.
  *
- * Linked from libsimt_checked.a (checks and counters) or libsimt_fast.a (every counter 0, no findings but faults).
+ * libsimt_checked.a has checks and counters. In libsimt_fast.a every counter is 0, and only faults are findings.
  */
 #ifndef SIMT_H
 #define SIMT_H
@@ -19,7 +18,7 @@ struct simt_traffic {
     uint64_t load_requests, store_requests, atomic_requests;
     uint64_t load_sectors, store_sectors,
         atomic_sectors;                             /* global only: distinct 32-byte sectors, summed over requests */
-    uint64_t load_bytes, store_bytes, atomic_bytes; /* bytes that the active lanes asked for */
+    uint64_t load_bytes, store_bytes, atomic_bytes; /* bytes that the active lanes requested */
 };
 
 struct simt_counters {
@@ -30,9 +29,9 @@ struct simt_counters {
     uint64_t warp_syncs;               /* __syncwarp, per warp instruction */
     uint64_t shuffles, votes, reduces; /* per warp instruction (vote: any/all/ballot/match) */
     uint64_t divergent_requests;       /* memory requests made by fewer lanes than the warp has alive */
-    uint64_t longest_chain;            /* most global memory requests made by one warp of any launch */
+    uint64_t longest_chain;            /* longest chain: most global memory requests of one warp */
     uint64_t largest_grid_warps;       /* most warps in one launch */
-    uint64_t bytes_to_host;            /* by cudaMemcpy and its kin */
+    uint64_t bytes_to_host;            /* by cudaMemcpy and its variants */
     uint64_t bytes_to_device;
     uint64_t bytes_on_device; /* read and written by copies from device to device and by cudaMemset */
 };
@@ -41,8 +40,8 @@ struct simt_counters {
 void simt_counters_get(struct simt_counters *out);
 void simt_counters_reset(void);
 
-/* Traffic of the one allocation that holds `pointer` (a cudaMalloc pointer or inside one) since it was made or since
- * the last simt_counters_reset. False if no live allocation holds it. */
+/* Traffic of the allocation that contains `pointer`, since it was made or since the last simt_counters_reset. False if no
+ * live allocation contains it. */
 bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
 
 enum simt_finding_kind {
@@ -67,8 +66,8 @@ enum simt_finding_kind {
     SIMT_FINDING_KINDS
 };
 
-/* One finding: text in compute-sanitizer's words, several lines, each ended by '\n'.
- * Errors fail a launch or make its result meaningless; notes (same-value race, exited barrier) do not. */
+/* One finding. The text has several lines, each ended by '\n', in the wording of compute-sanitizer. Errors fail a launch or
+ * invalidate its result; notes (same-value race, exited barrier) do not. */
 struct simt_finding {
     enum simt_finding_kind kind;
     bool is_error;
@@ -78,15 +77,15 @@ struct simt_finding {
     const char *text;
 };
 
-/* Findings since the start or the last clear; they stay valid until the clear. At most one per (line, kind). */
+/* Findings since the start or the last clear. They stay valid until the next clear. At most one per (line, kind). */
 size_t simt_finding_count(void);
 const struct simt_finding *simt_finding_at(size_t i);
 void simt_findings_clear(void);
 
 /* Settings, also read from the environment at start: SIMT_THREADS (OS threads, default: cores), SIMT_CC (compute
  * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps without progress),
- * SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports at the end of the program what is
- * still allocated; cudaDeviceReset always does. */
+ * SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports memory that is still allocated at the
+ * end of the program; cudaDeviceReset always does. */
 struct simt_settings {
     int os_threads;
     int compute_capability;
@@ -97,10 +96,11 @@ struct simt_settings {
 void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);
 
-/* Host code that is watched, such as a launcher that a grader calls. `stream`: the cudaStream_t that it was given, or NULL;
- * a launch on another stream is an error (SIMT_STREAM) when nothing orders it after this one: no event that its stream
- * waits for, no wait of the host. `must_free`: device memory that it allocates and still holds at the end is an error
- * (SIMT_LEAK). `refuse_launches`: every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
+/* Checks of host code, such as a launcher that a grader calls.
+ *   stream           the cudaStream_t that the host code was given, or NULL. A launch on another stream is an error
+ *                    (SIMT_STREAM), unless an event or a wait of the host orders it after this stream.
+ *   must_free        Device memory that the host code allocates and does not free is an error (SIMT_LEAK).
+ *   refuse_launches  Every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
 struct simt_watch {
     const void *stream;
     bool must_free, refuse_launches;

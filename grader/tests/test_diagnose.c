@@ -110,7 +110,7 @@ static const struct {
     {SIMT_STREAM, "k was launched on the default stream", "stream-ignored"},
     {SIMT_RACE, "race between this Write access of 4 bytes to __global__ memory", "race-in-global-memory"},
     {SIMT_OUT_OF_BOUNDS, "Invalid __shared__ write of size 4 bytes", "shared-out-of-bounds"},
-    {SIMT_LAUNCH, "gridDim.y is 66001, allowed are 1 to 65535", "grid-too-tall"},
+    {SIMT_LAUNCH, "gridDim.y is 66001, allowed: 1 to 65535", "grid-too-tall"},
     {SIMT_UNINITIALISED, "Uninitialized __shared__ memory read", "uninitialised-read"},
     {SIMT_UNINITIALISED, "Uninitialized __global__ memory read", "uninitialised-output-read"},
     {SIMT_OUT_OF_BOUNDS, "and is 1 bytes after the nearest allocation", "out-of-bounds-by-one"},

@@ -28,7 +28,7 @@ static char *sample(const char *name, int (*kernel)(const struct fake *, float *
     for (int t = 0; t < op_tensor_count(op); t++) {
         tensor[t] = calloc((size_t)N * C, sizeof(float));
         for (size_t i = 0; i < op_elements(op, t, &sizes) && op->tensor[t].role == ROLE_IN; i++) {
-            float value = generate_float(generate_key(SEED, SET, t), op->tensor[t].shape, i);
+            float value = generate_float(generate_key(SEED, SET, t), op_has_rows(op, t), i);
             tensor[t][i] = (float)element_round(element_type(op, t, sizes.type), value);
         }
     }

@@ -134,7 +134,7 @@ static int rounds_before_dividing(const struct fake *fake, float *const tensor[]
     fake_causal(fake, tensor, sizes);
     for (int n = 0; n < sizes->N; n++) {
         size_t at = (size_t)n * (size_t)sizes->C;
-        int keys = reference_keys(sizes, tensor[2], n);
+        int keys = inputs_keys(sizes, tensor[2], n);
         float largest = 0.0f;
         for (int j = 0; j < keys; j++) { largest = fmaxf(largest, tensor[0][at + (size_t)j]); }
         for (int j = 0; j < keys; j++) {

@@ -3,13 +3,13 @@
 // Purpose   GPT-2 normalises the stream 25 times per token, before each attention and each MLP and at the end.
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
-//           Never sum x^2 / C - mean^2: two large, nearly equal numbers are subtracted and the digits are lost.
+//           Never sum x^2 / C - mean^2: the difference of two large, nearly equal numbers loses their digits.
 // Bytes     floor: read x once, write out once, 8 bytes a row for mean and rstd: 8 N C + 8 N.
-//           8192 x 768: 50.4 MB, 10.5 us on an H200 (4.8 TB/s). kernel 1 asks for 16 N C bytes and weight and bias.
+//           8192 x 768: 50.4 MB, 10.5 us on an H200 (4.8 TB/s). Kernel 1 requests 16 N C bytes, and weight and bias.
 // Kernels   1  two-pass variance: mean first, then the squared distances from it
-// Launcher  layernorm_forward_f32, promised in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // residual.cu — residual add, the simplest kernel of a transformer (lab 1)
 //
-// Purpose   Each half of a GPT-2 block adds its result to the stream that runs through the whole model.
+// Purpose   Each half of a GPT-2 block adds its result to the residual stream.
 // Math      out[n][c] = x[n][c] + residual[n][c]                        out, x, residual: (N, C), fp32
 // Bytes     reads two floats and writes one per element: 12 N C bytes for N C additions.
 //           8192 x 768: 75.5 MB, so at least 15.7 us on an H200 (4.8 TB/s); the additions alone need 0.1 us.
@@ -8,9 +8,9 @@
 //:omit
 //           2  grid-stride: as many threads as the GPU can hold, each takes every stride-th element
 //:end
-// Launcher  residual_forward_f32, promised in common/contracts/residual_forward.h
-#include "common/contracts/residual_forward.h"
+// Launcher  residual_forward_f32, declared in common/ops/residual_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_forward/contract.h"
 
 #include <cuda_runtime.h>
 
@@ -33,8 +33,7 @@ __global__ void residual_forward_kernel1(float *out,            // (N, C)
 }
 
 //:omit
-// One idea further: the size of the grid no longer depends on the data. Neighbouring threads still take
-// neighbouring elements, in every round.
+// The size of the grid no longer depends on the data. Neighbouring threads still take neighbouring elements, in every round.
 __global__ void residual_forward_kernel2(float *out,            // (N, C)
                                          const float *x,        // (N, C)
                                          const float *residual, // (N, C)
@@ -47,7 +46,7 @@ __global__ void residual_forward_kernel2(float *out,            // (N, C)
 
 //:end
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
-    //:todo 1b Launch enough blocks, and ask whether the launch worked.
+    //:todo 1b Launch enough blocks, and check whether the launch worked.
     //: 1. count = N * C, as a size_t. Nothing to do is not an error: return cudaSuccess. (A grid of 0 blocks is one.)
     //: 2. blocks = count / threads_per_block, rounded UP.
     //: 3. kernel<<<blocks, threads_per_block, 0, stream>>>(arguments): 0 bytes of extra shared memory, our stream.

@@ -4,11 +4,11 @@
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x once, write out once, 8 bytes a row: 8 N C + 8 N. 8192 x 768: 50.4 MB, 10.5 us on an H200
-//           (4.8 TB/s). kernels 1 to 3 ask for 16 N C; weight and bias are small and stay in the caches.
+//           (4.8 TB/s). Kernels 1 to 3 request 16 N C; weight and bias are small and stay in the caches.
 // Kernel    3  warp per row: warp_sum. (1 is yours from lab 1; 2, block per row, is left to you.)
-// Launcher  layernorm_forward_f32, promised in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>

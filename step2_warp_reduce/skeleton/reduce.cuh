@@ -1,12 +1,12 @@
 // reduce.cuh — reductions over a block and over a warp, written once and used by every kernel of lab 2
 //
-// A reduction makes one value out of many: a sum, a largest element. Each function below is called by all threads that
-// take part, each with its own `value`, and every one of them gets the result back.
+// A reduction makes one value out of many: a sum, a largest element. All threads that take part call the function, each
+// with its own `value`, and each of them gets the result.
 //
-//   block_tree_max, block_tree_sum    block; halves in shared memory; log2(threads) + 2 barriers      given, to read
-//   warp_max, warp_sum                warp; 5 shuffles, no memory, no barrier
-//   block_max, block_sum              block; the warps' results meet in shared memory; 2 barriers
-//   softmax_state and its merge       what online softmax knows of a part of a row, and how two parts become one
+//   block_tree_max, block_tree_sum    of a block: halves in shared memory; log2(threads) + 2 barriers      given, to read
+//   warp_max, warp_sum                of a warp: 5 shuffles, no memory, no barrier
+//   block_max, block_sum              of a block: the warps' results go through shared memory, with 2 barriers
+//   softmax_part, softmax_merge       online softmax: the maximum and the sum of a part of a row; two parts become one
 #ifndef REDUCE_CUH
 #define REDUCE_CUH
 
@@ -22,13 +22,13 @@ constexpr unsigned all_lanes = 0xffffffffu;
 __device__ inline float block_tree_max(float value, float *shared) {
     int t = threadIdx.x;
     shared[t] = value;
-    __syncthreads(); // every value has arrived
+    __syncthreads(); // all values are in shared
     for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (t < stride) { shared[t] = fmaxf(shared[t], shared[t + stride]); }
-        __syncthreads(); // this level is complete; outside the if, so that every thread of the block gets here
+        __syncthreads(); // this level is complete. Outside the if: every thread of the block must get here
     }
     float result = shared[0];
-    __syncthreads(); // everyone has read the result: shared may be used again
+    __syncthreads(); // all have read the result: shared may be used again
     return result;
 }
 
@@ -50,7 +50,7 @@ __device__ inline float block_tree_sum(float value, float *shared) {
 __device__ inline float warp_max(float value) {
     // TODO 2a (4 lines): The largest value of 32 lanes, in five steps, for every lane.
     //   __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
-    //   bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has heard of every other.
+    //   bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has the maximum of all lanes.
     return value;
 }
 
@@ -64,9 +64,9 @@ __device__ inline float warp_sum(float value) {
 __device__ inline float block_max(float value, float *shared) {
     // TODO 2c (7 lines): First within each warp, then over the warps' results.
     //   1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
-    //   2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results have arrived.
+    //   2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results are there.
     //   3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
-    //      changes no maximum. 4. Barrier: nobody may overwrite shared before everybody has read it.
+    //      changes no maximum. 4. Barrier: no thread may overwrite shared before all threads have read it.
     return value;
 }
 
@@ -77,22 +77,22 @@ __device__ inline float block_sum(float value, float *shared) {
 
 // ---- online softmax ----
 
-// A part of a row: its largest element and the sum of exp(x - largest) over the part. No element yet: {-FLT_MAX, 0}.
-// That is the lowest finite number: a row may begin with masked elements, and -INFINITY - -INFINITY would be NaN.
-struct softmax_state {
+// The largest element of a part of a row, and the sum of exp(x - largest) over the part. The empty part is {-FLT_MAX, 0}:
+// with the lowest finite number, since a row may begin with masked elements, and -INFINITY - -INFINITY is NaN.
+struct softmax_part {
     float largest, sum;
 };
 
-__device__ inline softmax_state softmax_merge(softmax_state a, softmax_state b) {
+__device__ inline softmax_part softmax_merge(softmax_part a, softmax_part b) {
     // TODO 5a (2 lines): Two parts of a row become one.
-    //   The larger of the two maxima is the new one. Each sum was made relative to its own maximum: multiply it by
+    //   The larger of the two maxima is the new one. Each sum is relative to its own maximum: multiply it by
     //   exp(own maximum - new maximum), then add the two.
     return a;
 }
 
-__device__ inline softmax_state warp_softmax_merge(softmax_state state) {
+__device__ inline softmax_part warp_softmax_merge(softmax_part part) {
     // TODO 5b (6 lines): The five exchanges of warp_max, for both members, joined by softmax_merge.
-    return state;
+    return part;
 }
 
 #endif

@@ -3,15 +3,15 @@
 // Purpose   The same op as in lab 1. Now neighbouring threads read neighbouring addresses, and reduce together.
 // Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
 // Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
-//           kernels 1 to 4 ask for 16 N C bytes, kernel 5 for 12 N C; kernel 1 moves 8 times what it asks for.
+//           Kernels 1 to 4 request 16 N C bytes, kernel 5 12 N C; kernel 1 moves 8 times what it requests.
 // Kernels   1  thread per row: yours from lab 1; copy it here if you want to compare
 //           2  block per row: coalesced; reductions by a tree in shared memory
 //           3  block per row: reductions by shuffles, 4 barriers in place of 18
 //           4  warp per row: no shared memory, no barrier
 //           5  warp per row, online: maximum and sum in one pass
-// Launcher  softmax_forward_f32, promised in common/contracts/softmax_forward.h
-#include "common/contracts/softmax_forward.h"
+// Launcher  softmax_forward_f32, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>
@@ -55,8 +55,8 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     // TODO 5c (9 lines): Kernel 4 with the first two passes in one.
-    //   A lane keeps a softmax_state, at first {-FLT_MAX, 0}. One element v is a part of a row as well: {v, 1}.
-    //   After the pass, warp_softmax_merge gives every lane the state of the whole row.
+    //   A lane keeps a softmax_part, at first {-FLT_MAX, 0}. A single element v is a part of the row as well: {v, 1}.
+    //   After the pass, warp_softmax_merge gives every lane the part that is the whole row.
 }
 
 // Launches kernel `rung` of the ladder.

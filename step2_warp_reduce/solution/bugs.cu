@@ -1,12 +1,12 @@
 //:swap
 // bugs.cu — four small kernels, repaired (lab 2, find the planted bugs)
 //
-// Purpose   Sums and additions that a transformer needs, each written the way that such kernels are often written.
+// Purpose   Sums and additions that a transformer needs, each written as such kernels often are.
 //:stub
 //: // bugs.cu — four small kernels with one bug each: find it with the checker, and repair it (lab 2)
 //: //
-//: // Purpose   Sums and additions that a transformer needs, each written the way that such kernels are often written.
-//: //           Every one of them compiles, and most give the right answer most of the time on most GPUs. All are
+//: // Purpose   Sums and additions that a transformer needs, each written as such kernels often are.
+//: //           All of them compile, and most give the right result most of the time on most GPUs. All are
 //: //           wrong. Run ./grader step2 --kernel row_sum (then row_sum_squares, row_dot, bias_add): the checker of
 //: //           the CPU backend names the line. Say in one sentence why it is wrong before you change it; a repair
 //: //           takes one or two lines. Do not rewrite the kernels.
@@ -18,19 +18,19 @@
 // Bytes     the three sums read x once: 4 N C; 8192 x 768: 25.2 MB, 5.2 us on an H200 (4.8 TB/s).
 //           bias_add reads and writes: 8 N C; 50.3 MB, 10.5 us.
 // Kernels   one for each op
-// Launchers row_sum_f32, row_sum_squares_f32, row_dot_f32, bias_add_f32: see common/contracts/
-#include "common/contracts/bias_add.h"
-#include "common/contracts/row_dot.h"
-#include "common/contracts/row_sum.h"
-#include "common/contracts/row_sum_squares.h"
+// Launchers row_sum_f32, row_sum_squares_f32, row_dot_f32, bias_add_f32, declared in common/ops/NAME/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/bias_add/contract.h"
+#include "common/ops/row_dot/contract.h"
+#include "common/ops/row_sum/contract.h"
+#include "common/ops/row_sum_squares/contract.h"
 
 #include <cuda_runtime.h>
 
 constexpr int warp_size = 32;
 enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
 
-// One block per row; the threads' sums meet in a tree in shared memory.
+// One block per row; a tree in shared memory adds the sums of the threads.
 __global__ void row_sum_kernel(float *__restrict__ out,     // (N)
                                const float *__restrict__ x, // (N, C)
                                int C) {
@@ -79,7 +79,7 @@ __global__ void row_sum_squares_kernel(float *__restrict__ out,     // (N)
     }
 }
 
-// One warp per row; the lanes' sums meet in shared memory, each warp in a part of its own: no block barrier needed.
+// One warp per row. Each warp adds the sums of its lanes in its own part of shared memory: no block barrier needed.
 __global__ void row_dot_kernel(float *__restrict__ out,          // (N)
                                const float *__restrict__ x,      // (N, C)
                                const float *__restrict__ weight, // (C)

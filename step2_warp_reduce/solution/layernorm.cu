@@ -4,18 +4,19 @@
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x once, write out once, 8 bytes a row: 8 N C + 8 N. 8192 x 768: 50.4 MB, 10.5 us on an H200
-//           (4.8 TB/s). kernels 1 to 3 ask for 16 N C; weight and bias are small and stay in the caches.
+//           (4.8 TB/s). Kernels 1 to 3 request 16 N C; weight and bias are small and stay in the caches.
 //:swap
 // Kernels   1  thread per row: lab 1's kernel, for comparison
 //           2  block per row: coalesced; block_sum
 //           3  warp per row: warp_sum
+// What did not help
 //           4  warp per row, one pass: mean and squares together, parts merged by the rule of Chan, Golub, LeVeque
 //:stub
 //: // Kernel    3  warp per row: warp_sum. (1 is yours from lab 1; 2, block per row, is left to you.)
 //:end
-// Launcher  layernorm_forward_f32, promised in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+// Launcher  layernorm_forward_f32, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>
@@ -126,17 +127,20 @@ __global__ void layernorm_forward_kernel3(float *out,                       // (
 }
 
 //:omit
-// What is known of a part of a row: how many elements, their mean, the sum of their squared distances from it.
+// ---- what did not help ----
+
+// Of a part of a row: the number of elements, their mean, the sum of their squared distances from it.
 struct moments {
     float count, mean, squares;
 };
 
-// Two parts become one (Chan, Golub, LeVeque 1979): nothing large is subtracted from anything large.
+// Two parts become one (Chan, Golub, LeVeque 1979), without subtracting large numbers from each other. One pass in place of
+// two, but each step waits for a division of the step before.
 __device__ inline moments moments_merge(moments a, moments b) {
     float count = a.count + b.count;
     if (count == 0.0f) { return a; }
-    float distance = b.mean - a.mean, share = b.count / count;
-    return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share};
+    float distance = b.mean - a.mean, fraction = b.count / count;
+    return {count, a.mean + distance * fraction, a.squares + b.squares + distance * distance * a.count * fraction};
 }
 
 __global__ void layernorm_forward_kernel4(float *out,                       // (N, C)

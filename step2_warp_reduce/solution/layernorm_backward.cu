@@ -1,21 +1,21 @@
 // layernorm_backward.cu — gradients of LayerNorm (lab 2, track B: optional)
 //
-// Purpose   Training needs, from the gradient of LayerNorm's output, the gradients of its input, weight and bias.
+// Purpose   Training needs the gradients of LayerNorm's input, weight and bias from that of its output.
 // Math      xhat = (x - mean) * rstd      g = dout * weight                                    per row n, column c
 //           dinp = rstd * (g - mean_c(g) - xhat * mean_c(g * xhat))                            along the row
 //           dweight[c] += sum_n dout * xhat      dbias[c] += sum_n dout                        down the columns
 //           dinp, dout, x: (N, C); weight, dweight, dbias: (C); mean, rstd: (N); fp32
 // Bytes     floor: read dout and x once, write dinp once: 12 N C bytes. 8192 x 768: 75.5 MB, 15.7 us on an H200
-//           (4.8 TB/s). Kernels 1 and 2 ask for 20 N C and add 2 N C atomics; kernel 3 asks for 28 N C, no atomics.
+//           (4.8 TB/s). Kernels 1 and 2 request 20 N C and add 2 N C atomics; kernel 3 requests 28 N C, no atomics.
 // Kernels   1  thread per row; every element adds to dweight and dbias atomically
 //           2  warp per row: coalesced, also the atomics
 //:omit
 //           3  two directions, two kernels: dinp along the rows; dweight and dbias down the columns, in two stages, no
 //              atomics: the same bits in every run
 //:end
-// Launcher  layernorm_backward_f32, promised in common/contracts/layernorm_backward.h
-#include "common/contracts/layernorm_backward.h"
+// Launcher  layernorm_backward_f32, declared in common/ops/layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_backward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>
@@ -125,8 +125,8 @@ __global__ void layernorm_backward_kernel3_rows(float *dinp,                    
     }
 }
 
-// Stage 1: a block takes 32 neighbouring columns and every gridDim.y-th group of `rows_per_block` rows. A warp is one
-// row of the block, so it reads 32 neighbouring floats; the block's rows meet in shared memory in a fixed order.
+// Stage 1: a block takes 32 neighbouring columns and every gridDim.y-th group of `rows_per_block` rows. A warp is one row
+// of the block, so it reads 32 neighbouring floats. The sums of the block's rows are added in shared memory, in a fixed order.
 constexpr int rows_per_block = 8;
 
 __global__ void layernorm_backward_kernel3_columns(float *__restrict__ partial,    // (2, parts, C), parts = gridDim.y

@@ -3,7 +3,7 @@
 // Purpose   The same op as in lab 1. Now neighbouring threads read neighbouring addresses, and reduce together.
 // Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
 // Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
-//           kernels 1 to 4 ask for 16 N C bytes, kernel 5 for 12 N C; kernel 1 moves 8 times what it asks for.
+//           Kernels 1 to 4 request 16 N C bytes, kernel 5 12 N C; kernel 1 moves 8 times what it requests.
 //:swap
 // Kernels   1  thread per row: lab 1's last kernel, for comparison
 //:stub
@@ -13,9 +13,9 @@
 //           3  block per row: reductions by shuffles, 4 barriers in place of 18
 //           4  warp per row: no shared memory, no barrier
 //           5  warp per row, online: maximum and sum in one pass
-// Launcher  softmax_forward_f32, promised in common/contracts/softmax_forward.h
-#include "common/contracts/softmax_forward.h"
+// Launcher  softmax_forward_f32, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_forward/contract.h"
 #include "reduce.cuh"
 
 #include <cuda_runtime.h>
@@ -131,8 +131,8 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     //:todo 5c Kernel 4 with the first two passes in one.
-    //: A lane keeps a softmax_state, at first {-FLT_MAX, 0}. One element v is a part of a row as well: {v, 1}.
-    //: After the pass, warp_softmax_merge gives every lane the state of the whole row.
+    //: A lane keeps a softmax_part, at first {-FLT_MAX, 0}. A single element v is a part of the row as well: {v, 1}.
+    //: After the pass, warp_softmax_merge gives every lane the part that is the whole row.
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
@@ -140,11 +140,11 @@ __global__ void softmax_forward_kernel5(float *out,     // (N, C)
     const float *x_row = x + (size_t)n * C; // (C)
     float *out_row = out + (size_t)n * C;   // (C)
 
-    softmax_state state = {-FLT_MAX, 0.0f};
-    for (int c = lane; c < C; c += warp_size) { state = softmax_merge(state, {x_row[c], 1.0f}); }
-    state = warp_softmax_merge(state);
+    softmax_part part = {-FLT_MAX, 0.0f};
+    for (int c = lane; c < C; c += warp_size) { part = softmax_merge(part, {x_row[c], 1.0f}); }
+    part = warp_softmax_merge(part);
 
-    for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - state.largest) / state.sum; }
+    for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - part.largest) / part.sum; }
     //:end
 }
 

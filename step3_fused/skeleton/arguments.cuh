@@ -1,17 +1,17 @@
-// arguments.cuh — what the contracts ask of every launcher, given: common/contracts/types.h
+// arguments.cuh — the argument checks that common/ops/types.h requires of every launcher, given
 //
-//   check_rows       tensors on (N, C)
-//   check_matrices   tensors on (B, H, T, T)
+//   check_rows       for tensors of shape (N, C)
+//   check_matrices   for tensors of shape (B, H, T, T)
 //
-// Both give cudaErrorInvalidValue for a size or a pointer that cannot be, else cudaSuccess.
+// Both return cudaErrorInvalidValue for a size or a pointer that is not allowed, else cudaSuccess.
 #ifndef ARGUMENTS_CUH
 #define ARGUMENTS_CUH
 
-#include "common/contracts/types.h"
+#include "common/ops/types.h"
 
 #include <initializer_list>
 
-// Of rows, and of columns. Beyond that the number of the next one, or of the next block's, may overflow an int.
+// Of rows, and of columns. With more of them, the index of the next row or block may overflow an int.
 constexpr int largest_size = 1 << 30;
 
 inline cudaError_t check_rows(int N, int C, std::initializer_list<const void *> tensors) {

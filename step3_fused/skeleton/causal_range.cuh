@@ -1,12 +1,12 @@
-// causal_range.cuh — the part of a row that a causal mask leaves, given
+// causal_range.cuh — the columns of a row that a causal mask leaves, given
 //
-//   causal_range_of   row n of (B, H, T, T): the columns 0 .. keys-1 are computed, 0 .. end-1 are written
-//   warp_zeros        a warp writes the zeros between them
+//   causal_range_of   of row n of (B, H, T, T): the columns 0 .. keys-1 are computed, 0 .. end-1 are written
+//   warp_zeros        a warp writes zeros to the columns keys .. end-1
 //   row_vec           16 bytes of a row
 #ifndef CAUSAL_RANGE_CUH
 #define CAUSAL_RANGE_CUH
 
-#include "common/contracts/types.h"
+#include "common/ops/types.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 
@@ -29,7 +29,7 @@ template <class T> __device__ inline void warp_zeros(T *out_row, int begin, int 
     }
 }
 
-// 16 bytes of a row, from element j on; j is a multiple of vec<T>::size and the row is aligned.
+// 16 bytes of an aligned row, from element j on; j is a multiple of vec<T>::size.
 template <class T> __device__ inline vec<T> row_vec(const T *row, int j) {
     return ((const vec<T> *)row)[j / 4];
 }

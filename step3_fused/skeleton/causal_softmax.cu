@@ -1,9 +1,9 @@
 // causal_softmax.cu — scale, causal mask and softmax in one kernel (lab 3)
 //
-// Purpose   The middle of attention: a query i may look at the keys j <= i. Frameworks run three kernels over the whole
-//           matrix; one kernel that leaves the upper triangle alone moves a quarter of their bytes.
+// Purpose   The middle of attention: query i sees the keys j <= i. Frameworks run three kernels over the whole matrix. One
+//           kernel that skips the upper triangle moves a quarter of their bytes.
 // Math      keys = min(i + 1, lengths[b])      m = max_(j < keys) scale x[i][j]
-//           out[i][j] = exp(scale x[i][j] - m) / sum_(k < keys) exp(scale x[i][k] - m) for j < keys, and 0 behind
+//           out[i][j] = exp(scale x[i][j] - m) / sum_(k < keys) exp(scale x[i][k] - m) for j < keys, else 0
 //           out, x: (B, H, T, T); lengths: (B) or null; row n of N = B H T is query i = n % T of batch n / T / H
 // Bytes     floor: read half of x, write out: 1.5 s N T, where an element has s bytes; with CAUSAL_UPPER_KEEP half of out
 //           too, 1 s N T. (8, 12, 1024, 1024): 604 MB in fp32, 302 MB in bf16: 126 and 63 us on an H200 (4.8 TB/s).
@@ -12,11 +12,11 @@
 //           3  warp per row, 16 bytes at a time                                                                fp32
 //           4  warp per row, the row in registers: one read; one template for fp32, fp16 and bf16
 //           In the 16-bit types the numbers 2 and 3 run kernel 4.
-// Launchers causal_softmax_forward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_forward.h
+// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/ops/causal_softmax_forward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_forward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_forward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 
@@ -40,12 +40,12 @@ __global__ void causal_softmax_forward_kernel2(float *out,         // (N, T)
     // TODO 1a (14 lines): Lab 2's warp per row, for the first range.keys columns.
     //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
     //   causal_range range = causal_range_of(n, lengths, H, T_, upper); x_row and out_row begin at (size_t)n * T_.
-    //   Three passes: lane l takes the columns l, l + 32, ... before range.keys, and nothing behind them is read. The
-    //   maximum and the exponents are of scale * x. Then warp_zeros writes the columns range.keys .. range.end - 1. A row
-    //   without keys is all zeros: check that no 0 / 0 gets into it.
+    //   Three passes: lane l takes the columns l, l + 32, ... before range.keys, and reads no others. The maximum and the
+    //   exponents are of scale * x. Then warp_zeros writes the columns range.keys .. range.end - 1. A row without keys is
+    //   all zeros: check that no 0 / 0 gets into it.
 }
 
-// aligned: every row begins at a multiple of 16 bytes. A vec that the diagonal cuts goes element by element.
+// aligned: every row begins at a multiple of 16 bytes. A vec that the diagonal cuts is read element by element.
 __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
                                                const float *x,     // (N, T)
                                                const int *lengths, // (B) or null
@@ -54,11 +54,11 @@ __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
     //   The same beginning; constexpr int size = vec<float>::size, step = warp_size * size;
     //   Lane l takes the columns 4 l .. 4 l + 3, then those 128 further on. Of the vec at j, min(4, range.keys - j) columns
     //   are keys: row_vec if all of them are and the row is aligned, else vec_load_part(x_row + j, count). vec_unpack
-    //   gives four floats. In the last pass a vec may hold keys and zeros: store all of it that lies before range.end, by
-    //   vec_store or vec_store_part; vecs behind the keys are zeros too.
+    //   gives four floats. In the last pass a vec may hold keys and zeros: store the part of it that lies before range.end,
+    //   by vec_store or vec_store_part. Vecs beyond the keys are zeros too.
 }
 
-// VECS: the vecs of a row that one lane holds. The loops over them are unrolled: an array in registers has no addresses.
+// VECS: of a row, in one lane. The loops over them are unrolled, since registers cannot be indexed.
 template <class T, int VECS>
 __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                const T *x,         // (N, T)
@@ -66,14 +66,14 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
     // TODO 3a (47 lines): One read: the row stays in registers. First for T = float, then for every T.
     //   The same beginning, with vec<T> and T in place of float.
-    //   vec<T> row[VECS]; lane l's vec k begins at column j = (k * 32 + l) * size. Load all of them first, so that they are
-    //   on their way together; then the three passes of kernel 3 over row[k]. #pragma unroll before each loop over k. A
+    //   vec<T> row[VECS]; lane l's vec k begins at column j = (k * 32 + l) * size. Load all of them first, so that all loads
+    //   are in flight together; then the three passes of kernel 3 over row[k]. #pragma unroll before each loop over k. A
     //   vec<T> holds 4 or 8 elements: write size, not a number, and try T = 1, 31, 1023 and 1024 in each type.
 }
 
 // ---- launchers ----
 
-// Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
+// Launches kernel `rung`. In fp32, rows of more than 16 KiB, too long for the registers of kernel 4, go to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,
                        cudaStream_t stream) {

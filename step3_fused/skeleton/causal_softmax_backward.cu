@@ -1,17 +1,17 @@
 // causal_softmax_backward.cu — the gradient of scale, causal mask and softmax in one kernel (lab 3, track B: optional)
 //
-// Purpose   Training needs, from the gradient of the attention weights, that of the scores. What is masked has no gradient:
+// Purpose   Training needs the gradient of the scores from that of the attention weights. Masked scores have gradient 0, so
 //           the upper triangle is not read.
 // Math      s = sum_(j < keys) out[i][j] dout[i][j]      dx[i][j] = scale out[i][j] (dout[i][j] - s) for j < keys, else 0
 //           keys = min(i + 1, lengths[b])      dx, dout, out: (B, H, T, T); row n of N = B H T is query i = n % T
 // Bytes     floor: read half of dout and of out, write dx: 2 s N T, where an element has s bytes; CAUSAL_UPPER_KEEP: 1.5 s N T.
 //           (8, 12, 1024, 1024): 805 MB in fp32, 403 MB in bf16: 168 and 84 us on an H200 (4.8 TB/s).
 // Kernels   1  warp per row, one element at a time
-// Launchers causal_softmax_backward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_backward.h
+// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/ops/causal_softmax_backward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_backward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_backward/contract.h"
 #include "reduce.cuh"
 #include "vec.cuh"
 
@@ -34,7 +34,7 @@ __global__ void causal_softmax_backward_kernel1(T *dx,                     // (N
     //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
     //   causal_range range = causal_range_of(n, lengths, H, T_, upper); the rows begin at (size_t)n * T_.
     //   s is the sum of out * dout over them, in fp32 (to_float); then dx by the formula, rounded once (from_float<T>), and
-    //   warp_zeros behind them. dx may be dout: read dout[j] before you write dx[j].
+    //   warp_zeros beyond them. dx may be dout: read dout[j] before you write dx[j].
 }
 
 // ---- launchers ----

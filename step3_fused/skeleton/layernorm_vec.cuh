@@ -1,20 +1,17 @@
-// layernorm_vec.cuh — what every LayerNorm kernel does with one vec of a row, given
+// layernorm_vec.cuh — the arithmetic of LayerNorm for one vec of a row, given
 //
 //   vec_sum         the sum of its elements
 //   vec_squares     the sum of their squared distances from the mean
 //   vec_normalise   (x - mean) * rstd * weight + bias
-//   vec_add         the sum of two, rounded to T
-//   rows_aligned    may every row of these tensors be read by vec_load? (on the host)
+//   vec_add         the sum of two vecs, rounded to T
 //
-// `count` says how many elements of the row are left, of which the vec holds the first: 1 or more, and vec<T>::size or
-// more for every vec but the last. What vec_load_part puts beyond them is 0.
+// `count` elements of the row begin at the vec: at least vec<T>::size for every vec but the last, where it may be as low as
+// 1. vec_load_part fills the rest of the last vec with 0.
 #ifndef LAYERNORM_VEC_CUH
 #define LAYERNORM_VEC_CUH
 
 #include "arguments.cuh"
 #include "vec.cuh"
-
-#include <initializer_list>
 
 template <class T> __device__ inline float vec_sum(const vec<T> &x) {
     float values[vec<T>::size], sum = 0.0f;
@@ -24,7 +21,7 @@ template <class T> __device__ inline float vec_sum(const vec<T> &x) {
     return sum;
 }
 
-// Elements beyond the row are 0, and 0 is not the mean: they must not count.
+// Elements beyond the row are 0, which is not the mean: they must not be counted.
 template <class T> __device__ inline float vec_squares(const vec<T> &x, float mean, int count) {
     float values[vec<T>::size], sum = 0.0f;
     vec_unpack(x, values);
@@ -56,12 +53,6 @@ template <class T> __device__ inline vec<T> vec_add(const vec<T> &a, const vec<T
     vec<T> sum;
     vec_pack(sum, x);
     return sum;
-}
-
-template <class T> bool rows_aligned(int C, std::initializer_list<const void *> tensors) {
-    bool aligned = C % vec<T>::size == 0;
-    for (const void *tensor : tensors) { aligned = aligned && vec_aligned(tensor); }
-    return aligned;
 }
 
 #endif

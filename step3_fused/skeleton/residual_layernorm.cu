@@ -1,7 +1,7 @@
 // residual_layernorm.cu — residual add and LayerNorm in one kernel (lab 3)
 //
-// Purpose   What stands between any two parts of a GPT-2: the block's result is added to the residual stream, and the
-//           next block begins with the LayerNorm of the sum. Apart, the sum is written, and read again at once.
+// Purpose   Between any two parts of a GPT-2, the result of one is added to the residual stream, and the next begins with the
+//           LayerNorm of the sum. In two kernels the sum is written and read again at once.
 // Math      sum = x + residual, rounded to T      mean, rstd of the rounded sum, as in lab 2
 //           out = (sum - mean) * rstd * weight + bias
 //           out, sum, x, residual: (N, C), T; mean, rstd: (N), float; weight, bias: (C), T
@@ -10,9 +10,9 @@
 // Kernels   1  two kernels: an add, then lab 2's warp per row: yours, if you want to compare. 7 s N C requested
 //           3  fused, warp per row, one element at a time: 6 s N C
 //           4  fused, warp per row, 16 bytes at a time, the sum in registers: 4 s N C; one template for all types
-// Launchers residual_layernorm_forward_f32, _f16, _bf16: see common/contracts/residual_layernorm_forward.h
-#include "common/contracts/residual_layernorm_forward.h"
+// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 #include "vec.cuh"
@@ -47,8 +47,8 @@ __global__ void residual_layernorm_forward_kernel3(T *out,                      
     //   it wrote itself. mean[n] and rstd[n] are written by one lane.
 }
 
-// VECS: the vecs of a row that one lane holds. aligned: every row begins at a multiple of 16 bytes, and ends with a whole
-// vec; then vec_load(from, count, aligned) is one access, else it goes element by element.
+// VECS: of a row, in one lane. aligned: every row begins at a multiple of 16 bytes and ends with a whole vec. Then
+// vec_load(from, count, aligned) is one access, else one for each element.
 template <class T, int VECS>
 __global__ void residual_layernorm_forward_kernel4(T *out,                       // (N, C)
                                                    T *sum,                       // (N, C)
@@ -64,12 +64,12 @@ __global__ void residual_layernorm_forward_kernel4(T *out,                      
     //   vec<T> row[VECS]; lane l's vec k begins at column c = (k * 32 + l) * size, if c < C, and count = C - c elements are
     //   left there. Load: row[k] = vec_add(x's vec, residual's vec), stored to sum at once. Then vec_sum, warp_sum, the
     //   mean; vec_squares(row[k], mean, count), warp_sum, rstd; and vec_normalise into out. #pragma unroll before each
-    //   loop over k: an array in registers has no addresses. size is vec<T>::size, 4 or 8: write no number.
+    //   loop over k, since registers cannot be indexed. size is vec<T>::size, 4 or 8: write no number.
 }
 
 // ---- launchers ----
 
-// Launches kernel `rung`. A row that kernel 4's (5's) registers cannot hold goes to kernel 3.
+// Launches kernel `rung`. A row that is too long for the registers of kernel 4 or 5 goes to kernel 3.
 template <class T>
 static int launch_rung(int rung, T *out, T *sum, float *mean, float *rstd, const T *x, const T *residual,
                        const T *weight, const T *bias, int N, int C, float eps, cudaStream_t stream) {

@@ -1,17 +1,17 @@
 // residual_layernorm_backward.cu — gradients of residual add + LayerNorm (lab 3, track B: optional)
 //
-// Purpose   The residual stream's gradient passes by the block that it skips: LayerNorm's backward pass adds it on the way.
+// Purpose   The gradient of the residual stream bypasses the block. LayerNorm's backward pass adds it to its own result.
 // Math      xhat = (sum - mean) * rstd      g = dout * weight                                  per row n, column c
 //           dinp = dsum + rstd * (g - mean_c(g) - xhat * mean_c(g * xhat))                     along the row
 //           dweight[c] += sum_n dout * xhat      dbias[c] += sum_n dout                        down the columns
 //           dinp, dout, dsum, sum: (N, C); weight: (C); mean, rstd: (N), dweight, dbias: (C), float in every type
 // Bytes     floor: read dout, dsum and sum, write dinp: 4 s N C, where an element has s bytes. 8192 x 768: 101 MB in fp32,
-//           50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 ask for 8 s N C.
+//           50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 8 s N C.
 // Kernels   1  the reference's
 //           2  dweight and dbias as given; dinp by a warp per row
-// Launchers residual_layernorm_backward_f32, _f16, _bf16: see common/contracts/residual_layernorm_backward.h
-#include "common/contracts/residual_layernorm_backward.h"
+// Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_backward/contract.h"
 #include "layernorm_two_directions.cuh"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
@@ -38,8 +38,8 @@ __global__ void residual_layernorm_backward_kernel2(T *dinp,                    
     //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
     //   every tensor's row begins at (size_t)n * C.
     //   Pass 1, columns lane, lane + 32, ...: sum g and g * xhat, then warp_sum both and divide by C. Pass 2: dinp by the
-    //   formula, with dsum added before the one rounding. dweight and dbias are made by the given kernels. When that
-    //   works, try vec<T>, and the row in registers: this kernel then reads everything once.
+    //   formula, with dsum added before the one rounding. The given kernels compute dweight and dbias. When that works, try
+    //   vec<T>, and the row in registers: this kernel then reads everything once.
 }
 
 // Launches kernel `rung`.

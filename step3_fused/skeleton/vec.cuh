@@ -1,23 +1,26 @@
 // vec.cuh — 16 bytes of any element type as one value: 4 floats, or 8 elements of a 16-bit type
 //
-// A thread that asks for 16 bytes at once needs a quarter (fp32) or an eighth (fp16, bf16) of the load instructions, and
-// has as many more bytes on their way. The arithmetic stays in fp32, so a vec is unpacked after loading and packed, with
-// one rounding, before storing.
+// A thread that loads 16 bytes with one instruction needs a quarter (fp32) or an eighth (fp16, bf16) of the instructions, and
+// has 4 or 8 times as many bytes in flight. The arithmetic stays in fp32: a vec is unpacked after loading, and packed with one
+// rounding before storing.
 //
-//   vec<T>, vec<T>::size             16 bytes; how many elements that is
+//   vec<T>, vec<T>::size             16 bytes; the number of elements in them
 //   vec_load, vec_store              one access; the address must be a multiple of 16 bytes
-//   vec_load_once, vec_store_once    the same for data that nobody needs again soon: it leaves the caches first
+//   vec_load_once, vec_store_once    the same with a streaming hint: this data is not used again soon, evict it first
 //   vec_load_part, vec_store_part    element by element: any address, or the last, incomplete vec of a row
-//                                    with (..., count, aligned): 16 bytes at once if `aligned`, else by element
+//                                    with (..., count, aligned): one access if `aligned`, else by element
 //   vec_unpack, vec_pack             to and from an array of vec<T>::size floats
-//   to_float, from_float             one element
-//   vec_aligned                      may this pointer be read by vec_load?
+//   to_float, from_float             one element: common/to_float.cuh
+//   vec_aligned, rows_aligned        is this pointer, is every row of these tensors aligned for vec_load?
 #ifndef VEC_CUH
 #define VEC_CUH
+
+#include "common/to_float.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include <string.h>
 
 template <class T> struct vec {
@@ -25,32 +28,17 @@ template <class T> struct vec {
     uint4 bits;
 };
 
-// ---- one element ----
-
-__host__ __device__ inline float to_float(float value) {
-    return value;
-}
-__host__ __device__ inline float to_float(__half value) {
-    return __half2float(value);
-}
-__host__ __device__ inline float to_float(__nv_bfloat16 value) {
-    return __bfloat162float(value);
-}
-
-template <class T> __host__ __device__ inline T from_float(float value) {
-    return value;
-}
-template <> __host__ __device__ inline __half from_float<__half>(float value) {
-    return __float2half_rn(value);
-}
-template <> __host__ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
-    return __float2bfloat16_rn(value);
-}
-
 // ---- 16 bytes ----
 
 inline __host__ __device__ bool vec_aligned(const void *pointer) {
     return (size_t)pointer % 16 == 0;
+}
+
+// On the host: rows of C elements, in each tensor.
+template <class T> bool rows_aligned(int C, std::initializer_list<const void *> tensors) {
+    bool aligned = C % vec<T>::size == 0;
+    for (const void *tensor : tensors) { aligned = aligned && vec_aligned(tensor); }
+    return aligned;
 }
 
 template <class T> __device__ inline vec<T> vec_load(const T *from) {
@@ -68,7 +56,7 @@ template <class T> __device__ inline void vec_store_once(T *to, const vec<T> &va
 
 // ---- the elements of a vec as floats ----
 
-// Two 16-bit elements share a register; the first one is its lower half.
+// A register holds two 16-bit elements, the first one in its lower half.
 template <class T> __device__ inline float2 pair_unpack(unsigned bits);
 template <> __device__ inline float2 pair_unpack<__half>(unsigned bits) {
     __half2 pair;
@@ -76,8 +64,7 @@ template <> __device__ inline float2 pair_unpack<__half>(unsigned bits) {
     return __half22float2(pair);
 }
 template <> __device__ inline float2 pair_unpack<__nv_bfloat16>(unsigned bits) {
-    return make_float2(__uint_as_float(bits << 16),
-                       __uint_as_float(bits & 0xffff0000u)); // bf16: the upper half of a float
+    return make_float2(__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000u)); // the upper half of a float
 }
 
 template <class T> __device__ inline unsigned pair_pack(float first, float second);
@@ -114,7 +101,7 @@ template <class T> __device__ inline void vec_pack(vec<T> &value, const float *f
                             pair_pack<T>(from[4], from[5]), pair_pack<T>(from[6], from[7]));
 }
 
-// ---- element by element: `count` elements of a vec, 0 <= count <= size; the others are read as 0 and not written ----
+// ---- element by element: `count` elements, 0 <= count <= size; the others become 0 and are not written ----
 
 template <class T> __device__ inline vec<T> vec_load_part(const T *from, int count) {
     float values[vec<T>::size];
@@ -134,7 +121,7 @@ template <class T> __device__ inline void vec_store_part(T *to, const vec<T> &va
     }
 }
 
-// One access where that is allowed: `aligned` says that the address is a multiple of 16 bytes and the vec complete.
+// One access if `aligned`: the address is a multiple of 16 bytes, and the vec is complete.
 template <class T> __device__ inline vec<T> vec_load(const T *from, int count, bool aligned) {
     return aligned ? vec_load(from) : vec_load_part(from, count);
 }

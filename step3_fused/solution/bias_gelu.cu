@@ -1,18 +1,18 @@
 //:omit
 // bias_gelu.cu — add a vector to every row, then GELU, in one kernel (lab 3, to read)
 //
-// Purpose   What stands between the two matrix products of a transformer's MLP. Fused, x + bias never goes to memory.
+// Purpose   The step between the two matrix products of a transformer's MLP. Fused, x + bias is never written to memory.
 // Math      u = x[n][c] + bias[c]      out[n][c] = u / 2 (1 + tanh(k (u + 0.044715 u^3))), k = sqrt(2 / pi)
 //           out, x: (N, C); bias: (C)
 // Bytes     floor: read x, write out: 2 s N C, where an element has s bytes. 8192 x 3072: 201 MB in fp32, 101 MB in bf16:
 //           41.9 and 21.0 us on an H200 (4.8 TB/s). In bf16 that leaves 27 instructions for each element.
 // Kernels   1  thread per element, tanhf
-//           2  16 bytes at a time, tanhf: fewer loads, and now the arithmetic of tanhf shows
+//           2  16 bytes at a time, tanhf: fewer loads, and tanhf becomes the limit
 //           3  kernel 2 with one exponential in place of tanhf: see speed_of_light/gelu.cuh
 //           4  speed of light: a thread keeps its columns' bias for neighbouring rows, dependent launch
-// Launchers bias_gelu_forward_f32, _f16, _bf16, promised in common/contracts/bias_gelu_forward.h
-#include "common/contracts/bias_gelu_forward.h"
+// Launchers bias_gelu_forward_f32, _f16, _bf16, declared in common/ops/bias_gelu_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/bias_gelu_forward/contract.h"
 #include "speed_of_light/bias_gelu.cuh"
 #include "vec.cuh"
 
@@ -38,7 +38,7 @@ __global__ void bias_gelu_forward_kernel1(T *out,                     // (N, C)
     out[i] = from_float<T>(gelu_by_tanh(to_float(x[i]) + to_float(bias[i % C])));
 }
 
-// A vec does not cross the end of a row: row_vecs of them to each row, the last one perhaps incomplete.
+// No vec crosses the end of a row: each row has row_vecs of them, the last one perhaps incomplete.
 // exact: by tanhf; else by one exponential.
 template <class T, bool exact>
 __global__ void bias_gelu_forward_kernel2(T *out,                     // (N, C)
@@ -69,7 +69,7 @@ static int launch_rung(int rung, T *out, const T *x, const T *bias, int N, int C
     if (N == 0) { return cudaSuccess; }
     size_t count = (size_t)N * C, element_blocks = (count - 1) / threads_per_block + 1;
     if (element_blocks > INT_MAX) { return cudaErrorInvalidValue; } // no grid has so many blocks
-    bool aligned = rows_aligned<T>(C, out, x, bias);
+    bool aligned = rows_aligned<T>(C, {out, x, bias});
     int row_vecs = (C - 1) / vec<T>::size + 1;
     unsigned vec_blocks = (unsigned)(((size_t)N * row_vecs - 1) / threads_per_block + 1);
     switch (rung) {

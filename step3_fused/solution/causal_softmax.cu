@@ -1,14 +1,14 @@
 // causal_softmax.cu — scale, causal mask and softmax in one kernel (lab 3)
 //
-// Purpose   The middle of attention: a query i may look at the keys j <= i. Frameworks run three kernels over the whole
-//           matrix; one kernel that leaves the upper triangle alone moves a quarter of their bytes.
+// Purpose   The middle of attention: query i sees the keys j <= i. Frameworks run three kernels over the whole matrix. One
+//           kernel that skips the upper triangle moves a quarter of their bytes.
 // Math      keys = min(i + 1, lengths[b])      m = max_(j < keys) scale x[i][j]
-//           out[i][j] = exp(scale x[i][j] - m) / sum_(k < keys) exp(scale x[i][k] - m) for j < keys, and 0 behind
+//           out[i][j] = exp(scale x[i][j] - m) / sum_(k < keys) exp(scale x[i][k] - m) for j < keys, else 0
 //           out, x: (B, H, T, T); lengths: (B) or null; row n of N = B H T is query i = n % T of batch n / T / H
 // Bytes     floor: read half of x, write out: 1.5 s N T, where an element has s bytes; with CAUSAL_UPPER_KEEP half of out
 //           too, 1 s N T. (8, 12, 1024, 1024): 604 MB in fp32, 302 MB in bf16: 126 and 63 us on an H200 (4.8 TB/s).
 //:swap
-// Kernels   1  thread per row. Fused and slow: neighbouring threads read 4 T bytes apart, and fusion mends no such thing
+// Kernels   1  thread per row. Fused and slow: neighbouring threads read 4 T bytes apart, which fusion does not change
 //:stub
 //: // Kernels   1  thread per row: lab 1's; fused and slow, since neighbouring threads read 4 T bytes apart
 //:end
@@ -16,19 +16,18 @@
 //           3  warp per row, 16 bytes at a time                                                                fp32
 //           4  warp per row, the row in registers: one read; one template for fp32, fp16 and bf16
 //:omit
-//           5  kernel 4's reads with online softmax. Loses: the pass that it saves is over registers, and each element now
-//              costs two exponentials, one waiting for the other
-//           6  speed of light: see speed_of_light/causal_softmax.cuh
+//           5  speed of light: see speed_of_light/causal_softmax.cuh
+// What did not help
+//           6  kernel 2 with online softmax: two reads of x in place of three
 //:end
 //           In the 16-bit types the numbers 2 and 3 run kernel 4.
-// Launchers causal_softmax_forward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_forward.h
+// Launchers causal_softmax_forward_f32, _f16, _bf16, declared in common/ops/causal_softmax_forward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_forward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_forward/contract.h"
 #include "reduce.cuh"
 //:omit
-#include "causal_softmax_online.cuh"
 #include "speed_of_light/causal_softmax.cuh"
 //:end
 #include "vec.cuh"
@@ -39,7 +38,7 @@
 
 // The kernel that the launchers launch.
 //:swap
-constexpr int chosen_kernel = 6;
+constexpr int chosen_kernel = 5;
 //:stub
 //: constexpr int chosen_kernel = 0; // 0: not started. Set it to 2 when kernel 2 is written, then climb.
 //:end
@@ -79,9 +78,9 @@ __global__ void causal_softmax_forward_kernel2(float *out,         // (N, T)
     //:todo 1a Lab 2's warp per row, for the first range.keys columns.
     //: lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
     //: causal_range range = causal_range_of(n, lengths, H, T_, upper); x_row and out_row begin at (size_t)n * T_.
-    //: Three passes: lane l takes the columns l, l + 32, ... before range.keys, and nothing behind them is read. The
-    //: maximum and the exponents are of scale * x. Then warp_zeros writes the columns range.keys .. range.end - 1. A row
-    //: without keys is all zeros: check that no 0 / 0 gets into it.
+    //: Three passes: lane l takes the columns l, l + 32, ... before range.keys, and reads no others. The maximum and the
+    //: exponents are of scale * x. Then warp_zeros writes the columns range.keys .. range.end - 1. A row without keys is
+    //: all zeros: check that no 0 / 0 gets into it.
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
@@ -102,7 +101,7 @@ __global__ void causal_softmax_forward_kernel2(float *out,         // (N, T)
     //:end
 }
 
-// aligned: every row begins at a multiple of 16 bytes. A vec that the diagonal cuts goes element by element.
+// aligned: every row begins at a multiple of 16 bytes. A vec that the diagonal cuts is read element by element.
 __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
                                                const float *x,     // (N, T)
                                                const int *lengths, // (B) or null
@@ -111,8 +110,8 @@ __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
     //: The same beginning; constexpr int size = vec<float>::size, step = warp_size * size;
     //: Lane l takes the columns 4 l .. 4 l + 3, then those 128 further on. Of the vec at j, min(4, range.keys - j) columns
     //: are keys: row_vec if all of them are and the row is aligned, else vec_load_part(x_row + j, count). vec_unpack
-    //: gives four floats. In the last pass a vec may hold keys and zeros: store all of it that lies before range.end, by
-    //: vec_store or vec_store_part; vecs behind the keys are zeros too.
+    //: gives four floats. In the last pass a vec may hold keys and zeros: store the part of it that lies before range.end,
+    //: by vec_store or vec_store_part. Vecs beyond the keys are zeros too.
     //:solution
     constexpr int size = vec<float>::size, step = warp_size * size;
     int lane = threadIdx.x % warp_size;
@@ -147,7 +146,7 @@ __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
     //:end
 }
 
-// VECS: the vecs of a row that one lane holds. The loops over them are unrolled: an array in registers has no addresses.
+// VECS: of a row, in one lane. The loops over them are unrolled, since registers cannot be indexed.
 template <class T, int VECS>
 __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                const T *x,         // (N, T)
@@ -155,8 +154,8 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
     //:todo 3a One read: the row stays in registers. First for T = float, then for every T.
     //: The same beginning, with vec<T> and T in place of float.
-    //: vec<T> row[VECS]; lane l's vec k begins at column j = (k * 32 + l) * size. Load all of them first, so that they are
-    //: on their way together; then the three passes of kernel 3 over row[k]. #pragma unroll before each loop over k. A
+    //: vec<T> row[VECS]; lane l's vec k begins at column j = (k * 32 + l) * size. Load all of them first, so that all loads
+    //: are in flight together; then the three passes of kernel 3 over row[k]. #pragma unroll before each loop over k. A
     //: vec<T> holds 4 or 8 elements: write size, not a number, and try T = 1, 31, 1023 and 1024 in each type.
     //:solution
     constexpr int size = vec<T>::size, step = warp_size * size;
@@ -212,12 +211,41 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
     //:end
 }
 
+//:omit
+// ---- what did not help ----
+
+// Online softmax: kernel 2 with one read of x less. But each element costs two exponentials in place of one, and they depend
+// on the element before.
+template <class T>
+__global__ void causal_softmax_forward_kernel6(T *out,             // (N, T)
+                                               const T *x,         // (N, T)
+                                               const int *lengths, // (B) or null
+                                               int N, int H, int T_, float scale, int upper) {
+    int lane = threadIdx.x % warp_size;
+    int n = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size;
+    if (n >= N) { return; }
+    causal_range range = causal_range_of(n, lengths, H, T_, upper);
+    const T *x_row = x + (size_t)n * T_; // (T)
+    T *out_row = out + (size_t)n * T_;   // (T)
+
+    softmax_part part = {-FLT_MAX, 0.0f};
+    for (int j = lane; j < range.keys; j += warp_size) {
+        part = softmax_merge<float>(part, {scale * to_float(x_row[j]), 1.0f});
+    }
+    part = warp_softmax_merge<float>(part, warp_size);
+    for (int j = lane; j < range.keys; j += warp_size) {
+        out_row[j] = from_float<T>(expf(scale * to_float(x_row[j]) - part.largest) / part.sum);
+    }
+    warp_zeros(out_row, range.keys, range.end, lane);
+}
+
+//:end
 // ---- launchers ----
 
 //:swap
-// Launches kernel `rung`. Rows that kernel 4's registers cannot hold go to kernel 2, in the 16-bit types to kernel 1.
+// Launches kernel `rung`. Rows that are too long for the registers of kernel 4 go to kernel 2, in the 16-bit types to kernel 1.
 //:stub
-//: // Launches kernel `rung`. Rows that kernel 4's registers cannot hold (more than 16 KiB) go to kernel 2, in fp32.
+//: // Launches kernel `rung`. In fp32, rows of more than 16 KiB, too long for the registers of kernel 4, go to kernel 2.
 //:end
 template <class T>
 static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, int H, int T_, float scale, int upper,
@@ -230,13 +258,13 @@ static int launch_rung(int rung, T *out, const T *x, const int *lengths, int B, 
     bool aligned = T_ % vec<T>::size == 0 && vec_aligned(out) && vec_aligned(x);
     int vecs = (T_ - 1) / (warp_size * vec<T>::size) + 1; // of a lane
     //:omit
-    if (rung == 6) {
+    if (rung == 5) {
         int status = causal_softmax_speed_of_light(out, x, lengths, N, H, T_, scale, upper, stream);
         if (status != cudaErrorNotSupported) { return status; }
-        rung = 5; // any length
+        rung = 6; // any length
     }
-    if (rung == 5) {
-        causal_softmax_forward_kernel5<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, lengths, N, H, T_, scale,
+    if (rung == 6) {
+        causal_softmax_forward_kernel6<<<warp_blocks, threads_per_block, 0, stream>>>(out, x, lengths, N, H, T_, scale,
                                                                                       upper);
         CUDA_CHECK(cudaGetLastError());
         return cudaSuccess;

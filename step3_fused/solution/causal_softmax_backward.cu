@@ -1,6 +1,6 @@
 // causal_softmax_backward.cu — the gradient of scale, causal mask and softmax in one kernel (lab 3, track B: optional)
 //
-// Purpose   Training needs, from the gradient of the attention weights, that of the scores. What is masked has no gradient:
+// Purpose   Training needs the gradient of the scores from that of the attention weights. Masked scores have gradient 0, so
 //           the upper triangle is not read.
 // Math      s = sum_(j < keys) out[i][j] dout[i][j]      dx[i][j] = scale out[i][j] (dout[i][j] - s) for j < keys, else 0
 //           keys = min(i + 1, lengths[b])      dx, dout, out: (B, H, T, T); row n of N = B H T is query i = n % T
@@ -12,11 +12,11 @@
 //           3  warp per row, both rows in registers: one read
 //           4  speed of light: see speed_of_light/causal_softmax_backward.cuh
 //:end
-// Launchers causal_softmax_backward_f32, _f16, _bf16, promised in common/contracts/causal_softmax_backward.h
+// Launchers causal_softmax_backward_f32, _f16, _bf16, declared in common/ops/causal_softmax_backward/contract.h
 #include "arguments.cuh"
 #include "causal_range.cuh"
-#include "common/contracts/causal_softmax_backward.h"
 #include "common/cuda_check.h"
+#include "common/ops/causal_softmax_backward/contract.h"
 #include "reduce.cuh"
 //:omit
 #include "speed_of_light/causal_softmax_backward.cuh"
@@ -46,7 +46,7 @@ __global__ void causal_softmax_backward_kernel1(T *dx,                     // (N
     //: lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
     //: causal_range range = causal_range_of(n, lengths, H, T_, upper); the rows begin at (size_t)n * T_.
     //: s is the sum of out * dout over them, in fp32 (to_float); then dx by the formula, rounded once (from_float<T>), and
-    //: warp_zeros behind them. dx may be dout: read dout[j] before you write dx[j].
+    //: warp_zeros beyond them. dx may be dout: read dout[j] before you write dx[j].
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
@@ -94,7 +94,7 @@ __device__ inline vec<T> vec_gradient(const vec<T> &dout, const vec<T> &out, flo
     return result;
 }
 
-// aligned: every row of every tensor begins at a multiple of 16 bytes. A vec that the diagonal cuts goes by element.
+// aligned: every row of every tensor begins at a multiple of 16 bytes. A vec that the diagonal cuts is read by element.
 template <class T>
 __global__ void causal_softmax_backward_kernel2(T *dx,                     // (N, T)
                                                 const T *dout,             // (N, T)
@@ -123,7 +123,7 @@ __global__ void causal_softmax_backward_kernel2(T *dx,                     // (N
     }
 }
 
-// VECS: the vecs of a row that one lane holds, of each tensor.
+// VECS: of a row of each tensor, in one lane.
 template <class T, int VECS>
 __global__ void causal_softmax_backward_kernel3(T *dx,                     // (N, T)
                                                 const T *dout,             // (N, T)
@@ -167,7 +167,7 @@ __global__ void causal_softmax_backward_kernel3(T *dx,                     // (N
 // ---- launchers ----
 
 //:swap
-// Rows that a kernel's registers cannot hold go to kernel 2.
+// Rows that are too long for the registers of a kernel go to kernel 2.
 //:stub
 //: // Launches kernel `rung`.
 //:end
@@ -184,7 +184,7 @@ static int launch_rung(int rung, T *dx, const T *dout, const T *out, const int *
         if (status != cudaErrorNotSupported) { return status; }
     }
     if (rung >= 2 && rung <= 4) {
-        bool aligned = rows_aligned<T>(T_, dx, dout, out);
+        bool aligned = rows_aligned<T>(T_, {dx, dout, out});
         int vecs = (T_ - 1) / (warp_size * vec<T>::size) + 1; // of a lane
         auto kernel = causal_softmax_backward_kernel2<T>;
         if (rung == 3 && vecs <= 8) {

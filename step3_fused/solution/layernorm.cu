@@ -5,28 +5,27 @@
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x once, write out once, 8 bytes a row: 2 s N C + 8 N, where an element has s bytes. 8192 x 768:
-//           50.4 MB in fp32, 25.2 MB in bf16: 10.5 and 5.3 us on an H200 (4.8 TB/s). Kernels 1 and 2 ask for 4 s N C.
+//           50.4 MB in fp32, 25.2 MB in bf16: 10.5 and 5.3 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 4 s N C.
 // Kernels   1  warp per row, one element at a time: lab 2's best
 //           2  warp per row, 16 bytes at a time: the same bytes by a quarter or an eighth of the instructions
 //           3  warp per row, the row in registers: one read, the statistics in two passes over registers
 //           4  block per row, the row in registers: for rows that are too long for a warp
-//           5  kernel 3 with Welford's one pass. Loses: the passes that it saves are over registers and cost next to
-//              nothing, and every step of it waits for a division of the step before: see layernorm_welford.cuh
-//           6  speed of light: see speed_of_light/layernorm_forward.cuh
-// Launchers layernorm_forward_f32, _f16, _bf16, promised in common/contracts/layernorm_forward.h
-#include "common/contracts/layernorm_forward.h"
+//           5  speed of light: see speed_of_light/layernorm_forward.cuh
+// What did not help
+//           6  kernel 3 with Welford's one pass for mean and variance
+// Launchers layernorm_forward_f32, _f16, _bf16, declared in common/ops/layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
-#include "layernorm_welford.cuh"
 #include "reduce.cuh"
-#include "speed_of_light/layernorm_forward_table.cuh"
+#include "speed_of_light/layernorm_forward.cuh"
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
 #include <math.h>
 
 enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
-enum { block_vecs = 4, most_threads = 1024 }; // block per row: vecs a thread, threads a block
+enum { block_vecs = 4, most_threads = 1024 }; // block per row: vecs of a thread; threads of a block, at most
 
 // out may be x, so these two are not __restrict__. Every element is read for the last time before it is written, by
 // the thread that writes it.
@@ -103,7 +102,7 @@ __global__ void layernorm_forward_kernel2(T *out,                       // (N, C
     }
 }
 
-// VECS: the vecs of a row that one lane holds. The loops over them are unrolled: an array in registers has no addresses.
+// VECS: of a row, in one lane. The loops over them are unrolled, since registers cannot be indexed.
 template <class T, int VECS>
 __global__ void layernorm_forward_kernel3(T *out,                       // (N, C)
                                           float *__restrict__ mean,     // (N)
@@ -202,16 +201,84 @@ __global__ void layernorm_forward_kernel4(T *out,                       // (N, C
     }
 }
 
+// ---- what did not help ----
+
+// Welford's one pass in place of two. It pays where a pass reads memory; here the passes are over registers and cost next to
+// nothing, while each step waits for a division of the step before.
+
+// Of a part of a row: the number of elements, their mean, the sum of their squared distances from it.
+struct moments {
+    float count, mean, squares;
+};
+
+__device__ inline moments moments_merge(moments a, moments b) {
+    float count = a.count + b.count;
+    if (count == 0.0f) { return a; }
+    float distance = b.mean - a.mean, fraction = b.count / count;
+    return {count, a.mean + distance * fraction, a.squares + b.squares + distance * distance * a.count * fraction};
+}
+
+template <class T, int VECS>
+__global__ void layernorm_forward_kernel6(T *out,                       // (N, C)
+                                          float *__restrict__ mean,     // (N)
+                                          float *__restrict__ rstd,     // (N)
+                                          const T *x,                   // (N, C)
+                                          const T *__restrict__ weight, // (C)
+                                          const T *__restrict__ bias,   // (C)
+                                          int N, int C, float eps, bool aligned) {
+    constexpr int size = vec<T>::size, step = warp_size * size;
+    int lane = threadIdx.x % warp_size, first = lane * size;
+    int n = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size;
+    if (n >= N) { return; }
+    const T *x_row = x + (size_t)n * C; // (C)
+    T *out_row = out + (size_t)n * C;   // (C)
+
+    vec<T> row[VECS];
+    moments part = {0.0f, 0.0f, 0.0f};
+#pragma unroll
+    for (int k = 0; k < VECS; k++) {
+        int c = first + k * step;
+        if (c >= C) { continue; }
+        row[k] = vec_load(x_row + c, C - c, aligned);
+        float values[size];
+        vec_unpack(row[k], values);
+#pragma unroll
+        for (int i = 0; i < size; i++) {
+            if (c + i < C) { part = moments_merge(part, {1.0f, values[i], 0.0f}); }
+        }
+    }
+    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+        moments other = {__shfl_xor_sync(all_lanes, part.count, offset), __shfl_xor_sync(all_lanes, part.mean, offset),
+                         __shfl_xor_sync(all_lanes, part.squares, offset)};
+        part = moments_merge(part, other);
+    }
+    // Lanes merge the same pairs in opposite orders, so their last bits may differ: all take lane 0's result.
+    float row_mean = __shfl_sync(all_lanes, part.mean, 0);
+    float row_rstd = rsqrtf(__shfl_sync(all_lanes, part.squares, 0) / C + eps);
+
+#pragma unroll
+    for (int k = 0; k < VECS; k++) {
+        int c = first + k * step;
+        if (c >= C) { continue; }
+        vec<T> w = vec_load(weight + c, C - c, aligned), b = vec_load(bias + c, C - c, aligned);
+        vec_store(out_row + c, vec_normalise(row[k], row_mean, row_rstd, w, b), C - c, aligned);
+    }
+    if (lane == 0) {
+        mean[n] = row_mean;
+        rstd[n] = row_rstd;
+    }
+}
+
 // ---- launchers ----
 
-// A row that a kernel's registers cannot hold goes to kernel 2.
+// A row that is too long for the registers of a kernel goes to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, const T *weight, const T *bias, int N,
                        int C, float eps, cudaStream_t stream) {
     CUDA_CHECK(check_rows(N, C, {out, mean, rstd, x, weight, bias}));
     if (rung < 0 || rung > 6) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
-    if (rung == 0 || rung == 6) {
+    if (rung == 0 || rung == 5) {
         return layernorm_forward_launch<T, residual_at::nowhere>(
             {out, nullptr, mean, rstd, x, nullptr, weight, bias, N, C, eps}, stream);
     }
@@ -231,9 +298,9 @@ static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, c
                      : lane_vecs <= 4 ? layernorm_forward_kernel3<T, 4>
                      : lane_vecs <= 8 ? layernorm_forward_kernel3<T, 8>
                                       : kernel;
-        } else if (rung == 5) {
-            kernel = lane_vecs <= 4   ? layernorm_forward_kernel5<T, 4>
-                     : lane_vecs <= 8 ? layernorm_forward_kernel5<T, 8>
+        } else if (rung == 6) {
+            kernel = lane_vecs <= 4   ? layernorm_forward_kernel6<T, 4>
+                     : lane_vecs <= 8 ? layernorm_forward_kernel6<T, 8>
                                       : kernel;
         }
         kernel<<<warp_blocks, threads_per_block, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C, eps, aligned);

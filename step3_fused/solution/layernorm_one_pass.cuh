@@ -1,18 +1,18 @@
 //:omit
-// layernorm_one_pass.cuh — the backward pass of LayerNorm in one pass over its rows, to read; used by three programs
+// layernorm_one_pass.cuh — the backward pass of LayerNorm in one pass over its rows, to read; three files use it
 //
 // Math      xhat = (x - mean) * rstd      g = dout * weight                                    per row n, column c
 //           dinp = rstd * (g - mean_c(g) - xhat * mean_c(g * xhat)) [+ dsum]                   along the row
 //           dweight[c] += sum_n dout * xhat      dbias[c] += sum_n dout                        down the columns
-// Idea      A group of threads (a warp, or a block) takes a row into registers, finishes it, and takes another one. The
-//           columns of a thread are the same in every row, so their sums wait in registers. Once, at the end, each group
-//           writes them out: a row of partial sums, which a second kernel adds in a fixed order.
+// Idea      A group of threads (a warp, or a block) loads a row into registers, finishes it, and loads another one. A thread
+//           has the same columns in every row, so it keeps their sums in registers. At the end each group writes a row of
+//           partial sums, and a second kernel adds these rows in a fixed order.
 //
-//   one_pass_warps    a warp has a row; every warp writes partial sums (MEET false) or the warps of a block add theirs
-//                     first, in shared memory (MEET true)
+//   one_pass_warps    a warp has a row. Every warp writes partial sums, or (COMBINE) the warps of a block add theirs first,
+//                     in shared memory
 //   one_pass_blocks   a block has a row: for rows that are too long for a warp
 //   one_pass_finish   the second stage
-//   one_pass_launch   all of it; cudaErrorNotSupported for a row that the kernel's registers cannot hold
+//   one_pass_launch   launches both; cudaErrorNotSupported for a row that is too long for the registers
 #ifndef LAYERNORM_ONE_PASS_CUH
 #define LAYERNORM_ONE_PASS_CUH
 
@@ -22,7 +22,7 @@
 
 enum { one_pass_warps_per_block = 8, one_pass_block_vecs = 4, one_pass_most_threads = 512 };
 
-// A thread's columns of one row, and the sums of them over all its rows. RESIDUAL: dsum is added to dinp.
+// A thread's columns: of one row, and summed over all its rows. RESIDUAL: dsum is added to dinp.
 template <class T, bool RESIDUAL, int VECS> struct one_pass_thread {
     static constexpr int size = vec<T>::size;
     int first, step, C; // the thread's columns: first, first + step, ...
@@ -33,7 +33,7 @@ template <class T, bool RESIDUAL, int VECS> struct one_pass_thread {
     __device__ one_pass_thread(int first, int step, int C, bool aligned)
         : first(first), step(step), C(C), aligned(aligned), dweight(), dbias() {}
 
-    // Reads the row; its part of the sums of g and of g * xhat.
+    // Reads the row; returns this thread's part of the sums of g and of g * xhat.
     __device__ float2 read(const T *x_row, const T *dout_row, const T *weight, float mean, float rstd) {
         float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
@@ -95,11 +95,11 @@ template <class T, bool RESIDUAL, int VECS> struct one_pass_thread {
 };
 
 // Not __restrict__: dinp may be dout or dsum. Every element is read for the last time before it is written, by the
-// thread that writes it. MEET: dynamic shared memory for (warps, 2, C) floats.
-template <class T, bool RESIDUAL, int VECS, bool MEET>
+// thread that writes it. COMBINE needs dynamic shared memory for (warps, 2, C) floats.
+template <class T, bool RESIDUAL, int VECS, bool COMBINE>
 __global__ void __launch_bounds__(one_pass_warps_per_block *warp_size)
     one_pass_warps(T *dinp,                        // (N, C)
-                   float *__restrict__ partial,    // (parts, 2, C), a part from each warp, or block
+                   float *__restrict__ partial,    // (parts, 2, C), a part of each warp, or block
                    const T *dout,                  // (N, C)
                    const T *dsum,                  // (N, C) if RESIDUAL
                    const T *x,                     // (N, C)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(one_pass_warps_per_block *warp_size)
         float g_mean = warp_sum(sums.x) / C, g_xhat_mean = warp_sum(sums.y) / C;
         mine.write(dinp + row, RESIDUAL ? dsum + row : nullptr, weight, mean[n], rstd[n], g_mean, g_xhat_mean);
     }
-    if (!MEET) {
+    if (!COMBINE) {
         mine.write_sums(partial + (size_t)number * 2 * C);
         return;
     }
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(one_pass_most_threads)
     mine.write_sums(partial + (size_t)blockIdx.x * 2 * C);
 }
 
-// One warp takes 32 neighbouring columns of (dweight, dbias), one lane each, and adds the parts in their order.
+// One thread per column of (dweight, dbias) adds the parts in their order.
 static __global__ void one_pass_finish(float *__restrict__ dweight,       // (C)
                                        float *__restrict__ dbias,         // (C)
                                        const float *__restrict__ partial, // (parts, 2, C)
@@ -171,7 +171,7 @@ static __global__ void one_pass_finish(float *__restrict__ dweight,       // (C)
 
 // ---- the launcher ----
 
-enum one_pass_form { ONE_PASS_WARPS, ONE_PASS_MEET, ONE_PASS_BLOCKS };
+enum one_pass_form { ONE_PASS_WARPS, ONE_PASS_COMBINED, ONE_PASS_BLOCKS };
 
 template <class T, bool RESIDUAL>
 int one_pass_launch(one_pass_form form, T *dinp, float *dweight, float *dbias, const T *dout, const T *dsum, const T *x,
@@ -180,17 +180,20 @@ int one_pass_launch(one_pass_form form, T *dinp, float *dweight, float *dbias, c
     int vecs = (C + vec<T>::size - 1) / vec<T>::size, lane_vecs = (vecs + warp_size - 1) / warp_size;
     int warps = one_pass_warps_per_block, threads = warps * warp_size, device = 0, blocks = 1;
     CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device)); // one for each: few parts
-    bool meet = form == ONE_PASS_MEET;
-    auto kernel = meet ? one_pass_warps<T, RESIDUAL, 4, true> : one_pass_warps<T, RESIDUAL, 4, false>;
-    if (lane_vecs > 4) { kernel = meet ? one_pass_warps<T, RESIDUAL, 8, true> : one_pass_warps<T, RESIDUAL, 8, false>; }
+    CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount,
+                                      device)); // one for each multiprocessor: few parts
+    bool combine = form == ONE_PASS_COMBINED;
+    auto kernel = combine ? one_pass_warps<T, RESIDUAL, 4, true> : one_pass_warps<T, RESIDUAL, 4, false>;
+    if (lane_vecs > 4) {
+        kernel = combine ? one_pass_warps<T, RESIDUAL, 8, true> : one_pass_warps<T, RESIDUAL, 8, false>;
+    }
     if (form == ONE_PASS_BLOCKS) {
         kernel = one_pass_blocks<T, RESIDUAL>;
         threads = ((vecs + one_pass_block_vecs - 1) / one_pass_block_vecs + warp_size - 1) / warp_size * warp_size;
     }
-    size_t shared = meet ? (size_t)warps * 2 * C * sizeof(float) : 0;
+    size_t shared = combine ? (size_t)warps * 2 * C * sizeof(float) : 0;
     if (form == ONE_PASS_BLOCKS ? threads > one_pass_most_threads : lane_vecs > 8) { return cudaErrorNotSupported; }
-    if (shared > 48 * 1024) { // more than a block gets unasked
+    if (shared > 48 * 1024) { // more than a kernel has by default
         int most = 0;
         CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
         if (shared > (size_t)most) { return cudaErrorNotSupported; }

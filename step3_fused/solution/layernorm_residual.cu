@@ -1,25 +1,25 @@
 //:omit
 // layernorm_residual.cu — LayerNorm(x) + residual: another function than LayerNorm(x + residual) (lab 3, to read)
 //
-// Purpose   For models that normalise a branch before it joins the residual stream (Swin Transformer V2,
-//           arXiv:2111.09883). The residual itself passes unscaled, and the sum is not normalised: the two ops share their
-//           letters and their bytes, not their values.
+// Purpose   For models that normalise a branch before they add it to the residual stream (Swin Transformer V2,
+//           arXiv:2111.09883). The residual is added unscaled, and the sum is not normalised: the two ops have similar names
+//           and move similar bytes, but compute different values.
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c] + residual[c], rounded once
 //           out, x, residual: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x and residual, write out: 3 s N C + 8 N, where an element has s bytes. 8192 x 768: 75.5 MB in fp32,
 //           37.7 MB in bf16: 15.7 and 7.9 us on an H200 (4.8 TB/s). Two kernels move 5 s N C.
-// Kernels   1  fused, thread per row. Loses to two good kernels: neighbouring threads read 4 C bytes apart
+// Kernels   1  fused, thread per row. It loses to two good kernels: neighbouring threads read 4 C bytes apart
 //           2  warp per row, one element at a time: x is read three times, 5 s N C requested
 //           3  warp per row, 16 bytes at a time, the row in registers: 3 s N C
 //           4  block per row, the row in registers: for rows that are too long for a warp
 //           5  speed of light: see speed_of_light/layernorm_forward.cuh
-// Launchers layernorm_residual_forward_f32, _f16, _bf16: see common/contracts/layernorm_residual_forward.h
-#include "common/contracts/layernorm_residual_forward.h"
+// Launchers layernorm_residual_forward_f32, _f16, _bf16, declared in common/ops/layernorm_residual_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_residual_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
-#include "speed_of_light/layernorm_forward_table.cuh"
+#include "speed_of_light/layernorm_forward.cuh"
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
@@ -102,7 +102,7 @@ __device__ inline vec<T> vec_normalise_and_add(const vec<T> &x, float mean, floa
     return result;
 }
 
-// VECS: the vecs of a row that one thread holds. BLOCK: a block has a row, else a warp.
+// VECS: of a row, in one thread. BLOCK: a block has a row, else a warp.
 template <class T, int VECS, bool BLOCK>
 __global__ void layernorm_residual_forward_kernel3(T *out,                       // (N, C)
                                                    float *__restrict__ mean,     // (N)
@@ -149,7 +149,7 @@ __global__ void layernorm_residual_forward_kernel3(T *out,                      
 
 // ---- launchers ----
 
-// A row that the registers of kernel 3 or 4 cannot hold goes to kernel 2.
+// A row that is too long for the registers of kernel 3 or 4 goes to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, const T *residual, const T *weight,
                        const T *bias, int N, int C, float eps, cudaStream_t stream) {
@@ -161,9 +161,9 @@ static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, c
             {out, nullptr, mean, rstd, x, residual, weight, bias, N, C, eps}, stream);
     }
     bool aligned = rows_aligned<T>(C, {out, x, residual, weight, bias});
-    int pieces = (C - 1) / vec<T>::size + 1, lane_vecs = (pieces - 1) / warp_size + 1;
+    int vecs = (C - 1) / vec<T>::size + 1, lane_vecs = (vecs - 1) / warp_size + 1;
     int threads = threads_per_block, blocks = (N - 1) / warps_per_block + 1; // a warp per row
-    int block_threads = ((pieces - 1) / block_vecs / warp_size + 1) * warp_size;
+    int block_threads = ((vecs - 1) / block_vecs / warp_size + 1) * warp_size;
     auto kernel = lane_vecs <= 4 ? layernorm_residual_forward_kernel3<T, 4, false>
                                  : layernorm_residual_forward_kernel3<T, 8, false>;
     bool fits = lane_vecs <= 8;

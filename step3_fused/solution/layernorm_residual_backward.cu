@@ -1,8 +1,8 @@
 //:omit
 // layernorm_residual_backward.cu — gradients of LayerNorm(x) + residual (lab 3, to read)
 //
-// Purpose   out = LayerNorm(x) + residual has two inputs. The residual's gradient is dout itself: no kernel computes it.
-//           What is left is LayerNorm's backward pass, and nothing could be fused into it.
+// Purpose   out = LayerNorm(x) + residual has two inputs. The gradient of the residual is dout itself: no kernel computes it.
+//           LayerNorm's backward pass is left, with nothing to fuse into it.
 // Math      xhat = (x - mean) * rstd      g = dout * weight                                    per row n, column c
 //           dinp = rstd * (g - mean_c(g) - xhat * mean_c(g * xhat))                            along the row
 //           dweight[c] += sum_n dout * xhat      dbias[c] += sum_n dout                        down the columns
@@ -11,9 +11,9 @@
 //           2  one pass, a warp per row                                        layernorm_one_pass.cuh
 //           3  one pass, a block per row: for rows that are too long for a warp
 //           4  speed of light                                                  speed_of_light/layernorm_backward.cuh
-// Launchers layernorm_residual_backward_f32, _f16, _bf16: see common/contracts/layernorm_residual_backward.h
-#include "common/contracts/layernorm_residual_backward.h"
+// Launchers layernorm_residual_backward_f32, _f16, _bf16, declared in common/ops/layernorm_residual_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/layernorm_residual_backward/contract.h"
 #include "layernorm_one_pass.cuh"
 #include "layernorm_two_directions.cuh"
 #include "speed_of_light/layernorm_backward_table.cuh"
@@ -32,11 +32,11 @@ static int launch_rung(int rung, T *dinp, float *dweight, float *dbias, const T 
         return layernorm_backward_launch<T, false>(dinp, dweight, dbias, dout, nullptr, x, weight, mean, rstd, N, C,
                                                    stream);
     }
-    static const one_pass_form forms[] = {ONE_PASS_MEET, ONE_PASS_BLOCKS}; // kernels 2 and 3
+    static const one_pass_form forms[] = {ONE_PASS_COMBINED, ONE_PASS_BLOCKS}; // kernels 2 and 3
     for (int kernel = rung; kernel >= 2 && kernel <= 3; kernel++) {
         int status = one_pass_launch<T, false>(forms[kernel - 2], dinp, dweight, dbias, dout, nullptr, x, weight, mean,
                                                rstd, N, C, stream);
-        if (status != cudaErrorNotSupported) { return status; } // else too long for its registers
+        if (status != cudaErrorNotSupported) { return status; } // else the row is too long for its registers
     }
     return two_directions_launch<T>(dinp, dweight, dbias, dout, nullptr, x, weight, mean, rstd, N, C, stream);
 }

@@ -1,8 +1,8 @@
-// layernorm_two_directions.cuh — lab 2's best backward pass of LayerNorm, for any type: where lab 3 begins
+// layernorm_two_directions.cuh — lab 2's best backward pass of LayerNorm, for any type: the starting point of lab 3
 //
-// Two directions, two kernels: dweight and dbias down the columns, in two stages; dinp along the rows. No atomics: the
-// same bits in every run. x and dout are read three times and one element at a time, which any pointer and any row
-// length allow: lab 3's faster kernels come back to it where they cannot go.
+// Two directions, two kernels: dweight and dbias down the columns, in two stages; dinp along the rows. No atomics: the same
+// bits in every run. x and dout are read more than once and one element at a time, which works for any pointer and any row
+// length. So lab 3's faster kernels fall back to it.
 #ifndef LAYERNORM_TWO_DIRECTIONS_CUH
 #define LAYERNORM_TWO_DIRECTIONS_CUH
 
@@ -11,7 +11,7 @@
 #include "vec.cuh"
 
 // Stage 1: a block takes 32 neighbouring columns and every gridDim.y-th group of `two_directions_rows` rows. A warp is
-// one row of the block; the block's rows meet in shared memory in a fixed order.
+// one row of the block. The sums of the block's rows are added in shared memory, in a fixed order.
 enum { two_directions_rows = 8, two_directions_most_parts = 64, two_directions_threads = 128 };
 
 template <class T>
@@ -50,7 +50,7 @@ static __global__ void two_directions_finish(float *__restrict__ dweight,       
     long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= C) { return; }
     float weight_sum = 0.0f, bias_sum = 0.0f;
-    for (int first = 0; first < parts; first += 8) { // sums of sums: small errors stay small
+    for (int first = 0; first < parts; first += 8) { // sums of sums lose fewer digits
         float weight_part = 0.0f, bias_part = 0.0f;
         for (int part = first; part < first + 8 && part < parts; part++) {
             weight_part += partial[(size_t)part * C + c];
@@ -93,7 +93,7 @@ __global__ void two_directions_rows_kernel(T *dinp,                        // (N
 }
 
 //:end
-// dweight and dbias. Before dinp: that may overwrite dout.
+// dweight and dbias. Call it before dinp is written, which may be dout.
 template <class T>
 int two_directions_sums(float *dweight, float *dbias, const T *dout, const T *x, const float *mean, const float *rstd,
                         int N, int C, cudaStream_t stream) {

@@ -1,7 +1,7 @@
 // residual_layernorm.cu — residual add and LayerNorm in one kernel (lab 3)
 //
-// Purpose   What stands between any two parts of a GPT-2: the block's result is added to the residual stream, and the
-//           next block begins with the LayerNorm of the sum. Apart, the sum is written, and read again at once.
+// Purpose   Between any two parts of a GPT-2, the result of one is added to the residual stream, and the next begins with the
+//           LayerNorm of the sum. In two kernels the sum is written and read again at once.
 // Math      sum = x + residual, rounded to T      mean, rstd of the rounded sum, as in lab 2
 //           out = (sum - mean) * rstd * weight + bias
 //           out, sum, x, residual: (N, C), T; mean, rstd: (N), float; weight, bias: (C), T
@@ -12,24 +12,21 @@
 //:stub
 //: // Kernels   1  two kernels: an add, then lab 2's warp per row: yours, if you want to compare. 7 s N C requested
 //:end
-//:omit
-//           2  fused, thread per row. Loses to two good kernels: neighbouring threads read 4 C bytes apart, and fusion
-//              mends no such thing
-//:end
 //           3  fused, warp per row, one element at a time: 6 s N C
 //           4  fused, warp per row, 16 bytes at a time, the sum in registers: 4 s N C; one template for all types
 //:omit
 //           5  fused, block per row, the sum in registers: for rows that are too long for a warp
 //           6  speed of light: see speed_of_light/layernorm_forward.cuh
+// What did not help
+//           2  fused, thread per row; it loses to the two kernels
 //:end
-// Launchers residual_layernorm_forward_f32, _f16, _bf16: see common/contracts/residual_layernorm_forward.h
-#include "common/contracts/residual_layernorm_forward.h"
+// Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_forward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/residual_layernorm_forward/contract.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"
 //:omit
-#include "residual_layernorm_first.cuh"
-#include "speed_of_light/layernorm_forward_table.cuh"
+#include "speed_of_light/layernorm_forward.cuh"
 //:end
 #include "vec.cuh"
 
@@ -49,6 +46,45 @@ enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size,
 
 // ---- kernels ----
 
+//:omit
+template <class T>
+__global__ void residual_layernorm_forward_kernel1_add(T *sum, const T *x, const T *residual, size_t count) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) { sum[i] = from_float<T>(to_float(x[i]) + to_float(residual[i])); }
+}
+
+template <class T>
+__global__ void residual_layernorm_forward_kernel1_normalise(T *out,                       // (N, C)
+                                                             float *__restrict__ mean,     // (N)
+                                                             float *__restrict__ rstd,     // (N)
+                                                             const T *sum,                 // (N, C)
+                                                             const T *__restrict__ weight, // (C)
+                                                             const T *__restrict__ bias,   // (C)
+                                                             int N, int C, float eps) {
+    int lane = threadIdx.x % warp_size;
+    int n = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size;
+    if (n >= N) { return; }
+    const T *row = sum + (size_t)n * C; // (C)
+    T *out_row = out + (size_t)n * C;   // (C)
+
+    float total = 0.0f;
+    for (int c = lane; c < C; c += warp_size) { total += to_float(row[c]); }
+    float row_mean = warp_sum(total) / C;
+
+    float squares = 0.0f;
+    for (int c = lane; c < C; c += warp_size) {
+        float distance = to_float(row[c]) - row_mean;
+        squares += distance * distance;
+    }
+    float row_rstd = rsqrtf(warp_sum(squares) / C + eps);
+
+    for (int c = lane; c < C; c += warp_size) {
+        out_row[c] = from_float<T>((to_float(row[c]) - row_mean) * row_rstd * to_float(weight[c]) + to_float(bias[c]));
+    }
+    if (lane == 0) { mean[n] = row_mean, rstd[n] = row_rstd; }
+}
+
+//:end
 template <class T>
 __global__ void residual_layernorm_forward_kernel3(T *out,                       // (N, C)
                                                    T *sum,                       // (N, C)
@@ -93,8 +129,8 @@ __global__ void residual_layernorm_forward_kernel3(T *out,                      
     //:end
 }
 
-// VECS: the vecs of a row that one lane holds. aligned: every row begins at a multiple of 16 bytes, and ends with a whole
-// vec; then vec_load(from, count, aligned) is one access, else it goes element by element.
+// VECS: of a row, in one lane. aligned: every row begins at a multiple of 16 bytes and ends with a whole vec. Then
+// vec_load(from, count, aligned) is one access, else one for each element.
 template <class T, int VECS>
 __global__ void residual_layernorm_forward_kernel4(T *out,                       // (N, C)
                                                    T *sum,                       // (N, C)
@@ -110,7 +146,7 @@ __global__ void residual_layernorm_forward_kernel4(T *out,                      
     //: vec<T> row[VECS]; lane l's vec k begins at column c = (k * 32 + l) * size, if c < C, and count = C - c elements are
     //: left there. Load: row[k] = vec_add(x's vec, residual's vec), stored to sum at once. Then vec_sum, warp_sum, the
     //: mean; vec_squares(row[k], mean, count), warp_sum, rstd; and vec_normalise into out. #pragma unroll before each
-    //: loop over k: an array in registers has no addresses. size is vec<T>::size, 4 or 8: write no number.
+    //: loop over k, since registers cannot be indexed. size is vec<T>::size, 4 or 8: write no number.
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
@@ -191,10 +227,46 @@ __global__ void residual_layernorm_forward_kernel5(T *out,                      
     if (threadIdx.x == 0) { mean[n] = row_mean, rstd[n] = row_rstd; }
 }
 
+// ---- what did not help ----
+
+// Fusion without coalescing: the sum is written once and read from the cache, but neighbouring threads access 4 C bytes
+// apart. It loses to the two kernels.
+template <class T>
+__global__ void residual_layernorm_forward_kernel2(T *out,                       // (N, C)
+                                                   T *sum,                       // (N, C)
+                                                   float *__restrict__ mean,     // (N)
+                                                   float *__restrict__ rstd,     // (N)
+                                                   const T *x,                   // (N, C)
+                                                   const T *residual,            // (N, C)
+                                                   const T *__restrict__ weight, // (C)
+                                                   const T *__restrict__ bias,   // (C)
+                                                   int N, int C, float eps) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= N) { return; }
+    size_t start = (size_t)n * C;
+    float total = 0.0f, squares = 0.0f;
+    for (size_t i = start; i < start + C; i++) {
+        T value = from_float<T>(to_float(x[i]) + to_float(residual[i]));
+        total += to_float(value);
+        sum[i] = value;
+    }
+    float row_mean = total / C;
+    for (size_t i = start; i < start + C; i++) {
+        float distance = to_float(sum[i]) - row_mean;
+        squares += distance * distance;
+    }
+    float row_rstd = rsqrtf(squares / C + eps);
+    for (int c = 0; c < C; c++) {
+        float value = (to_float(sum[start + c]) - row_mean) * row_rstd;
+        out[start + c] = from_float<T>(value * to_float(weight[c]) + to_float(bias[c]));
+    }
+    mean[n] = row_mean, rstd[n] = row_rstd;
+}
+
 //:end
 // ---- launchers ----
 
-// Launches kernel `rung`. A row that kernel 4's (5's) registers cannot hold goes to kernel 3.
+// Launches kernel `rung`. A row that is too long for the registers of kernel 4 or 5 goes to kernel 3.
 template <class T>
 static int launch_rung(int rung, T *out, T *sum, float *mean, float *rstd, const T *x, const T *residual,
                        const T *weight, const T *bias, int N, int C, float eps, cudaStream_t stream) {
@@ -211,7 +283,8 @@ static int launch_rung(int rung, T *out, T *sum, float *mean, float *rstd, const
     int warp_blocks = (N - 1) / warps_per_block + 1;     // a warp per row
     int vecs = (C - 1) / (warp_size * vec<T>::size) + 1; // of a lane
     //:omit
-    int pieces = (C - 1) / vec<T>::size + 1, block_threads = ((pieces - 1) / block_vecs / warp_size + 1) * warp_size;
+    int row_vecs = (C - 1) / vec<T>::size + 1;
+    int block_threads = ((row_vecs - 1) / block_vecs / warp_size + 1) * warp_size;
     if (rung == 6) {
         return layernorm_forward_launch<T, residual_at::before>(
             {out, sum, mean, rstd, x, residual, weight, bias, N, C, eps}, stream);

@@ -1,18 +1,18 @@
 //:omit
 // softmax_backward.cu — the gradient of softmax along rows (lab 3, to read)
 //
-// Purpose   Training needs, from the gradient of softmax's output, the gradient of its input.
+// Purpose   Training needs the gradient of softmax's input from that of its output.
 // Math      s = sum_c out[n][c] dout[n][c]      dx[n][c] = out[n][c] (dout[n][c] - s)      dx, dout, out: (N, C)
 // Bytes     floor: read dout and out once, write dx once: 3 s N C, where an element has s bytes. 8192 x 1024: 100.7 MB in
-//           fp32, 50.3 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 ask for 5 s N C.
+//           fp32, 50.3 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 5 s N C.
 // Kernels   1  warp per row, one element at a time
 //           2  warp per row, 16 bytes at a time
 //           3  warp per row, both rows in registers: one read
 //           4  block per row, both rows in registers: for rows that are too long for a warp
 //           5  speed of light: see speed_of_light/softmax_backward.cuh
-// Launchers softmax_backward_f32, _f16, _bf16, promised in common/contracts/softmax_backward.h
-#include "common/contracts/softmax_backward.h"
+// Launchers softmax_backward_f32, _f16, _bf16, declared in common/ops/softmax_backward/contract.h
 #include "common/cuda_check.h"
+#include "common/ops/softmax_backward/contract.h"
 #include "reduce.cuh"
 #include "speed_of_light/softmax_backward.cuh"
 #include "vec.cuh"
@@ -20,7 +20,7 @@
 #include <cuda_runtime.h>
 
 enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size };
-enum { block_vecs = 4, most_threads = 1024 }; // block per row: vecs a thread, threads a block
+enum { block_vecs = 4, most_threads = 1024 }; // block per row: vecs of a thread; threads of a block, at most
 
 // dx may be dout, so these two are not __restrict__. Every element of dout is read for the last time before dx is written
 // there, by the thread that writes it.
@@ -45,7 +45,7 @@ __global__ void softmax_backward_kernel1(T *dx,                     // (N, C)
     }
 }
 
-// ---- the two passes for the elements of one vec of each tensor; what lies behind the row's end is 0 ----
+// ---- the two passes for the elements of one vec of each tensor; elements beyond the row are 0 ----
 
 template <class T> __device__ inline float vec_dot(const vec<T> &dout, const vec<T> &out) {
     float d[vec<T>::size], y[vec<T>::size], sum = 0.0f;
@@ -92,7 +92,7 @@ __global__ void softmax_backward_kernel2(T *dx,                     // (N, C)
     }
 }
 
-// VECS: the vecs of a row that one lane holds, of each tensor.
+// VECS: of a row of each tensor, in one lane.
 template <class T, int VECS>
 __global__ void softmax_backward_kernel3(T *dx,                     // (N, C)
                                          const T *dout,             // (N, C)
@@ -165,14 +165,14 @@ __global__ void softmax_backward_kernel4(T *dx,                     // (N, C)
 
 // ---- launchers ----
 
-// A row that a kernel's registers cannot hold goes to kernel 2.
+// A row that is too long for the registers of a kernel goes to kernel 2.
 template <class T>
 static int launch_rung(int rung, T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
     CUDA_CHECK(check_rows(N, C, {dx, dout, out}));
     if (rung < 0 || rung > 5) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
     if (rung == 0 || rung == 5) { return softmax_backward_speed_of_light(dx, dout, out, N, C, stream); }
-    bool aligned = rows_aligned<T>(C, dx, dout, out);
+    bool aligned = rows_aligned<T>(C, {dx, dout, out});
     int vecs = (C - 1) / vec<T>::size + 1, lane_vecs = (vecs - 1) / warp_size + 1;
     int warp_blocks = (N - 1) / warps_per_block + 1; // a warp per row
     int threads = ((vecs - 1) / (block_vecs * warp_size) + 1) * warp_size;

@@ -1,20 +1,21 @@
 //:omit
 // three_way_add.cu — out = (a + b) + c in one kernel (lab 3, to read)
 //
-// Purpose   A block with parallel branches adds two of them to the residual stream. Two kernels would write the sum of the
-//           first two and read it again: 6 s N C bytes; one kernel keeps it in a register: 4 s N C.
-// Math      out = (a + b) + c, rounded to T after each addition, as the two kernels would. Not a + (b + c): in fp16, where
-//           the numbers above 2048 are even, (2048 + 1) + 1 is 2048 and 2048 + (1 + 1) is 2050.   all tensors: (N, C)
+// Purpose   A block with parallel branches adds two of them to the residual stream. Two kernels write the sum of the first two
+//           and read it again: 6 s N C bytes. One kernel keeps it in a register: 4 s N C.
+// Math      out = (a + b) + c, rounded to T after each addition, as in two kernels. It is not a + (b + c): in fp16 all numbers
+//           above 2048 are even, so (2048 + 1) + 1 is 2048, and 2048 + (1 + 1) is 2050.   all tensors: (N, C)
 // Bytes     floor: 4 s N C. 8192 x 768: 100.7 MB in fp32, 50.3 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s).
-// Kernels   1  thread per element: it is coalesced, but asks for 4 or 2 bytes at a time
-//           2  two kernels, 16 bytes at a time: what the fusion saves. In decode (one row) the launch is most of the time,
-//              and a lone fused add is hardly better: fuse it with its neighbours or leave it
+// Kernels   1  thread per element: coalesced, but 4 or 2 bytes at a time
+//           2  two kernels, 16 bytes at a time: the price of not fusing. In decoding (one row) most of the time is the
+//              launch, and a fused add alone gains little: fuse it with its neighbours too, or leave it
 //           3  one kernel, 16 bytes at a time
-//           4  speed of light: dependent launch, and no tests for what is whole
-// Launchers three_way_add_f32, _f16, _bf16, promised in common/contracts/three_way_add.h
-#include "common/contracts/three_way_add.h"
+//           4  speed of light: see speed_of_light/three_way_add.cuh
+// Launchers three_way_add_f32, _f16, _bf16, declared in common/ops/three_way_add/contract.h
+#include "arguments.cuh"
 #include "common/cuda_check.h"
-#include "speed_of_light/pieces.cuh"
+#include "common/ops/three_way_add/contract.h"
+#include "speed_of_light/three_way_add.cuh"
 #include "vec.cuh"
 
 #include <cuda_runtime.h>
@@ -25,7 +26,7 @@ enum { threads_per_block = 256 };
 // out may be a, b or c, so these pointers are not __restrict__. Every element is read before it is written, by the thread
 // that writes it.
 
-// Rounded to T; the sum of two 16-bit numbers in fp32 and one rounding of it is that of the 16-bit addition.
+// Rounded to T. An addition in fp32 and one rounding give the same result as a 16-bit addition.
 template <class T> __device__ inline float add(float a, float b) {
     return to_float(from_float<T>(a + b));
 }
@@ -84,36 +85,6 @@ __global__ void three_way_add_kernel3(T *out,     // (count)
     vec_store(out + i, result, left, whole);
 }
 
-template <class T, int width>
-__global__ void __launch_bounds__(threads_per_block) three_way_add_kernel4(T *out,         // (count)
-                                                                           const T *a,     // (count)
-                                                                           const T *b,     // (count)
-                                                                           const T *c,     // (count)
-                                                                           size_t count) { // a multiple of width
-    wait_for_previous_kernel();
-    let_next_kernel_start();
-    size_t i = ((size_t)blockIdx.x * threads_per_block + threadIdx.x) * width;
-    if (i >= count) { return; }
-    piece<T, width> x_piece, y_piece, z_piece;
-    x_piece.load(a + i);
-    y_piece.load(b + i);
-    z_piece.load(c + i);
-    float x[width], y[width], z[width];
-    x_piece.unpack(x);
-    y_piece.unpack(y);
-    z_piece.unpack(z);
-#pragma unroll
-    for (int k = 0; k < width; k++) { x[k] = add<T>(x[k], y[k]) + z[k]; }
-    x_piece.pack(x);
-    x_piece.store(out + i);
-}
-
-template <class T, int width>
-static int speed_of_light(T *out, const T *a, const T *b, const T *c, size_t count, cudaStream_t stream) {
-    unsigned blocks = (unsigned)((count - 1) / (threads_per_block * width) + 1);
-    return launch({blocks, threads_per_block, 1, stream}, three_way_add_kernel4<T, width>, out, a, b, c, count);
-}
-
 template <class T>
 static int launch_rung(int rung, T *out, const T *a, const T *b, const T *c, int N, int C, cudaStream_t stream) {
     CUDA_CHECK(check_rows(N, C, {out, a, b, c}));
@@ -138,9 +109,7 @@ static int launch_rung(int rung, T *out, const T *a, const T *b, const T *c, int
         case 3:
             three_way_add_kernel3<<<(unsigned)vec_blocks, threads_per_block, 0, stream>>>(out, a, b, c, count, aligned);
             break;
-        default:
-            return aligned && count % vec<T>::size == 0 ? speed_of_light<T, vec<T>::size>(out, a, b, c, count, stream)
-                                                        : speed_of_light<T, 1>(out, a, b, c, count, stream);
+        default: return three_way_add_speed_of_light(out, a, b, c, count, stream);
     }
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;

@@ -1,4 +1,4 @@
-/* arguments.cpp — arguments that cannot be, each refused with nothing launched; and those that are odd and can. */
+/* arguments.cpp — invalid arguments, each refused with nothing launched; and valid ones that are unusual. */
 #include <cuda_runtime.h>
 
 #include <limits.h>
@@ -10,7 +10,7 @@ namespace {
 
 enum { MOST = 1 << 30 }; /* rows, or columns */
 
-/* Values that take the place of one size; 0 leaves it. */
+/* Values that replace sizes; 0 leaves a size as it is. */
 const struct {
     int N, C; /* or B and T */
     const char *why;
@@ -80,7 +80,7 @@ int bad_sizes_pass(const op *op, op_type type, int rung) {
     return wrong;
 }
 
-/* Without columns the sizes are wrong, whatever the rows; without rows there is nothing to do, whatever the pointers. */
+/* No columns is an error, whatever the number of rows. No rows is none, whatever the pointers. */
 int empty_sizes_fail(const op *op, op_type type, int rung) {
     attempt no_columns(op, type, rung), nothing(op, type, rung), no_rows(op, type, rung);
     no_columns.asked.sizes.C = no_columns.asked.sizes.T = 0;
@@ -103,7 +103,7 @@ int null_pointers_pass(const op *op, op_type type, int rung) {
     return wrong;
 }
 
-/* Outputs that hold other bits than they do at aligned pointers. */
+/* Outputs that do not have the same bits as at aligned pointers. */
 int results_differ(const op *op, const reference_case &asked, const reference_call &a, const reference_call &b) {
     bool exact = strcmp(op->name, "three_way_add") == 0 || strcmp(op->name, "bias_gelu_forward") == 0;
     for (int i = 0; i < op_tensor_count(op); i++) {
@@ -133,7 +133,7 @@ int shared_pointers_fail(const op *op, op_type type, int rung, int columns) {
     int wrong = 0;
     for (int output = 0; output < op_tensor_count(op); output++) {
         for (int input = 0; input < op_tensor_count(op); input++) {
-            if (!(op->alias[output] >> input & 1)) { continue; }
+            if (!op_may_alias(op, output, input)) { continue; }
             reference_case asked;
             asked.sizes = reference_sizes(op, type, 2, columns);
             asked.rung = rung;

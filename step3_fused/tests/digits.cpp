@@ -1,4 +1,4 @@
-/* digits.cpp — float outputs as a whole: a sum that is rounded to one side is within every element's tolerance. */
+/* digits.cpp — the error of a float output as a whole. Errors that are all to the same side pass each element's tolerance. */
 #include "probe.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-# test_dispatch and the programs that it asks: NAME.probe beside the runner of each solution file, from the same object.
+# test_dispatch and the programs that it runs: NAME.probe beside the runner of each solution file, from the same object.
 LAB3_TESTS  := $(COURSE)/step3_fused/tests
 PROBE_PARTS := $(patsubst $(LAB3_TESTS)/%.cpp,$(PLAIN_BUILD)/host/probe/%.o,$(wildcard $(LAB3_TESTS)/*.cpp))
 DISPATCH    := $(BUILD)/host/step3_fused/tests/test_dispatch.o

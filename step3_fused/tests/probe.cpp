@@ -1,4 +1,4 @@
-/* probe.cpp — asks one question of every launcher of a solution file. Exit 1 if an answer is wrong, 2 for no question. */
+/* probe.cpp — tests one property of every launcher of a solution file. Exit 1 if one fails, 2 without a known property. */
 #include "probe.h"
 
 #include <cuda_runtime.h>
@@ -45,7 +45,7 @@ int complain(const op *op, const reference_case &asked, const char *format, ...)
 int call_is_wrong(reference_call &call, const op *op, const reference_case &asked) {
     int status = 0;
     reference_error worst;
-    cudaGetLastError(); // an earlier call's
+    cudaGetLastError(); // of an earlier call
     cudaError_t error = call.upload();
     simt_findings_clear();
     simt_counters_reset();
@@ -53,7 +53,7 @@ int call_is_wrong(reference_call &call, const op *op, const reference_case &aske
     if (simt_finding_count()) { return complain(op, asked, "%s", simt_finding_at(0)->text); }
     if (error == cudaSuccess) { error = (cudaError_t)status; }
     if (error != cudaSuccess) { return complain(op, asked, "%s", cudaGetErrorString(error)); }
-    struct simt_counters counters; /* of the call alone: what is read back is no part of it */
+    struct simt_counters counters; /* of the call alone, without the copies back */
     simt_counters_get(&counters);
     error = call.download();
     if (error != cudaSuccess) { return complain(op, asked, "%s", cudaGetErrorString(error)); }

@@ -1,7 +1,7 @@
-/* dispatch: the launchers of lab 3's solution on the CPU backend, as other devices than this machine's: every line of every
- * table is reached and right, the bytes are those of the floor, and arguments that cannot be are refused.
+/* dispatch: the launchers of lab 3's solution on the CPU backend, which takes the place of several GPUs: every line of every
+ * table is reached and right, the bytes are those of the floor, and invalid arguments are refused.
  *
- * make builds NAME.probe of each solution file; each question is one process of it.
+ * make builds NAME.probe from each solution file; each question runs it once.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -15,7 +15,7 @@ TestSuite(dispatch, .timeout = 240);
 
 enum { MAX_TABLES = 4, MAX_LINES = 32 };
 
-/* A solution file, and how many tables its launchers choose from. */
+/* A solution file, and the number of tables that its launchers choose from. */
 static const struct file {
     char name[40];
     int tables;
@@ -63,7 +63,7 @@ static void add_reached(struct table *tables, const char *text) {
 
 static void expect_all_reached(const struct file *file, const struct table *tables) {
     for (int i = 0; i < file->tables; i++) {
-        cr_expect_gt(tables[i].lines, 0, "%s: table %d of %d is never asked", file->name, i + 1, file->tables);
+        cr_expect_gt(tables[i].lines, 0, "%s: table %d of %d is never used", file->name, i + 1, file->tables);
         for (int line = 0; line < tables[i].lines; line++) {
             cr_expect(tables[i].reached[line], "%s: no case reaches line %d (from 0) of the table %s", file->name, line,
                       tables[i].name);
@@ -78,8 +78,8 @@ static void expect_all_reached(const struct file *file, const struct table *tabl
     }                                                                                                      \
     ParameterizedTest(const struct file *file, dispatch, test)
 
-/* 7.5 has neither cp.async nor the shared memory for a ring, 8.0 has not enough for the widest, 9.0 has clusters; no line asks
- * for more. */
+/* 7.5 has no cp.async and too little shared memory for a pipeline, 8.0 too little for the widest rows, 9.0 has clusters. No
+ * line requires a higher compute capability. */
 FOR_EACH_FILE(every_line_is_reached_and_right) {
     static const int capabilities[] = {75, 80, 90};
     static struct said said;

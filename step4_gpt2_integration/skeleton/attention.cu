@@ -1,6 +1,6 @@
 // attention.cu — causal self-attention from two batched products and the fused causal softmax (lab 4)
 //
-// Purpose   The taught form: every score is written. For a prompt of T tokens that is H * T * T numbers, in and out of memory.
+// Purpose   The taught form writes every score: H * T * T numbers for a prompt of T tokens, to memory and back.
 // Math      gpt2/model/attention.cuh
 // Bytes     scores: the first product writes all of them, the softmax reads half and writes all, the second product reads
 //           all: 3.5 B H T T elements, against 4 B T C for Q, K, V and the output. From T of about 2 D on they dominate.
@@ -38,7 +38,7 @@ __global__ void merge_heads(T *__restrict__ out,         // (B, T, H, D)
                             const T *__restrict__ heads, // (B, H, T, D)
                             int64_t count, int T_, int H, int D) {
     // TODO 1b (5 lines): Put each token's heads side by side again.
-    //   Thread i writes element i of out, which is element (b, t, h, d); it lies in heads at (b, h, t, d).
+    //   Thread i writes element i of out, which is element (b, t, h, d). Its place in heads is (b, h, t, d).
 }
 
 template <class T>
@@ -49,7 +49,7 @@ int attention_forward(gpt2_device &device, const kernel_table &kernels, T *out, 
     //   Products: TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, ...)), B * H of them, with alpha 1 and beta 0 in float,
     //   type_of<T>::cuda as every matrix's type, device.compute and CUBLAS_GEMM_DEFAULT. cuBLAS is column-major: a row-major
     //   (T, D) is its (D, T) with leading dimension D. scores^T = K Q^T: the first operand is k, transposed; the second query.
-    //   heads^T (D, T) = V^T scores^T: v as it lies, then scores; the result goes into query, which is free by then.
+    //   heads^T (D, T) = V^T scores^T: v, not transposed, then scores; the result goes into query, which is free by then.
     //   Strides between heads: S * D in the cache, T * D in query, T * T in scores.
     //   Softmax: type_of<T>::kernels(kernels).causal_softmax_forward(...), in place, CAUSAL_UPPER_ZERO: the second product reads
     //   the whole matrix. The scale is 1 / sqrt(D); give it once. After the first product TRY(mark(device, "attention scores", -1))

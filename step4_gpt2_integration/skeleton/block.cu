@@ -1,7 +1,7 @@
 // block.cu — one transformer block, with residual adds fused into the LayerNorms (lab 4)
 //
-// Purpose   What GPT-2 is twelve of. Everything in it is called here and computed elsewhere: your kernels of lab 3, products,
-//           attention. What can go wrong is the order, and who adds what to whom.
+// Purpose   GPT-2 is twelve of these blocks. This file only calls: your kernels of lab 3, products, attention. The possible
+//           mistakes are the order of the calls, and which tensor is added to which.
 // Math      gpt2/model/block.cuh; the tensors that it works on are in gpt2/model/params.cuh
 // Launches  8 a block when decoding: 4 products, 2 residual+LayerNorms, bias+GELU, attention; in prompts attention is 5.
 // Bytes     decoding: the weights, 12 C C elements a block, once for all sequences: 28.3 MB in fp32 for 124M.
@@ -22,7 +22,7 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     if (pass.decoding) {
         return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
     }
-    // As many sequences at once as the scores have room for.
+    // In groups of as many sequences as fit in the memory of the scores.
     for (int b = 0; b < pass.B; b += all.group) {
         const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
         TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,
@@ -37,11 +37,11 @@ int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     // TODO 2a (20 lines): The first sub-layer: LayerNorm 1, qkv, attention, its projection; and the names that both halves need.
     //   op = type_of<T>::kernels(kernels), the kernel set's table in this type; w = all.weights.blocks[layer]; a = all.work;
     //   N = pass.N(), C = all.config.channels, eps = all.config.epsilon; everything on device.stream, every call in TRY().
-    //   LayerNorm 1 into a.normalised. From layer 1 on it first adds a.branch, which the block before left, to a.residual:
+    //   LayerNorm 1 into a.normalised. From layer 1 on it first adds a.branch, the previous block's result, to a.residual:
     //   op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, ...) does both. Layer 0
     //   has nothing to add: op.layernorm_forward. Then matmul (gpt2/model/matmul.cuh) into a.qkv (3C wide), attend(), and
     //   matmul into a.branch, each with its bias.
-    //   After each of them say what it was, so that `gpt2 check` and `gpt2 profile` see it:
+    //   After each of them report it, for `gpt2 check` and `gpt2 profile`:
     //   observe(device, NAME, layer, TENSOR, N, width, width), with the names of gpt2/model/model.h: "residual after mlp" (of
     //   layer - 1, after the add), "ln1", "qkv", "attention", "attention projection".
 

@@ -1,30 +1,19 @@
 // decode.cu — one query against the cache: a block for each sequence and head (lab 4)
 //
-// Purpose   Decoding. There is one query a head, so the products are matrix times vector, and a library call for each would
-//           cost more than the work; nothing but the keys and values is worth a byte.
+// Purpose   Decoding. There is one query a head, so the products are matrix times vector, and a library call for each costs
+//           more than the work. Nearly all bytes are those of the keys and values.
 // Math      gpt2/model/decode.cuh
 // Bytes     2 (p + 1) D elements a head: K and V once. 124M at position 1000 in fp32: 74 MB a token, beside 500 MB of weights.
 // Steps     1 a thread per key: score = q . k / sqrt(D), kept in shared memory
 //           2 the block's maximum and sum
-//           3 a thread per channel: out[d] = sum over keys of weight * v[d]; groups of threads share the keys
+//           3 a thread per channel: out[d] = sum over keys of weight * v[d]; the keys are divided among groups of threads
 #include "gpt2/model/decode.cuh"
+
+#include "common/warp.cuh" // lab 2's warp_max and warp_sum
 
 #include <cmath>
 
-enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
-
-// The reductions of lab 2, over a block; every thread gets the result.
-__device__ inline float warp_max(float value) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    }
-    return value;
-}
-
-__device__ inline float warp_sum(float value) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
-    return value;
-}
+enum { threads_per_block = 128, warps = threads_per_block / warp_size };
 
 template <class T>
 __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
@@ -35,9 +24,9 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
                               int H, int D, int S, float scale) {
     //:todo 3a The new token: its query into shared memory, its key and value into the cache.
     //: Names first. The block is head h = blockIdx.x of sequence b = blockIdx.y, the thread t = threadIdx.x. In shared memory
-    //: (extern __shared__ float shared[]) lie, one after the other, query (D), scores (S), partial (threads_per_block), results
-    //: (warps): the launch below gives that many bytes. last = positions[b] is the new token's position. keys and values are
-    //: this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value lie H * D and
+    //: (extern __shared__ float shared[]) are, one after the other, query (D), scores (S), partial (threads_per_block), results
+    //: (warps): the launch below reserves that many bytes. last = positions[b] is the new token's position. keys and values
+    //: are this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value are H * D and
     //: 2 * H * D further.
     //: Then a loop over d from t in steps of threads_per_block; to_float(x) makes a float of any type. The new key and value go
     //: to position `last` of keys and values. Then a barrier: other threads read what this one has written.
@@ -61,13 +50,13 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
 
     //:todo 3b The scores of the keys 0 .. last, and their maximum.
     //: A thread per key: key j is for thread j % threads_per_block. scores[j] = scale * (query . key); keep the largest of your
-    //: own. (Four partial sums in place of one let an addition begin before the one before has ended.) Then the block's
-    //: maximum, as in lab 2: warp_max, one result a warp in results, a barrier, all of them read, a barrier.
+    //: own. (With four partial sums an addition can begin before the previous one has ended.) Then the block's maximum, as
+    //: in lab 2: warp_max, one result a warp in results, a barrier, all of them read, a barrier.
     //:solution
     float largest = -INFINITY;
     for (int j = t; j <= last; j += threads_per_block) {
         const T *key = keys + (size_t)j * D;
-        float dots[4] = {}; // four sums, so that one addition need not wait for the one before
+        float dots[4] = {}; // four sums, so that an addition can begin before the previous one has ended
         int d = 0;
         for (; d + 4 <= D; d += 4) {
             for (int i = 0; i < 4; i++) { dots[i] += query[d + i] * to_float(key[d + i]); }
@@ -81,12 +70,12 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     if (t % warp_size == 0) { results[t / warp_size] = largest; }
     __syncthreads();
     for (int w = 0; w < warps; w++) { largest = fmaxf(largest, results[w]); }
-    __syncthreads(); // all have read: results is used again
+    __syncthreads(); // all have read results, which is used again
     //:end
 
     //:todo 3c The weights, not yet divided by their sum, and the sum.
-    //: The same keys by the same threads: scores[j] becomes its exponential. Then the block's sum, as above with warp_sum; the
-    //: barrier also says that every score has become a weight.
+    //: The same keys by the same threads: scores[j] becomes its exponential. Then the block's sum, as above with warp_sum. After
+    //: its barrier every score has become a weight, too.
     //:solution
     float sum = 0.0f;
     for (int j = t; j <= last; j += threads_per_block) {
@@ -101,10 +90,10 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     //:end
 
     //:todo 3d The weighted sum of the values, a thread per channel.
-    //: Heads are narrower than a block: groups = threads_per_block / D groups of threads share the keys, group g taking g,
+    //: Heads are narrower than a block: groups = threads_per_block / D groups of threads divide the keys, group g taking g,
     //: g + groups, ...; each thread's part goes to partial[t], and after a barrier group 0 adds them and writes
     //: out[(b * H + h) * D + d] = from_float<T>(total / sum). A head wider than the block takes several rounds over d (then
-    //: groups is 1); partial is used again in each, so a barrier ends it. No thread may leave before the last barrier.
+    //: groups is 1); each round uses partial again, so it ends with a barrier. No thread may leave before the last barrier.
     //:solution
     // Heads are narrower than a block (D = 64): group g of the threads takes the keys g, g + groups, ...
     int groups = D < threads_per_block ? threads_per_block / D : 1;

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# The handout: builds by itself in an empty directory, and holds no line of a solution.
-. tools/tests/tap.sh
+# The archive that is handed out holds no test and no line of a solution, of a right kernel or of a wrong one. That it builds is
+# tested in test_handout_builds.sh.
+. tools/tests/tap.sh # makes $scratch
 export LC_ALL=C.UTF-8
 
 export BUILD="$scratch/build"
@@ -11,63 +12,53 @@ check "it unpacks" tar -xzf "$BUILD/handout/gpu-kernel-labs.tar.gz" -C "$scratch
 handout=$scratch/empty/gpu-kernel-labs
 
 check "no file or folder of it is called a solution" test -z "$(find "$handout" -name '*solution*')"
+check "the model is in it" test -s "$handout/course/step4_gpt2_integration/gpt2/model/model.cu"
 check "what wires a block, forward or back, is not in it" test -z "$(find "$handout/course/step4_gpt2_integration/gpt2/model" \
     -name 'training*.cu')"
-check "nor is there a test, whose kernels may be right ones" test -z "$(find "$handout" -name tests)"
+check "nor is anything of a folder called tests" test -z "$(find "$handout" -path '*/tests*')"
 
-# The lines that a learner is to write: the marked regions of the solutions, without the lines that a skeleton shows
-# anyway and those too short or too common to say anything.
-awk '/^[ \t]*\/\/:(solution|omit)/ { inside = 1; next } /^[ \t]*\/\/:/ { inside = 0 }
-     inside { sub(/^[ \t]+/, ""); sub(/[ \t]+$/, ""); if (length($0) >= 24 && !/^\/\//) print }' \
-    step*/solution/*.cu* | sort -u >"$scratch/written"
-trim() { sed 's/^[ \t]*//; s/[ \t]*$//' "$@" | sort -u; }
-trim step*/skeleton/* >"$scratch/shown"
-comm -23 "$scratch/written" "$scratch/shown" >"$scratch/secret"
-leaked_by() { trim "$1" | comm -12 "$scratch/secret" -; }
-find "$handout" -type f | while read -r file; do
-    leaked_by "$file" >"$scratch/leaked"
-    # The course's own code may hold an idiom or two (an index, a loop over columns); the labs may hold nothing.
-    case $file in */course/*) allowed=3 ;; *) allowed=0 ;; esac
-    [ "$(wc -l <"$scratch/leaked")" -le "$allowed" ] || { echo "$file:"; cat "$scratch/leaked"; }
-done >"$scratch/leaks"
-check "the solutions have lines to look for" test "$(wc -l <"$scratch/secret")" -gt 100
-check "a solution would be found" test "$(leaked_by step1_naive/solution/softmax.cu | wc -l)" -gt 5
-check "no line of a solution is in it" fails grep . "$scratch/leaks"
-
-unset BUILD MAKEFLAGS MAKELEVEL COURSE # nothing of this checkout's may help
-fresh() { (cd "$handout" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
-built() { fresh make BACKEND=cpu step1 2>"$scratch/complaints"; }
-check "it builds by itself" built
-check "and complains of nothing" fails grep . "$scratch/complaints"
-check "and its last line says what to type next" says "Next:  ./grader step1" fresh make BACKEND=cpu step1
-check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
-check "handed in, its files are named as the student knows them" says "then edit step1_naive/residual.cu" \
-    fresh ./grader step1 --backend cpu --submission . --kernel residual_forward
-check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
-own=$handout/step4_gpt2_integration/block_backward.cu
-cp "$own" "$scratch/handed-out.cu"
-cp step4_gpt2_integration/solution/block_backward.cu "$own"
-check "a block's gradients can be written with what is given there" fresh ./grader step4 --backend cpu --kernel block_backward
-cp "$scratch/handed-out.cu" "$own"
-check "the program around it is built" says "Built ./gpt2" fresh make BACKEND=cpu step4
-check "and runs the model that ships with the course" says "In the" fresh ./gpt2 generate --model tiny --kernels naive \
-    --prompt "In the" --tokens 2
-# A lab/ that was made and edited before gpt2/ moved into step4_gpt2_integration/: its Makefile and its files (tests/old_lab).
-cp -R tools/tests/old_lab "$handout/course/lab"
-old_lab() { (cd "$handout/course/lab" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
-check "an older lab finds every header that it includes" says "Next:  ./grader step2" old_lab make BACKEND=cpu step2
-check "and builds its model" says "Built ./gpt2" old_lab make BACKEND=cpu step4
-check "which decodes with the lab's wiring" says "In the" old_lab ./gpt2 generate --model ../gpt2/tiny --kernels naive \
-    --prompt "In the" --tokens 2
-check "and is marked" old_lab ./grader step4 --backend cpu --kernel decode_attention_f32
-rm -r "$handout/course/lab"
-touch "$scratch/stamp"
-newer() { find "$handout" -newer "$scratch/stamp" -type f "$@"; }
-fresh make BACKEND=cpu step1 >/dev/null 2>&1
-check "a second make builds nothing" test -z "$(newer)"
-touch "$handout/course/common/runner/protocol.h"
-fresh make BACKEND=cpu step1 >/dev/null 2>&1
-check "a changed header rebuilds the grader" test -n "$(newer -path '*/build/grader/grader')"
-check "and the runners" test -n "$(newer -path '*/build/cpu/step1_naive/softmax')"
-check "everything built lies in build/" test -z "$(find "$handout" -name '*.o' -not -path '*/build/*')"
+# What a learner must not find: the marked regions of the solutions, everything of what only the reference does, and the kernels
+# of the corpus. Not what a skeleton or a contract shows anyway, and no line that says too little to give anything away.
+trim() { sed 's/^[ \t]*//; s/[ \t]*$//' | sort -u; }
+telling() { # statements of at least 24 characters, without index computations, guards and loops' heads
+    awk 'length($0) >= 24 && !/^(\/\/|#|}|for .*{$|if .*{ return .*; }$)/ && !/[,({\\]$/' |
+        grep -v 'blockIdx.x \* blockDim.x + threadIdx.x;$'
+}
+{
+    find step*/solution -name '*.cu*' -exec awk '
+        FNR == 1 { inside = FILENAME ~ /speed_of_light/ }
+        /^[ \t]*\/\/:(solution|omit)/ { inside = 1; next } /^[ \t]*\/\/:/ { inside = 0 } inside' {} +
+    tools/corpus list | while read -r kernel; do
+        case $kernel in *.patch) sed -n 's/^+\([^+]\)/\1/p' "$kernel" ;; *) cat "$kernel" ;; esac
+    done
+} | trim >"$scratch/written"
+find step*/skeleton -type f -exec cat {} + | trim >"$scratch/shown"
+find common -path '*contract*.h' -exec cat {} + | trim >>"$scratch/shown"
+# Lines of the model, of its plain kernels and of the references, which are handed out.
+cat >>"$scratch/shown" <<'END'
+TRY(cudaStreamSynchronize(device.stream));
+const cudaDataType type = type_of<T>::cuda;
+constexpr int size = vec<T>::size, step = warp_size * size;
+if (blocks > resident) { blocks = resident; }
+float d = to_float(dout[(size_t)n * C + c]);
+float r = 1.0f / sqrtf(squares / C + eps);
+return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
+END
+sort -u -o "$scratch/shown" "$scratch/shown"
+comm -23 "$scratch/written" "$scratch/shown" | telling >"$scratch/secret"
+leaked_by() { # leaked_by FILE...: longer lines in the course's own code, which is C and CUDA as well; in the labs all
+    awk 'NR == FNR { secret[$0]; next }
+        { sub(/^[ \t]+/, ""); sub(/[ \t]+$/, "") }
+        $0 in secret && length($0) >= (FILENAME ~ /\/course\// ? 40 : 24) { print FILENAME ": " $0 }' "$scratch/secret" "$@"
+}
+found() { [ "$(leaked_by "$1" | wc -l)" -gt "$2" ]; }
+check "there are lines to look for" test "$(wc -l <"$scratch/secret")" -gt 1000
+check "a solution would be found" found step1_naive/solution/softmax.cu 2
+check "so would what only the reference does" found step3_fused/solution/speed_of_light/softmax.cuh 10
+check "and a right kernel" found common/ops/softmax_forward/tests/right/kahan.cu 2
+tools/corpus source common/ops/block_forward/tests/wrong/gelu_erf.patch >"$scratch/wrong.cu"
+check "and a wrong one" found "$scratch/wrong.cu" 2
+# shellcheck disable=SC2046 # paths without blanks
+leaked_by $(find "$handout" -type f ! -name '*.svg') >"$scratch/leaks"
+check "none of them is in it" exits 1 grep . "$scratch/leaks"
 finish

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2016
 # The installer: installs nothing that is there, asks before sudo, and else gives one message with the exact line.
-# Runs with a PATH of a few links, where id, apt-get, sudo and g++ are what a test makes them.
+# Runs with a PATH of a few links, in which id, apt-get, sudo and g++ are what a test makes them.
 . tools/tests/tap.sh
 unset CC CXX
 install=$(pwd)/tools/install.sh
@@ -10,7 +10,7 @@ log=$scratch/calls
 machine() {
     bin=$scratch/$1
     mkdir -p "$bin"
-    for tool in sh sed cut cat grep find env make git echo; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
+    for tool in sh sed cut cat grep find env make git patch echo nproc sort tail dirname tr; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
     program id "echo $2"
     [ -n "${3-}" ] || return 0
     program apt-get 'echo "apt-get $*" >>'"$log"
@@ -65,4 +65,21 @@ machine strange 0 ""
 check "no apt: exit 2" exits 2 install build
 check "and what to install" says "Missing: g++ 12 or newer. This system has no apt" install build
 check "an unknown part is a usage error" exits 2 install nonsense
+
+# Every target asks for what it needs before it builds anything, in one message.
+machine bare 1000 12.2.0
+target() { PATH="$bin" CI= make -s BUILD="$scratch/none" "$@" </dev/null; }
+for name in test test-all test-asan check generated gpt2 demo fuzz handout skeletons lab 'grade STEP=step1' 'grade STEP=step4'; do
+    # shellcheck disable=SC2086 # a target and its variables
+    check "make $name: what is missing, and how to install it" says "As root, run:  $line g++" target $name
+done
+check "and nothing was built" test ! -e "$scratch/none"
+check "make check names lab 4's libraries" says "libcjson-dev" target check
+check "make fuzz names clang" says "clang with libFuzzer" target fuzz
+check "make format names the version that it needs" says "$line clang-format-14" target format
+check "make docs names MkDocs" says "$line mkdocs-material graphviz" target docs
+check "make check-cuda names nvcc" says "no nvcc here" target check-cuda NVCC=none
+check "make bench names what a GPU needs" says "This needs" target bench
+program clang-format 'echo clang-format version 19.1'
+check "another clang-format will not do" says "$line clang-format-14" target format
 finish

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The student's folder: made once, never overwritten, refreshed without loss, reset with a backup.
+# The student's folder is made once, never overwritten, refreshed without loss, and reset after a backup.
 . tools/tests/tap.sh
 
 # A copy of the course that a test may change.
@@ -36,7 +36,7 @@ lab_commits() { git -C lab rev-list --count HEAD; }
 check "make lab's script makes lab/" says "Next:  cd lab && make step1 && ./grader step1" tools/lab.sh create
 check "the exercise is there" cmp step1_naive/skeleton/exercise.cu lab/step1_naive/exercise.cu
 check "so is the lab sheet" test -f lab/step1_naive/README.md
-check "no solution is" fails grep -rq the_solution lab
+check "no solution is" exits 1 grep -rq the_solution lab
 check "./grader is a link to the built program" test "$(readlink lab/grader)" = ../build/grader/grader
 check "its history is one commit" test "$(lab_commits)" = 1
 check "with nothing left over" test -z "$(git -C lab status --porcelain)"
@@ -74,13 +74,13 @@ graded() { # by a grader that ends with that status
     chmod +x build/grader/grader
     make -s grade-now STEP=step1 PROGRAMS=
 }
-check "make grade is content with fewer marks than all" graded 1
-check "and with all of them" graded 0
+check "make grade succeeds with fewer than full marks" graded 1
+check "and with full marks" graded 0
 check "a grader that could not mark is an error" fails graded 3
 
 rm -rf lab
 mkdir lab
-check "a lab/ that is somebody else's is not touched" exits 2 tools/lab.sh create
+check "a lab/ that make lab has not made is not touched" exits 2 tools/lab.sh create
 rmdir lab
 
 mkdir "$scratch/a path"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The test runner must not believe a program that only looks as if it had passed.
+# The test runner fails programs that exit with 0 and have not passed; and the build before it shows its progress.
 . tools/tests/tap.sh
 root=$(pwd)
 mkdir "$scratch/tests"
@@ -14,6 +14,7 @@ run() { (cd "$scratch" && TEST_TIMEOUT=2 "$root/tools/run-tests" "$@"); }
 program test_good 'Test(s, one) { cr_assert(1); }\nTest(s, two) { cr_assert(1); }'
 check "a good program passes" run test_good
 check "the last line counts" says "2 passed, 0 failed" run test_good
+check "the line before it has the processor time" says "s of processor time" run test_good
 
 program test_bad 'Test(s, one) { cr_assert(0, "a \\"quoted\\" <message>"); }\nTest(s, two) { cr_assert(1); }'
 check "a failed test fails the run" exits 1 run test_bad
@@ -42,4 +43,20 @@ printf 'echo ok 1 - a\nexit 1\n' >"$scratch/tests/test_unplanned.sh"
 check "a TAP script that ends before its plan fails" exits 1 run tests/test_unplanned.sh
 printf 'echo not ok 1 - a\necho 1..1\n' >"$scratch/tests/test_not.sh"
 check "a TAP script with a failed line fails" says "0 passed, 1 failed" run tests/test_not.sh
+
+# The build before the tests: tools/progress.
+printf 'all: one two\none two:\n\t@sleep 3; touch $@\nthree:\n\t@sleep 3; touch $@\nall: three\nbad:\n\t@echo no such file >&2; exit 1\n' >"$scratch/Makefile"
+build() { "$root/tools/progress" make --no-print-directory -C "$scratch" "$@"; }
+build -j1 all >"$scratch/built" 2>&1
+check "progress is shown: how many of how many, and the file" grep -q "^\[ [23]/3 \] [a-z]*$" "$scratch/built"
+check "and in the end the time" grep -q "^Built in [0-9]* s\.$" "$scratch/built"
+check "what a command says on its standard error is shown" says "no such file" build bad
+check "a build that fails fails" exits 2 build bad
+if script -qec true /dev/null >/dev/null 2>&1; then
+    rm "$scratch/three"
+    script -qec "$root/tools/progress make --no-print-directory -C $scratch three" "$scratch/typescript" >/dev/null
+    check "on a terminal it is one line, written again" grep -q "^.*\[ 1/1 \] three.*Built in" "$scratch/typescript"
+else
+    skip "on a terminal it is one line, written again" "no script(1), or no pseudo-terminal, here"
+fi
 finish

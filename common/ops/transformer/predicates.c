@@ -3,9 +3,8 @@
 
 #include "ops/predicates.h"
 #include "runner/protocol.h"
+#include "status.h"
 #include "wiring.h"
-
-enum { CUDA_NOT_SUPPORTED = 801, BLAS_ERROR = 100000 };
 
 static int status_of_failure(const struct evidence *evidence) {
     const struct evidence_case *first = evidence_failure(evidence);

@@ -1,29 +1,29 @@
-/* api.h — what the parts of the runtime API share: entering a call, failing it, streams that capture, launches. */
+/* api.h — functions that the files of the runtime API share: entry and failure of calls, capturing streams, launches. */
 #ifndef SIMT_API_INTERNAL_H
 #define SIMT_API_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/internal.h"
 #include "../include/cuda_runtime_api.h"
+#include "engine/internal.h"
 
-/* A call that cannot go on because of an earlier fault of a kernel, or because a kernel makes it, ends here. */
+/* Returns from the API function after an earlier fault of a kernel, or if a kernel calls it. */
 #define API_ENTER()                                       \
     do {                                                  \
         cudaError_t entered_ = api_enter(__func__);       \
         if (entered_ != cudaSuccess) { return entered_; } \
     } while (0)
 
-/* Where the call stands in the learner's code. Only in the API function itself. */
+/* The place of the call in the learner's code. Only in the API function itself. */
 #define API_CALLER ((uintptr_t)__builtin_return_address(0))
 
 cudaError_t api_enter(const char *function);
-cudaError_t api_fail(cudaError_t error);            /* remembers it for cudaGetLastError, returns it */
+cudaError_t api_fail(cudaError_t error);            /* stores it for cudaGetLastError, returns it */
 void api_clear_errors(void);                        /* cudaDeviceReset */
-cudaError_t api_swap_last_error(cudaError_t error); /* returns the one before */
+cudaError_t api_swap_last_error(cudaError_t error); /* returns the previous one */
 
-/* memory.c, host_memory.c: what a range is. */
+/* memory.c, host_memory.c: the kind of memory of a range. */
 enum memory_place {
     PLACE_HOST,    /* ordinary memory: the device cannot reach it */
     PLACE_PINNED,  /* cudaMallocHost, cudaHostRegister */
@@ -34,7 +34,7 @@ enum memory_place memory_place(const void *pointer);
 bool memory_range_valid(const void *pointer, size_t bytes); /* host memory is not checked */
 enum memory_place host_memory_place(const void *pointer);   /* PLACE_DEVICE is never the answer */
 bool host_memory_free(void *pointer, enum memory_place place);
-/* cudaMallocAsync, asked for at `pc`. */
+/* cudaMallocAsync, called at `pc`. */
 cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stream, uintptr_t pc);
 
 /* stream.c: a stream that was created, or one of the three default ones. */
@@ -53,21 +53,21 @@ struct CUgraph_st *stream_capture(cudaStream_t stream); /* NULL: not capturing *
 void streams_end_capture(const struct CUgraph_st *graph);
 void events_end_capture(const struct CUgraph_st *graph); /* event.c */
 
-/* A stream that is valid, not capturing: the work may be done now. */
+/* Fails the API function if the stream is not valid. */
 #define API_STREAM(stream)                                                              \
     do {                                                                                \
         if (!stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); } \
     } while (0)
 
-/* host_watch.c: what the rest of the API tells of host code that is watched. */
+/* host_watch.c: events in watched host code. */
 void watch_host_waits(void);                              /* the host has waited for a stream */
 void watch_stream_waits(cudaStream_t stream);             /* that stream has waited for an event */
-void watch_launch(cudaStream_t stream, const char *what); /* reports one on a stream that nothing orders */
+void watch_launch(cudaStream_t stream, const char *what); /* reports a launch on an unordered stream */
 /* The same of a copy or a memset. */
 void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc);
 bool watch_refuses_launches(void);
 
-/* graph.c: record instead of doing. False: out of memory. */
+/* graph.c: recording instead of executing. */
 struct launch_configuration {
     struct dim3 grid, block;
     size_t shared;
@@ -84,12 +84,12 @@ cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void
 /* With a copy of the data, which lives as long as the graph. */
 cudaError_t graph_add_host_copy(struct CUgraph_st *graph, cudaHostFn_t function, const void *data, size_t bytes);
 cudaError_t graph_add_allocation(struct CUgraph_st *graph, void **pointer, size_t size, uintptr_t pc);
-/* cudaErrorInvalidValue: the memory is no graph's, or this one frees it already. */
+/* cudaErrorInvalidValue: no graph has allocated the memory, or this graph frees it already. */
 cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory);
-/* While anything captures, calls that would wait are forbidden. */
+/* Does any stream capture? Then calls that would wait are forbidden. */
 bool graph_capturing(void);
 
-/* copy.c: do it now. */
+/* copy.c: immediate execution. */
 cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                      enum cudaMemcpyKind kind, const char *function, uintptr_t pc);
 cudaError_t set_now(void *to, size_t pitch, int value, size_t width, size_t height, const char *function, uintptr_t pc);
@@ -102,10 +102,10 @@ struct simt_kernel *kernel_of_function(const void *function); /* NULL: not a ker
 /* function.c: how many blocks of that kernel one multiprocessor holds. */
 int resident_blocks(const struct simt_kernel *kernel, int block_size, size_t dynamic_shared);
 
-/* device_output.c: what the kernels printed reaches stdout. */
+/* device_output.c: writes the output of the kernels to stdout. */
 void device_output_flush(void);
 
-/* device.c: the limits of the compute capability that the settings name. */
+/* device.c: the limits of the compute capability of the settings. */
 struct device_limits {
     int major, minor;
     int multiprocessors, threads_per_multiprocessor, blocks_per_multiprocessor;

@@ -1,5 +1,5 @@
-/* boundary.c — the headers' view of the backend (simt/boundary.h) and the backend's own (internal.h) are one: including
- * both compares the prototypes, the assertions compare the numbers.
+/* boundary.c — checks that the headers' declarations of the backend (simt/boundary.h) agree with the backend's own
+ * (internal.h): including both compares the prototypes, the assertions compare the numbers.
  */
 #include "../include/simt/boundary.h"
 #include "engine/internal.h"

@@ -1,8 +1,8 @@
 /* copy.c — cudaMemcpy and cudaMemset with their 2D, async and symbol forms. Rows of `width` bytes, `pitch` bytes apart. */
 #include <string.h>
 
-#include "checks/counters.h"
 #include "api.h"
+#include "checks/counters.h"
 
 static bool on_device(enum memory_place place) {
     return place != PLACE_HOST;
@@ -12,7 +12,7 @@ static bool on_host(enum memory_place place) {
     return place != PLACE_DEVICE;
 }
 
-/* Whether `kind` is true of the two pointers; says which one is not. */
+/* Does `kind` match the two pointers? Reports the one that does not. */
 static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from, const char *function, uintptr_t pc) {
     if (kind == cudaMemcpyDefault) { return true; }
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -157,7 +157,7 @@ cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t wid
 
 /* ---- symbols: __device__ and __constant__ variables by name ---- */
 
-/* The whole variable that `symbol` is. */
+/* The variable of `symbol`. */
 static cudaError_t find_symbol(const void *symbol, struct arena_allocation *found) {
     if (symbol == NULL || !arena_find((uintptr_t)symbol, found) || found->name == NULL) {
         return api_fail(cudaErrorInvalidSymbol);

@@ -6,8 +6,8 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB, MEGAHERTZ = 1000 };
 
-/* Where compute capabilities differ (CUDA programming guide, table of technical specifications). The number of
- * multiprocessors is that of a small GPU of the family: grids that are sized by it stay small enough for a CPU. */
+/* The limits that depend on the compute capability (CUDA programming guide, table of technical specifications). The number of
+ * multiprocessors is that of a small GPU of the family: grids of that size are small enough for a CPU. */
 static const struct device_limits known_limits[] = {
     {7, 0, 32, 2048, 32, 96 * KIB, 96 * KIB, 0},     {7, 5, 32, 1024, 16, 64 * KIB, 64 * KIB, 0},
     {8, 0, 32, 2048, 32, 164 * KIB, 163 * KIB, KIB}, {8, 6, 32, 1536, 16, 100 * KIB, 99 * KIB, KIB},
@@ -60,7 +60,7 @@ cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted) {
     return cudaGetDevice(device);
 }
 
-/* Everything is done when it is issued. */
+/* All work has been executed when it was issued. */
 cudaError_t cudaDeviceSynchronize(void) {
     API_ENTER();
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
@@ -102,7 +102,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     return api_fail(peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice);
 }
 
-/* What stays in a cache is not modelled. */
+/* Caches are not modelled. */
 cudaError_t cudaCtxResetPersistingL2Cache(void) {
     API_ENTER();
     return cudaSuccess;
@@ -295,7 +295,9 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
 
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     API_ENTER();
-    if (value == NULL || (size_t)limit >= sizeof device_limit / sizeof *device_limit) { return api_fail(cudaErrorInvalidValue); }
+    if (value == NULL || (size_t)limit >= sizeof device_limit / sizeof *device_limit) {
+        return api_fail(cudaErrorInvalidValue);
+    }
     *value = device_limit[limit];
     return cudaSuccess;
 }

@@ -1,8 +1,8 @@
-/* device_output.c — printf in a kernel: kept until the launch ends, then written in the order of the blocks, and within
- * a block in the order in which it was printed, so that the output is the same on every run.
+/* device_output.c — printf in a kernel. The output is kept until the launch ends. Then it is written in the order of the
+ * blocks, and within a block in the order of the calls, so that it is the same on every run.
  *
- * printf, puts and putchar of the whole program come here (g++ makes the latter two of the first); on the host they
- * do what the C library does.
+ * These functions replace printf, puts and putchar in the whole program (g++ turns some calls of printf into the other
+ * two). On the host they behave as the C library's.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include "api.h"
 
-enum { KEPT_BYTES = 64 << 20 }; /* a kernel that prints without end: write before the memory is full */
+enum { KEPT_BYTES = 64 << 20 }; /* limit for a kernel that prints endlessly: the output is then written early */
 
 struct message {
     uint64_t block, number;
@@ -47,7 +47,7 @@ void device_output_flush(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Takes `text`, which is malloc's. */
+/* Takes ownership of `text`. */
 static void keep(char *text, size_t length) {
     pthread_mutex_lock(&lock);
     if (count == room) {

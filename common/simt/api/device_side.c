@@ -1,5 +1,5 @@
-/* device_side.c — what kernels call besides barriers and atomics: assert, traps, memory of the device's heap, and what
- * kind of memory a pointer points to.
+/* device_side.c — functions that kernels call besides barriers and atomics: assert, traps, the device's heap, and the
+ * address space of a pointer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arena.h"
 #include "api.h"
+#include "engine/arena.h"
 
 /* "void k(int *)::<lambda()>" → "void k(int *)": the translator makes a lambda of a kernel's body. */
 static int visible_length(const char *function) {
@@ -17,7 +17,7 @@ static int visible_length(const char *function) {
     return lambda != NULL ? (int)(lambda - function) : (int)strlen(function);
 }
 
-/* assert() of the C library ends here, on the host as well. */
+/* assert() of the C library calls it, on the host, too. */
 void __assert_fail(const char *expression, const char *file, unsigned int line, const char *function) {
     const struct simt_thread *self = simt_self;
     if (self == NULL) {
@@ -55,8 +55,8 @@ void simt_free(void *pointer) {
     }
 }
 
-/* C++'s new and delete, by the names that the linker knows them by: new(n), new[](n), both with an alignment, delete(p),
- * with a size, with an alignment, with both. On the host without an exception: a program out of memory is at its end. */
+/* C++'s new and delete, by their linker names: new(n), new[](n), both with an alignment; delete(p), with a size, with an
+ * alignment, with both. On the host, a program that is out of memory is aborted: there is no exception. */
 void *simt_new_aligned(size_t bytes, size_t alignment) __asm__("_ZnwmSt11align_val_t");
 void *simt_new(size_t bytes) __asm__("_Znwm");
 

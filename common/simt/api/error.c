@@ -1,4 +1,4 @@
-/* error.c — the last error of a host thread, the fault that no call survives, and what the errors are called. */
+/* error.c — the last error of a host thread, the sticky error after a fault, and the names of the errors. */
 #include <stdatomic.h>
 
 #include "api.h"

@@ -1,4 +1,4 @@
-/* event.c — events: a moment on this machine's clock, or a place in a graph that is being recorded. */
+/* event.c — events: a time of this machine's clock, or a place in a graph that is being recorded. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct CUevent_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUevent_st *events; /* all that live */
+static struct CUevent_st *events; /* all live events */
 
 static bool event_valid(cudaEvent_t event) {
     pthread_mutex_lock(&lock);

@@ -31,7 +31,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
         .maxThreadsPerBlock = kernel->most_threads > 0 && kernel->most_threads < MAX_THREADS_PER_BLOCK
                                   ? (int)kernel->most_threads
                                   : MAX_THREADS_PER_BLOCK,
-        .numRegs = REGISTERS, /* a CPU has no idea: a usual number */
+        .numRegs = REGISTERS, /* unknown on a CPU: a typical number */
         .ptxVersion = limits.major * 10 + limits.minor,
         .binaryVersion = limits.major * 10 + limits.minor,
         .maxDynamicSharedSizeBytes = (int)simt_shared_allowed(kernel->entry),

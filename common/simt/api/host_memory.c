@@ -1,7 +1,7 @@
-/* host_memory.c — memory that host and device both reach: pinned, managed, and registered host memory.
+/* host_memory.c — memory that host and device can both access: pinned, managed, and registered host memory.
  *
- * Pinned and managed memory lies in the device arena, so that kernels are checked there as everywhere. It counts as
- * written from the start, because the host may fill it in code that is not checked.
+ * Pinned and managed memory lies in the device arena, so that accesses of kernels are checked. It counts as initialised,
+ * because the host may fill it in code that is not checked.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static struct host_range *find(const void *pointer, size_t bytes) {
     return NULL;
 }
 
-/* The range that starts there, or NULL; taken off the list. */
+/* Removes the range that starts there from the list; NULL if there is none. */
 static struct host_range *take(const void *pointer, enum memory_place place, bool registered) {
     pthread_mutex_lock(&lock);
     struct host_range **link = &ranges, *found = NULL;
@@ -152,7 +152,7 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *host) {
     return pinned && flags != NULL ? cudaSuccess : api_fail(cudaErrorInvalidValue);
 }
 
-/* Advice and prefetches move nothing here; their arguments are still checked. */
+/* Advice and prefetches have no effect; their arguments are checked. */
 static cudaError_t check_managed(const void *pointer, size_t size, struct cudaMemLocation where) {
     bool known = where.type == cudaMemLocationTypeHost || (where.type == cudaMemLocationTypeDevice && where.id == 0) ||
                  where.type == cudaMemLocationTypeHostNuma || where.type == cudaMemLocationTypeHostNumaCurrent;

@@ -1,13 +1,13 @@
-/* host_watch.c — host code that is watched, such as a launcher that a grader calls: does it work on the stream that it was
- * given, free what it allocates, and say when a launch fails? */
+/* host_watch.c — checks of host code, such as a launcher that a grader calls: does it use the given stream, free its
+ * allocations, and report a failed launch? */
 #include "api.h"
 
 static struct simt_watch watch;
 static bool watching;
 static uint64_t first_allocation;
 
-/* What has been ordered after the given stream so far: everything, since the host has waited; the default stream and those
- * that wait for it; or single streams, which remember it themselves. */
+/* Streams that are ordered after the given stream so far: all of them, because the host has waited; the default stream and
+ * the streams that it blocks; or single streams, which have a flag of their own. */
 static bool host_waited, default_ordered;
 
 void simt_watch_begin(const struct simt_watch *asked) {
@@ -44,20 +44,19 @@ static bool is_ordered(cudaStream_t stream) {
 void watch_launch(cudaStream_t stream, const char *what) {
     if (!watching || watch.stream == NULL || is_ordered(stream)) { return; }
     simt_report(SIMT_STREAM, true, 0, NULL,
-                "%s was launched on %s, not on the stream that was given\n"
-                "Nothing orders the two, so the kernel may start before its inputs are there, and end after its "
+                "%s was launched on %s, not on the given stream\n"
+                "The two streams are not ordered: the kernel may start before its inputs are ready and end after its "
                 "outputs are used.\nWrite kernel<<<blocks, threads, 0, stream>>>(arguments).",
                 what, stream_is_default(stream) ? "the default stream" : "another stream");
 }
 
 void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc) {
     if (!watching || watch.stream == NULL || is_ordered(stream) || stream_capture(stream) != NULL) { return; }
-    simt_report(
-        SIMT_STREAM, true, pc, NULL,
-        "%s works on %s, not on the stream that was given\n"
-        "Nothing orders the two, so it may begin before what it reads is there, and end after what it writes is "
-        "used.\nGive it the stream as its last argument.",
-        function, stream_is_default(stream) ? "the default stream" : "another stream");
+    simt_report(SIMT_STREAM, true, pc, NULL,
+                "%s works on %s, not on the given stream\n"
+                "The two streams are not ordered: it may start before its input is ready and end after its output is "
+                "used.\nPass the stream as the last argument.",
+                function, stream_is_default(stream) ? "the default stream" : "another stream");
 }
 
 bool watch_refuses_launches(void) {

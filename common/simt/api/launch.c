@@ -1,10 +1,10 @@
-/* launch.c — from k<<<…>>>(…) to simt_launch_kernel: configurations wait on a stack until their kernel takes them. */
+/* launch.c — from k<<<…>>>(…) to simt_launch_kernel: a stack holds the configurations until their kernels pop them. */
 #include "../include/simt/kernel.h"
 #include "api.h"
 
 enum { CONFIGURATION_DEPTH = 64 };
 
-/* Arguments of a launch may launch themselves, so there can be more than one. */
+/* Arguments of a launch may launch kernels, so there can be more than one. */
 static _Thread_local struct launch_configuration pending[CONFIGURATION_DEPTH];
 static _Thread_local int pending_count;
 
@@ -12,7 +12,7 @@ static _Thread_local cudaError_t outcome; /* of this thread's last launch */
 
 static _Thread_local bool asking, takes_untyped;
 static _Thread_local struct simt_kernel *answer;
-static _Thread_local void **untyped; /* of the launch through a `void *` that is being made */
+static _Thread_local void **untyped; /* of the current launch through a `void *` */
 
 void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
     if (pending_count < CONFIGURATION_DEPTH) {
@@ -92,11 +92,11 @@ cudaError_t simt_launch_outcome(void) {
     return outcome;
 }
 
-/* A grid that meets at a barrier must be resident as a whole. */
+/* A grid with a grid barrier must be resident as a whole. */
 static bool fits_the_device(const struct launch_configuration *configuration, const struct simt_kernel *kernel) {
     struct dim3 grid = configuration->grid, block = configuration->block;
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z, threads = (uint64_t)block.x * block.y * block.z;
-    if (blocks == 0 || threads == 0 || threads > MAX_THREADS_PER_BLOCK) { return true; } /* refused for that */
+    if (blocks == 0 || threads == 0 || threads > MAX_THREADS_PER_BLOCK) { return true; } /* refused elsewhere */
     uint64_t room = (uint64_t)resident_blocks(kernel, (int)threads, configuration->shared) *
                     (uint64_t)device_limits().multiprocessors;
     if (blocks <= room) { return true; }
@@ -112,7 +112,7 @@ static bool within_bounds(const struct launch_configuration *configuration, cons
     uint64_t threads = (uint64_t)block.x * block.y * block.z;
     if (kernel->most_threads == 0 || threads <= kernel->most_threads) { return true; }
     simt_report(SIMT_LAUNCH, true, 0, NULL,
-                "Invalid launch of %s\nThe block has %llu threads, but __launch_bounds__ promises at most %u",
+                "Invalid launch of %s\nThe block has %llu threads, but __launch_bounds__ declares at most %u",
                 kernel->name, (unsigned long long)threads, kernel->most_threads);
     return false;
 }
@@ -155,7 +155,7 @@ static void call_stub(const void *function) {
     stub.call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros);
 }
 
-/* The stub only says who it is: it reads no argument. */
+/* The stub only identifies its kernel: it reads no argument. */
 struct simt_kernel *kernel_of_function(const void *function) {
     if (function == NULL) { return NULL; }
     asking = true;
@@ -166,13 +166,13 @@ struct simt_kernel *kernel_of_function(const void *function) {
     return answer;
 }
 
-/* The kernel came as a `void *`: the stub itself knows its parameters, and fetches them from the array. */
+/* The kernel is passed as `void *`: its stub knows its parameters and reads them from the array. */
 static cudaError_t launch_untyped(const char *function, const void *kernel,
                                   const struct launch_configuration *configuration, void **arguments) {
     struct simt_kernel *known = kernel_of_function(kernel);
     if (known == NULL || !takes_untyped) {
         simt_report(SIMT_LAUNCH, true, 0, NULL,
-                    "%s(%s): the kernel came as a (void *), so its parameters are not known\n"
+                    "%s(%s): the kernel is passed as (void *), so its parameters are unknown\n"
                     "Pass the kernel itself: %s(kernel, grid, block, arguments, …).",
                     function, known == NULL ? "?" : known->name, function);
         return api_fail(cudaErrorInvalidDeviceFunction);

@@ -68,7 +68,7 @@ double simt_erfinv(double x) {
     if (!(fabs(x) <= 1)) { return NAN; }
     if (fabs(x) == 1) { return copysign(INFINITY, x); }
     if (fabs(x) > 0.5) { return copysign((double)upper_inverse(1 - fabsl((long double)x)), x); }
-    /* Near 0, erf itself is the accurate one. */
+    /* Near 0, erf is more accurate than erfc. */
     long double y = x * ROOT_PI / 2;
     for (int i = 0; i < 8; i++) {
         long double u = (erfl(y) - x) / (2 / ROOT_PI * expl(-y * y));
@@ -118,8 +118,10 @@ double simt_rcbrt(double x) {
     return (double)(1 / cbrtl(x));
 }
 
-/* ---- __expf and its family, under the names that the C library's header declares. The results are those of the C library,
- * correctly rounded or nearly so: closer than CUDA documents. ---- */
+/* ---- fast intrinsics ---- */
+
+/* __expf and its family, under the names that the C library's header declares. The results are those of the C library,
+ * correctly rounded or nearly so: closer than CUDA documents. */
 
 float __expf(float x) {
     return expf(x);
@@ -157,8 +159,10 @@ void __sincosf(float x, float *sine, float *cosine) {
     *cosine = cosf(x);
 }
 
-/* ---- one operation or conversion with a rounding mode: the machine's own, with its mode set. The volatile copies keep the
- * compiler from evaluating or moving the operation across the change of mode. ---- */
+/* ---- rounding modes ---- */
+
+/* One operation or conversion with a rounding mode: the machine's own, with its mode set. The volatile copies keep the
+ * compiler from evaluating or moving the operation across the change of mode. */
 
 static int machine_mode(int rounding) {
     switch (rounding) {
@@ -184,7 +188,7 @@ static float reciprocal_root(float x) {
     float nearest = (float)root;
     if (!(root > 0) || isinf(root)) { return nearest; }
     /* A tie t has t * t * x == 1, but t has 25 significant bits and x 24: t * t * x is never exactly 1 unless all are
-     * powers of two, and then t is a float. The residual, exact in two steps of fma, tells the side. */
+     * powers of two, and then t is a float. The sign of the residual, exact in two steps of fma, selects the neighbour. */
     float other = root > (double)nearest ? nextafterf(nearest, INFINITY) : nextafterf(nearest, 0);
     double tie = ((double)nearest + (double)other) / 2;
     if (fabs(root - tie) > root * 0x1p-50) { return nearest; }

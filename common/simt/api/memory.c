@@ -97,8 +97,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     return cudaSuccess;
 }
 
-/* ---- the device's one memory pool. Memory comes from the arena and is returned to it at once, so the pool keeps nothing: its
- * attributes are stored, and trimming has no effect. ---- */
+/* ---- the memory pool ---- */
+
+/* There is one pool. Memory comes from the arena and is returned to it at once, so the pool keeps nothing: its attributes
+ * are stored, and trimming has no effect. */
 
 struct CUmemPoolHandle_st {
     unsigned long long release_threshold;

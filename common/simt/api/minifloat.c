@@ -1,7 +1,7 @@
 /* minifloat.c — half precision (5 exponent bits, 10 fraction bits) and bfloat16 (8, 7) in software, rounded exactly.
  *
  * Sums, differences, products and quotients are formed in double and rounded to the small format: double has more than
- * twice as many bits plus two, so rounding twice gives what rounding once gives (Figueroa 1995); products are exact. The
+ * twice as many bits plus two, so rounding twice equals rounding once (Figueroa 1995); products are exact. The
  * fused multiply-add rounds its sum to odd in double first, which keeps every tie a tie and nothing else.
  */
 #include "../include/simt/minifloat.h"
@@ -29,7 +29,7 @@ static double double_of_bits(uint64_t bits) {
     return x;
 }
 
-/* Whether cutting off `rest`, of which `half` would be half a unit, rounds the magnitude up. */
+/* Does removing `rest` round the magnitude up? `half` is half a unit of the last kept place. */
 static bool rounds_up(uint64_t kept, uint64_t rest, uint64_t half, bool negative, int rounding) {
     switch (rounding) {
         case SIMT_ROUND_ZERO: return false;
@@ -48,17 +48,18 @@ static inline uint16_t narrow(double x, int exponent_bits, int fraction_bits, in
     uint16_t infinity = (uint16_t)(((1 << exponent_bits) - 1) << fraction_bits);
     if (exponent == 0x7ff) { return fraction != 0 ? CANONICAL_NAN : sign | infinity; }
     if (exponent == 0) {
-        exponent = 1; /* a double below the normal range is far below any of ours: only its being nonzero counts */
+        exponent =
+            1; /* a double below the normal range is far below the small format's: it only matters that it is nonzero */
     } else {
         fraction |= UINT64_C(1) << DOUBLE_FRACTION;
     }
-    /* Cut so that the last kept bit weighs what the last bit of the result weighs. */
+    /* The last kept bit has the weight of the last bit of the result. */
     int bias = (1 << (exponent_bits - 1)) - 1, small = exponent - DOUBLE_BIAS + bias;
     int cut = DOUBLE_FRACTION - fraction_bits + (small < 1 ? 1 - small : 0);
-    if (cut > 62) { cut = 62; /* all of it lies below half of the least number */ }
+    if (cut > 62) { cut = 62; /* the value is below half of the least number */ }
     uint64_t kept = fraction >> cut, rest = fraction & ((UINT64_C(1) << cut) - 1);
     kept += rounds_up(kept, rest, UINT64_C(1) << (cut - 1), negative, rounding);
-    /* The implicit bit adds 1 to the exponent, and so does a carry: both are meant. */
+    /* The implicit bit adds 1 to the exponent, as a carry does: both are intended. */
     uint64_t result = small < 1 ? kept : kept + ((uint64_t)(small - 1) << fraction_bits);
     if (result >= infinity) {
         bool to_infinity = rounding == SIMT_ROUND_NEAREST || rounding == (negative ? SIMT_ROUND_DOWN : SIMT_ROUND_UP);
@@ -90,7 +91,7 @@ static inline float widen_bfloat(uint16_t x) {
     return result;
 }
 
-/* The commonest conversion, float to nearest even, by itself: `narrow` is several times as slow. */
+/* The most frequent conversion, float to nearest even: `narrow` is several times as slow. */
 static inline uint16_t half_of_float(float x) {
     uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) { return CANONICAL_NAN; }
@@ -130,7 +131,7 @@ static bool is_nan(uint16_t x, int infinity) {
     return (x & 0x7fff) > infinity;
 }
 
-/* The bits as a number that orders as the values do. */
+/* A number with the order of the values. */
 static int order(uint16_t x) {
     return x & 0x8000 ? -(int)(x & 0x7fff) - 1 : x;
 }

@@ -1,4 +1,4 @@
-/* stream.c — streams. Work is done when it is issued, so a stream orders nothing; it can record (graph.c). */
+/* stream.c — streams. Work is executed when it is issued, so streams have no queue. A stream can record (graph.c). */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUstream_st *streams; /* all that live */
+static struct CUstream_st *streams; /* all live streams */
 
 bool stream_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
@@ -80,7 +80,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-/* All work is done; but nobody may wait for a stream that only records. */
+/* All work has been executed. Waiting for a stream that records is an error. */
 static cudaError_t wait_for(cudaStream_t stream) {
     API_STREAM(stream);
     if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
@@ -106,7 +106,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags) {
     return cudaSuccess;
 }
 
-/* Attributes say how fast, never what. */
+/* Attributes affect only speed. */
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
                                    const cudaLaunchAttributeValue *value) {
     API_ENTER();

@@ -1,7 +1,7 @@
-// bench.cu — the backend's own speed, not a GPU's. Built checked and fast; prints one line a kernel:
+// bench.cu — the backend's own speed, not a GPU's. Built checked and fast; prints one line per kernel:
 //   name  accesses  seconds of CPU on one OS thread  seconds on one  seconds on two
 // Accesses are counted by the checked build; the fast one prints 0. table.awk joins the two.
-//   bench [part of a kernel's name [repeats]]: the best of so many runs counts; more of them on a busy machine
+//   bench [part of a kernel's name [repeats]]: prints the best of `repeats` runs; use more on a busy machine
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,7 +62,7 @@ template <class Launch> void measure(const char *name, Launch launch) {
     printf("%s %.0f %.6f %.6f %.6f\n", name, accesses, cpu, one, two);
     fflush(stdout);
     if (simt_finding_count() || cudaGetLastError() != cudaSuccess) {
-        fprintf(stderr, "%s: the checks found something, so its time means nothing\n", name);
+        fprintf(stderr, "%s: the checks reported a finding, so its time is meaningless\n", name);
         exit(1);
     }
 }
@@ -83,7 +83,7 @@ int main(int count, char **argument) {
     measure("sum_thread_per_row", [] { sum_thread_per_row<<<N / 64, 64>>>(out, in, N, C); });
     measure("copy_thread_per_row", [] { copy_thread_per_row<<<N / 64, 64>>>(out, in, N, C); });
     measure("softmax_thread_per_row", [] { softmax_thread_per_row<<<N / 64, 64>>>(out, in, N, C); });
-    // Not 64 blocks: a thread's elements would lie 64 KB apart, in one set of the CPU's L1 cache; no GPU has that.
+    // Not 64 blocks: a thread's elements would lie 64 KB apart, in one set of the CPU's L1 cache.
     measure("copy_coalesced", [] { copy_coalesced<<<65, 256>>>(out, in, N, C); });
     measure("copy_float4", [] { copy_float4<<<64, 256>>>(out, in, N, C); });
     measure("transpose_tiles", [] { transpose_tiles<<<dim3(C / 32, N / 32), dim3(32, 8)>>>(out, in, N, C); });

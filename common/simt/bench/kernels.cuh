@@ -1,5 +1,5 @@
-// kernels.cuh — what the backend's speed is measured on: (N, C) matrices of float, from rows walked by one thread to rows
-// shared by a block.
+// kernels.cuh — the kernels of the backend's benchmark: (N, C) matrices of float, from one thread per row to one block per
+// row.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-/* access.c — accesses that are not plainly fine: first writes, odd sizes, device variables, and all errors. */
+/* access.c — the slow path of the access check: first writes, odd sizes, device variables, and all errors. */
 #include "access.h"
 
 #include <stdio.h>
@@ -44,11 +44,11 @@ static void report_out_of_bounds(const struct simt_thread *self, uintptr_t pc, e
 
 static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                            unsigned size) {
-    const char *what = address < 4096 ? "It is a null pointer, or an index from one"
+    const char *what = address < 4096 ? "It is a null pointer, or a null pointer plus an index"
                                       : "It is a host address: copy the data to memory from cudaMalloc and pass that";
     for (unsigned i = 0; i < self->block->threads; i++)
         if (self->block->thread[i].stack_low && address - self->block->thread[i].stack_low < STACK_BYTES)
-            what = "It is a local variable of another thread, which no other thread can see";
+            what = "It is a local variable of another thread, which only that thread can access";
     size_t bytes;
     const char *name = source_variable(address, &bytes);
     simt_report(SIMT_HOST_POINTER, true, pc, self,
@@ -62,7 +62,7 @@ static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, u
     bool shared = in_shared(address);
     char where[200] = "", offset[GROUPED], bytes[GROUPED];
     if (shared ? shared_nearest(self->block, address, &in) : arena_find(address, &in))
-        snprintf(where, sizeof where, "Nothing has been written at byte %s of %s%s%s, %s bytes in size",
+        snprintf(where, sizeof where, "The memory is uninitialised at byte %s of %s%s%s, %s bytes in size",
                  grouped(address - in.start, offset), in.name ? "'" : "the allocation", in.name ? in.name : "",
                  in.name ? "'" : "", grouped(in.bytes, bytes));
     simt_report(SIMT_UNINITIALISED, true, pc, self, "Uninitialized __%s__ memory read of size %u bytes\n%s",
@@ -72,12 +72,12 @@ static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, u
 static void report_misaligned(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                               unsigned size) {
     simt_report(SIMT_MISALIGNED, true, pc, self,
-                "Invalid __%s__ %s of size %u bytes\nAccess to 0x%llx is misaligned: it is no multiple of %u",
+                "Invalid __%s__ %s of size %u bytes\nAccess to 0x%llx is misaligned: it is not a multiple of %u",
                 in_shared(address) ? "shared" : "global", kind_name(kind), size, (unsigned long long)address, size);
 }
 
-/* A device variable, or a constant of the program itself, which device code may read. Just behind a device variable
- * there may be a small host variable: an index that ran over is likelier than a pointer to that. */
+/* A device variable, or a constant of the program itself, which device code may read. Directly behind a device variable
+ * there may be a small host variable: an index past the end is likelier than a pointer to the host variable. */
 static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                                       unsigned size, bool *traced) {
     struct arena_allocation variable;
@@ -127,7 +127,7 @@ void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsig
     if (simt_host_and_device(address, size)) return;
     simt_report(SIMT_DEVICE_POINTER, true, pc, NULL,
                 "Invalid host %s of size %u bytes\nAccess to 0x%llx is in device memory\n"
-                "The host cannot follow a device pointer: copy with cudaMemcpy",
+                "The host cannot dereference a device pointer: copy with cudaMemcpy",
                 kind_name(kind), size, (unsigned long long)address);
 }
 
@@ -152,7 +152,7 @@ void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, uns
 
 #endif
 
-/* Two places may be polled in turn (a flag and a counter); a value that changes, or a third place, starts anew. */
+/* A changed value or another place restarts the count. */
 void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint64_t value) {
     if (self->polled == address && self->polled_value == value) {
         if (++self->polls % POLLS_BEFORE_YIELD == 0) simt_lane_block(THREAD_YIELDED, pc);

@@ -1,7 +1,7 @@
-/* access.h — the check that every access of instrumented code goes through, and the trace that it leaves.
+/* access.h — the check of every access of instrumented code, and its trace entry.
  *
- * The fast path is a few instructions: is the address in the arena, is it aligned, are its shadow bytes all ones (all
- * four bytes allocated and written); then the access is appended to the lane's trace. All else is access.c.
+ * The fast path is a few instructions: the address is in the arena, it is aligned, its shadow bytes are all ones (all
+ * four bytes allocated and written). Then the access is appended to the lane's trace. access.c is the slow path.
  */
 #ifndef SIMT_ACCESS_H
 #define SIMT_ACCESS_H
@@ -13,15 +13,15 @@
 #include "shadow.h"
 #include "trace.h"
 
-/* Checks an access that is not plainly fine. Returns the space; does not return when the launch fails.
- * traced = false: it is no access to device memory (own stack, constants) and leaves no trace. */
+/* Checks an access in full. Returns the space; does not return when the launch fails. traced = false: the access is not to
+ * device memory (own stack, constants) and is not traced. */
 enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                               unsigned size, bool *traced);
 
-/* An access of the host side, or by no thread: device pointers are not to be followed. */
+/* An access on the host side, or without a running thread: dereferencing a device pointer is an error. */
 void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size);
 
-/* Volatile accesses and atomics that see the same again and again: the thread polls, others get their turn. */
+/* Volatile accesses and atomics that return the same value repeatedly: the thread polls, so it yields to others. */
 void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint64_t value);
 
 #if SIMT_CHECKED
@@ -43,12 +43,12 @@ static inline bool in_own_shared(uintptr_t address) {
     return self != NULL && address - (uintptr_t)self->block->shared < SHARED_SLOT;
 }
 
-/* Nothing is wrong and nothing is to be noted in the shadow, for an address in global or the block's shared memory. */
+/* No error, and no change of the shadow; for an address in global memory or in the block's shared memory. */
 static inline bool access_is_plain(uintptr_t address, unsigned size_log2) {
     return (address & ((1u << size_log2) - 1)) == 0 && __builtin_expect(shadow_is_full(address, size_log2), 1);
 }
 
-/* All that is not plain: checked in full. */
+/* The slow path: checks in full. */
 void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2);
 
 static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {

@@ -27,9 +27,7 @@ struct release {
     uint32_t earlier;            /* the block's release before this one at this place, index + 1 */
 };
 
-struct place {
-    uint64_t address;
-    uint32_t block; /* of shared memory: whose; else 0 */
+struct place { /* an aligned word of 4 bytes */
     struct release *release;
     uint32_t count, room;
     uint32_t visited; /* by the search that runs */
@@ -41,34 +39,25 @@ struct acquire {
     uint32_t version; /* releases that came before */
 };
 
-/* What the threads of a block took over. */
+/* The acquires of the threads of a block. */
 struct block_acquires {
-    uint32_t block;
     struct acquire *acquire;
     uint32_t count, room;
 };
 
 bool trace_fence_met;
 
-/* The latest release of a block at a place. */
-struct latest {
-    const struct place *place;
-    uint32_t block, release; /* index + 1 */
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    struct place **slot;
+/* Hash tables: open addressing, doubled when half full. A key with a == 0 is free. */
+static struct table {
+    struct table_slot {
+        uint64_t a, b; /* the key */
+        uintptr_t value;
+    } * slot;
     size_t count, room;
-} places;
-static struct {
-    struct block_acquires *slot;
-    size_t count, room;
-} acquires;
-static struct {
-    struct latest *slot;
-    size_t count, room;
-} latests;
+} places,    /* (address, block) to struct place * */
+    blocks,  /* (block, 1) to struct block_acquires * */
+    latests; /* (struct place *, block) to the block's latest release at the place, index + 1 */
 
 static void *must(void *memory) {
     if (memory == NULL) {
@@ -83,82 +72,49 @@ static size_t hash(uint64_t a, uint64_t b) {
     return (size_t)(mixed ^ mixed >> 32);
 }
 
-/* ---- tables: open addressing, doubled when half full ---- */
-
-static struct place **place_slot(uint64_t address, uint32_t block) {
-    size_t i = hash(address, block) & (places.room - 1);
-    while (places.slot[i] && (places.slot[i]->address != address || places.slot[i]->block != block))
-        i = (i + 1) & (places.room - 1);
-    return &places.slot[i];
+static struct table_slot *table_slot(const struct table *table, uint64_t a, uint64_t b) {
+    size_t i = hash(a, b) & (table->room - 1);
+    while (table->slot[i].a && (table->slot[i].a != a || table->slot[i].b != b)) i = (i + 1) & (table->room - 1);
+    return &table->slot[i];
 }
 
-static struct place *place_make(uint64_t address, uint32_t block) {
-    if ((places.count + 1) * 2 > places.room) {
-        struct place **old = places.slot;
-        size_t old_room = places.room;
-        places.room = old_room ? old_room * 2 : 64;
-        places.slot = must(calloc(places.room, sizeof(struct place *)));
-        for (size_t i = 0; i < old_room; i++)
-            if (old[i]) *place_slot(old[i]->address, old[i]->block) = old[i];
-        free(old);
-    }
-    struct place **slot = place_slot(address, block);
-    if (*slot == NULL) {
-        *slot = must(calloc(1, sizeof **slot));
-        (*slot)->address = address;
-        (*slot)->block = block;
-        places.count++;
-    }
-    return *slot;
+/* The value of the key; 0 if there is none. */
+static uintptr_t table_get(const struct table *table, uint64_t a, uint64_t b) {
+    return table->room ? table_slot(table, a, b)->value : 0;
 }
 
-static struct block_acquires *acquires_find(uint32_t block) {
-    size_t i = hash(block, 1) & (acquires.room - 1);
-    while (acquires.slot[i].block && acquires.slot[i].block != block) i = (i + 1) & (acquires.room - 1);
-    return &acquires.slot[i];
+/* The place of the key's value, 0 at first. Valid until the next addition. */
+static uintptr_t *table_add(struct table *table, uint64_t a, uint64_t b) {
+    if ((table->count + 1) * 2 > table->room) {
+        struct table old = *table;
+        table->room = old.room ? old.room * 2 : 64;
+        table->slot = must(calloc(table->room, sizeof *table->slot));
+        for (size_t i = 0; i < old.room; i++)
+            if (old.slot[i].a) *table_slot(table, old.slot[i].a, old.slot[i].b) = old.slot[i];
+        free(old.slot);
+    }
+    struct table_slot *slot = table_slot(table, a, b);
+    if (slot->a == 0) {
+        slot->a = a;
+        slot->b = b;
+        table->count++;
+    }
+    return &slot->value;
 }
 
-static struct block_acquires *acquires_make(uint32_t block) {
-    if ((acquires.count + 1) * 2 > acquires.room) {
-        struct block_acquires *old = acquires.slot;
-        size_t old_room = acquires.room;
-        acquires.room = old_room ? old_room * 2 : 64;
-        acquires.slot = must(calloc(acquires.room, sizeof *acquires.slot));
-        for (size_t i = 0; i < old_room; i++)
-            if (old[i].block) *acquires_find(old[i].block) = old[i];
-        free(old);
-    }
-    struct block_acquires *found = acquires_find(block);
-    if (found->block == 0) {
-        found->block = block;
-        acquires.count++;
-    }
-    return found;
+/* The object of the key, of `size` bytes; zeroed when it is new. */
+static void *table_object(struct table *table, uint64_t a, uint64_t b, size_t size) {
+    uintptr_t *value = table_add(table, a, b);
+    if (*value == 0) *value = (uintptr_t)must(calloc(1, size));
+    return (void *)*value;
 }
 
-static struct latest *latest_find(const struct place *place, uint32_t block) {
-    size_t i = hash((uintptr_t)place, block) & (latests.room - 1);
-    while (latests.slot[i].place && (latests.slot[i].place != place || latests.slot[i].block != block))
-        i = (i + 1) & (latests.room - 1);
-    return &latests.slot[i];
+static struct place *place_of(uint64_t address, uint32_t block) {
+    return table_object(&places, address & ~UINT64_C(3), block, sizeof(struct place));
 }
 
-static struct latest *latest_make(const struct place *place, uint32_t block) {
-    if ((latests.count + 1) * 2 > latests.room) {
-        struct latest *old = latests.slot;
-        size_t old_room = latests.room;
-        latests.room = old_room ? old_room * 2 : 64;
-        latests.slot = must(calloc(latests.room, sizeof *latests.slot));
-        for (size_t i = 0; i < old_room; i++)
-            if (old[i].place) *latest_find(old[i].place, old[i].block) = old[i];
-        free(old);
-    }
-    struct latest *found = latest_find(place, block);
-    if (found->place == NULL) {
-        *found = (struct latest){place, block, 0};
-        latests.count++;
-    }
-    return found;
+static const struct block_acquires *acquires_of(uint32_t block) {
+    return (const struct block_acquires *)table_get(&blocks, block, 1);
 }
 
 /* ---- recording ---- */
@@ -180,9 +136,9 @@ static void release(struct place *place, const struct simt_thread *thread, struc
     for (int scope = 0; scope < 2; scope++)
         new.reach[scope] = widest(thread->trace->fence[scope], clock->fenced_base[scope], races->fenced_barrier[scope]);
     if (reaches_nothing(&new.reach[0])) return;
-    struct latest *latest = latest_make(place, by.block);
-    if (latest->release) { /* a lock that is taken again and again, or one more ticket after the same fence */
-        const struct release *last = &place->release[latest->release - 1];
+    uintptr_t *latest = table_add(&latests, (uintptr_t)place, by.block);
+    if (*latest) { /* a lock that is taken repeatedly, or one more ticket after the same fence */
+        const struct release *last = &place->release[*latest - 1];
         if (memcmp(last->reach, new.reach, sizeof new.reach) == 0 && last->by.warp == by.warp &&
             last->by.lane == by.lane)
             return;
@@ -191,14 +147,14 @@ static void release(struct place *place, const struct simt_thread *thread, struc
         place->room = place->room ? place->room * 2 : 4;
         place->release = must(realloc(place->release, place->room * sizeof *place->release));
     }
-    new.earlier = latest->release;
+    new.earlier = (uint32_t)*latest;
     place->release[place->count++] = new;
-    latest->release = place->count;
+    *latest = place->count;
 }
 
 static bool acquire(struct place *place, struct point by) {
     if (place->count == 0) return false;
-    struct block_acquires *block = acquires_make(by.block);
+    struct block_acquires *block = table_object(&blocks, by.block, 1, sizeof *block);
     for (uint32_t i = block->count; i-- > 0 && i + 4 > block->count;) {
         const struct acquire *last = &block->acquire[i];
         if (last->place == place && last->version == place->count && last->by.warp == by.warp &&
@@ -217,7 +173,7 @@ void trace_note_sync(struct simt_thread *thread, uint64_t *entry) {
     unsigned meta = (unsigned)entry[0] & 0xff;
     struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
     pthread_mutex_lock(&lock);
-    struct place *place = place_make(entry[WARP_SIZE] & ~UINT64_C(3), (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0);
+    struct place *place = place_of(entry[WARP_SIZE], (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0);
     if (acquire(place, by)) {
         *trace_value(entry, thread->lane) = 1;
         thread->trace->clock = by.clock + 1;
@@ -230,10 +186,10 @@ void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t ad
     struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
     bool shared = address - (uintptr_t)thread->block->shared < thread->block->shared_size;
     pthread_mutex_lock(&lock);
-    bool taken = acquire(place_make(address & ~UINT64_C(3), shared ? by.block : 0), by);
+    bool taken = acquire(place_of(address, shared ? by.block : 0), by);
     pthread_mutex_unlock(&lock);
     if (!taken) return;
-    trace_append(thread, pc, TRACE_META(TRACE_FENCE, 0, 0), 0); /* moves the lane's clock on in the merge as well */
+    trace_append(thread, pc, TRACE_META(TRACE_FENCE, 0, 0), 0); /* advances the lane's clock in the merge, too */
     thread->trace->clock = by.clock + 1;
 }
 
@@ -242,27 +198,26 @@ void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t ad
 bool acquired_anything(const struct simt_warp *warp) {
     if (!trace_fence_met) return false;
     pthread_mutex_lock(&lock);
-    bool known = acquires.room && acquires_find(race_block_number(warp->block))->count;
+    const struct block_acquires *acquires = acquires_of(race_block_number(warp->block));
+    bool known = acquires && acquires->count;
     pthread_mutex_unlock(&lock);
     return known;
 }
 
-/* The atomics that made the tickets stand behind their fences, so no release covers them; but who drew the last ticket
- * comes after all of them at that place. (Who has drawn another ticket does not; its store is found when the next
+/* The atomics that draw the tickets come after their fences, so no release covers them. But the thread with the last ticket
+ * comes after all of them at that place. (A thread with another ticket does not. Its store is detected when the next
  * ticket is drawn.) */
 bool acquired_at(const struct request *request, unsigned lane) {
     if (!trace_fence_met) return false;
     uint32_t block = race_block_number(request->warp->block);
     bool found = false;
     pthread_mutex_lock(&lock);
-    if (places.room && acquires.room) {
-        const struct place *place =
-            *place_slot(request->address[lane] & ~UINT64_C(3), request->space == TRACE_SHARED ? block : 0);
-        const struct block_acquires *known = acquires_find(block);
-        for (uint32_t i = 0; place && i < known->count && !found; i++) {
-            const struct point *by = &known->acquire[i].by;
-            found = known->acquire[i].place == place && by->warp == request->warp->index && by->lane == lane;
-        }
+    const struct place *place = (const struct place *)table_get(&places, request->address[lane] & ~UINT64_C(3),
+                                                                request->space == TRACE_SHARED ? block : 0);
+    const struct block_acquires *acquires = acquires_of(block);
+    for (uint32_t i = 0; place && acquires && i < acquires->count && !found; i++) {
+        const struct point *by = &acquires->acquire[i].by;
+        found = acquires->acquire[i].place == place && by->warp == request->warp->index && by->lane == lane;
     }
     pthread_mutex_unlock(&lock);
     return found;
@@ -271,22 +226,26 @@ bool acquired_at(const struct request *request, unsigned lane) {
 void acquire_release_launch_end(void) {
     if (!trace_fence_met) return;
     for (size_t i = 0; i < places.room; i++) {
-        if (places.slot[i]) free(places.slot[i]->release);
-        free(places.slot[i]);
+        struct place *place = (struct place *)places.slot[i].value;
+        if (place) free(place->release);
+        free(place);
     }
-    for (size_t i = 0; i < acquires.room; i++) free(acquires.slot[i].acquire);
-    free(places.slot);
-    free(acquires.slot);
-    free(latests.slot);
-    memset(&places, 0, sizeof places);
-    memset(&acquires, 0, sizeof acquires);
-    memset(&latests, 0, sizeof latests);
+    for (size_t i = 0; i < blocks.room; i++) {
+        struct block_acquires *acquires = (struct block_acquires *)blocks.slot[i].value;
+        if (acquires) free(acquires->acquire);
+        free(acquires);
+    }
+    struct table *tables[] = {&places, &blocks, &latests};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        free(tables[i]->slot);
+        *tables[i] = (struct table){0};
+    }
     trace_fence_met = false;
 }
 
 /* ---- the search ---- */
 
-/* What a fence covers, or what a thread knows of its own block: its own past, its warp's, its block's. */
+/* Does a fence, or a thread's knowledge of its own block, cover an access: of the thread itself, its warp, its block? */
 static bool within(const struct fence_reach *reach, const struct point *at, const struct point *what) {
     if (what->clock <= reach->block) return true;
     return what->warp == at->warp &&
@@ -316,9 +275,9 @@ static void search_push(struct search *search, struct place *place, uint32_t ver
     search->open[search->count++].version = version;
 }
 
-/* Pushes what the thread at `at` had taken over, with all that `reach` says it knows of its block. */
+/* Pushes the acquires that the thread at `at` comes after, by `reach`, within its block. */
 static void search_push_known(struct search *search, const struct point *at, const struct fence_reach *reach) {
-    const struct block_acquires *block = acquires.room ? acquires_find(at->block) : NULL;
+    const struct block_acquires *block = acquires_of(at->block);
     for (uint32_t i = 0; block && i < block->count; i++)
         if (within(reach, at, &block->acquire[i].by))
             search_push(search, block->acquire[i].place, block->acquire[i].version);
@@ -326,7 +285,7 @@ static void search_push_known(struct search *search, const struct point *at, con
 
 /* Was the access `from` released at a place before its `version`, to a thread of block `taker`? */
 static bool released(const struct place *place, uint32_t version, const struct point *from, uint32_t taker) {
-    uint32_t latest = latests.room ? latest_find(place, from->block)->release : 0;
+    uint32_t latest = (uint32_t)table_get(&latests, (uintptr_t)place, from->block);
     for (uint32_t i = latest; i; i = place->release[i - 1].earlier)
         if (i <= version && covers(&place->release[i - 1], from, taker)) return true;
     return false;
@@ -334,7 +293,7 @@ static bool released(const struct place *place, uint32_t version, const struct p
 
 static bool search_run(struct search *search, uint32_t taker) {
     bool found = false;
-    /* First the releases of the access's own block, which is what it mostly is; then through third threads. */
+    /* First the releases of the access's own block, the common case; then chains through other threads. */
     for (size_t i = 0; i < search->count && !found; i++)
         found = released(search->open[i].place, search->open[i].version, &search->from, taker);
     while (!found && search->count) {
@@ -347,7 +306,7 @@ static bool search_run(struct search *search, uint32_t taker) {
             search_push_known(search, &place->release[i].by, &place->release[i].reach[0]);
     }
     for (size_t i = 0; i < places.room; i++)
-        if (places.slot[i]) places.slot[i]->visited = 0;
+        if (places.slot[i].value) ((struct place *)places.slot[i].value)->visited = 0;
     free(search->open);
     return found;
 }
@@ -368,7 +327,7 @@ bool synchronised(const struct race_access *access, const struct simt_warp *warp
     if (clock->partial)
         for (unsigned from = 0; from < WARP_SIZE; from++)
             known.warp = clock->known[lane][from] > known.warp ? clock->known[lane][from] : known.warp;
-    /* Of what the other thread's block knew at its access only the clock tells, which barriers carry to all threads. */
+    /* The knowledge of the other thread's block at its access is only its clock, which barriers propagate to all threads. */
     struct fence_reach past = {there.clock - 1, there.clock - 1, there.clock - 1};
     pthread_mutex_lock(&lock);
     bool found = latests.count > 0 && (chain(&there, &here, &known) || chain(&here, &there, &past));

@@ -1,4 +1,4 @@
-/* counters.c — what a warp request adds to the counters and to the traffic of its allocation.
+/* counters.c — adds warp requests to the counters and to the traffic of their allocations.
  *
  * Every OS thread has counters of its own. The end of the launch adds them up, so the sums do not depend on which OS
  * thread ran which block.
@@ -86,7 +86,8 @@ static uint32_t entry_add(struct traffic_table *table, uintptr_t start, size_t b
 }
 
 /* The entry of the allocation that holds the address; entry 0, which stands for none, if no allocation does. */
-static __attribute__((noinline)) struct traffic_entry *traffic_find(struct traffic_table *table, uint32_t pc, uintptr_t address) {
+static __attribute__((noinline)) struct traffic_entry *traffic_find(struct traffic_table *table, uint32_t pc,
+                                                                    uintptr_t address) {
     uint32_t *recent = &table->recent[(pc ^ pc >> 6) % TRAFFIC_RECENT];
     if (*recent) {
         struct traffic_entry *entry = &table->entry[*recent - 1];
@@ -171,7 +172,7 @@ static inline struct tally *tally_get(void) {
 
 /* ---- geometry of one request ---- */
 
-/* Distinct values among n, by a table of twice the size. */
+/* The number of distinct values, by a hash table. n is at most 32. */
 static unsigned count_distinct(const uint64_t *value, unsigned n) {
     uint64_t seen[64];
     uint64_t used = 0;
@@ -215,8 +216,8 @@ unsigned request_sectors(const struct request *request) {
     return step >= 32 ? request->lanes : (unsigned)((high >> 5) - (low >> 5)) + 1;
 }
 
-/* Shared memory serves 32 words of 4 bytes at once, one of each bank: 32 lanes of 4 bytes, 16 of 8, or 8 of 16, by
- * lane number, whoever is active. Lanes that want the same word share it; each further word of a bank costs a turn. */
+/* Shared memory serves 32 words of 4 bytes at once, one per bank: 32 lanes of 4 bytes, 16 of 8, or 8 of 16, by lane number,
+ * active or not. Lanes that access the same word share it. Each further word of a bank costs one wavefront. */
 unsigned request_conflicts(const struct request *request, uintptr_t shared) {
     if (request->lanes == 1) return 0;
     if (request->strided && request->size_log2 == 2 && request->stride % 4 == 0 && request->mask == UINT32_MAX) {
@@ -271,7 +272,7 @@ static void traffic_add(struct simt_traffic *traffic, enum trace_kind kind, unsi
     }
 }
 
-/* Lanes of one request may point into several allocations: each sees its own lanes. */
+/* Lanes of one request may access several allocations: each is credited with its own lanes. */
 static void allocations_add(struct tally *tally, const struct request *request, unsigned sectors) {
     struct traffic_entry *entry = traffic_find(&tally->traffic, request->pc, request->address[request->first]);
     uint32_t outside = 0;

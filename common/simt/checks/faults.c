@@ -17,7 +17,7 @@
 #include "faults.h"
 #include "source.h"
 
-/* The lane whose place is reported: one that runs without end rather than one that waits for it. */
+/* The lane whose place is reported: rather one that runs endlessly than one that waits for it. */
 static const struct simt_thread *culprit(const struct simt_warp *warp) {
     unsigned lanes = warp->in_state[THREAD_YIELDED];
     if (lanes == 0) lanes = warp->in_state[THREAD_TRACE_FULL];
@@ -30,7 +30,7 @@ void watchdog_report(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
     simt_report(SIMT_ENDLESS, true, thread->blocked_pc, thread,
                 "Endless loop: %llu steps and no thread of the block has ended\n"
-                "%s\nA longer kernel is allowed by SIMT_WATCHDOG=<steps>",
+                "%s\nSet SIMT_WATCHDOG=<steps> for a kernel that needs more",
                 (unsigned long long)block->steps,
                 warp->in_state[THREAD_YIELDED] ? "The thread polls a value that no thread changes"
                                                : "The loop's condition never becomes false");
@@ -65,11 +65,11 @@ static void fault_landing(void) {
     if (fault.signal == SIGFPE) {
         simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
                     "Integer division by zero, or a quotient that does not fit\n"
-                    "CUDA gives an undefined value, this machine stops the program");
+                    "CUDA gives an undefined value; this CPU stops the program");
         simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
     }
     simt_report(SIMT_OUT_OF_BOUNDS, true, fault.pc + 1, self,
-                "Invalid access\nAccess to 0x%llx faults: there is no memory at this address",
+                "Invalid access\nAccess to 0x%llx faults: no memory is mapped at this address",
                 (unsigned long long)fault.address);
     simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
 }
@@ -82,7 +82,7 @@ static void on_fault(int signal, siginfo_t *info, void *data) {
     struct simt_thread *self = simt_self;
     ucontext_t *context = data;
     if (self == NULL) {
-        sigaction(signal, previous_action(signal), NULL); /* it will fault again, with its old meaning */
+        sigaction(signal, previous_action(signal), NULL); /* it faults again, with its old meaning */
         return;
     }
     fault.signal = signal;
@@ -90,7 +90,7 @@ static void on_fault(int signal, siginfo_t *info, void *data) {
     fault.address = (uintptr_t)info->si_addr;
     uintptr_t stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE_OF_ABI;
     if (stack - self->stack_low < STACK_RESERVE || stack - self->stack_low >= STACK_BYTES)
-        stack = self->stack_high; /* nobody returns to what lies there */
+        stack = self->stack_high; /* its content is not needed any more */
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)((stack & -(uintptr_t)16) - 8);
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
 }

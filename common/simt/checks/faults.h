@@ -4,7 +4,7 @@
 
 #include "engine/internal.h"
 
-/* What one blocking of a lane stands for, in steps (accesses and loop iterations). */
+/* Steps (accesses and loop iterations) that one blocking of a lane counts for. */
 enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
 
 /* Reports an endless loop in the warp; its launch fails. */
@@ -20,7 +20,7 @@ static inline void watchdog_count(struct simt_warp *warp) {
     if (__builtin_expect(block->steps > simt_settings.watchdog, 0)) watchdog_report(warp);
 }
 
-/* The running thread has used up its stack. */
+/* Reports a stack overflow of the running thread; its launch fails. */
 void simt_stack_overflow(uintptr_t pc) __attribute__((noreturn));
 
 /* Signals that kernels raise become findings. */

@@ -1,7 +1,8 @@
-/* findings.c — findings, in compute-sanitizer's words, with the learner's own file and line.
+/* findings.c — findings, in the wording of compute-sanitizer, with the learner's own file and line.
  *
- * Of each line and kind the program hears once. While a launch runs its findings are kept aside, since blocks run on
- * several OS threads; at its end those of the lowest rank stay, in order of rank, so that every run says the same.
+ * Each line and kind is reported once. Blocks run on several OS threads, so the findings of a launch are kept apart while
+ * it runs. At its end, those of the block with the lowest rank are kept, in order of rank, so that every run reports the
+ * same.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -62,7 +63,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The function of the line, where it is not the kernel's own body: a device function that it calls. */
+/* Is it a device function that the kernel calls, rather than the kernel's own body (a lambda)? */
 static bool is_device_function(const char *function) {
     return *function && strstr(function, "operator()") == NULL && strstr(function, "lambda") == NULL;
 }
@@ -110,7 +111,7 @@ static void print(const struct simt_finding *finding) {
     fputs("=========\n", stderr);
 }
 
-/* Keeps the finding unless it is known; of the same one in a launch, that of the lowest rank. */
+/* Keeps the finding unless it is known. Of equal findings of a launch, keeps the one with the lowest rank. */
 static void file_entry(struct entry *entry, bool in_launch) {
     if (find_same(&known, &entry->finding)) {
         entry_free(entry);

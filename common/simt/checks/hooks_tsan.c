@@ -1,7 +1,8 @@
-/* hooks.c — what `g++ -fsanitize=thread -fsanitize-coverage=trace-pc` calls, defined here instead of in a sanitizer's
- * runtime: every access with its address and size, function entry and exit, every basic block.
+/* hooks_tsan.c — the functions that code from `g++ -fsanitize=thread -fsanitize-coverage=trace-pc` calls, defined here
+ * instead of in a sanitizer's runtime: every access with its address and size, every atomic, function entry and exit,
+ * every basic block.
  *
- * The plain accesses of a kernel all pass through here, so these functions are kept to a handful of instructions.
+ * Every access of a kernel calls one of these functions, so each is only a few instructions.
  */
 #include "access.h"
 #include "engine/scheduler.h"
@@ -57,7 +58,7 @@ ACCESSES(4, 2)
 ACCESSES(8, 3)
 ACCESSES(16, 4)
 
-/* Structs without an alignment of their own: nvcc makes scalar accesses of them, so pieces of at most 4 bytes. */
+/* Structs without an alignment of their own: nvcc splits them into scalar accesses, here of at most 4 bytes. */
 static void access_range(uintptr_t pc, enum trace_kind kind, uintptr_t address, size_t bytes) {
     if (simt_self && address - simt_self->stack_low < STACK_BYTES) return;
     for (uintptr_t end = address + bytes; address < end;) {
@@ -110,8 +111,10 @@ void __sanitizer_cov_trace_pc(void) {
     trace_block(running_trace, CALLER);
 }
 
-/* ---- __atomic builtins (std::atomic, cuda::atomic): gcc turns them into calls of __tsan_atomic*. Each waits for its block's
- * turn like CUDA's own atomics, is checked and traced, and is then executed. ---- */
+/* ---- atomics ---- */
+
+/* gcc turns the __atomic builtins (std::atomic, cuda::atomic) into calls of __tsan_atomic*. Each waits for its block's turn
+ * like CUDA's own atomics, is checked and traced, and is then executed. */
 
 /* Before the operation on device memory; false on the host side and on the thread's own stack. */
 static inline bool enter(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {
@@ -193,7 +196,7 @@ void __tsan_atomic_signal_fence(int order) {
     (void)order;
 }
 
-/* memcpy and its kin as kernels call them: events first, then the copy. A copy's reads and writes stay apart. */
+/* memcpy, memmove and memset in kernels: first the events, then the copy. All reads of a copy precede its writes. */
 void *simt_memcpy(void *to, const void *from, size_t bytes) {
     if (simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from)) {
         access_range(CALLER, TRACE_READ, (uintptr_t)from, bytes);

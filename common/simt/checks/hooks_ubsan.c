@@ -1,6 +1,6 @@
-/* hooks_ubsan.c — what -fsanitize=alignment,bounds,shift,float-cast-overflow calls: places where C++ on this machine
- * and CUDA on a GPU part ways, members of vectors that are not where a vector may be, and array indices that leave their
- * array without leaving the allocation.
+/* hooks_ubsan.c — the handlers of -fsanitize=alignment,bounds,shift,float-cast-overflow: operations whose result differs
+ * between C++ on this CPU and CUDA on a GPU, members of misaligned vectors, and array indices that leave their array but
+ * not the allocation.
  *
  * The structures are those of the compiler's UBSan interface.
  */
@@ -64,13 +64,13 @@ void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t in
                 data->array->name);
 }
 
-/* A member of a vector is read at its own address, which says nothing of the vector's: nvcc reads all of it at once. */
+/* A member of a vector is read at its own address, which may be aligned when the vector is not: nvcc reads the vector whole. */
 void __ubsan_handle_type_mismatch_v1(struct ubsan_mismatch *data, uintptr_t address);
 void __ubsan_handle_type_mismatch_v1(struct ubsan_mismatch *data, uintptr_t address) {
     enum { MEMBER = 3 };
-    if (simt_self == NULL || data->kind != MEMBER) return; /* whole accesses are looked up as such */
+    if (simt_self == NULL || data->kind != MEMBER) return; /* access.c checks whole accesses */
     simt_report(SIMT_MISALIGNED, true, CALLER, simt_self,
-                "Misaligned access to a member of %s\nIts address %p is no multiple of %u", data->type->name,
+                "Misaligned access to a member of %s\nIts address %p is not a multiple of %u", data->type->name,
                 (void *)address, 1u << data->log2_alignment);
     simt_fail_launch(SIMT_ERROR_MISALIGNED);
 }
@@ -82,9 +82,9 @@ void __ubsan_handle_shift_out_of_bounds(struct ubsan_shift *data, uintptr_t left
     long long by = value_of(data->right, right);
     unsigned bits = 1u << (data->left->info >> 1);
     if (by >= 0 && by < (long long)bits)
-        return; /* a signed value shifted into its sign: C++17 frowns, CUDA and this machine agree */
+        return; /* a signed value shifted into its sign: undefined in C++17, but CUDA and this CPU agree */
     simt_report(SIMT_ARITHMETIC, false, CALLER, simt_self,
-                "Shift of a %u-bit value by %lld\nCUDA gives 0 or the sign, C++ leaves it undefined, this machine "
+                "Shift of a %u-bit value by %lld\nCUDA gives 0 or the sign; C++ leaves it undefined; this CPU "
                 "shifts by %lld",
                 bits, by, by & (bits - 1));
 }
@@ -94,7 +94,7 @@ void __ubsan_handle_float_cast_overflow(struct ubsan_float_cast *data, uintptr_t
     (void)from;
     if (simt_self == NULL) return;
     simt_report(SIMT_ARITHMETIC, false, CALLER, simt_self,
-                "A %s that does not fit is converted to %s\nCUDA gives the nearest value or 0 for NaN, this machine "
+                "A %s that does not fit is converted to %s\nCUDA gives the nearest value, or 0 for NaN; this CPU "
                 "the smallest",
                 data->from->name, data->to->name);
 }
@@ -104,7 +104,7 @@ void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left,
     (void)left;
     if (simt_self == NULL) return;
     simt_report(SIMT_ARITHMETIC, true, CALLER, simt_self,
-                "%s\nCUDA gives an undefined value, this machine stops the program",
+                "%s\nCUDA gives an undefined value; this CPU stops the program",
                 value_of(data->type, right) == 0 ? "Integer division by zero" : "Integer division overflows");
     simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
 }

@@ -1,13 +1,13 @@
-/* merge.c — zips the traces of a warp's lanes into warp requests.
+/* merge.c — merges the traces of a warp's lanes into warp requests.
  *
- * The rule: the lanes at the lowest place of the program run first, together, and the others wait for them there. Places
- * are compared frame by frame from the outermost call, then by pc; the code is compiled so that its blocks lie in source
- * order. So lanes that skipped a branch wait behind it, and backward jumps, logged as entries of their own, hold lanes
- * that start the next iteration until the others have finished theirs. A lane that waits at a collective keeps its
- * place in the order. Where a lane merely filled its buffer, nobody knows where it goes next: the merge stops there.
+ * The rule: the lanes at the lowest place of the program execute first, together; the others wait. Places are compared
+ * frame by frame from the outermost call, then by pc. The code is compiled so that its basic blocks lie in source order.
+ * So lanes that skip a branch wait behind it. Backward jumps are entries of their own: they hold lanes that start the
+ * next iteration until the others have finished theirs. A lane that waits at a collective keeps its place in the order.
+ * If a lane has filled its buffer, its next place is unknown, and the merge stops there.
  */
-#include "counters.h"
 #include "merge.h"
+#include "counters.h"
 
 #if SIMT_CHECKED
 
@@ -31,11 +31,11 @@ static inline enum trace_kind key_kind(uint64_t key) {
 
 struct merge {
     struct simt_warp *warp;
-    uint64_t key[WARP_SIZE] __attribute__((aligned(32))); /* next entry of each lane, or where it waits, or NO_ENTRY */
+    uint64_t key[WARP_SIZE] __attribute__((aligned(32))); /* next entry of each lane, or its collective, or NO_ENTRY */
     uint32_t present;                                     /* lanes that have an entry */
     uint32_t waiting;                                     /* lanes at a collective, all entries merged */
     uint32_t alive;                                       /* lanes that have not exited, or have entries left */
-    bool open;                                            /* a lane that filled its buffer has run empty */
+    bool open;                                            /* a lane with a full buffer has no entry left */
 };
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
@@ -140,7 +140,7 @@ static uint64_t lowest_key(const struct merge *merge, uint32_t candidates) {
     return lowest;
 }
 
-/* Lanes in lockstep, entry i of each in row i: no gathering. False at the first row where they part. */
+/* Lanes in lockstep, entry i of each in row i: no gathering. False at the first row where they diverge. */
 static bool merge_lockstep(struct merge *merge) {
     struct warp_trace *trace = merge->warp->trace;
     uint64_t *front = trace->row[0].key, *row = front, *end = (uint64_t *)trace->summary.any_end;
@@ -173,7 +173,7 @@ static inline void take(struct merge *merge, uint64_t key, uint32_t group) {
     for (uint32_t rest = group; rest; rest &= rest - 1) load(merge, (unsigned)__builtin_ctz(rest));
 }
 
-/* Entries move to the front of the buffer, so that a lane that filled it can run on. */
+/* Moves the entries to the front of the buffer, so that a lane that filled it can continue. */
 static void make_room(struct simt_warp *warp) {
     struct lane_trace *lanes = warp->trace->lane;
     for (unsigned l = 0; l < warp->lanes; l++) {
@@ -195,7 +195,7 @@ static void make_room(struct simt_warp *warp) {
     }
 }
 
-/* Entry by entry, for lanes that went different ways. */
+/* Entry by entry, for lanes that diverged. */
 static void merge_apart(struct merge *merge, bool keep_order) {
     struct simt_warp *warp = merge->warp;
     merge->alive = merge->present = warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;

@@ -1,4 +1,4 @@
-/* merge.h — what a merge of lane traces yields: warp requests, in the order in which the warp would make them. */
+/* merge.h — the result of merging lane traces: warp requests, in the order in which the warp would make them. */
 #ifndef SIMT_MERGE_H
 #define SIMT_MERGE_H
 
@@ -16,7 +16,7 @@ struct request {
     uint32_t mask;           /* lanes that make it */
     unsigned lanes, first;   /* how many, and the lowest */
     const uint64_t *address; /* [lane]; meaningless outside mask */
-    const uint16_t *value;   /* [lane]; of plain stores: a hash of what was stored */
+    const uint16_t *value;   /* [lane]; of plain stores: a hash of the value */
     bool strided;            /* mask has no holes and address[l] == address[first] + (l - first) * stride */
     int64_t stride;
 };

@@ -1,4 +1,4 @@
-/* race_cells.c — what an access does to the cells of its words, and which pairs of accesses are races. See races.h.
+/* race_cells.c — updates the cells of the words that an access touches, and detects the races. See races.h.
  * Accesses that race_lines.c describes by whole lines do not reach the cells.
  *
  * Blocks run on several OS threads and access the same lines and cells: the caller holds the line's lock.
@@ -49,8 +49,8 @@ static inline void group_start(const struct watcher *self, struct race_cell *cel
     cell->flags = (uint16_t)((cell->flags & (CELL_SPLIT | WRITER_VOLATILE | keep)) | kind);
 }
 
-/* One more lane of the group's own warp, at another clock: those lanes leave that the new one comes after, since who
- * comes after it comes after them. */
+/* One more lane of the group's own warp, at another clock. Lanes that the new one comes after leave the group: an access
+ * that comes after the new one comes after them too. */
 static void group_join_later(const struct watcher *self, struct race_cell *cell, unsigned lane, unsigned kind) {
     uint32_t left = group_unordered_lanes(self, cell, lane);
     if (left == 0) {
@@ -71,8 +71,8 @@ static void group_join(const struct watcher *self, struct race_cell *cell, unsig
     if (is_past(self, cell->group.block)) {
         group_start(self, cell, lane, kind, 0);
     } else if ((cell->flags & GROUP_KIND) != kind) {
-        /* The older kind comes before this access, or the pair has been reported. Only volatile reads may go along
-         * with others, and they are the less worth remembering. */
+        /* The older kind comes before this access, or the pair has been reported. Only volatile reads may coexist with
+         * other kinds; of the two the other kind is kept. */
         if (kind != GROUP_VOLATILE_READS || ordered(self, &cell->group, lane)) group_start(self, cell, lane, kind, 0);
     } else if (cell->group.block != self->block) {
         if (!(cell->flags & GROUP_BLOCKS)) cell->flags |= GROUP_BLOCKS;
@@ -97,15 +97,15 @@ static void conflict(const struct watcher *self, unsigned lane, struct race *rac
     if (race_known(race)) return;
     if (race->other_warp || race->other_block) {
         if (acquired_anything(self->request->warp))
-            return; /* who the others are is not known, so whether it took over from them is not known either */
+            return; /* the other threads are unknown, so whether it acquired from them is unknown, too */
     } else if (synchronised(race->other, self->request->warp, lane)) {
         return;
     }
     race_report(race);
 }
 
-/* Volatile accesses and atomics go together, as handing over needs; but within a warp, volatile accesses to shared
- * memory are what people wrote who believed in lockstep. */
+/* Volatile accesses and atomics do not race with each other, because release and acquire need them. An exception is volatile
+ * shared memory within a warp: such code assumes that the lanes run in lockstep. */
 static inline bool volatile_pair_is_fine(const struct watcher *self, const struct race_access *other) {
     return self->request->space != TRACE_SHARED || other->block != self->block || who_warp(other->who) != self->warp;
 }
@@ -125,7 +125,7 @@ static __attribute__((noinline)) void against_writer(const struct watcher *self,
                             .same_value = stores && self->request->value[lane] == cell->value});
 }
 
-/* The one of the group that is reported: whoever it is, the others made the same instruction, mostly. */
+/* Any access of the group represents it in the report: the others mostly belong to the same instruction. */
 static __attribute__((noinline)) void against_group(const struct watcher *self, const struct race_cell *cell,
                                                     unsigned lane) {
     enum trace_kind kind = self->request->kind, old_kind = group_kind[cell->flags & GROUP_KIND];
@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) void on_access(const struct watcher
     }
 }
 
-/* From now on the bytes of this word are watched one by one. */
+/* From now on the bytes of this word have cells of their own. */
 static void split(const struct watcher *self, struct race_cell *word, struct race_cell *byte) {
     bool fresh = is_past(self, word->writer.block) && is_past(self, word->group.block);
     for (unsigned b = 0; b < 4; b++) {
@@ -242,7 +242,7 @@ void cells_access(const struct watcher *self, unsigned lane) {
     }
 }
 
-/* One lane for all, where the store before comes before all of them alike. */
+/* All lanes read one place. One lane stands for all if the last store comes before all of them. */
 void cells_broadcast(const struct watcher *self) {
     const struct request *request = self->request;
     struct race_cell *cell = race_cell_of(request->address[0], false);

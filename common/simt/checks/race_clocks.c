@@ -110,7 +110,7 @@ void trace_barrier(struct simt_block *block) {
     }
 }
 
-/* From here on everything before is as old as an earlier launch. */
+/* From here on, earlier accesses count as those of an earlier launch. */
 void trace_grid_barrier(struct simt_launch *launch) {
     number_blocks(launch);
 }
@@ -135,7 +135,7 @@ static void partial(struct warp_clock *clock) {
         for (unsigned from = 0; from < WARP_SIZE; from++) clock->known[to][from] = clock->base;
 }
 
-/* What any lane of the mask knew, all of them know; and what each did itself. */
+/* Each lane of the mask then comes after everything that any of them came after, and after their own accesses. */
 static void join(struct simt_warp *warp, struct warp_clock *clock, uint32_t mask) {
     uint32_t joined[WARP_SIZE] = {0};
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -155,7 +155,7 @@ void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
     counters_syncwarp();
     struct block_races *races = warp->block->races;
     struct warp_clock *clock = &races->warp[warp->index];
-    /* A lane that has exited takes part if it is in the mask, as with a block barrier; if not, it is a stranger. */
+    /* A lane that has exited takes part if it is in the mask, as with a block barrier. */
     uint32_t all = all_lanes(warp);
     uint32_t most = latest(clock);
     races->off |= most >= CLOCK_LIMIT;

@@ -1,4 +1,8 @@
-/* race_lines.c — what an access does to a line, and when the line must be expanded into cells. See race_lines.h. */
+/* race_lines.c — splits requests into lines, updates the lines, and expands lines into cells. See race_lines.h.
+ *
+ * A thread that reads along its row accesses a line many times. Such requests, of all lanes side by side, are gathered
+ * into runs. A run is processed at once, before the merge ends or a clock advances: in between, the order is irrelevant.
+ */
 #include "race_lines.h"
 
 #if SIMT_CHECKED
@@ -81,7 +85,7 @@ static inline void line_set(const struct watcher *self, struct race_line *line, 
     line->warps = line->blocks = 0;
 }
 
-/* The owner again: what it did before comes before. False: its accesses have too many different clocks. */
+/* An access of the owner, which comes after the owner's earlier accesses. False: too many different clocks. */
 static inline bool line_by_owner(const struct watcher *self, struct race_line *line, const struct span *span,
                                  bool store) {
     if (store) {
@@ -115,20 +119,20 @@ static inline bool line_is_old(const struct watcher *self, const struct race_lin
            (line->written == 0 || line->write_clock <= self->barrier);
 }
 
-/* Somebody else. False: the line must be expanded. */
+/* An access of another thread or warp. False: the line must be expanded. */
 static bool line_by_other(const struct watcher *self, struct race_line *line, const struct span *span, bool store) {
     bool shared = self->request->space == TRACE_SHARED;
     bool same_block = line->block == self->block;
     bool old = same_block && line_is_old(self, line);
-    /* What a barrier has made past may be forgotten when nobody else can race with it: other blocks can, with global
-     * memory, unless this access takes its place. */
+    /* Accesses before the last barrier may be dropped if no other thread can race with them. In global memory other blocks
+     * can, unless this access replaces the earlier ones. */
     if (old && (shared || (((line->read | line->written) & ~span->bytes) == 0 && (store || line->written == 0) &&
                            line->blocks == 0))) {
         line_set(self, line, span, store);
         return true;
     }
     if (store || line->written || (span->bytes & ~line->read) || span->words == 0) return false;
-    if ((span->words & ~line->blocks) == 0) return true; /* read by several blocks: one more says nothing new */
+    if ((span->words & ~line->blocks) == 0) return true; /* read by several blocks: one more changes nothing */
     if (!same_block) {
         line->blocks |= span->words;
         return true;
@@ -139,8 +143,8 @@ static bool line_by_other(const struct watcher *self, struct race_line *line, co
 }
 
 /* False: the access must be made by cells, lane by lane. */
-static __attribute__((noinline)) bool line_access(const struct watcher *self, struct race_line *line, uint64_t address, const struct span *span,
-                 bool store) {
+static __attribute__((noinline)) bool line_access(const struct watcher *self, struct race_line *line, uint64_t address,
+                                                  const struct span *span, bool store) {
     if (is_past(self, line->block)) {
         line_set(self, line, span, store);
         return true;
@@ -189,7 +193,7 @@ static void note_values(const struct request *request, unsigned lane, unsigned l
     }
 }
 
-/* Lanes in order along memory. */
+/* Lanes that access consecutive memory in order. */
 static void request_in_order(const struct watcher *self, bool store) {
     const struct request *request = self->request;
     unsigned unit = request->size_log2;
@@ -269,7 +273,7 @@ static __thread struct run {
 } runs[RUNS];
 static __thread uint32_t open_runs; /* mask */
 
-/* One lane's way through one line, access by access: for the cells. */
+/* The accesses of one lane to one line, one by one, for the cells. */
 static void run_replay(const struct run *run, unsigned lane, uint64_t address, unsigned count) {
     struct request request = run->request;
     struct watcher self = run->self;
@@ -302,7 +306,7 @@ static void run_note_values(const struct run *run, unsigned lane, uint64_t addre
 static void run_close(struct run *run) {
     const struct request *request = &run->request;
     bool store = request->kind == TRACE_WRITE;
-    /* The lines of 32 rows are 32 misses: all at once. */
+    /* The lines of 32 rows are 32 cache misses: prefetch them all. */
     for (uint32_t rest = request->mask; rest; rest &= rest - 1)
         __builtin_prefetch(race_line_of(run->start[__builtin_ctz(rest)]), 1);
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
@@ -363,7 +367,7 @@ static inline void run_start(struct run *run, const struct watcher *self) {
     open_runs |= 1u << (run - runs);
 }
 
-/* Atomics and volatile accesses are for the cells. */
+/* Atomics and volatile accesses use the cells. */
 static void request_by_cells(const struct watcher *self) {
     const struct request *request = self->request;
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {

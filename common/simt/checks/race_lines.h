@@ -1,10 +1,10 @@
-/* race_lines.h — the race detector's fast half. Nearly all memory is accessed 128 bytes at a time by one warp, lane
- * after lane, or piece by piece by one thread. Such a line is described once, not word by word.
+/* race_lines.h — the fast path of the race detector. Nearly all memory is accessed 128 bytes at a time by one warp, lane
+ * after lane, or word after word by one thread. Such a line is described once, not word by word.
  *
- * A line has one owner: a thread; a warp whose lanes lie in order along it; or a warp that reads it as one, all lanes
- * the same place. It tells which bytes the owner has read and written, and which words others have read too. What does
- * not fit expands the line into cells (races.h), which know every word for itself and find the races. A line is whole
- * again with the next launch; in shared memory with the next block, or behind a barrier.
+ * A line has one owner: a thread; a warp whose lanes access it in order; or a warp whose lanes all read the same place.
+ * The line records the bytes that the owner has read and written, and the words that other threads have read. Any other
+ * access expands the line into cells (races.h), which describe each word and detect the races. A line is whole again in
+ * the next launch; in shared memory in the next block, or behind a barrier.
  */
 #ifndef SIMT_RACE_LINES_H
 #define SIMT_RACE_LINES_H
@@ -47,13 +47,13 @@ struct race_line {
     uint16_t owner;
     uint8_t lock; /* of the line and its cells */
     uint32_t read_clock, read_pc, write_clock, write_pc;
-    uint32_t warps, blocks; /* words that other warps of the block, other blocks have read; then nothing is written */
+    uint32_t warps, blocks; /* words that other warps of the block, other blocks have read; then no byte is written */
 };
 
 struct race_line *race_line_of(uint64_t address);
-uint16_t *race_values_of(uint64_t address); /* hash of what was stored last, word by word, along the line */
+uint16_t *race_values_of(uint64_t address); /* hashes of the last stores, word by word, along the line */
 
-/* The warp that makes a request, at this moment. */
+/* The warp that makes a request, and its clocks. */
 struct watcher {
     const struct request *request;
     const struct warp_clock *clock;

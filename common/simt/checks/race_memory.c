@@ -1,8 +1,8 @@
 /* race_memory.c — the memory of the race detector: chunks that are mapped at the first access.
  *
- * 256 KB of memory have up to four chunks: lines (128 KB), values (128 KB), and, where lines had to be expanded, word
- * cells (2 MB) and byte cells (8 MB). One directory covers the arena, a second one the program's own low addresses,
- * where device variables lie.
+ * 256 KB of memory have up to four chunks: lines (128 KB), values (128 KB), and, where lines were expanded, word cells
+ * (2 MB) and byte cells (8 MB). One directory covers the arena, a second one the program's own low addresses, where device
+ * variables lie.
  */
 #define _GNU_SOURCE
 #include "races.h"
@@ -56,8 +56,8 @@ static inline void *chunk_of(uint64_t address, enum chunk_kind kind) {
     return __builtin_expect(chunk == NULL, 0) ? chunk_make(slot, kind) : chunk;
 }
 
-/* Rows of a matrix often lie a power of two apart, and their lines would share few sets of the cache: higher bits of the
- * address are folded into the place inside the chunk. */
+/* Rows of a matrix often lie a power of two apart, so that their lines would share few cache sets. Therefore higher bits of
+ * the address are folded into the place inside the chunk. */
 struct race_line *race_line_of(uint64_t address) {
     struct race_line *line = chunk_of(address, LINES);
     uint32_t inside = (uint32_t)(address >> LINE_SHIFT) & (CHUNK_BYTES / LINE_BYTES - 1);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reported in this launch. Each pair of source places is told once, as an error and as a note. */
+/* The reports of this launch. Each pair of source places is reported once, as an error and as a note. */
 enum { REPORTS = 256 };
 static struct {
     uint32_t low, high;
@@ -49,7 +49,7 @@ static struct dim unfold(uint64_t linear, struct dim size) {
                         (unsigned)(linear / size.x / size.y)};
 }
 
-/* " by thread (1,0,0) in block (2,0,0)", or what is known of it. */
+/* " by thread (1,0,0) in block (2,0,0)", or as much of it as is known. */
 static void describe_other(const struct race *race, const struct simt_launch *launch, char *out, size_t size) {
     if (race->other_block) {
         snprintf(out, size, " by a thread of another block");
@@ -67,9 +67,10 @@ static const char *advice(const struct race *race) {
     const struct simt_warp *warp = race->request->warp;
     if (race->same_value) return "Both store the same value, so the result does not depend on the order";
     if (race->other_block || race->other->block != race_block_number(warp->block))
-        return "Blocks run in any order: nothing orders the two but the end of the kernel";
-    if (race->other_warp || who_warp(race->other->who) != warp->index) return "No __syncthreads() lies between the two";
-    return "The lanes of a warp do not run in lockstep: no __syncwarp() lies between the two";
+        return "Blocks run in any order: only the end of the kernel orders the two accesses";
+    if (race->other_warp || who_warp(race->other->who) != warp->index)
+        return "No __syncthreads() lies between the two accesses";
+    return "The lanes of a warp do not run in lockstep: no __syncwarp() lies between the two accesses";
 }
 
 void race_report(const struct race *race) {

@@ -1,4 +1,4 @@
-/* races.h — the race detector: two accesses to the same bytes, one of them a store, that nothing orders.
+/* races.h — the race detector: a race is a pair of unordered accesses to the same bytes, at least one of them a store.
  *
  * Accesses are ordered by
  *   - the program order of a thread;
@@ -26,9 +26,9 @@
 
 enum { CLOCK_BITS = 22, CLOCK_LIMIT = (1 << CLOCK_BITS) - 2 };
 
-/* Who and when: clock (22) | warp (5) | lane (5). */
+/* who: clock (22) | warp (5) | lane (5). */
 struct race_access {
-    uint32_t block; /* number, unique over launches; 0: nobody */
+    uint32_t block; /* number, unique over launches; 0: none */
     uint32_t who;
     uint32_t pc;
 };
@@ -45,12 +45,12 @@ static inline unsigned who_lane(uint32_t who) {
     return who & 31;
 }
 
-/* `group` stands for accesses that do not exclude each other: by `lanes` of its warp at its clock, and by others, of
- * whom only the flags tell: whoever writes next, one of them is in another warp or block than he. */
+/* `group` stands for accesses that do not conflict with each other: by `lanes` of its warp at its clock. Of accesses by other
+ * warps and blocks only the flags are kept: whichever thread writes next, one of them is in another warp or block. */
 struct race_cell {
     struct race_access writer, group;
     uint32_t lanes;
-    uint16_t value; /* hash of what the writer stored */
+    uint16_t value; /* hash of the stored value */
     uint16_t flags;
 };
 enum {
@@ -58,27 +58,28 @@ enum {
     GROUP_ATOMICS = 1,
     GROUP_VOLATILE_READS = 2,
     GROUP_KIND = 3,
-    GROUP_WARPS = 4,   /* other warps of the same block are in it, too */
-    GROUP_BLOCKS = 8,  /* other blocks are in it, too */
+    GROUP_WARPS = 4,   /* it contains other warps of the same block */
+    GROUP_BLOCKS = 8,  /* it contains other blocks */
     GROUP_CLOCKS = 16, /* its lanes have different clocks: see group_clocks */
     WRITER_VOLATILE = 32,
-    CELL_SPLIT = 64, /* the cells of the single bytes hold instead */
+    CELL_SPLIT = 64, /* the cells of the single bytes apply instead */
 };
 
 struct warp_clock {
-    uint32_t tick;           /* clock of all lanes, unless uneven */
-    uint32_t base;           /* all lanes come after everything in their warp up to here */
-    bool uneven;             /* lane[] holds the clocks */
-    bool partial;            /* known[to][from] holds besides base */
-    bool fenced[2];          /* since the last sync: some lane, at block or device scope */
-    uint32_t fenced_base[2]; /* accesses of the warp up to here were fenced, then synced: any lane may release them */
+    uint32_t tick;  /* clock of all lanes, unless uneven */
+    uint32_t base;  /* all lanes come after all accesses of their warp up to here */
+    bool uneven;    /* lane[] holds the clocks */
+    bool partial;   /* known[to][from] applies besides base */
+    bool fenced[2]; /* since the last sync: some lane, at block or device scope */
+    uint32_t
+        fenced_base[2]; /* accesses of the warp up to here were fenced, then synchronised: any lane may release them */
     uint32_t lane[WARP_SIZE];
     uint32_t (*known)[WARP_SIZE];
 };
 
 struct block_races {
-    bool off;         /* too many syncs for the clock: this block is no longer watched */
-    uint32_t barrier; /* all threads come after everything in the block up to here */
+    bool off;         /* too many synchronisations for the clock: this block is no longer checked */
+    uint32_t barrier; /* all threads come after all accesses of the block up to here */
     bool fenced[2];
     uint32_t fenced_barrier[2];
     struct warp_clock warp[MAX_WARPS_PER_BLOCK];
@@ -94,10 +95,10 @@ void races_launch_end(struct simt_launch *launch);
 void races_block_begin(struct simt_block *block);
 void races_block_end(struct simt_block *block);
 void races_request(const struct request *request);
-void races_prefetch(uint64_t address); /* which will be accessed soon */
-void races_close_runs(void);           /* before a merge ends or a clock moves on: some accesses have been put aside */
+void races_prefetch(uint64_t address); /* before an access to the address */
+void races_close_runs(void);           /* before a merge ends or a clock advances: processes delayed accesses */
 
-/* A fence in program order of the merge; and at the moment when the lane runs it. */
+/* A fence: in the order of the merge; and when the lane executes it. */
 void races_fence(struct simt_warp *warp, uint32_t mask);
 void races_fence_called(struct simt_thread *thread, int scope);
 
@@ -109,12 +110,12 @@ static inline uint32_t lane_clock(const struct warp_clock *clock, unsigned lane)
     return clock->uneven ? clock->lane[lane] : clock->tick;
 }
 
-/* Does `lane`, now, come after what lane `from` of its warp did at `when`? */
+/* Does `lane`, now, come after the accesses of lane `from` of its warp at `when`? */
 static inline bool warp_ordered(const struct warp_clock *clock, unsigned from, uint32_t when, unsigned lane) {
     return from == lane || when <= clock->base || (clock->partial && when <= clock->known[lane][from]);
 }
 
-/* The clock of a lane that runs: the merge may not have come so far. */
+/* The clock of a running lane, which may be ahead of the merge. */
 static inline uint32_t running_clock(const struct simt_thread *thread) {
     uint32_t tick = thread->block->races->warp[thread->warp->index].tick;
     return thread->trace->clock > tick ? thread->trace->clock : tick;
@@ -128,8 +129,8 @@ void clock_advance(const struct simt_warp *warp, uint32_t mask);
 uint32_t *group_clocks(const struct race_cell *cell); /* added when missing */
 void group_clocks_clear(void);                        /* when a block ends */
 
-/* acquire_release.c. Does a chain of releases and acquires lead from the access to what `lane` of the warp does now, or
- * from what the lane does now to the access (which then was merged too early)? */
+/* acquire_release.c. Does a chain of releases and acquires lead from the access to the current access of `lane` of the warp,
+ * or from the current access to the other one (which then was merged too early)? */
 bool synchronised(const struct race_access *access, const struct simt_warp *warp, unsigned lane);
 /* Has the warp's block acquired anything from other threads? */
 bool acquired_anything(const struct simt_warp *warp);

@@ -1,7 +1,7 @@
 /* source.c — from a program counter to the learner's line and function.
  *
  * A pc lies in several nested functions when calls were inlined; the innermost frame that is not in the backend's own
- * headers is the learner's. Reading the debug information costs about 50 ms once, so only messages ask.
+ * headers is the learner's. Reading the debug information costs about 50 ms once, so only reports read it.
  */
 #define _GNU_SOURCE
 #include "source.h"
@@ -23,7 +23,7 @@ static struct {
     struct source_place place;
 } cache[CACHE_SLOTS];
 
-static bool no_lines; /* a program without debug information: each try would read the whole file again */
+static bool no_lines; /* a program without debug information: each attempt would read the whole file again */
 
 static void ignore_error(void *data, const char *message, int number) {
     (void)data, (void)message;

@@ -7,12 +7,12 @@
 /* A kernel's __PRETTY_FUNCTION__ as compute-sanitizer writes it: "k(float *, int)". Returns `out`. */
 const char *source_pretty(const char *function, char *out, size_t room);
 
-/* The variable of the program that holds the address, as "tile" or "ns::tile", and its size; "" if none does. The
- * string lives for ever. */
+/* The variable of the program that contains the address, as "tile" or "ns::tile", and its size; "" if none does. The
+ * string is never freed. */
 const char *source_variable(uintptr_t address, size_t *bytes);
 
-/* The first pc from here on, within a few instructions, that belongs to a line of the learner's: what a function's
- * prologue does not have when calls were inlined. */
+/* The first pc from here on, within a few instructions, that belongs to a line of the learner's. A function's prologue
+ * belongs to none when calls were inlined. */
 uintptr_t source_next_line(uintptr_t pc);
 
 /* A number with commas, as the tools print it: 4,092. Returns `out`. */

@@ -13,7 +13,8 @@
 
 static __thread struct warp_trace *free_traces;
 __thread struct path_table call_paths;
-struct lane_trace no_trace = {.last_pc = UINT32_MAX}; /* full, and every block looks like a jump: nothing is written */
+struct lane_trace no_trace = {.last_pc =
+                                  UINT32_MAX}; /* full, and every block looks like a jump, so nothing is written */
 __thread struct lane_trace *running_trace = &no_trace;
 
 enum { PATH_LIMIT = 1 << 24 };
@@ -98,7 +99,7 @@ static inline uint64_t stored_value(uintptr_t address, unsigned size_log2) {
     }
 }
 
-/* The store has happened since: hash what it left. Races between stores of one value are told apart by this. */
+/* The store has been executed: stores the hash of its value, which distinguishes races between stores of one value. */
 void trace_settle(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;
     uint64_t *entry = trace->pending;
@@ -147,7 +148,7 @@ static uint32_t path_child(uint32_t parent, uint32_t call_pc) {
         uint32_t p = table->slot[i] - 1;
         if (table->path[p].parent == parent && table->path[p].call_pc == call_pc) return p;
     }
-    if (table->count == PATH_LIMIT) return parent; /* a recursion without end: deeper frames are no longer told apart */
+    if (table->count == PATH_LIMIT) return parent; /* an endless recursion: deeper frames are no longer distinguished */
     table->path[table->count] = (struct path){parent, call_pc, table->path[parent].depth + 1};
     table->slot[i] = table->count + 1;
     return table->count++;

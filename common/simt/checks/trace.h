@@ -1,29 +1,29 @@
-/* trace.h — what the lanes of a warp did since the last merge, and the calls by which hooks and scheduler say so.
+/* trace.h — the accesses of the lanes of a warp since the last merge, and the functions by which hooks and scheduler record them.
  *
  * Each lane writes its own trace: accesses, fences and backward jumps, each with its pc and call path. When no lane of
- * the warp can run, trace_merge() zips the traces into warp requests (merge.c), which the counters (counters.c) and
+ * the warp can run, trace_merge() merges the traces into warp requests (merge.c), which the counters (counters.c) and
  * the race detector (races.h) consume.
  *
- * Who calls what, and when:
+ * Functions and their calls:
  *   trace_launch_begin / _end   once per launch, before the first and after the last block; one OS thread
  *   trace_block_begin / _end    on the block's OS thread, once block->thread[] and block->warp[] are filled in, and
  *                               after the last merge. They set thread->trace, warp->trace and block->races.
  *   trace_access                a checked access of a running lane, BEFORE a store is made (AFTER the checks)
- *   trace_sync_access           the same for atomics and volatile accesses, which can hand data over
- *   trace_read_late             a volatile load is made only now: after its trace_sync_access others have run
+ *   trace_sync_access           the same for atomics and volatile accesses, which can release and acquire
+ *   trace_read_late             after a volatile load: other lanes may have run since its trace_sync_access
  *   trace_enter / trace_leave   __tsan_func_entry(call_pc) / __tsan_func_exit
  *   trace_block                 __sanitizer_cov_trace_pc
  *   trace_fence                 simt_fence
  *   trace_pause                 whenever a lane stops running (blocks, yields, exits), before any other lane runs;
  *                               trace_blocks before it where the lane waits in the scheduler's masks
- *   trace_merge                 no lane of the warp can run; then wake the lanes that are THREAD_TRACE_FULL and for
- *                               which trace_has_room(). A lane that is THREAD_YIELDED holds nobody up.
- *   trace_flush                 merges everything, whatever the order: when full lanes wait behind a lane that waits
- *                               for them, or the program is stuck and the launch ends
+ *   trace_merge                 no lane of the warp can run; afterwards the scheduler wakes the lanes that are
+ *                               THREAD_TRACE_FULL and for which trace_has_room(). THREAD_YIELDED lanes do not block it.
+ *   trace_flush                 merges everything, regardless of order: when full lanes wait behind a lane that waits
+ *                               for them, and when the launch ends
  *   trace_collective            a warp instruction other than __syncwarp is resolved for the lanes in `mask`
  *   trace_syncwarp              a __syncwarp is resolved for the lanes in `mask` (also tile.sync())
  *   trace_barrier               a block barrier opens: all warps are merged, every thread waits there or has exited
- *   trace_grid_barrier          a grid barrier opens: all blocks wait there (one OS thread calls, the others stand)
+ *   trace_grid_barrier          a grid barrier opens: all blocks wait there (one OS thread calls, the others are idle)
  */
 #ifndef SIMT_TRACE_H
 #define SIMT_TRACE_H
@@ -48,8 +48,8 @@ enum trace_space {
 
 #if SIMT_CHECKED
 
-/* A trace entry: key = pc (32) | path (24) | meta (8); the address; and of a store a hash of the value, of an atomic
- * whether a note about it was left. Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. */
+/* A trace entry: key = pc (32) | path (24) | meta (8); the address; for a store a hash of the value, for an atomic whether
+ * it acquired. Entry i of all lanes lies in one row, so that lanes in lockstep are read as vectors. */
 enum { TRACE_ROWS = 192, TRACE_ROW_BYTES = (8 + 8 + 2) * WARP_SIZE };
 struct trace_row {
     uint64_t key[WARP_SIZE] __attribute__((aligned(64)));
@@ -64,7 +64,7 @@ struct trace_frame {
     uint32_t last_pc;
 };
 
-/* What a fence ordered: accesses of this lane, of its warp, of its block, up to these clocks (races.h). 0: none. */
+/* The accesses that a fence ordered: of this lane, of its warp, of its block, up to these clocks (races.h). 0: none. */
 struct fence_reach {
     uint32_t lane, warp, block;
 };
@@ -72,9 +72,9 @@ struct fence_reach {
 struct lane_trace {
     uint64_t *next, *end;      /* where the next key goes; its address lies WARP_SIZE words on */
     uint64_t path_key;         /* path << 8 */
-    uint32_t last_pc;          /* of the running frame: block start, access, return from a call, whatever was last */
+    uint32_t last_pc;          /* of the running frame: the latest of block start, access and return from a call */
     uint32_t clock;            /* counts fences and acquires while the lane runs; the warp's clock if that is later */
-    uint64_t *pending;         /* the key of a store that has not happened yet, so its value is not known; or NULL */
+    uint64_t *pending;         /* the key of a store that has not been executed yet, so its value is unknown; or NULL */
     ptrdiff_t to_value;        /* bytes from an entry's key to its value */
     uint64_t *first;           /* oldest entry that is not merged */
     struct trace_frame *frame; /* callers' frames */
@@ -82,12 +82,12 @@ struct lane_trace {
     struct fence_reach fence[2]; /* block scope, device scope */
 };
 
-/* What the lanes of a warp have logged since the last merge, told as they stop. The warp's trace begins with it. */
+/* Summary of the entries of a warp since the last merge, updated as lanes stop. The warp's trace begins with it. */
 struct trace_summary {
     uintptr_t any_end,
-        all_end; /* or and and of the addresses of the rows behind their last entries: one row if equal */
+        all_end; /* OR and AND of the addresses of the rows behind their last entries: one row if equal */
     uint32_t lanes;
-    bool mixed; /* some is left from before */
+    bool mixed; /* entries are left from the previous merge */
 };
 static inline void trace_summary_clear(struct trace_summary *summary) {
     *summary = (struct trace_summary){.all_end = UINTPTR_MAX};
@@ -106,12 +106,12 @@ void trace_barrier(struct simt_block *block);
 void trace_grid_barrier(struct simt_launch *launch);
 void trace_fence(struct simt_thread *thread, uintptr_t pc, int scope);
 
-/* The trace of the lane that runs on this OS thread; on the host side `no_trace`, in which there is never room. */
+/* The trace of the lane that runs on this OS thread; on the host side `no_trace`, which is always full. */
 extern __thread struct lane_trace *running_trace;
 extern struct lane_trace no_trace;
 
 /* Slow parts of the inline functions. */
-extern bool trace_fence_met; /* a fence was met in this launch: atomics may hand data over from now on */
+extern bool trace_fence_met; /* a fence was executed in this launch: atomics may release from now on */
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
@@ -119,7 +119,7 @@ void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t ad
 void trace_log_jump(uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
 
-/* The thread runs from now on; NULL: the host side does. */
+/* The thread runs from now on; NULL: the host side. */
 static inline void trace_switch(const struct simt_thread *thread) {
     running_trace = thread ? thread->trace : &no_trace;
 }
@@ -133,12 +133,12 @@ static inline bool trace_same_place(const struct simt_thread *a, const struct si
     return a->blocked_pc == b->blocked_pc && a->trace->path_key == b->trace->path_key;
 }
 
-/* Values that differ have mostly different hashes: small numbers always, others but for one in 65,536. */
+/* Different values mostly have different hashes: small numbers always, others except for one in 65,536. */
 static inline uint16_t trace_hash(uint64_t value) {
     return (uint16_t)(value ^ value >> 16 ^ value >> 32 ^ value >> 47);
 }
 
-/* Where the value of the entry is whose key is at `entry`. */
+/* The value of the entry whose key is at `entry`. */
 static inline uint16_t *trace_value(uint64_t *entry, unsigned lane) {
     return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
@@ -156,13 +156,13 @@ static inline uint64_t *trace_append(struct simt_thread *thread, uintptr_t pc, u
     return trace_put(thread->trace, pc, meta, address);
 }
 
-/* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. The _fast form does nothing and returns
- * false when that would take a call: hooks that end in a call need not save registers. */
+/* Plain accesses of 1, 2, 4, 8 or 16 bytes, aligned, within one allocation. The _fast form does nothing and returns false
+ * when a call would be needed: a hook whose only call is its last instruction need not save registers. */
 static inline bool trace_access_fast(struct lane_trace *trace, uintptr_t pc, enum trace_kind kind, unsigned size_log2,
                                      enum trace_space space, uintptr_t address) {
     if (__builtin_expect(trace->next == trace->end, 0)) return false;
     if (kind == TRACE_WRITE && trace->pending) {
-        /* The store before this one has happened by now. */
+        /* The previous store has been executed by now. */
         uint64_t *entry = trace->pending;
         if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0)) return false;
         *(uint16_t *)((char *)entry + trace->to_value) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
@@ -224,7 +224,7 @@ static inline void trace_blocks(struct simt_thread *thread, uintptr_t pc) {
     thread->trace->last_pc = (uint32_t)pc;
 }
 
-/* A backward jump lies after whatever was last in its block, and before everything behind the loop. */
+/* A backward jump is ordered after the last entry of its block, and before everything behind the loop. */
 static inline void trace_block(struct lane_trace *trace, uintptr_t pc) {
     uint32_t last = trace->last_pc;
     if ((uint32_t)pc < last) {

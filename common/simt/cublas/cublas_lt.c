@@ -100,7 +100,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t computeType,
                                         cudaDataType scaleType) {
     NEW(desc);
-    (void)computeType; /* every one that there is sums in fp32 */
+    (void)computeType; /* every compute type here sums in fp32 */
     **desc = (struct cublasLtMatmulDescOpaque){.epilogue = CUBLASLT_EPILOGUE_DEFAULT, .bias_type = -1};
     return scaleType == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -1,4 +1,4 @@
-# The backend's cuBLAS: two libraries as libsimt has, over OpenBLAS. Only lab 4 needs it (tools/install.sh gpt2).
+# The backend's cuBLAS, over OpenBLAS: two libraries, as of libsimt. Only lab 4 needs it (tools/install.sh gpt2).
 #   $(BUILD)/simt/libsimt_cublas_checked.a, libsimt_cublas_fast.a: before libsimt_*.a on the link line, and -lopenblas
 
 SIMT_CUBLAS_NAMES   := $(notdir $(basename $(wildcard $(SIMT)/cublas/*.c)))
@@ -16,7 +16,7 @@ $(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
 
 $(foreach name,multiply stream,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
 
-# Its tests, on the checked one.
+# Its tests, with the checked library.
 $(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(SIMT_CFLAGS) -c $< -o $@

@@ -27,7 +27,7 @@ static void store(void *to, int64_t i, cudaDataType type, float value) {
     } else {
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        /* To nearest even; a NaN stays one whatever its low bits are. */
+        /* To nearest even; a NaN stays a NaN for any low bits. */
         ((uint16_t *)to)[i] = value != value ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
     }
 }
@@ -41,7 +41,7 @@ FOR_THIS_PROCESSOR static void unpack(float *to, const struct matrix *matrix, in
 
 /* ---- fp32 ---- */
 
-/* d (m, n) = alpha op(a) op(b) + beta d. A vector takes the path that streams the matrix once: decoding lives on it. */
+/* d (m, n) = alpha op(a) op(b) + beta d. A product with a vector streams the matrix once: decoding depends on it. */
 static void multiply(const struct product *p, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                      float *d, int64_t ldd) {
     enum CBLAS_TRANSPOSE op_a = p->op_a == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
@@ -65,7 +65,7 @@ static float gelu(float u) {
     return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
-/* What follows the sums, from d (ldd) to the matrix itself. */
+/* The epilogue: from the sums in d (ldd) to the matrix itself. */
 FOR_THIS_PROCESSOR static void finish(const struct product *p, const float *d, int64_t ldd, int64_t index) {
     bool has_gelu = (p->epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
     for (int64_t column = 0; column < p->n; column++) {
@@ -82,11 +82,11 @@ static void zero(const struct product *p, float *d, int64_t ldd) {
     for (int64_t column = 0; column < p->n; column++) { memset(d + column * ldd, 0, (size_t)p->m * sizeof *d); }
 }
 
-/* All is fp32, and C is D or not read: the sums are made in place. */
+/* All operands are fp32, and C is D or not read: the sums are formed in place. */
 static void multiply_in_place(const struct product *p) {
     for (int64_t i = 0; i < p->batch; i++) {
         float *d = (float *)(uintptr_t)p->d.start + i * p->d.stride;
-        if (p->beta == 0.0f) { zero(p, d, p->d.ld); } /* what was there may be NaN, and beta 0 must not read it */
+        if (p->beta == 0.0f) { zero(p, d, p->d.ld); } /* d may contain NaN, and beta 0 must not read it */
         const float *a = (const float *)p->a.start + i * p->a.stride, *b = (const float *)p->b.start + i * p->b.stride;
         if (product_streams(p)) {
             product_stream(p, i, b, p->b.ld, d, p->d.ld);

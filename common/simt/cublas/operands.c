@@ -1,8 +1,9 @@
-/* operands.c — the checks of a product's operands, and the count of what it moves. */
+/* operands.c — the checks of a product's operands, and its traffic counters. */
 #include <pthread.h>
 
-#include "engine/arena.h"
 #include "../include/simt/cublas_traffic.h"
+#include "checks/shadow.h"
+#include "engine/arena.h"
 #include "product.h"
 
 size_t element_size(cudaDataType type) {
@@ -42,7 +43,7 @@ static bool inside(const struct product *product, const struct matrix *matrix, i
     return true;
 }
 
-/* Columns are checked one by one: what lies between them is not read. */
+/* Columns are checked one by one: the bytes between them are not read. */
 static bool written(const struct product *product, const struct matrix *matrix, int64_t batch, const char *name) {
     size_t size = element_size(matrix->type);
     if (!SIMT_CHECKED || memory_place(matrix->start) != PLACE_DEVICE) { return true; }
@@ -83,13 +84,13 @@ bool operands_valid(const struct product *product) {
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (!operands[i].used) { continue; }
         if (!inside(product, operands[i].matrix, operands[i].batch, operands[i].name)) { return false; }
-        /* Like a kernel's, such a read is reported and then done. */
+        /* As in a kernel, such a read is reported and then executed. */
         if (operands[i].read) { written(product, operands[i].matrix, operands[i].batch, operands[i].name); }
     }
     return true;
 }
 
-/* ---- what it moved ---- */
+/* ---- traffic ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct simt_cublas_traffic traffic;

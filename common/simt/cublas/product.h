@@ -1,8 +1,8 @@
-/* product.h — one batched product, whichever function of cuBLAS asked for it.
+/* product.h — one batched product, for every function of cuBLAS.
  *
  *   D[i] = epilogue(alpha * op(A[i]) * op(B[i]) + beta * C[i])          column-major; op(A): (m, k), op(B): (k, n)
  *
- * Flow: cublas.c, cublas_lt.c → product_run → operands.c (are they where they should be?) → multiply.c (OpenBLAS), or
+ * Flow: cublas.c, cublas_lt.c → product_run → operands.c (checks) → multiply.c (OpenBLAS), or
  * stream.c where B has a few columns.
  */
 #ifndef SIMT_CUBLAS_PRODUCT_H
@@ -21,7 +21,7 @@
 #define FOR_THIS_PROCESSOR
 #endif
 
-/* As it lies in memory: before op. */
+/* As stored, before op. */
 struct matrix {
     const void *start;
     cudaDataType type;
@@ -39,7 +39,7 @@ struct product {
     uintptr_t pc; /* the caller's line */
 };
 
-/* Now, or recorded when the stream captures. */
+/* Executes the product, or records it when the stream captures. */
 cublasStatus_t product_run(const struct product *product, cudaStream_t stream);
 
 /* operands.c. False: reported already. */
@@ -49,10 +49,10 @@ void operands_written(const struct product *product);
 /* multiply.c. False: no memory for the 16-bit types' copies. */
 bool product_multiply(const struct product *product);
 
-/* stream.c: is it a product that reads A once, row after row? Then with B and D in fp32, a column every ldb and ldd. */
+/* stream.c: does the product read A once, row after row? Then B and D are fp32, with a column every ldb and ldd elements. */
 bool product_streams(const struct product *product);
 void product_stream(const struct product *product, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd);
 
-size_t element_size(cudaDataType type); /* 0: not one that is taken */
+size_t element_size(cudaDataType type); /* 0: not supported */
 
 #endif

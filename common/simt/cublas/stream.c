@@ -2,9 +2,10 @@
  *
  *   d (m, n) = a^T b, where a lies as (k, m): each of the m results is the product of two runs of k elements
  *
- * OpenBLAS would do as well with one core and fp32. Here 16-bit matrices are not unpacked into memory first, and the rows are
- * dealt out to the cores a few at a time, so that a core which others use holds nobody up. Who waits sleeps: OpenBLAS's own
- * threads spin, and between two products the backend's kernels want the cores. A result does not depend on the number of cores.
+ * OpenBLAS is as fast with one core and fp32. Here 16-bit matrices are not unpacked into memory first. The rows are
+ * distributed over the cores a few at a time, so that a core that is busy otherwise delays no other. Idle threads sleep,
+ * while OpenBLAS's spin: between two products the backend's kernels need the cores. A result does not depend on the
+ * number of cores.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,7 +26,7 @@ struct work {
     const float *b; /* (k, n), a column every ldb */
     float *d;       /* (m, n), a column every ldd */
     int64_t ldb, ldd;
-    atomic_llong next; /* row that nobody has taken */
+    atomic_llong next; /* first row that no thread has taken */
 };
 
 /* ---- a few rows ---- */
@@ -81,7 +82,7 @@ __extension__ DOTS(dots_f32, float, FLOATS,
     const size_t size = element_size(p->a.type);
     const void *rows[ROWS];
     float sums[ROWS];
-    for (int r = 0; r < ROWS; r++) { /* past the end: the last one again */
+    for (int r = 0; r < ROWS; r++) { /* past the end: the last row again */
         rows[r] = work->a + (size_t)((first + (r < count ? r : count - 1)) * p->a.ld) * size;
     }
     for (int64_t column = 0; column < p->n; column++) {
@@ -146,7 +147,7 @@ static void call_helpers(struct work *work) {
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void send_away(void) { /* who has not woken up yet is not needed any more */
+static void send_away(void) { /* threads that have not woken up yet are not needed any more */
     pthread_mutex_lock(&pool.lock);
     pool.wanted = 0;
     while (pool.running > 0) { pthread_cond_wait(&pool.done, &pool.lock); }

@@ -42,7 +42,7 @@ static void *reserve(uintptr_t at, size_t bytes) {
     return got == MAP_FAILED ? NULL : got;
 }
 
-/* As much as the process may map: a sandbox may limit the address space. */
+/* Reserves as much as the process may map: a sandbox may limit the address space. */
 static bool open_locked(void) {
     if (arena_global_span) return true;
     for (size_t global = ARENA_GLOBAL_SPAN; global >= UINT64_C(64) << 20; global /= 2) {
@@ -76,7 +76,7 @@ struct reservation {
     struct reservation *next;
 };
 
-/* Taken while the arena is locked, never the other way round. */
+/* Lock order: the arena's lock before this one. */
 static pthread_mutex_t reservation_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reservation *reservations;
 
@@ -178,7 +178,7 @@ static void *alloc_place(uintptr_t place, size_t bytes, uintptr_t pc) {
     }
     pthread_mutex_unlock(&arena.lock);
     if (start == 0) return NULL;
-    memset((void *)start, 0xff, bytes); /* a NaN in every floating-point type: what is not written shows */
+    memset((void *)start, 0xff, bytes); /* a NaN in every floating-point type: uninitialised values become visible */
     shadow_allocate(start, bytes);
     return (void *)start;
 }
@@ -263,7 +263,7 @@ bool arena_range_valid(const void *pointer, size_t bytes) {
     return arena_find(address, &in) && bytes <= in.start + in.bytes - address;
 }
 
-/* The red zone before an allocation belongs to it: x[-1] is reported against x, not against its neighbour. */
+/* The red zone before an allocation belongs to it: x[-1] is reported relative to x, not to its neighbour. */
 bool arena_nearest(uintptr_t address, struct arena_allocation *out) {
     pthread_mutex_lock(&arena.lock);
     size_t i = above(address);
@@ -315,13 +315,13 @@ uint64_t arena_next_id(void) {
 void arena_report_leaks(uint64_t first) {
     bool lost = context_lost;
     context_lost = false;
-    if (lost) return; /* cudaFree has failed since the kernel's fault, so it is not the program's fault */
+    if (lost) return; /* since the kernel's fault cudaFree fails, so the program could not free */
     for (size_t i = 0; i < arena.count; i++) {
         struct record *record = &arena.live[i];
         char bytes[GROUPED];
         if (record->allocation.id < first) continue;
         simt_report(SIMT_LEAK, true, record->pc, NULL,
-                    "Leaked %s bytes at 0x%llx\nThey were allocated here and never freed",
+                    "Leaked %s bytes at 0x%llx\nThe memory was allocated here and never freed",
                     grouped(record->allocation.bytes, bytes), (unsigned long long)record->allocation.start);
     }
 }
@@ -334,7 +334,7 @@ __attribute__((destructor)) static void report_at_exit(void) {
 
 /* ---- __device__ and __constant__ variables: they register themselves before main() ---- */
 
-/* By address. They register in static initialisers, on one OS thread, and are only read from then on. */
+/* By address. Static initialisers register them on one OS thread; later they are only read. */
 static struct arena_allocation *variables;
 static size_t variable_count, variable_room;
 static uintptr_t lowest_variable = UINTPTR_MAX, highest_variable;

@@ -43,11 +43,11 @@ bool arena_hold(void *start);                    /* false: no reservation starts
 void arena_let_go(void *start);
 bool arena_alloc_reserved(void *start); /* false: allocated already, or over the device's memory */
 
-/* For messages: the live allocation that holds the address or is nearest to it. False if there is none. */
+/* For messages: the live allocation that contains the address or is nearest to it. False if there is none. */
 bool arena_nearest(uintptr_t address, struct arena_allocation *out);
 /* Was the address inside an allocation that has been freed? */
 bool arena_was_freed(uintptr_t address, struct arena_allocation *out);
-/* The device variable that holds the address. The last answer is cached. */
+/* The device variable that contains the address. The last answer is cached. */
 bool arena_find_variable(uintptr_t address, struct arena_allocation *out);
 
 /* A kernel has failed so that the device must be reset: memory that is allocated now is no leak. */

@@ -1,36 +1,33 @@
-/* atomic.c — CUDA's atomic functions: one read-modify-write, on its type, in the canonical order of the blocks (workers.c).
+/* atomic.c — CUDA's atomic functions: one typed read-modify-write, in the canonical order of the blocks (workers.c).
  *
- * Lanes switch only where they block, and blocks that use global atomics run one at a time, so a plain load and store
- * make the operation; the store is atomic because other OS threads may read the value.
+ * Lanes switch only where they block, and blocks that use global atomics run one at a time. So a load and a store are
+ * enough. Both are atomic because other OS threads may access the value.
  */
 #include "checks/access.h"
 #include "scheduler.h"
 
 #include "include/simt/minifloat.h"
 
-static float float_of(uint64_t bits) {
-    uint32_t word = (uint32_t)bits;
+union bits32 {
+    uint32_t bits;
     float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-static uint64_t bits_of_float(float value) {
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
-
-static double double_of(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint64_t bits_of_double(double value) {
+};
+union bits64 {
     uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
+    double value;
+};
+
+static float float_of(uint64_t bits) {
+    return (union bits32){.bits = (uint32_t)bits}.value;
+}
+static uint64_t bits_of_float(float value) {
+    return (union bits32){.value = value}.bits;
+}
+static double double_of(uint64_t bits) {
+    return (union bits64){.bits = bits}.value;
+}
+static uint64_t bits_of_double(double value) {
+    return (union bits64){.value = value}.bits;
 }
 
 static unsigned size_log2_of(enum simt_type type) {
@@ -109,7 +106,7 @@ static uint64_t mask_of(unsigned size_log2) {
     return size_log2 == 3 ? UINT64_MAX : (UINT64_C(1) << (8 << size_log2)) - 1;
 }
 
-/* Waits for the block's turn when others may see the value. */
+/* Waits for the block's turn when other blocks may observe the value. */
 void atomic_enter(struct simt_thread *self, uintptr_t address) {
     if (!self->block->ordered && !in_shared(address) && address - self->stack_low >= STACK_BYTES)
         order_enter(self->block);

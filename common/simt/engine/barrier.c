@@ -1,7 +1,7 @@
-/* barrier.c — block barriers and the grid barrier, and what is said when nobody can go on.
+/* barrier.c — block barriers, the grid barrier, and the report of a deadlock.
  *
- * A barrier opens when every thread of the block waits there or has exited: exited threads count as arrived, as the
- * hardware does. Threads that wait at different places open it too, since the hardware counts arrivals, not places.
+ * A barrier opens when every thread of the block waits there or has exited: exited threads count as arrived, as in the
+ * hardware. Threads that wait at different places also open it, because the hardware counts arrivals, not places.
  */
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ static void report_divergent(const struct simt_thread *a, const struct simt_thre
     struct source_place there = simt_source_place(b->blocked_pc);
     simt_report(SIMT_BARRIER_DIVERGENT, true, a->blocked_pc, a,
                 "Barrier error detected. Divergent thread(s) in block\n"
-                "This thread waits here, thread (%u,%u,%u) waits at another barrier, in %s:%d",
+                "This thread waits here; thread (%u,%u,%u) waits at another barrier, in %s:%d",
                 b->index.x, b->index.y, b->index.z, there.file, there.line);
 }
 
@@ -51,7 +51,7 @@ static void check_barrier(const struct simt_block *block) {
     if (block->exited && first)
         simt_report(SIMT_BARRIER_EXITED, false, first->blocked_pc, first,
                     "Barrier with exited threads: %u of %u threads of the block have returned and count as arrived\n"
-                    "CUDA asks all threads of a block to reach __syncthreads(); guard the work, not the barrier",
+                    "CUDA requires all threads of a block to reach __syncthreads(): guard the work, not the barrier",
                     block->exited, block->threads);
 }
 
@@ -94,7 +94,7 @@ void block_release_grid(struct simt_block *block) {
     block->status = BLOCK_RUNS;
 }
 
-/* "threads (0,0,0)..(31,0,0)" — the first and last of those that wait at the same place, and how many. */
+/* Writes the threads that wait at the same place as thread `first`: how many, the first and the last. */
 static size_t describe_group(char *text, size_t room, const struct simt_block *block, unsigned first, bool *told) {
     const struct simt_thread *leader = &block->thread[first], *last = leader;
     enum thread_state state = lane_is(leader, THREAD_BARRIER) ? THREAD_BARRIER
@@ -140,7 +140,7 @@ void block_report_deadlock(struct simt_block *block) {
             text[used] = '\0';
     }
     simt_report(SIMT_DEADLOCK, true, first ? first->blocked_pc : 0, first,
-                "Deadlock: no thread of the block can go on%s%s", text,
+                "Deadlock: no thread of the block can continue%s%s", text,
                 block->exited ? "\nThe other threads of the block have exited" : "");
     launch_fail(block->launch, block->rank, SIMT_ERROR_LAUNCH_TIMEOUT, true);
     block->status = BLOCK_FAILED;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "scheduler.h"
 #include "checks/trace.h"
+#include "scheduler.h"
 
 static void lay_out_threads(struct simt_block *block, const struct simt_launch *launch) {
     struct dim dim = launch->block;
@@ -62,7 +62,7 @@ struct simt_block *block_take(struct worker *worker, unsigned threads) {
     return larger;
 }
 
-/* All that a block needs before its first run; without the lock. */
+/* Prepares the block for its first run; without the lock. */
 void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     if (block->launch_serial != launch->serial) {
         block->launch = launch;

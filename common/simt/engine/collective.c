@@ -1,7 +1,7 @@
-/* collective.c — warp collectives: lanes meet, exchange values, and go on.
+/* collective.c — warp collectives: lanes meet, exchange values, and continue.
  *
- * A lane that calls a collective blocks. When no lane of the warp can run, every group of lanes that made the same
- * call (kind, mode, mask) and holds all living lanes of its mask is complete. Shuffles do not order memory.
+ * A lane that calls a collective blocks. When no lane of the warp can run, a group of lanes is complete if it made the
+ * same call (kind, mode, mask) and contains all lanes of the mask that have not exited. Shuffles do not order memory.
  */
 #include <string.h>
 
@@ -20,8 +20,8 @@ uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value) {
     return warp->value[lane];
 }
 
-/* All lanes that reach this place together: nobody knows who else comes, so it completes when nothing else can, and
- * those first that are furthest behind in the program. */
+/* All lanes that reach this place together. Whether more lanes will come is unknown, so the call completes only when no
+ * other collective can, and the call that is earliest in the program completes first. */
 unsigned simt_activemask(void) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
@@ -89,11 +89,11 @@ static void report_absent(const struct simt_thread *thread, unsigned source) {
     else
         why = warp->exited >> source & 1 ? "has exited" : "waits elsewhere";
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
-                "Invalid %s: lane %u reads lane %u, which %s\nThe mask is 0x%08x, the value read is undefined",
+                "Invalid %s: lane %u reads lane %u, which %s\nThe mask is 0x%08x; the value read is undefined",
                 collective_name(thread), thread->lane, source, why, call_of(thread).mask);
 }
 
-/* The usual shuffle: all 32 lanes, one operand, and every lane reads a lane of the warp. */
+/* The common shuffle: all 32 lanes, one operand, and every lane reads a lane of the warp. */
 static void resolve_uniform_shuffle(struct simt_warp *warp, struct lane_call call) {
     uint64_t before[WARP_SIZE];
     memcpy(before, warp->value, sizeof before);
@@ -181,15 +181,15 @@ static void resolve(struct simt_warp *warp, unsigned group, struct lane_call cal
 }
 
 /* The lanes that wait in the same call as `leader`: same kind, mode and mask. Operands may differ from lane to lane;
- * for __activemask the place counts, too. */
+ * for __activemask the place must be the same, too. */
 static unsigned same_call(const struct simt_warp *warp, unsigned leader) {
     struct lane_call call = warp->call[leader];
-    bool asks = kind_of(call) == COLLECTIVE_ACTIVEMASK;
+    bool by_place = kind_of(call) == COLLECTIVE_ACTIVEMASK;
     unsigned group = 0;
     for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         bool same = ((warp->call[lane].what ^ call.what) & 255) == 0 && warp->call[lane].mask == call.mask;
-        if (asks) same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
+        if (by_place) same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
         group |= (unsigned)same << lane;
     }
     return group;
@@ -197,13 +197,13 @@ static unsigned same_call(const struct simt_warp *warp, unsigned leader) {
 
 static void report_outside_mask(const struct simt_thread *thread) {
     simt_report(SIMT_ABSENT_LANE, true, thread->blocked_pc, thread,
-                "Invalid %s: lane %u calls it with mask 0x%08x, in which it is not itself\n"
+                "Invalid %s: lane %u calls it with mask 0x%08x, which does not contain the lane\n"
                 "Its result is undefined",
                 collective_name(thread), thread->lane, call_of(thread).mask);
 }
 
-/* Lanes outside their own mask wait for nobody, and get back what they brought. */
-static unsigned dismiss_strangers(struct simt_warp *warp, unsigned group, unsigned mask) {
+/* Lanes outside their own mask do not wait, and their result is their own value. Returns the other lanes. */
+static unsigned release_lanes_outside_mask(struct simt_warp *warp, unsigned group, unsigned mask) {
     for (unsigned rest = group & ~mask; SIMT_CHECKED && rest; rest &= rest - 1)
         report_outside_mask(&warp->thread[__builtin_ctz(rest)]);
     warp_wake(warp, group & ~mask, THREAD_COLLECTIVE);
@@ -244,7 +244,7 @@ void warp_resolve_collectives(struct simt_warp *warp) {
                 asking = group;
             continue;
         }
-        if (group & ~call.mask) group = dismiss_strangers(warp, group, call.mask);
+        if (group & ~call.mask) group = release_lanes_outside_mask(warp, group, call.mask);
         if (group && complete(warp, group, call.mask)) {
             resolve(warp, group, call);
             warp_wake(warp, group, THREAD_COLLECTIVE);

@@ -3,7 +3,7 @@
  * the return address belongs to another stack. switch.h has the same switch inline, for the places where a lane blocks. */
         .text
 
-/* A saved context is a stack pointer; on top of its stack lies the address at which it goes on. */
+/* A saved context is a stack pointer; the top of its stack holds the address at which it continues. */
         .macro  save_context
         pushq   %rbp
         pushq   %rbx
@@ -46,7 +46,7 @@ fiber_start:
         jmp     *%rdx
         .size   fiber_start, . - fiber_start
 
-/* void fiber_leave(void *load): continue the context `load`, for ever. */
+/* void fiber_leave(void *load): continue the context `load`; never returns. */
         .globl  fiber_leave
         .type   fiber_leave, @function
 fiber_leave:
@@ -55,7 +55,7 @@ fiber_leave:
         jmp     *%rcx
         .size   fiber_leave, . - fiber_leave
 
-/* void fiber_restart(void *top, void (*start)(void)): run start() on an empty stack, for ever. */
+/* void fiber_restart(void *top, void (*start)(void)): run start() on an empty stack; never returns. */
         .globl  fiber_restart
         .type   fiber_restart, @function
 fiber_restart:

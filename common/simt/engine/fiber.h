@@ -15,13 +15,13 @@ enum {
     STACK_BYTES = 64 * 1024,
     /* An odd stride spreads the tops of the stacks over the cache's sets; at 64 KB they would all share one. */
     STACK_STRIDE = STACK_BYTES + 5 * 64,
-    /* Left free for calls of library functions, which do not check their stack: printf needs about 4 KB. */
+    /* Reserved for library functions, which do not check their stack: printf needs about 4 KB. */
     STACK_RESERVE = 12 * 1024,
     STACKS_PER_CHUNK = 32,
 };
 
-/* The stacks of one OS thread, last in first out, so that threads that run to their end share one hot stack.
- * Memory is mapped lazily by the system and stays in the pool. */
+/* The stacks of one OS thread, last in, first out, so that threads that run to completion share one cached stack.
+ * The system maps the memory lazily; it stays in the pool. */
 struct stack_pool {
     uintptr_t *free; /* low ends */
     size_t count, capacity, made;

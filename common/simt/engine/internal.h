@@ -1,8 +1,8 @@
 /* internal.h — the backend's own structures: a launch runs blocks, a block has warps, a warp has threads.
  *
- * Life of a warp: its lanes run one after another, each until it blocks at a collective, at a block barrier, with a
- * full trace, or exits (scheduler.c). When no lane can run, trace_merge() zips the lanes' traces into warp requests
- * (trace.c), which the counters and the race detector consume; then the collectives that are complete are resolved.
+ * The lanes of a warp run one after another, each until it exits or blocks: at a collective, at a barrier, or with a full
+ * trace (scheduler.c). When no lane can run, trace_merge() merges the lanes' traces into warp requests, which the
+ * counters and the race detector consume (../checks). Then the complete collectives are resolved.
  */
 #ifndef SIMT_INTERNAL_H
 #define SIMT_INTERNAL_H
@@ -27,7 +27,7 @@ struct dim {
     unsigned x, y, z;
 };
 
-/* The cudaError_t values that the core itself raises. */
+/* The cudaError_t values that the engine itself raises. */
 enum {
     SIMT_ERROR_INVALID_VALUE = 1,
     SIMT_ERROR_INVALID_CONFIGURATION = 9,
@@ -45,7 +45,7 @@ enum thread_state {
     THREAD_COLLECTIVE, /* waits at a warp collective (shuffle, vote, syncwarp, ...) */
     THREAD_BARRIER,    /* waits at a block barrier */
     THREAD_GRID,       /* waits at a grid barrier */
-    THREAD_TRACE_FULL, /* its trace is full; runs on after a merge */
+    THREAD_TRACE_FULL, /* its trace is full; it continues after a merge */
     THREAD_YIELDED,    /* spinning: lets other warps and blocks run */
     THREAD_EXITED,
     THREAD_STATES
@@ -55,13 +55,13 @@ struct simt_block;
 struct simt_launch;
 struct lane_trace;  /* trace.h: the accesses of one lane since the last merge */
 struct warp_trace;  /* trace.h: merge state of one warp */
-struct block_races; /* races.h: what the race detector knows of one block */
+struct block_races; /* races.h: the race detector's state of one block */
 
 struct simt_warp;
 struct worker;
 struct launch_order;
 
-/* What a switch touches lies in the first 64 bytes. */
+/* The members that a switch accesses lie in the first 64 bytes. */
 struct simt_thread {
     void *stack_pointer; /* saved at a switch */
     uintptr_t stack_low; /* 0 while the thread has no stack: before its start and after its end */
@@ -75,7 +75,7 @@ struct simt_thread {
 
     uintptr_t stack_high;
     int predicate;
-    uintptr_t polled; /* address that it read or tried without effect, the value there, and how often in a row */
+    uintptr_t polled; /* last address that it polled, the value there, and how often consecutively */
     uint64_t polled_value;
     unsigned polls;
     unsigned ticks; /* how often it was preempted */
@@ -98,7 +98,7 @@ struct simt_warp {
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
     struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
-    uint64_t value[WARP_SIZE];                                     /* what they bring, then what they get */
+    uint64_t value[WARP_SIZE];                                     /* operands, then results */
 } __attribute__((aligned(64)));
 
 struct simt_block {
@@ -117,7 +117,7 @@ struct simt_block {
     struct block_races *races;
 
     /* scheduler.c and workers.c */
-    struct simt_thread *suspended;      /* stopped in the middle of its run; continues first */
+    struct simt_thread *suspended;      /* interrupted thread; it continues first */
     struct simt_block *previous, *next; /* live blocks of the launch, by rank */
     struct worker *worker;
     int status; /* enum block_status */
@@ -125,11 +125,11 @@ struct simt_block {
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
-    bool progressed;                /* since it was last put aside: did more than poll */
+    bool progressed;                /* since it was last suspended: did more than poll */
     unsigned threads_room;
-    uint64_t launch_serial; /* whose layout thread[] and warp[] have */
+    uint64_t launch_serial; /* launch for which thread[] and warp[] are laid out */
     unsigned shared_ready;  /* static variables that are laid out in this block */
-    uint64_t steps;         /* since a thread of it ended: what the watchdog watches */
+    uint64_t steps;         /* since a thread of it ended; for the watchdog */
 };
 
 struct simt_launch {
@@ -166,18 +166,18 @@ extern struct simt_settings simt_settings;
 
 /* A launch, as the translated kernel stub makes it. `entry(closure)` runs the kernel body for one thread. */
 void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure);
-/* k<<<grid, block, shared, stream>>> leaves its configuration here; the stub takes it. */
+/* k<<<grid, block, shared, stream>>> stores its configuration; the stub consumes it. */
 void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream);
 /* As simt_configure, for cudaLaunchCooperativeKernel: the kernel may call grid.sync(). */
 void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream);
 bool simt_on_device(void);
 
-/* A kernel is known by its entry. */
+/* A kernel is identified by its entry. */
 /* cudaFuncAttributeMaxDynamicSharedMemorySize. Returns a cudaError_t. */
 int simt_allow_shared(void (*entry)(const void *), size_t bytes);
 size_t simt_shared_allowed(void (*entry)(const void *)); /* 48 KB unless opted in */
-size_t simt_shared_static(void (*entry)(const void *));  /* bytes of static variables that launches so far have used */
-size_t simt_shared_optin(void);                          /* most that this compute capability can opt in to */
+size_t simt_shared_static(void (*entry)(const void *));  /* bytes of static variables in the launches so far */
+size_t simt_shared_optin(void);                          /* maximum that this compute capability can opt in to */
 
 /* Static and dynamic shared memory of the running block. `site` is the address of a static object of that declaration. */
 void *simt_shared_variable(const void *site, const char *name, size_t size, size_t align);
@@ -235,7 +235,7 @@ enum simt_type {
 };
 uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address, uint64_t operand, uint64_t compare);
 
-/* memcpy, memset and memmove as kernels call them: checked and traced like the loop of accesses that they are. */
+/* memcpy, memset and memmove in kernels: checked and traced as a loop of accesses. */
 void *simt_memcpy(void *to, const void *from, size_t bytes);
 void *simt_memmove(void *to, const void *from, size_t bytes);
 void *simt_memset(void *to, int value, size_t bytes);
@@ -246,14 +246,15 @@ bool arena_free(void *pointer);                            /* false: not the sta
 bool arena_is_device(const void *pointer);                 /* inside the device arena's address range */
 bool arena_range_valid(const void *pointer, size_t bytes); /* lies in one live allocation or device variable */
 void arena_mark_written(void *pointer, size_t bytes);      /* by the host: memcpy, memset */
-void arena_copy_written(void *to, const void *from, size_t bytes); /* device to device: initialised bits travel along */
+void arena_copy_written(void *to, const void *from,
+                        size_t bytes); /* device to device: copies the initialised bits too */
 void arena_register_variable(void *pointer, size_t bytes, const char *name); /* __device__ */
 void arena_register_constant(void *pointer, size_t bytes, const char *name); /* __constant__ */
 size_t arena_used(void);
 size_t arena_total(void);
 
-/* One live allocation or device variable. `id` counts up from 0 and is never reused; __constant__ variables have the
- * highest bit set: a memory of its own, which is neither counted nor watched for races. */
+/* One live allocation or device variable. `id` counts up from 0 and is never reused. The ids of __constant__ variables have
+ * the highest bit set: constant memory is neither counted nor checked for races. */
 #define ARENA_CONSTANT (UINT64_C(1) << 63)
 struct arena_allocation {
     uintptr_t start;
@@ -261,11 +262,11 @@ struct arena_allocation {
     uint64_t id;
     const char *name; /* device variables only */
 };
-/* The live allocation or variable that holds the address, into *out; false if none does. */
+/* The live allocation or variable that contains the address, into *out; false if none does. */
 bool arena_find(uintptr_t address, struct arena_allocation *out);
 
-/* Reports what is still allocated of the ids from `first` on, by the lines that allocated it (pc of arena_alloc_at):
- * for cudaDeviceReset, at the end of the process when SIMT_LEAKS is 1, and at the end of a watch. */
+/* Reports the live allocations with ids from `first` on, at the lines that made them (pc of arena_alloc_at). Called by
+ * cudaDeviceReset, at the end of the process when SIMT_LEAKS is 1, and at the end of a watch. */
 void *arena_alloc_at(size_t bytes, uintptr_t pc);
 void arena_report_leaks(uint64_t first);
 uint64_t arena_next_id(void);
@@ -274,24 +275,23 @@ uint64_t arena_next_id(void);
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Where a return address lies in the learner's code, through inlined header functions. Strings live for ever. */
+/* The place of a return address in the learner's code, through inlined header functions. The strings are never freed. */
 struct source_place {
     const char *file;     /* "" when unknown */
     const char *function; /* "" when unknown */
     int line;             /* 0 when unknown */
-    uint64_t stack;       /* hash of all inlined frames: tells copies of one call apart from two calls */
+    uint64_t stack;       /* hash of all inlined frames: equal for copies of one call, different for two calls */
 };
 struct source_place simt_source_place(uintptr_t pc);
 
-/* The running thread gives up for good and its launch fails with `error` (a cudaError_t). Does not return. */
+/* The running thread ends, and its launch fails with `error` (a cudaError_t). Does not return. */
 void simt_fail_launch(int error) __attribute__((noreturn));
 
-/* The running lane blocks in `state` until the scheduler runs it again; `pc` tells where in the learner's code it is.
- * For trace_access, when the lane's trace is full: simt_lane_block(THREAD_TRACE_FULL, pc). */
+/* The running lane blocks in `state` until the scheduler runs it again; `pc` is its place in the learner's code. */
 void simt_lane_block(enum thread_state state, uintptr_t pc);
 
-/* Memory that host and device both reach: pinned, managed (both inside the arena) and registered host memory (outside).
- * For the slow paths of the hooks: before a pointer mix-up is reported. api/host_memory.c */
+/* Memory that host and device can both access: pinned and managed memory (inside the arena), registered host memory
+ * (outside). The slow paths of the hooks call it before they report a wrong pointer. api/host_memory.c */
 bool simt_host_and_device(uintptr_t address, size_t bytes);
 
 /* Runtime error state (api): the last error and the sticky one. */

@@ -1,4 +1,4 @@
-/* lanes.h — what is asked of a word of each of the 32 lanes, two at once: any x86-64 can do that. */
+/* lanes.h — comparisons of one word per lane, of all 32 lanes, with the 16-byte vectors that every x86-64 has. */
 #ifndef SIMT_LANES_H
 #define SIMT_LANES_H
 

@@ -1,11 +1,11 @@
-/* launch.c — a kernel launch: its configuration, the checks that CUDA makes of it, and its failure. */
+/* launch.c — a kernel launch: its configuration, CUDA's checks of the configuration, its run, its failure. */
 #include <string.h>
 
 #include "arena.h"
-#include "scheduler.h"
+#include "checks/faults.h"
 #include "checks/source.h"
 #include "checks/trace.h"
-#include "checks/faults.h"
+#include "scheduler.h"
 
 enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64 };
 
@@ -36,10 +36,10 @@ bool simt_on_device(void) {
     return simt_self != NULL;
 }
 
-/* A launch that CUDA refuses: the finding says which number is wrong, the error code is CUDA's. */
+/* A launch that CUDA refuses: the finding names the wrong number, the error code is CUDA's. */
 static bool refuse(const char *kernel, int error, const char *what, unsigned long long got, unsigned long long limit) {
     char name[512];
-    simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed are 1 to %llu",
+    simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed: 1 to %llu",
                 source_pretty(kernel, name, sizeof name), what, got, limit);
     simt_set_error(error, false);
     return false;
@@ -79,7 +79,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* About the golden ratio of the grid: neighbours end up far apart. */
+/* About the golden ratio of the grid, so that neighbouring blocks run far apart. */
 static uint64_t shuffling_step(uint64_t count) {
     uint64_t step = (uint64_t)((double)count * 0.6180339887) | 1;
     while (greatest_common_divisor(step, count) != 1) step++;

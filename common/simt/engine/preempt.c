@@ -1,8 +1,8 @@
-/* preempt.c — takes the CPU from threads that run for long, in the fast build. See preempt.h.
+/* preempt.c — preempts threads that run for long, in the fast build. See preempt.h.
  *
- * A timer of the OS thread's CPU time sends a signal. If it has interrupted the learner's own code, which holds no lock
- * and no half-updated state of the runtime, the lane blocks right there, inside the signal handler, and goes on from
- * there later. The runtime's own code lies in a section of its own (module.mk), so that it can be told apart.
+ * A timer on the OS thread's CPU time sends a signal. If it interrupts the learner's own code, which holds no lock and
+ * no half-updated state of the runtime, the lane blocks inside the signal handler and continues from there later. The
+ * runtime's code lies in a section of its own (module.mk), so that the handler can distinguish the two.
  */
 #define _GNU_SOURCE
 #include "preempt.h"
@@ -29,7 +29,7 @@ void preempt_end(void) {}
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* For the watchdog a tick stands for so many steps that its usual patience is about 20 s of a block's CPU time. */
+/* A tick counts as so many steps that the default watchdog limit is about 20 s of a block's CPU time. */
 enum { TICK_NANOSECONDS = 4000000, TICKS_BEFORE_YIELD = 5, STEPS_OF_TICK = 100000 };
 
 extern char __executable_start[], etext[];
@@ -48,7 +48,7 @@ static void on_tick(int signal, siginfo_t *info, void *data) {
     struct simt_thread *self = simt_self;
     uintptr_t pc = (uintptr_t)((ucontext_t *)data)->uc_mcontext.gregs[REG_RIP];
     if (self == NULL || preempt_off || !is_learners(pc)) return;
-    self->block->progressed = true; /* who knows: it may not poll at all */
+    self->block->progressed = true; /* it may do more than poll */
     self->block->steps += STEPS_OF_TICK;
     lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, pc);
 }

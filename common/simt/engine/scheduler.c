@@ -1,16 +1,16 @@
 /* scheduler.c — runs the lanes of a warp, the warps of a block. See scheduler.h for the whole picture. */
 #include "scheduler.h"
 
-#include "switch.h"
-#include "checks/trace.h"
 #include "checks/faults.h"
+#include "checks/trace.h"
+#include "switch.h"
 
 __thread struct simt_thread *simt_self;
 __thread struct dim threadIdx, blockIdx, blockDim, gridDim;
 __thread struct worker *this_worker;
 
-/* A warp that only fills its traces lets the next warp run after a while: it may be waiting for it. In the fast build a
- * lane is never THREAD_TRACE_FULL but when it was preempted, which is a while already. */
+/* A warp that only fills its traces yields to the next warp after some visits, because it may be waiting for that warp. In
+ * the fast build only a preempted lane is THREAD_TRACE_FULL, so one visit is enough. */
 enum { VISIT_BUDGET = 1024, MERGE_COST = SIMT_CHECKED ? 16 : VISIT_BUDGET };
 
 void simt_lane_block(enum thread_state state, uintptr_t pc) {
@@ -24,7 +24,7 @@ void block_suspend(struct simt_thread *self) {
     fiber_switch(&self->stack_pointer, this_worker->stack_pointer);
 }
 
-/* The stack goes back to the pool while the thread still stands on it: nothing else runs before the jump, and a
+/* The stack is returned to the pool while the thread still uses it. This is safe: nothing else runs before the jump, and a
  * successor that takes the same stack starts at its top. */
 void simt_exit(void) {
     struct simt_thread *self = simt_self;
@@ -86,7 +86,7 @@ static bool warp_run(struct simt_warp *warp) {
         if (warp->in_state[THREAD_COLLECTIVE]) warp_resolve_collectives(warp);
         if (block->status != BLOCK_RUNS) return progress;
         if (warp->in_state[THREAD_READY] == 0 && warp->in_state[THREAD_TRACE_FULL]) {
-            /* Full traces stand behind a lane at a collective that waits for those very lanes: let them run on. */
+            /* Lanes with full traces wait behind a lane at a collective, which waits for them: let them continue. */
             trace_flush(warp);
             wake_lanes_with_room(warp);
         }

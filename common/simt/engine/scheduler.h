@@ -1,8 +1,8 @@
-/* scheduler.h — who runs when.
+/* scheduler.h — the order in which blocks, warps and lanes run.
  *
  * An OS thread (worker) runs one block after another. Within a block it runs the warps in turn, and within a warp the
- * lanes in turn, each until it blocks; lanes switch to one another directly, and to the worker when none can run.
- * A block that can go no further (it waits for another block) stays live while the worker runs others.
+ * lanes in turn, each until it blocks. Lanes switch to one another directly, and to the worker when none can run. A
+ * block that waits for another block stays live while the worker runs others.
  */
 #ifndef SIMT_SCHEDULER_H
 #define SIMT_SCHEDULER_H
@@ -16,7 +16,7 @@
 enum block_status {
     BLOCK_RUNS,
     BLOCK_WAITS_TURN, /* before its first global atomic (workers.c) */
-    BLOCK_SPINS,      /* all that can run polls memory that another block must write */
+    BLOCK_SPINS,      /* every thread that can run polls memory that another block must write */
     BLOCK_AT_GRID,    /* every thread waits at the grid barrier or has exited */
     BLOCK_DONE,
     BLOCK_FAILED,
@@ -24,7 +24,7 @@ enum block_status {
 
 enum { MAX_SHARED_SITES = 128 };
 
-/* What the blocks of one launch share. */
+/* State that the blocks of one launch share. */
 struct launch_order {
     pthread_mutex_t lock, error_lock;
     pthread_cond_t changed;
@@ -34,7 +34,7 @@ struct launch_order {
     struct simt_block *first, *last; /* live blocks by rank */
     unsigned live, at_grid;
     unsigned sleepers;    /* workers */
-    uint64_t idle_rounds; /* of the turn, since anything but polling happened */
+    uint64_t idle_rounds; /* of the turn, since the last progress other than polling */
     uint64_t permutation; /* multiplier of the shuffled order */
 
     struct shared_site {
@@ -55,14 +55,14 @@ struct worker {
 };
 extern __thread struct worker *this_worker;
 
-/* scheduler.c: run the block until it is done, fails, or waits for other blocks. */
+/* scheduler.c: runs the block until it is done, fails, or waits for other blocks. */
 void block_run(struct simt_block *block);
-/* The running lane stops here; the worker's loop decides what runs next. block->status says why. */
+/* Suspends the running lane; the worker selects the next block. block->status has the reason. */
 void block_suspend(struct simt_thread *self);
-void block_abandon(struct simt_block *block); /* gives back all stacks */
+void block_abandon(struct simt_block *block); /* returns all stacks to the pool */
 void warp_wake(struct simt_warp *warp, unsigned lanes, enum thread_state from);
 
-/* collective.c: complete the collectives of a warp whose lanes are all blocked. */
+/* collective.c: completes the collectives of a warp whose lanes are all blocked. */
 void warp_resolve_collectives(struct simt_warp *warp);
 const char *collective_name(const struct simt_thread *thread); /* of the call in which it waits */
 static inline struct lane_call call_of(const struct simt_thread *thread) {
@@ -75,11 +75,11 @@ void block_release_grid(struct simt_block *block);
 void block_report_deadlock(struct simt_block *block);
 
 /* workers.c */
-void workers_run(struct simt_launch *launch);                           /* on as many OS threads as settings and size allow */
-void order_enter(struct simt_block *block);                             /* before a lane's first global atomic: waits for the block's turn */
+void workers_run(struct simt_launch *launch); /* on as many OS threads as the settings and the grid allow */
+void order_enter(struct simt_block *block);   /* before the block's first global atomic: waits for its turn */
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank); /* rank to block */
 
-/* block.c: a block's structures; taken with the lock held, prepared without. */
+/* block.c: a block's structures. They are taken with the lock held and prepared without it. */
 struct simt_block *block_take(struct worker *worker, unsigned threads);
 void block_prepare(struct simt_block *block, struct simt_launch *launch);
 void block_give(struct worker *worker, struct simt_block *block);

@@ -1,7 +1,7 @@
-/* shared.c — shared memory: every live block has a slot of the arena; its variables are laid out as they are met.
+/* shared.c — shared memory: every live block has a slot of the arena. A variable is laid out at its first use.
  *
- * A slot: red zone, dynamic part, red zone, static variables with red zones between. The layout belongs to the launch;
- * a block lays out in its own slot what the launch knows, and the rest when one of its threads gets there.
+ * A slot: red zone, dynamic part, red zone, static variables with red zones between. The layout belongs to the launch. A
+ * block lays out the variables that the launch knows when it starts, and the others when one of its threads uses them.
  */
 #include "arena.h"
 
@@ -89,7 +89,7 @@ static char *take_slot(void) {
     return (char *)(ARENA_BASE + slot * SHARED_SLOT);
 }
 
-/* Fresh memory of a block: allocated, unwritten, and full of NaN. */
+/* Memory for a block: allocated, uninitialised, and filled with NaN. */
 static void fresh(char *start, size_t bytes) {
     memset(start, 0xff, bytes);
     shadow_allocate((uintptr_t)start, bytes);
@@ -122,8 +122,8 @@ void *simt_dynamic_shared(void) {
 
 static void too_much(size_t bytes, size_t limit, const char *name, uintptr_t pc) {
     simt_report(SIMT_LAUNCH, true, pc, simt_self,
-                "Too much shared memory: static variables and the dynamic part need 0x%zx bytes, 0x%zx are allowed\n"
-                "The limit was passed by '%s'; nvcc says: uses too much shared data",
+                "Too much shared memory: static variables and the dynamic part need 0x%zx bytes; the limit is 0x%zx\n"
+                "'%s' exceeds the limit; nvcc reports: uses too much shared data",
                 bytes, limit, name);
     simt_fail_launch(SIMT_ERROR_INVALID_VALUE);
 }

@@ -5,18 +5,18 @@
 #ifndef SIMT_SWITCH_H
 #define SIMT_SWITCH_H
 
-#include "scheduler.h"
-#include "checks/trace.h"
 #include "checks/faults.h"
+#include "checks/trace.h"
+#include "scheduler.h"
 
 void lane_main(void) __attribute__((noreturn)); /* the first function on a thread's stack */
 
-/* Where -fsplit-stack code finds the end of its stack: a word of the thread control block that glibc keeps for it. */
+/* -fsplit-stack code reads the end of its stack from this word of the thread control block, which glibc reserves for it. */
 static inline void set_stack_limit(uintptr_t limit) {
     __asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit));
 }
 
-/* Without a frame pointer, which __builtin_frame_address() would ask for. */
+/* __builtin_frame_address() would force a frame pointer. */
 static inline uintptr_t stack_pointer_now(void) {
     uintptr_t now;
     __asm__("movq %%rsp, %0" : "=r"(now));
@@ -36,7 +36,7 @@ static inline void leave_device(void) {
     set_stack_limit(0);
 }
 
-/* As fiber_switch, but the compiler saves what this function needs, and nothing twice. */
+/* As fiber_switch, but the compiler saves only the registers that are live here. */
 static inline void context_switch(void **save, void *load) {
     __asm__ volatile("pushq %%rbp\n\t"
                      "leaq 1f(%%rip), %%rax\n\t"
@@ -53,7 +53,7 @@ static inline void context_switch(void **save, void *load) {
                        "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
-/* Picks the next lane that can run and takes it off the ready mask; NULL if there is none. */
+/* Picks the next lane that can run and removes it from the ready mask; NULL if there is none. */
 static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
     unsigned ready = warp->in_state[THREAD_READY];
     if (ready == 0) return NULL;

@@ -104,7 +104,7 @@ static struct simt_block *pick_live(struct worker *worker, struct simt_launch *l
     return NULL;
 }
 
-/* Linked before the lock is given back: the turn must not pass by a block that has started. */
+/* Linked before the lock is released, so that the turn cannot skip a block that has started. */
 static struct simt_block *start_block(struct worker *worker, struct simt_launch *launch, bool at_grid) {
     struct launch_order *order = launch->order;
     if (order->started >= block_limit(launch) || !(worker->live == 0 || at_grid || order->turn == order->started))
@@ -167,7 +167,7 @@ static void end_block(struct worker *worker, struct simt_launch *launch, struct 
     block_give(worker, block);
 }
 
-/* After a run of the block, with the lock held: what it waits for, or its end. */
+/* After a run of the block, with the lock held: records what it waits for, or ends it. */
 static void settle(struct worker *worker, struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     switch (block->status) {

@@ -1,4 +1,4 @@
-/* cooperative_groups.h — groups of threads as objects: block, grid, tiles of a warp, the lanes that are together. */
+/* cooperative_groups.h — groups of threads as objects: block, grid, tiles of a warp, lanes that are converged. */
 #ifndef COOPERATIVE_GROUPS_H
 #define COOPERATIVE_GROUPS_H
 

@@ -11,7 +11,7 @@ typedef double2 cuDoubleComplex;
 typedef cuFloatComplex cuComplex;
 
 /* One set for each precision: T complex, R real, `f` the suffix of the functions. Division is Smith's: it scales by the
- * larger part of the divisor, so that nothing overflows on the way. */
+ * larger part of the divisor, so that no intermediate overflows. */
 #define SIMT_COMPLEX(T, R, f, Name)                                                     \
     SIMT_MAKE T make_##Name(R real, R imaginary) {                                      \
         T z = {real, imaginary};                                                        \

@@ -2,9 +2,9 @@
  *
  *   D (m, n) = epilogue(alpha * op(A) (m, k) * op(B) (k, n) + beta * C)
  *
- * What cublas_v2.h says of types, checks, counts and captures holds here too. Epilogues: DEFAULT, BIAS (a value for each row of
+ * Types, checks, counters and captures are those of cublas_v2.h. Epilogues: DEFAULT, BIAS (a value for each row of
  * D, of D's type), GELU (the tanh form), GELU_BIAS. The epilogue works on the fp32 sums, before the one rounding.
- * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, which stands for 'whatever OpenBLAS does'; it may be stored
+ * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, that of OpenBLAS; it may be stored
  * and used again. Workspace is not needed.
  */
 #ifndef SIMT_CUBLASLT_H

@@ -4,8 +4,8 @@
  * bf16 matrices; A and B of one type, C of the same or fp32; sums in fp32, and one rounding when C is stored. alpha and
  * beta are floats on the host. With beta 0, C is not read.
  *
- * In both builds every operand must be device memory and lie inside its allocation; the checked build also reports operands
- * that were never written. The bytes are counted apart from the kernels': simt/cublas_traffic.h.
+ * In both builds every operand must be device memory and lie inside its allocation; the checked build also reports
+ * uninitialised operands. The bytes are counted apart from the kernels': simt/cublas_traffic.h.
  * In a stream that captures, the product is recorded and done when the graph is launched.
  *
  * Everything else of cuBLAS is a compile error. Link with libsimt_cublas_*.a and -lopenblas.
@@ -29,7 +29,7 @@ typedef enum {
     CUBLAS_STATUS_MAPPING_ERROR = 11,
     CUBLAS_STATUS_EXECUTION_FAILED = 13, /* an operand is not device memory or leaves its allocation */
     CUBLAS_STATUS_INTERNAL_ERROR = 14,
-    CUBLAS_STATUS_NOT_SUPPORTED = 15, /* a combination of types that this backend has not */
+    CUBLAS_STATUS_NOT_SUPPORTED = 15, /* a combination of types that this backend lacks */
     CUBLAS_STATUS_LICENSE_ERROR = 16,
 } cublasStatus_t;
 
@@ -62,7 +62,7 @@ cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t *stream);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);    /* only HOST */
-cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes); /* taken and not used */
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes); /* accepted and ignored */
 const char *cublasGetStatusName(cublasStatus_t status);
 const char *cublasGetStatusString(cublasStatus_t status);
 

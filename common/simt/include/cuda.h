@@ -1,4 +1,4 @@
-/* cuda.h — the driver API's types and version, as far as runtime programs use them. Its functions are not there. */
+/* cuda.h — the driver API's types and version, as far as runtime programs use them. Its functions are absent. */
 #ifndef CUDA_H
 #define CUDA_H
 

@@ -1,4 +1,4 @@
-/* cuda_pipeline_primitives.h — cp.async by hand: copies of 4, 8 or 16 bytes, done when they are asked for. */
+/* cuda_pipeline_primitives.h — explicit cp.async: copies of 4, 8 or 16 bytes. They complete when they are issued. */
 #ifndef CUDA_PIPELINE_PRIMITIVES_H
 #define CUDA_PIPELINE_PRIMITIVES_H
 

@@ -1,7 +1,7 @@
 /* cuda_runtime_api.h — the runtime API of the CPU backend: C17 and C++. Same names, numbers and rules as CUDA's.
  *
- * There is one device. Work is done when it is issued, in the calling thread, whatever the stream: every stream order
- * that CUDA allows holds, and nothing overlaps. Elapsed times are wall time of this machine, never a GPU's.
+ * There is one device. Work on any stream is executed when it is issued, in the calling thread: this is one of the orders
+ * that CUDA allows, and nothing overlaps. Elapsed times are wall time of this machine, never a GPU's.
  */
 #ifndef CUDA_RUNTIME_API_H
 #define CUDA_RUNTIME_API_H
@@ -144,7 +144,7 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 
-/* Kernels: api/function.c, api/occupancy.c, api/launch.c */
+/* Kernels: api/function.c, api/launch.c */
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);

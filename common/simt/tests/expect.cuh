@@ -1,4 +1,4 @@
-// expect.cuh — how a run of a test's host code ends: 0, or 1000 * line + error, or the line of what did not hold.
+// expect.cuh — the result of a test's host code: 0; 1000 * line + error; or the line of a condition that is false.
 #ifndef SIMT_TESTS_EXPECT_CUH
 #define SIMT_TESTS_EXPECT_CUH
 

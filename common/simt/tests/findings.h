@@ -1,4 +1,4 @@
-/* findings.h — for tests of the checks: which findings came, and on which line.
+/* findings.h — for tests of the checks: expected findings, with their lines.
  *
  * A kernel's line is marked in its source by a comment, `// here: word`, so that editing the file breaks no test.
  */

@@ -1,4 +1,4 @@
-// minifloat_kernels.cuh — one name for each format's conversions, and the way of an array through a kernel.
+// minifloat_kernels.cuh — one name for each format's conversions, and a function that passes an array through a kernel.
 #pragma once
 
 #include <cuda_bf16.h>

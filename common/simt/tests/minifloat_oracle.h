@@ -18,7 +18,7 @@ static const struct format {
     int fraction_bits, infinity, bias;
 } formats[FORMATS] = {{"half", 10, 0x7c00, 15}, {"bfloat16", 7, 0x7f80, 127}};
 
-/* The value of the bits, by the definition of the format. Infinity is what would follow the largest number. */
+/* The value of the bits, by the definition of the format. Infinity has the value that would follow the largest number. */
 static inline double value(const struct format *f, uint16_t bits) {
     int magnitude = bits & 0x7fff, exponent = magnitude >> f->fraction_bits;
     int fraction = magnitude & ((1 << f->fraction_bits) - 1);
@@ -55,7 +55,7 @@ static inline uint16_t rounded(const struct format *f, quad exact, double rest, 
             high = middle;
     }
     quad below = value(f, (uint16_t)low), above = value(f, (uint16_t)high);
-    if (high == f->infinity && size >= above) low = high; /* beyond the largest number and what would follow it */
+    if (high == f->infinity && size >= above) low = high; /* beyond the largest number and its would-be successor */
     bool is_exact = size == below && rest == 0;
     bool up;
     switch (rounding) {

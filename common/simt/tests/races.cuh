@@ -1,4 +1,4 @@
-// races.cuh — what the kernels of the race detector's tests share: two arrays, zeroed before every launch, and run_NAME()
+// races.cuh — shared by the kernels of the race detector's tests: two arrays, zeroed before every launch, and run_NAME()
 // for the kernel NAME(result, data), which the test calls.
 #ifndef SIMT_TESTS_RACES_CUH
 #define SIMT_TESTS_RACES_CUH

@@ -1,4 +1,4 @@
-/* races.h — for tests of the race detector: the order of blocks and lanes, and programs that are left in peace. */
+/* races.h — for tests of the race detector: the order of blocks and lanes, and right programs, which must have no finding. */
 #ifndef SIMT_TESTS_RACES_H
 #define SIMT_TESTS_RACES_H
 

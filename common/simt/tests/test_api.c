@@ -1,7 +1,7 @@
-/* The runtime API from C17: memory, copies, device facts, streams, events, errors; CUDA's codes for what is wrong. */
+/* The runtime API from C17: memory, copies, device facts, streams, events, errors; CUDA's codes for wrong calls. */
 #include <cuda_runtime_api.h>
 
-#include "common/contracts/softmax_forward.h" /* a contract must be readable in C */
+#include "ops/softmax_forward/contract.h" /* a contract must be readable in C */
 #include "findings.h"
 
 TestSuite(api, .init = quiet, .timeout = 60);

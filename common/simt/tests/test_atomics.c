@@ -1,4 +1,4 @@
-/* Atomics: what is in memory afterwards and what is returned, and that no update is lost under contention. */
+/* Atomics: the value in memory afterwards, the result, and no lost update under contention. */
 #include "findings.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ Test(atomics, integers) {
         {0x30, 0xf0}, /* and, or, xor */
         {0xff, 0xf0},
         {0xff00ff0000ff, 0xff00ff00ff00},
-        {7, 6}, /* atomicInc: past the limit comes 0 */
+        {7, 6}, /* atomicInc: 0 follows the limit */
         {0, 7},
         {0, 9},
         {2, 3}, /* atomicDec: 0 and all above the limit become the limit */

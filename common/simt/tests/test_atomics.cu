@@ -14,7 +14,7 @@ template <class T> __device__ uint64_t bits(T value) {
     return result;
 }
 
-// atomic(cell, …) on a cell that starts as `start`; out[n] says what happened.
+// atomic(cell, …) on a cell that starts as `start`; out[n] gets the result.
 #define TRY(T, start, call)          \
     {                                \
         T *cell = (T *)scratch;      \

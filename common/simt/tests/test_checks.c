@@ -1,4 +1,4 @@
-/* Threads that wait for one another wrongly or never end, stacks, arithmetic, and launches that CUDA refuses. */
+/* Divergent barriers, deadlocks, endless loops, stacks, arithmetic, and launches that CUDA refuses. */
 #include "findings.h"
 
 static void quiet_and_impatient(void) {
@@ -38,7 +38,7 @@ FINDS(divergent_in_warp, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "half a warp",
 FINDS(two_calls, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in meet", "thread (32,0,0) waits at another barrier")
 FINDS(early_return, SUCCESS, SIMT_BARRIER_EXITED, NOTE, "others have returned", "14 of 64 threads")
 FINDS(barrier_and_shuffle, TIMEOUT, SIMT_DEADLOCK, ERROR, "waits at the shuffle",
-      "Deadlock: no thread of the block can go on", "16 threads, (0,0,0) to (15,0,0), wait in __syncthreads, ",
+      "Deadlock: no thread of the block can continue", "16 threads, (0,0,0) to (15,0,0), wait in __syncthreads, ",
       "16 threads, (16,0,0) to (31,0,0), wait in __shfl_sync with mask 0xffffffff, ")
 FINDS(mask_too_wide, TIMEOUT, SIMT_DEADLOCK, ERROR, "full mask",
       "8 threads, (0,0,0) to (7,0,0), wait in __shfl_xor_sync")
@@ -58,7 +58,7 @@ FINDS(divides, LAUNCH_FAILURE, SIMT_ARITHMETIC, ERROR, "division", "Integer divi
 FINDS(shifts, SUCCESS, SIMT_ARITHMETIC, NOTE, "shift", "Shift of a 32-bit value by 32")
 FINDS(converts, SUCCESS, SIMT_ARITHMETIC, NOTE, "conversion", "float")
 FINDS(uses_grid_sync, LAUNCH_FAILURE, SIMT_LAUNCH, ERROR, "grid sync", "cudaLaunchCooperativeKernel")
-FINDS(much_static, INVALID_VALUE, SIMT_LAUNCH, ERROR, "64 KB", "0x10000 bytes, 0xc000 are allowed", "'b'")
+FINDS(much_static, INVALID_VALUE, SIMT_LAUNCH, ERROR, "64 KB", "0x10000 bytes; the limit is 0xc000", "'b'")
 FINDS(many_threads, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "Invalid launch of nothing()", "2048")
 FINDS(many_threads_3d, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "2048", "1024")
 FINDS(zero_grid, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "gridDim.x is 0")

@@ -1,4 +1,4 @@
-// Kernels that wait for one another wrongly, never end, use too much stack, or launch wrongly.
+// Kernels with divergent barriers, deadlocks, endless loops, too much stack, or a wrong launch.
 #include <cooperative_groups.h>
 #include <cstdio>
 

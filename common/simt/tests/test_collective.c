@@ -23,7 +23,7 @@ static unsigned draw(void) {
     return state;
 }
 
-/* The lane that each mode reads, from the table of the programming guide. -1: its own. */
+/* The source lane of each mode, from the table of the programming guide. -1: the lane itself. */
 static int source(int mode, int lane, int operand, int width) {
     int low = lane / width * width;
     switch (mode) {
@@ -154,7 +154,7 @@ Test(collective, activemask_is_the_branch) {
         unsigned branch = 0;
         for (int other = 0; other < 32; other++) branch |= (unsigned)((other % 3 == 0) == (lane % 3 == 0)) << other;
         cr_assert_eq(out[lane], lane % 3 ? ~branch : branch);
-#ifndef SIMT_FAST_TEST /* -O2 moves code about; CUDA promises nothing here */
+#ifndef SIMT_FAST_TEST /* -O2 reorders code; CUDA guarantees nothing here */
         cr_assert_eq(out[32 + lane], 0xffffffffu);
 #endif
     }

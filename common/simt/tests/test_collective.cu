@@ -45,7 +45,7 @@ __global__ void reduces(unsigned mask, const int *in, int *out) {
     }
 }
 
-// Four groups of eight lanes that go their own ways at the same time.
+// Four groups of eight lanes that diverge.
 __global__ void groups(int *out) {
     int lane = threadIdx.x, group = lane / 8;
     unsigned mask = 0xffu << (8 * group);
@@ -65,7 +65,7 @@ __global__ void active(unsigned *out) {
     out[32 + lane] = __activemask();
 }
 
-// A block whose second warp has 16 lanes, and lanes that have left.
+// A block whose second warp has 16 lanes, and lanes that have exited.
 __global__ void partial(int *out, unsigned *ballot) {
     int v = 1;
     if (threadIdx.x == 47) return;

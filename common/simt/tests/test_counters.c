@@ -1,4 +1,4 @@
-/* Counters against figures that were worked out by hand; the working stands beside each. */
+/* Counters against figures that were calculated by hand; the calculation stands beside each. */
 #include "findings.h"
 
 #include <criterion/parameterized.h>
@@ -46,7 +46,7 @@ static void expect_traffic(const struct simt_counters *c, struct want w) {
 COUNTS(copy, T(32, 128, 4096, 32, 128, 4096), EXPECT(launches, 1); EXPECT(blocks, 4); EXPECT(warps, 32);
        EXPECT(threads, 1024); EXPECT(longest_chain, 2); EXPECT(largest_grid_warps, 32); EXPECT(divergent_requests, 0);
        EXPECT(shared.load_requests, 0); EXPECT(barriers, 0))
-/* 1000 = 31 warps and 8 lanes, which are 1 sector. Lanes that do nothing more count as gone. */
+/* 1000 = 31 warps and 8 lanes, which are 1 sector. Lanes that have exited do not count as divergent. */
 COUNTS(tail_if, T(32, 125, 4000, 32, 125, 4000), EXPECT(divergent_requests, 0))
 COUNTS(tail_return, T(32, 125, 4000, 32, 125, 4000), EXPECT(divergent_requests, 0))
 TRAFFIC(stride_2, T(1, 8, 128, 1, 4, 128))
@@ -166,7 +166,7 @@ Test(counters, each_allocation_by_itself) {
     cr_expect_not(simt_allocation_traffic(a, &traffic), "freed");
 }
 
-/* The same on any number of OS threads. */
+/* The same counts on any number of OS threads. */
 ParameterizedTestParameters(counters, whoever_counts) {
     static int os_threads[] = {1, 2, 3, 4};
     return cr_make_param_array(int, os_threads, sizeof os_threads / sizeof *os_threads);

@@ -132,7 +132,7 @@ KERNEL(bank_broadcast, 1, 32, {
     __syncwarp();
     out[threadIdx.x] = s[0] + in[0];
 })
-KERNEL(bank_two_words, 1, 32, { // half of the lanes want word 0, the others word 32: one bank, two words
+KERNEL(bank_two_words, 1, 32, { // half of the lanes read word 0, the others word 32: one bank, two words
     __shared__ float s[64];
     s[threadIdx.x] = s[threadIdx.x + 32] = 1;
     __syncwarp();

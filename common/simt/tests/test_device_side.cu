@@ -1,4 +1,4 @@
-// What kernels call besides barriers and atomics: printf, assert, traps, clocks, and questions about pointers.
+// Functions that kernels call besides barriers and atomics: printf, assert, traps, clocks, address spaces of pointers.
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ extern "C" int run_assert(void) {
     check<<<2, 4>>>(3);
     cudaError_t error = cudaDeviceSynchronize();
     int *p;
-    EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert); // nothing works any more
+    EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert); // every call fails now
     EXPECT(cudaGetLastError() == cudaErrorAssert && cudaGetLastError() == cudaErrorAssert);
     return error;
 }
@@ -54,7 +54,7 @@ extern "C" int run_trap(void) {
     return cudaDeviceSynchronize();
 }
 
-// One thread alone: where it is and what time does.
+// One thread: its indices, and the clocks.
 __global__ void look_around(int *facts, int *global) {
     __shared__ int shared;
     int local = 0;

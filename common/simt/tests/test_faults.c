@@ -1,4 +1,4 @@
-/* Faults of the processor inside a kernel fail the launch and are reported with their line; the program goes on. */
+/* Faults of the processor inside a kernel fail the launch and are reported with their line; the program continues. */
 #include "findings.h"
 
 int run_null(void);

@@ -1,4 +1,4 @@
-// What the processor itself objects to: in the fast build no hook sees it coming.
+// Faults of the processor: in the fast build no hook detects them first.
 #include <cstdint>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-/* What is reported, how often, in which order and form: alike on every run and with any number of OS threads. */
+/* Findings: which, how often, in which order and form. They are the same on every run and with any number of OS threads. */
 #include "findings.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ Test(findings, one_for_each_line_and_kind_of_the_first_thread) {
     }
 }
 
-Test(findings, known_ones_are_not_said_again_until_they_are_cleared) {
+Test(findings, repeated_ones_are_reported_once_until_they_are_cleared) {
     run_several();
     run_several();
     cr_assert_eq(simt_finding_count(), 3);
@@ -50,7 +50,7 @@ Test(findings, known_ones_are_not_said_again_until_they_are_cleared) {
     cr_assert_eq(simt_finding_count(), 3);
 }
 
-Test(findings, alike_with_any_number_of_os_threads) {
+Test(findings, equal_with_any_number_of_os_threads) {
     char first[4096], again[4096];
     use(1, true);
     cr_assert_eq(run_late_first_block(), ILLEGAL_ADDRESS);

@@ -12,7 +12,7 @@ __global__ void several(float *out, const float *in, int n) {
     out[i] = v;
 }
 
-// Block 0 takes long to get to its mistake, the others are there at once.
+// Block 0 reaches its mistake late, the others at once.
 __global__ void late_first_block(float *out, const float *in, int n) {
     float sum = 0.0f;
     if (blockIdx.x == 0)

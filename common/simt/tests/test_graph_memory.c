@@ -1,4 +1,4 @@
-/* Memory that graphs allocate and free. A run returns 0, or line * 1000 + error, or the line of what did not hold. */
+/* Memory that graphs allocate and free. run_X returns 0, line * 1000 + error, or the line of a condition that is false. */
 #include <sys/resource.h>
 
 #include "findings.h"
@@ -57,7 +57,7 @@ Test(graph_memory, what_a_replay_left_is_a_leak) {
     EXPECT_FINDING(SIMT_LEAK, true, "kept", "Leaked 128 bytes");
 }
 
-Test(graph_memory, its_place_is_nobody_elses) {
+Test(graph_memory, reserved_addresses_are_not_reused) {
     struct rlimit limit = {(rlim_t)LIMIT_MEGABYTES << 20, RLIM_INFINITY};
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
     int line = run_place_kept();

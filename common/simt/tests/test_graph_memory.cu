@@ -1,4 +1,4 @@
-// Memory in stream order that is captured: graphs that allocate, and use it rightly or wrongly. See test_graph_memory.c.
+// Memory in stream order that is captured: graphs that allocate, with right and wrong uses. See test_graph_memory.c.
 #include <cuda_runtime.h>
 
 #include "expect.cuh"
@@ -38,7 +38,7 @@ struct data {
     }
 };
 
-// What a launcher with scratch memory does.
+// As a launcher with scratch memory.
 cudaError_t launch(data *d) {
     cudaMallocAsync(&d->scratch, bytes, d->stream);
     fill<<<1, count, 0, d->stream>>>(d->scratch, d->in, d->skip);
@@ -101,7 +101,7 @@ extern "C" int run_replays(void) {
         for (int i = 0; i < count; i++) { EXPECT(d.out[i] == (float)replay * d.in[i]); }
         EXPECT(free_bytes() == before);
     }
-    OK(launch(&d)); // the launcher's own memory is another
+    OK(launch(&d)); // the launcher's own memory is at another address
     OK(cudaStreamSynchronize(d.stream));
     EXPECT(d.out[1] == 6.0f);
     OK(cudaGraphExecDestroy(executable));
@@ -127,7 +127,7 @@ extern "C" int run_two_executables(void) {
     return 0;
 }
 
-// The first replay writes it all, the second nothing.
+// The first replay writes all of it, the second none.
 extern "C" int run_unwritten_later(void) {
     data d;
     cudaGraphExec_t executable;
@@ -138,7 +138,7 @@ extern "C" int run_unwritten_later(void) {
     *d.skip = 1;
     OK(cudaGraphLaunch(executable, d.stream));
     OK(cudaStreamSynchronize(d.stream));
-    EXPECT(d.out[1] != d.out[1]); // a NaN, not what the first replay left
+    EXPECT(d.out[1] != d.out[1]); // a NaN, not the value of the first replay
     OK(cudaGraphExecDestroy(executable));
     return 0;
 }
@@ -175,7 +175,7 @@ extern "C" int run_foreign_memory(void) {
     return 0;
 }
 
-// A graph and its executable hold it; then it is no graph's memory any more.
+// A graph and its executable hold it; afterwards it belongs to no graph.
 extern "C" int run_held_by_each(void) {
     data d;
     cudaGraph_t graph, other;
@@ -202,7 +202,7 @@ extern "C" int run_kept_by_replay(void) {
     OK(cudaGraphLaunch(keeps, d.stream));
     OK(cudaMemcpy(seen, d.scratch, bytes, cudaMemcpyDeviceToHost));
     EXPECT(seen[count - 1] == (float)(count - 1));
-    EXPECT(cudaGraphLaunch(keeps, d.stream) == cudaErrorInvalidValue); // it is still there
+    EXPECT(cudaGraphLaunch(keeps, d.stream) == cudaErrorInvalidValue); // it is still allocated
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     OK(cudaGraphLaunch(frees, d.stream));
     OK(cudaStreamSynchronize(d.stream));
@@ -224,7 +224,7 @@ extern "C" int run_kept_by_replay(void) {
     return 0;
 }
 
-// A living graph leaks nothing, but what its replay has left is a leak.
+// A live graph leaks nothing, but memory that its replay has allocated and not freed is a leak.
 extern "C" int run_leak(int launched) {
     {
         data d;
@@ -235,7 +235,7 @@ extern "C" int run_leak(int launched) {
     return cudaDeviceReset();
 }
 
-// A launch that fails within the replay is the same failure each time.
+// A launch that fails within the replay fails in the same way each time.
 extern "C" int run_failing_replay(void) {
     data d;
     size_t before = free_bytes();
@@ -255,7 +255,7 @@ extern "C" int run_failing_replay(void) {
     return 0;
 }
 
-// Where addresses are few and soon used again: never the graph's, until it is destroyed.
+// With few addresses, which are soon reused: never the graph's, until it is destroyed.
 extern "C" int run_place_kept(void) {
     constexpr size_t size = 4 << 20;
     cudaStream_t stream;

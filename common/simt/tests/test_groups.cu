@@ -1,4 +1,4 @@
-// Cooperative groups: every thread writes what its group says of it.
+// Cooperative groups: every thread writes its rank and its group's size.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -55,7 +55,7 @@ struct best {
     double spare;
 };
 
-// Lanes that are together after a branch, and groups made of values.
+// Converged lanes after a branch, and groups made of values.
 __global__ void coalesced(int *out) {
     int i = threadIdx.x, *mine = out + i * 8;
     if (i % 3 == 1) {

@@ -1,5 +1,5 @@
-/* Headers by themselves: each compiles alone, in C where CUDA's does, without a warning; and what the backend lacks is a
- * compile error that names it. */
+/* The headers: each compiles alone without a warning, as C where CUDA's does. A missing header or function is a compile
+ * error that names it. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,9 +19,10 @@ static int compile(const char *language, const char *text, char output[OUTPUT]) 
     fclose(stream);
     const char *compiler = getenv("CXX") ? getenv("CXX") : "g++";
     const char *build = getenv("BUILD") ? getenv("BUILD") : BUILD_FOLDER;
-    snprintf(command, sizeof command,
-             "%s -x %s -O1 -Wall -Wextra -Wpedantic -Werror -Icommon/simt/include -I%s/simt/include -c -o /dev/null %s 2>&1",
-             compiler, language, build, source);
+    snprintf(
+        command, sizeof command,
+        "%s -x %s -O1 -Wall -Wextra -Wpedantic -Werror -Icommon/simt/include -I%s/simt/include -c -o /dev/null %s 2>&1",
+        compiler, language, build, source);
     FILE *pipe = popen(command, "r");
     cr_assert_not_null(pipe);
     size_t length = fread(output, 1, OUTPUT - 1, pipe);

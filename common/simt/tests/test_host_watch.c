@@ -1,4 +1,4 @@
-/* Host code that is watched: launches on streams that nothing orders, memory that is not freed, launches that fail. */
+/* Watched host code: launches on unordered streams, leaked memory, failed launches. */
 #include "findings.h"
 
 TestSuite(host_watch, .init = quiet, .timeout = 60);
@@ -49,7 +49,7 @@ Test(host_watch, graphs_count_where_they_are_launched) {
         EXPECT_FINDING(SIMT_STREAM, true, marker, __VA_ARGS__); \
     }
 
-COPY_ELSEWHERE(memset_default_stream, "set", "cudaMemsetAsync works on the default stream", "as its last argument")
+COPY_ELSEWHERE(memset_default_stream, "set", "cudaMemsetAsync works on the default stream", "as the last argument")
 COPY_ELSEWHERE(copy_own_stream, "copied", "cudaMemcpyAsync works on another stream")
 COPY_ELSEWHERE(symbol_default_stream, "symbol", "cudaMemcpyToSymbolAsync works on the default stream")
 

@@ -1,4 +1,4 @@
-// What launchers do with the stream they were given, with memory, and with a launch that fails. See test_host_watch.c.
+// Launchers: their use of the given stream, their memory, and a launch that fails. See test_host_watch.c.
 #include <cuda_runtime.h>
 
 #include "common/simt/simt.h"

@@ -1,9 +1,9 @@
-/* Runtime functions that need kernels. A run returns 0, or line * 1000 + error, or the line of what did not hold. */
+/* Runtime functions that need kernels. run_X returns 0, line * 1000 + error, or the line of a condition that is false. */
 #include "findings.h"
 
 TestSuite(kernel_api, .init = quiet, .timeout = 60);
 
-/* What the tests do wrong on purpose is refused with a finding, but no kernel may do anything wrong. */
+/* Deliberately wrong calls are refused with a finding; no kernel may cause one. */
 static void expect_no_fault(void) {
     for (size_t i = 0; i < simt_finding_count(); i++) {
         const struct simt_finding *finding = simt_finding_at(i);

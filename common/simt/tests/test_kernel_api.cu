@@ -1,4 +1,4 @@
-// Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, memory of the host.
+// Runtime functions that need kernels: symbols, launches by pointer, attributes, occupancy, graphs, host memory.
 #include "expect.cuh"
 
 // Managed: the tests read on the host what kernels write.
@@ -98,7 +98,7 @@ extern "C" int run_launches(void) {
     return 0;
 }
 
-// An argument that launches must not take the launch that it is an argument of.
+// An argument that launches must not consume the configuration of its own launch.
 static int launches_itself(float *out) {
     scale<<<1, 1>>>(out + 1, 1, pair{0, 5.0});
     return 1;
@@ -184,10 +184,10 @@ extern "C" int run_graph(void) {
     EXPECT(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
     EXPECT(cudaGetLastError() == cudaErrorStreamCaptureUnsupported);
 #ifndef SIMT_CPU_BACKEND
-    return 0; // on a GPU the wait has spoilt the capture
+    return 0; // on a GPU the wait has invalidated the capture
 #endif
     OK(cudaStreamEndCapture(stream, &graph));
-    EXPECT(*value == 100 && copied == -1 && on_host == 1); // nothing has run
+    EXPECT(*value == 100 && copied == -1 && on_host == 1); // no node has run
     OK(cudaStreamIsCapturing(fork, &status));
     EXPECT(status == cudaStreamCaptureStatusNone);
     OK(cudaGraphGetNodes(graph, nullptr, &nodes));

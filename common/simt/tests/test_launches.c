@@ -1,4 +1,4 @@
-/* Launches as other people's programs make them: bounds, kernels behind `void *`, attributes, pools. */
+/* Launches as published programs make them: bounds, kernels behind `void *`, attributes, pools. */
 #include "findings.h"
 
 TestSuite(launches, .init = quiet, .timeout = 60);
@@ -10,7 +10,7 @@ Test(launches, more_threads_than_the_launch_bounds) {
     cr_assert_eq(simt_finding_count(), 3);
     for (size_t i = 0; i < simt_finding_count(); i++) {
         const char *text = simt_finding_at(i)->text;
-        cr_assert(strstr(text, "but __launch_bounds__ promises at most"), "%s", text);
+        cr_assert(strstr(text, "but __launch_bounds__ declares at most"), "%s", text);
     }
 }
 
@@ -19,7 +19,7 @@ Test(launches, kernels_behind_void_pointers) {
     int line = run_untyped();
     cr_assert_eq(line, 0, "line %d", line);
     cr_assert_eq(simt_finding_count(), 1);
-    cr_assert(strstr(simt_finding_at(0)->text, "its parameters are not known"));
+    cr_assert(strstr(simt_finding_at(0)->text, "its parameters are unknown"));
 }
 
 int run_clusters(void);

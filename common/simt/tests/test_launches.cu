@@ -1,6 +1,6 @@
 // needs: sm_90 (griddepcontrol)
-// Launches as other people's programs make them. A run returns 0, or line * 1000 + error, or the line of what did not
-// hold. The codes of the launch bounds were seen on an H200 under CUDA 13.
+// Launches as published programs make them. run_X returns 0, line * 1000 + error, or the line of a condition that is
+// false. The codes of the launch bounds were seen on an H200 under CUDA 13.
 #include "expect.cuh"
 
 static int *managed() {
@@ -82,7 +82,7 @@ extern "C" int run_untyped(void) {
     EXPECT(p[0] == 3 - 1 + 32 + 'a' + 7 + 6 + 1 + 'a' + 40 && p[31] == p[0] && p[32] == 0);
     EXPECT(cudaLaunchKernel(table[2], 1, 1, to_add, 0, 0) == cudaErrorInvalidDeviceFunction);
     EXPECT(cudaGetLastError() == cudaErrorInvalidDeviceFunction);
-    add<<<1, 32>>>(p, 32, -1.0f); // typed launches are as before
+    add<<<1, 32>>>(p, 32, -1.0f); // typed launches are unchanged
     OK(cudaDeviceSynchronize());
     return 0;
 }

@@ -15,7 +15,7 @@ enum { COUNT = 3000 };
 
 #define PI_L 3.14159265358979323846264338327950288L
 
-/* The function in long double; erfinv and its like by bisection of what they invert. */
+/* The function in long double; erfinv and similar functions by bisection of their inverse. */
 static long double inverse(long double (*f)(long double), long double y, bool rising) {
     long double low = -50, high = 50;
     for (int i = 0; i < 200; i++) {

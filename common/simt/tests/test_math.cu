@@ -77,7 +77,7 @@ __global__ void check_specials(unsigned long long *wrong, float zero) {
     CHECK(__fdividef(1.0f, 0x1p126f) == 0x1p-126f);
     CHECK(isnan(__powf(-2.0f, 2.0f)) && __powf(2.0f, 10.0f) == 1024.0f);
     CHECK(__saturatef(nan) == 0.0f && __saturatef(-1.0f) == 0.0f && __saturatef(2.0f) == 1.0f);
-    // 6: a NaN loses against a number
+    // 6: a number is preferred to a NaN
     CHECK(fmaxf(nan, 1.0f) == 1.0f && fminf(1.0f, nan) == 1.0f && fmax(CUDART_NAN, 2.0) == 2.0);
     CHECK(isnan(fmaxf(nan, nan)) && isnan(fminf(nan, nan)));
     CHECK(max(nan, 3.0f) == 3.0f && min(4.0f, nan) == 4.0f);
@@ -105,7 +105,7 @@ __global__ void check_specials(unsigned long long *wrong, float zero) {
     // 23: nothing is contracted or reordered
     CHECK(__fadd_rn(__fmul_rn(1.0f + 0x1p-12f, 1.0f + 0x1p-12f), -1.0f) == 0x1p-11f);
     CHECK(__fmaf_rn(1.0f + 0x1p-12f, 1.0f + 0x1p-12f, -1.0f) == 0x1p-11f + 0x1p-24f);
-    // 25: tests of a number
+    // 25: classification of a number
     CHECK(isinf(inf) && !isinf(nan) && isfinite(1.0f) && !isfinite(-inf) && signbit(-zero) && isnan(nan));
     CHECK(copysignf(1.0f, -zero) == -1.0f && nextafterf(1.0f, 2.0f) == 1.0f + 0x1p-23f && fmodf(7.0f, 4.0f) == 3.0f);
     // 27: denormals are kept

@@ -1,4 +1,4 @@
-/* Wrong accesses and their findings: the kind, the learner's line, compute-sanitizer's words; and right ones without. */
+/* Wrong accesses and their findings: the kind, the learner's line, compute-sanitizer's wording. Right accesses have none. */
 #include "findings.h"
 
 TestSuite(memory, .init = quiet, .timeout = 60);
@@ -24,7 +24,7 @@ FINDS(one_byte_past, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "bytes", "Invalid __gl
 FINDS(misaligned, MISALIGNED, SIMT_MISALIGNED, "misaligned", "Invalid __global__ read of size 16 bytes",
       "is misaligned")
 FINDS(misaligned_member, MISALIGNED, SIMT_MISALIGNED, "member", "Misaligned access to a member of", "float4",
-      "is no multiple of 16")
+      "is not a multiple of 16")
 FINDS(host_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "host address")
 FINDS(null_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "null pointer")
 FINDS(shared_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past shared", "Invalid __shared__ write of size 4 bytes",

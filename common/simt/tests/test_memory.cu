@@ -1,4 +1,4 @@
-// Kernels that touch memory wrongly, each on a marked line, and right ones beside them.
+// Kernels with a wrong access, each on a marked line, and right ones.
 #include <cstdio>
 
 __global__ void fill(float *out, int n) {
@@ -144,7 +144,7 @@ extern "C" float run_device_pointer() {
     return p[2]; // here: host follows
 }
 
-// Nothing is wrong with these.
+// These are right.
 RUN(right_bytes, unsigned char *p; cudaMalloc(&p, 1001); cudaMemset(p, 1, 1001); unsigned char *q; cudaMalloc(&q, 1001);
     bytes<<<4, 256>>>(q, p, 1001); bytes<<<4, 256>>>(p, q, 1001))
 RUN(right_structs, three *p; cudaMalloc(&p, 3 * 100); cudaMemset(p, 1, 3 * 100); three * q; cudaMalloc(&q, 3 * 100);

@@ -43,7 +43,7 @@ Test(minifloat, floats_narrow_by_every_rounding) {
     }
 }
 
-/* To nearest has a way of its own, without double: it goes where rounding the same number as a double goes. */
+/* Rounding to nearest has an implementation of its own, without double: the result must equal that from double. */
 Test(minifloat, floats_narrow_to_nearest_as_doubles_do) {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 0x3ff) {
         /* any, and ties: of bfloat16, of half, of its numbers below 2^-14 */
@@ -81,7 +81,7 @@ static double as_rounding_says(double x, int rounding) {
                                     : nearbyint(x);
 }
 
-/* The range of each integer type, and what a NaN becomes. */
+/* The range of each integer type, and the result for a NaN. */
 static int64_t clamped_integer(int integer, double x) {
     static const double low[INTEGERS] = {-0x1p31, 0, -0x1p15, 0, -0x1p63, 0};
     static const double high[INTEGERS] = {0x1p31, 0x1p32, 0x1p15, 0x1p16, 0x1p63, 0x1p64};

@@ -79,7 +79,7 @@ extern "C" int run_from_integer(int format, int integer, int rounding, uint16_t 
     });
 }
 
-// Putting pairs together and taking them apart: bit i of *wrong is set when check i fails.
+// Pairs from values and values from pairs: bit i of *wrong is set when check i fails.
 __global__ void pairs_of_half(unsigned *wrong) {
     __half x = __float2half(1.5f), y = __float2half(-2.0f);
     __half2 v = __halves2half2(x, y), w = make_half2(y, x);

@@ -1,4 +1,4 @@
-/* test_minifloat.h — what the kernels of test_minifloat*.cu evaluate for the tests in C: half (0) and bfloat16 (1). */
+/* test_minifloat.h — the operations that the kernels of test_minifloat*.cu evaluate: half (0) and bfloat16 (1). */
 #ifndef SIMT_TEST_MINIFLOAT_H
 #define SIMT_TEST_MINIFLOAT_H
 

@@ -7,7 +7,7 @@ static double clamped(double x) {
     return !(x > 0) ? 0 : x > 1 ? 1 : x;
 }
 
-/* a + b in quad and what is lost of it. */
+/* a + b in quad, and its rounding error. */
 static quad sum_of(quad a, quad b, double *lost) {
     quad sum = a + b, b_part = sum - a;
     *lost = sum + sum == sum ? 0 : (double)((a - (sum - b_part)) + (b - b_part));

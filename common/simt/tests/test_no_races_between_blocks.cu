@@ -1,6 +1,6 @@
 // needs: sm_80 (__reduce_add_sync)
 // Right programs whose blocks share memory: order by atomics, fences, flags, locks, the grid's barrier and launches; or
-// every thread keeps to its own elements.
+// every thread accesses only its own elements.
 #include "races.cuh"
 
 __global__ void in_place(int *, int *in) {
@@ -43,7 +43,7 @@ __global__ void last_block_reduces(int *out, int *in) {
 }
 LAUNCH(last_block_reduces, 7, 128)
 
-// As often written: every thread stores and fences, one takes the ticket behind the barrier.
+// A common form: every thread stores and fences, one takes the ticket behind the barrier.
 __global__ void all_threads_fence(int *out, int *in) {
     __shared__ unsigned ticket;
     in[THREAD] = (int)THREAD;
@@ -107,7 +107,7 @@ __global__ void chain_of_blocks(int *out, int *in) {
         in[blockIdx.x] = before + (int)blockIdx.x;
         __threadfence();
         flag[blockIdx.x] = 1;
-        // What block 0 stored has come here through all blocks between.
+        // The value that block 0 stored has been passed on by all blocks between.
         out[blockIdx.x] = in[0];
     }
 }

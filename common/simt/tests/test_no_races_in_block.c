@@ -1,4 +1,4 @@
-/* The race detector leaves right programs in peace, on any number of OS threads: order within a block. */
+/* The race detector reports nothing for right programs, on any number of OS threads: order within a block. */
 #include "races.h"
 
 TestSuite(no_races, .timeout = 60);

@@ -3,7 +3,7 @@
 
 TestSuite(races, .timeout = 60);
 
-/* Nothing but findings of this kind, one of them on either line: which access comes second depends on the order. */
+/* Only findings of this kind, one of them on either line: the order decides which access comes second. */
 static void expect_race(enum simt_finding_kind kind, const char *mark, const char *other, const char *word) {
     int line = line_of(__FILE__, mark), other_line = other ? line_of(__FILE__, other) : line;
     cr_assert(line > 0 && other_line > 0, "no mark '%s'", mark);
@@ -11,7 +11,7 @@ static void expect_race(enum simt_finding_kind kind, const char *mark, const cha
     bool found = false;
     for (size_t i = 0; i < simt_finding_count(); i++) {
         const struct simt_finding *f = simt_finding_at(i);
-        if (f->kind == SIMT_UNINITIALISED) continue; /* what comes too early has not been written */
+        if (f->kind == SIMT_UNINITIALISED) continue; /* a premature read is uninitialised */
         cr_expect(f->line == line || f->line == other_line, "line %d: %s", f->line, f->text);
         cr_expect(f->kind == kind || f->kind == SIMT_RACE_SAME_VALUE, "%s", f->text);
         found |= f->kind == kind && f->is_error == (kind == SIMT_RACE) && strstr(f->text, word);
@@ -49,7 +49,7 @@ PLANTED(across_tiles, "stores in its tile", "loads from another tile", "no __syn
 PLANTED(rows_overlap, "one too many", NULL, "race between")
 PLANTED(all_readers_count, "all lanes load", "the first reader stores", "no __syncwarp()")
 PLANTED(not_every_reader_is_ordered, "seventeen lanes load", "ordered after sixteen", "by thread (20,0,0)")
-PLANTED(lockstep_belief, "believes in lockstep", NULL, "no __syncwarp()")
+PLANTED(lockstep_belief, "assumes lockstep", NULL, "no __syncwarp()")
 PLANTED(vector_over_scalar, "stores four", "stores one of another's", "race between")
 PLANTED(histogram_without_atomics, "loads, adds, stores", NULL, "race between")
 PLANTED(device_counter, "every block counts", NULL, "Blocks run in any order")

@@ -171,7 +171,7 @@ __global__ void lockstep_belief(int *out, int *in) {
     s[threadIdx.x] = in[threadIdx.x] + (int)threadIdx.x;
     s[threadIdx.x + 32] = 0;
     __syncwarp();
-    s[threadIdx.x] += s[threadIdx.x + 16]; // here: believes in lockstep
+    s[threadIdx.x] += s[threadIdx.x + 16]; // here: assumes lockstep
     out[threadIdx.x] = s[threadIdx.x];
 }
 LAUNCH(lockstep_belief, 1, 32)

@@ -1,5 +1,5 @@
-/* Random structured kernels: what the traces of the compiled kernel yield must be what an interpreter with lane masks
- * counts, whatever the number of OS threads. tests/random/ makes both. More of them: make random-kernels COUNT=10000. */
+/* Random structured kernels: the counters from the traces of the compiled kernel must equal those of an interpreter with
+ * lane masks, on any number of OS threads. tests/random/ makes both. More of them: make random-kernels COUNT=10000. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 

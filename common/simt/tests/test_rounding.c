@@ -1,4 +1,4 @@
-/* Named roundings against the exact result in 113 bits, rounded by comparing with its neighbours. */
+/* Rounding modes against the exact result in 113 bits, rounded by comparing with its neighbours. */
 #include "test_rounding.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-// Arithmetic and conversions with a named rounding, on arrays; and bits as other types.
+// Arithmetic and conversions with a rounding mode, on arrays; reinterpretation of bits.
 #include "test_rounding.h"
 
-// One case for each rounding of a function's name.
+// One case for each rounding mode in a function's name.
 #define BY_ROUNDING(name, ...)                          \
     switch (rounding) {                                 \
         case ROUND_ZERO: return name##_rz(__VA_ARGS__); \

@@ -1,4 +1,4 @@
-/* test_rounding.h — operations and conversions with a named rounding: test_rounding.cu evaluates, test_rounding.c defines. */
+/* test_rounding.h — operations and conversions with a rounding mode: test_rounding.cu evaluates, test_rounding.c defines. */
 #ifndef SIMT_TEST_ROUNDING_H
 #define SIMT_TEST_ROUNDING_H
 

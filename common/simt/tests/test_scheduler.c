@@ -1,4 +1,4 @@
-/* Blocks, warps and lanes that depend on one another get there, with any number of OS threads, and alike each time. */
+/* Blocks, warps and lanes that depend on one another make progress, with any number of OS threads, and with equal results. */
 #include "findings.h"
 
 #include <stdlib.h>

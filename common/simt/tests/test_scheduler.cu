@@ -1,4 +1,4 @@
-// Blocks that meet: through atomics, through memory that they poll, at the grid barrier; and warps that poll warps.
+// Blocks that synchronise: by atomics, by polling memory, at the grid barrier; and warps that poll warps.
 #include <cooperative_groups.h>
 #include <cstdio>
 
@@ -13,7 +13,7 @@ __global__ void sum_in_order(float *sum, const float *in, int n) {
     if (i < n) atomicAdd(sum, in[i]);
 }
 
-// The last block to finish adds up what all have left: the pattern of one-pass reductions.
+// The last block to finish adds the partial results: the pattern of one-pass reductions.
 __global__ void last_block(float *out, volatile float *partial, unsigned *ticket, const float *in, int n) {
     __shared__ bool last;
     float sum = 0.0f;
@@ -44,7 +44,7 @@ __global__ void wait_for_next(volatile int *done, int *order) {
     }
 }
 
-// A barrier of all blocks made by hand, and a value that travels round the grid through it.
+// A hand-made barrier of all blocks, and a value that passes through all blocks by it.
 __device__ void grid_barrier(unsigned *arrived, unsigned goal) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -94,7 +94,7 @@ __global__ void warp_chain(int *out) {
     out[threadIdx.x] = flag[warp];
 }
 
-// A lock that all lanes of all blocks want; taken and released in one branch, as it works on Volta and later.
+// A lock that all lanes of all blocks acquire and release within one branch, which works on Volta and later.
 __global__ void locked_increment(int *lock, volatile int *value) {
     bool done = false;
     while (!done) {

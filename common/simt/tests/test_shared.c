@@ -1,4 +1,4 @@
-/* Shared memory: a block's own, aligned, apart from one another, empty at the start, and as large as CUDA allows. */
+/* Shared memory: private to a block, aligned, disjoint, uninitialised at the start, and as large as CUDA allows. */
 #include "findings.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
-// Where shared variables lie, and that every block has its own, also when several blocks live at once.
+// The addresses of shared variables, and that every block has its own, also when several blocks are live.
 #include <cooperative_groups.h>
 #include <cstdint>
 
-// Blocks that meet at the grid barrier keep what they have in shared memory.
+// Blocks keep their shared memory across the grid barrier.
 __global__ void kept(int *out) {
     __shared__ int s[64];
     extern __shared__ int d[];
@@ -45,7 +45,7 @@ __global__ void alignment(uint64_t *out) {
     out[4] = (uint64_t)dynamic;
 }
 
-// A block must not see what the one before has left.
+// A block must not see the shared memory of an earlier one.
 __global__ void stale(float *out) {
     __shared__ float s[32];
     if (threadIdx.x == 0) out[blockIdx.x] = s[0]; // here: stale

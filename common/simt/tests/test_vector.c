@@ -1,4 +1,4 @@
-/* Vector types: CUDA's sizes and alignments, and one request for what CUDA loads or stores at once. */
+/* Vector types: CUDA's sizes and alignments, and one request where CUDA has one load or store. */
 #include "findings.h"
 
 TestSuite(vector, .init = quiet, .timeout = 60);
@@ -19,7 +19,7 @@ struct type {
     X(int2, 8, 1) X(int4, 16, 1) X(uint2, 8, 1) X(uint4, 16, 1) X(longlong2, 16, 1) X(ulonglong2, 16, 1)        \
     X(float2, 8, 1) X(float4, 16, 1) X(double2, 16, 1) X(__half, 2, 1) X(__half2, 4, 1)
 /* clang-format on */
-/* Without an alignment of their own, they go member by member. */
+/* Without an alignment of their own, they are copied member by member. */
 /* clang-format off */
 #define WITHOUT_HINTS(X)                                                                                        \
     X(char3, 3, 3) X(short3, 6, 3) X(int3, 12, 3) X(float3, 12, 3) X(float1, 4, 1) X(__nv_bfloat16, 2, 1)       \

@@ -1,4 +1,4 @@
-// Vector types: one warp copies 32 of them, changed; the counters tell how many requests that took.
+// Vector types: one warp copies and changes 32 of them; the counters give the number of requests.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ PLAIN(__nv_bfloat16, 2, 2) PLAIN(__nv_bfloat162, 4, 4)
     return error;
 }
 
-// What C++ asks of the types: aggregates, constants, members of others, arguments of kernels.
+// Uses in C++: aggregates, constants, members of others, arguments of kernels.
 struct holds_vectors {
     float4 position[2];
     int3 cell;

@@ -14,7 +14,7 @@ static int bit(uint32_t x, int i) {
     return (int)(x >> i & 1);
 }
 
-/* The lane that is read, or -1 when it lies outside of the segment: then a lane keeps its own value. */
+/* The source lane, or -1 when it lies outside the segment: then a lane keeps its own value. */
 static int source(int mode, int lane, int width, int operand) {
     int first = lane / width * width;
     int from = mode == SHUFFLE_TO        ? first + (operand % width + width) % width

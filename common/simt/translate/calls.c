@@ -1,9 +1,9 @@
-/* calls.c — the calls that nvcc refuses: a kernel without a configuration, a __device__ function from the host, a host
- * function from device code.
+/* calls.c — calls that nvcc refuses: a kernel without a configuration, a __device__ function from the host, a host function
+ * from device code.
  *
- * g++ sees ordinary functions and would take them all. Names are judged here without C++'s lookup, so only those are
- * judged that can mean but one thing: free functions whose name the source declares in no other way (no variable, no
- * parameter, no member, no overload for the other side) and that neither CUDA nor the C++ library has.
+ * g++ sees ordinary functions and would accept all of them. This pass has no C++ name lookup, so it checks only names with
+ * a single meaning: free functions whose name the source declares in no other way (no variable, no parameter, no member,
+ * no overload for the other side) and that neither CUDA nor the C++ library has.
  */
 #include "translate.h"
 
@@ -13,7 +13,7 @@
 enum side { SIDE_KERNEL = 1, SIDE_DEVICE = 2, SIDE_HOST = 4, SIDE_BOTH = 8, SIDE_UNCLEAR = 16 };
 
 struct function {
-    int token; /* where it is declared first */
+    int token; /* of its first declaration */
     unsigned sides;
 };
 
@@ -60,7 +60,7 @@ static bool follows_type(const struct translation *t, int i) {
            is(t, i - 1, "&&") || is(t, i - 1, ">");
 }
 
-/* For which side the declaration of the name at `i` is. */
+/* The side (host, device) of the declaration of the name at `i`. */
 static unsigned declared_side(const struct translation *t, int i) {
     bool device = false, host = false, global = false, other = false;
     for (int k = declaration_start(t, i); k < i; k++) {
@@ -69,7 +69,7 @@ static unsigned declared_side(const struct translation *t, int i) {
         global |= is(t, k, "__global__");
         other |=
             is(t, k, "constexpr") || is(t, k, "consteval") || is(t, k, "=") || is(t, k, "(") || is(t, k, "typedef");
-        other |= is(t, k, "template") && !global; /* nvcc does not judge a template before it is used */
+        other |= is(t, k, "template") && !global; /* nvcc does not check a template before its use */
     }
     if (global) { return SIDE_KERNEL; }
     if (device || host) { return device && host ? SIDE_BOTH : device ? SIDE_DEVICE : SIDE_HOST; }
@@ -94,7 +94,7 @@ static struct functions declared_functions(const struct translation *t) {
     return f;
 }
 
-/* Names that mean something else as well somewhere become unclear. */
+/* Names that have another meaning somewhere become unclear. */
 static void find_other_meanings(const struct translation *t, struct functions *f) {
     for (int i = 1; i < t->count; i++) {
         if (!is_name(t, i)) { continue; }
@@ -115,7 +115,7 @@ static void find_other_meanings(const struct translation *t, struct functions *f
     }
 }
 
-/* With `using namespace std`, these may be the library's. */
+/* With `using namespace std`, these may be functions of the C++ library. */
 static bool is_library_name(const struct translation *t, int i) {
     static const char *const names[] = {"swap",      "copy",     "fill",  "sort", "count",   "find", "reduce",
                                         "move",      "distance", "size",  "data", "begin",   "end",  "accumulate",
@@ -126,7 +126,7 @@ static bool is_library_name(const struct translation *t, int i) {
     return false;
 }
 
-/* The name of the function whose body holds `i`. */
+/* The name of the function whose body contains `i`. */
 static void caller(const struct translation *t, int i, char *name, size_t size, bool *is_kernel) {
     int s = t->tokens[i].scope;
     while (s > 0 && (t->scopes[s].kind != SCOPE_FUNCTION || t->scopes[s].name < 0)) { s = t->scopes[s].parent; }

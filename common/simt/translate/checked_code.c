@@ -68,7 +68,7 @@ static int swapped_pointer(const struct translation *t, int open) {
     return is_name(t, i) && is(t, i + 1, ",") ? i : -1;
 }
 
-/* Whether the token before a * lets it be the * of `*pointer` and not of `a * b` or of a declaration. */
+/* Is a * behind this token the * of `*pointer`, not of `a * b` or of a declaration? */
 static bool is_unary_after(const struct translation *t, int before) {
     const struct token *k = &t->tokens[before];
     return k->kind == TOKEN_PUNCTUATOR ? !is(t, before, ")") && !is(t, before, "]") && !is(t, before, "*")

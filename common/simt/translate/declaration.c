@@ -1,5 +1,5 @@
-/* declaration.c — reads C++ declarations as far as CUDA's words need it: where one starts and ends, whether it declares
- * a function or variables, and their names. Types are not understood, only stepped over.
+/* declaration.c — reads C++ declarations as far as CUDA's specifiers need it: where a declaration starts and ends, whether
+ * it declares a function or variables, and their names. Types are not parsed, only skipped.
  */
 #include "translate.h"
 
@@ -15,7 +15,7 @@ bool takes_parenthesis(const struct translation *t, int token) {
     return false;
 }
 
-/* Past the > that closes the < at `open`, if what stands between can be template arguments; -1 if it is a comparison. */
+/* Past the > that closes the < at `open`, if the tokens between can be template arguments; -1 if it is a comparison. */
 int skip_angles(const struct translation *t, int open, int end) {
     int depth = 0;
     for (int i = open; i < end && i < t->count; i++) {
@@ -32,7 +32,7 @@ int skip_angles(const struct translation *t, int open, int end) {
     return -1;
 }
 
-/* The first token of the declaration or statement that holds `token`. */
+/* The first token of the declaration or statement that contains `token`. */
 int declaration_start(const struct translation *t, int token) {
     int i = token;
     while (i > 0) {
@@ -48,7 +48,7 @@ int declaration_start(const struct translation *t, int token) {
             i = open;
             continue;
         }
-        if (is(t, previous, ">")) { /* template <…> or a type's arguments: step over them whole */
+        if (is(t, previous, ">")) { /* template <…> or a type's arguments: skip them */
             int depth = 0, j = previous;
             for (; j >= 0; j--) {
                 if (is(t, j, ")") || is(t, j, "]") || is(t, j, "}")) {
@@ -80,7 +80,7 @@ static int skip_template_heads(const struct translation *t, int i, int end) {
     return i;
 }
 
-/* Whether the group at `open` is the (*name) of a pointer to a function or an array. */
+/* Is the group at `open` the (*name) of a pointer to a function or an array? */
 static bool is_pointer_declarator(const struct translation *t, int open) {
     int i = open + 1, close = t->tokens[open].match;
     while (is_name(t, i) && is(t, i + 1, "::")) { i += 2; }

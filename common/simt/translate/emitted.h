@@ -1,5 +1,5 @@
-/* emitted.h — included last before the learner's own text, so that CUDA's words reach the translator as words, whatever
- * the headers made of them; and what translated code calls beyond simt/launch.h.
+/* emitted.h — included last before the learner's own text. It undefines CUDA's specifiers, so that the translator sees them
+ * even if a header defines them as macros, and declares functions that translated code calls beyond simt/launch.h.
  */
 #ifndef SIMT_TRANSLATE_EMITTED_H
 #define SIMT_TRANSLATE_EMITTED_H

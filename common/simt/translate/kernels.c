@@ -4,7 +4,7 @@
  *         simt::kernel(__PRETTY_FUNCTION__, [=]() mutable __attribute__((always_inline)) { body }, launch bound);
  *     }
  * so that a kernel stays an ordinary function: overloads, deduced and default arguments, pointers and templates work as
- * the language has them. A call takes the pending launch configuration (launches.c) and runs a copy of the closure,
+ * in C++. A call takes the pending launch configuration (launches.c) and runs a copy of the closure,
  * which holds the arguments by value, once per CUDA thread.
  */
 #include "translate.h"
@@ -138,7 +138,7 @@ bool mentions(const struct translation *t, int from, int to, const char *name) {
     return false;
 }
 
-/* Whether two scopes are the same namespace, which may be opened several times. */
+/* Are two scopes the same namespace, which may be opened several times? */
 static bool same_namespace(const struct translation *t, int a, int b) {
     while (a != b) {
         const struct scope *x = &t->scopes[a], *y = &t->scopes[b];
@@ -186,7 +186,7 @@ static void bring_in_shared(struct translation *t, int scope) {
     }
 }
 
-/* In the closure the compiler would call the function `operator()`. */
+/* In the closure the compiler would name the function `operator()`. */
 static void name_function(struct translation *t, const struct scope *s) {
     char *name = token_text(t, s->name, s->name);
     for (int i = s->open; i < s->close; i++) {

@@ -118,7 +118,7 @@ static int count_arguments(const struct translation *t, int from, int to) {
     return count;
 }
 
-/* "ns :: k < unsigned int >" as one writes it. */
+/* Removes the blanks of "ns :: k < unsigned int >" that are not needed. */
 static void tighten(char *text) {
     char *to = text;
     for (const char *from = text; *from; from++) {
@@ -174,9 +174,11 @@ bool translate_launches(struct translation *t) {
     return true;
 }
 
-/* ---- cudaLaunchKernel((void *)k, …), cudaFuncSetAttribute((const void *)k<float>, …) and similar calls. The backend's API
- * takes kernels by their own type, because only the type has the parameters. So a cast of a whole argument to `void *` or
- * `const void *` is removed from calls of these functions. ---- */
+/* ---- kernels as arguments ---- */
+
+/* cudaLaunchKernel((void *)k, …), cudaFuncSetAttribute((const void *)k<float>, …) and similar calls. The backend's API takes
+ * kernels by their own type, because only the type has the parameters. So a cast of a whole argument to `void *` or
+ * `const void *` is removed from calls of these functions. */
 
 static bool takes_kernel(const struct translation *t, int i) {
     static const char *const prefixes[] = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFunc",
@@ -191,7 +193,7 @@ static bool takes_kernel(const struct translation *t, int i) {
     return false;
 }
 
-/* Whether [first, last] spells `void *` with const on either side of void. */
+/* Is [first, last] `void *`, with const on either side of void? */
 static bool is_void_pointer(const struct translation *t, int first, int last) {
     int words = 0;
     for (int i = first; i < last; i++) {

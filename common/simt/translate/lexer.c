@@ -46,7 +46,7 @@ static enum owner owner_of(const struct lexer *l, const char *file, bool system)
 }
 
 /* `# 41 "file" flags` at the start of a line: 1 enters a file, 2 returns to one, 3 marks the system's. A 3 without a 1
- * is only a macro of a system header that was expanded here. */
+ * means that a macro of a system header was expanded here. */
 static bool read_linemarker(struct lexer *l) {
     const char *p = l->at;
     if (l->end - p < 5 || p[0] != '#' || p[1] != ' ' || !isdigit((unsigned char)p[2])) { return false; }
@@ -265,7 +265,7 @@ bool match_brackets(struct translation *t) {
             open[depth++] = i;
         } else if (c == ')' || c == ']' || c == '}') {
             if (depth == 0) {
-                ok = fail(t, i, "'%c' closes nothing", c);
+                ok = fail(t, i, "'%c' has no opening bracket", c);
             } else if (bracket(t, open[depth - 1]) != partner(c)) {
                 const struct token *began = &t->tokens[open[depth - 1]];
                 ok = fail(t, i, "'%c' does not close the '%c' of line %d", c, *began->text, began->line);

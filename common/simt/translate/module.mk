@@ -5,7 +5,7 @@ TRANSLATE_OUT := $(BUILD)/simt/translate.obj
 TRANSLATE_OBJ := $(patsubst $(TRANSLATE_DIR)/%.c,$(TRANSLATE_OUT)/%.o,$(wildcard $(TRANSLATE_DIR)/*.c))
 TRANSLATE     := $(BUILD)/simt/translate
 
-# What a rule that runs simt-cc depends on.
+# Prerequisites of rules that run simt-cc.
 SIMT_CC       := $(COURSE)/common/simt/simt-cc
 SIMT_CC_NEEDS := $(SIMT_CC) $(TRANSLATE)
 

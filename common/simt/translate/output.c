@@ -87,7 +87,7 @@ static void find_line(struct translation *t, int first, int count, const struct 
     const char *text = s->text + s->line[line - 1];
     struct translation original = {.text = text, .length = s->line[line] - s->line[line - 1]};
     if (original.length > 0 && text[0] != '#') {
-        lex(&original); /* what was read before an error still helps: the line may end inside a comment */
+        lex(&original); /* tokens before an error are still useful: the line may end inside a comment */
         align(&t->tokens[first], count, original.tokens, original.count, text);
     }
     translation_free(&original);
@@ -122,7 +122,7 @@ struct writer {
     struct translation *t;
     FILE *out;
     int column; /* of the next character, from 1 */
-    bool moved; /* the last mark named another place: the next token needs a linemarker */
+    bool moved; /* the last mark set another place: the next token needs a linemarker */
 };
 
 static void write_text(struct writer *w, const char *text, size_t length) {
@@ -134,7 +134,7 @@ static void pad(struct writer *w, int column) {
     for (; w->column < column; w->column++) { putc(' ', w->out); }
 }
 
-/* The next character will stand where token `k` stood. */
+/* The next character gets the place of token `k`. */
 static void go_to(struct writer *w, const struct token *k) {
     if (k->file < 0) { return; }
     fprintf(w->out, "%s# %d \"%s\"\n", w->column > 1 ? "\n" : "", k->line, w->t->files[k->file]);

@@ -1,6 +1,6 @@
-/* scopes.c — what each { opens: a namespace, a class, a function, a lambda, or only a block.
+/* scopes.c — the kind of scope that each { opens: a namespace, a class, a function, a lambda, or a block.
  *
- * Decided from the declaration's head, that is from the tokens between the last ; { or } and the brace.
+ * The declaration's head, the tokens between the last ; { or } and the brace, determines it.
  */
 #include "translate.h"
 
@@ -15,7 +15,7 @@ static bool head_has(const struct translation *t, const struct scope *s, const c
     return false;
 }
 
-/* [captures] (parameters) words { : gives the token of the [, or -1. */
+/* [captures] (parameters) specifiers { : returns the token of the [, or -1. */
 static int lambda_introducer(const struct translation *t, int open) {
     int i = open - 1;
     for (; i >= 0; i--) {
@@ -36,7 +36,7 @@ static int lambda_introducer(const struct translation *t, int open) {
     return -1;
 }
 
-/* Whether this { is the x{1} of a constructor's initialiser list and not its body. */
+/* Is this { the x{1} of a constructor's initialiser list, not the body? */
 static bool is_member_initialiser(const struct translation *t, int parameters, int open) {
     if (!is_name(t, open - 1) && !is(t, open - 1, ">")) { return false; }
     if (is(t, open - 1, "const") || is(t, open - 1, "noexcept") || is(t, open - 1, "override") ||
@@ -101,7 +101,7 @@ static void classify(const struct translation *t, struct scope *s) {
     }
 }
 
-enum { LONGEST_HEAD = 500 }; /* tokens that a constructor with its initialisers may have */
+enum { LONGEST_HEAD = 500 }; /* limit of tokens for a constructor with its initialisers */
 
 /* The head starts after the last ; { } at the brace's own level; a constructor's `x{1},` does not end it. */
 static int head_of(const struct translation *t, int open) {

@@ -3,8 +3,8 @@
  * The declaration turns into a typedef of the same shape, so that no type needs to be understood:
  *     __shared__ float a[32], b;   ->   typedef float simt_type_a[32], simt_type_b; simt_type_a &a = …; simt_type_b &b = …;
  * `extern __shared__ T s[]` refers to the launch's dynamic part. At namespace scope there is no block yet: kernels.c
- * puts the reference into each function that names the variable. A lambda gets a reference of its own: what it names
- * is no local variable in CUDA, so it needs no capture and is not copied by one.
+ * puts the reference into each function that names the variable. A lambda gets a reference of its own: in CUDA the
+ * variable is not local, so the lambda needs no capture and does not copy it.
  */
 #include "translate.h"
 
@@ -21,7 +21,7 @@ static void learn_empty_constructors(struct translation *t) {
     t->constructors_known = true;
 }
 
-/* They are allowed in shared memory, as by nvcc. */
+/* Such types are allowed in shared memory, as in nvcc. */
 static bool has_empty_constructor(struct translation *t, const struct declaration *d) {
     learn_empty_constructors(t);
     for (int type = d->start; type < d->names[0]; type++) {
@@ -30,7 +30,7 @@ static bool has_empty_constructor(struct translation *t, const struct declaratio
     return false;
 }
 
-/* Takes the storage class and the alignment out of [start, name); gives the alignment's text or NULL. */
+/* Removes the storage class and the alignment from the declaration; returns the alignment's text or NULL. */
 static char *strip_specifiers(struct translation *t, const struct declaration *d, bool *dynamic) {
     char *alignment = NULL;
     for (int i = d->start; i < d->end; i++) {
@@ -67,7 +67,7 @@ static bool check(struct translation *t, const struct declaration *d) {
     return true;
 }
 
-/* The mark \1N\1 lets a message about the variable point at its name. */
+/* The mark \1N\1 makes messages about the variable point at its name. */
 static void emit_local(struct translation *t, const struct declaration *d, int token, const char *name,
                        const char *alignment) {
     if (alignment) { edit_after(t, d->end, " struct simt_align_%s { %s char byte; };", name, alignment); }
@@ -108,7 +108,7 @@ static void bring_into_lambdas(struct translation *t, const struct declaration *
     }
 }
 
-/* No jump may pass a reference's initialisation, so what follows in a `case` without braces gets them. */
+/* No jump may cross a reference's initialisation, so the rest of a `case` without braces gets them. */
 static bool put_in_braces(struct translation *t, const struct declaration *d) {
     int scope = t->tokens[d->start].scope, open = t->scopes[scope].open;
     if (!is(t, open - 1, ")") || !is(t, t->tokens[open - 1].match - 1, "switch")) { return false; }

@@ -21,7 +21,7 @@ static bool head_has(const struct translation *t, const struct declaration *d, c
 
 static bool register_variables(struct translation *t, const struct declaration *d) {
     bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0;
-    if (head_has(t, d, "extern")) { return true; /* defined elsewhere, where it registers itself */ }
+    if (head_has(t, d, "extern")) { return true; /* defined and registered elsewhere */ }
     if (is(t, d->start, "template")) {
         return fail(t, d->names[0], "the CPU backend has no templates of __device__ variables");
     }
@@ -75,7 +75,7 @@ bool translate_variables(struct translation *t) {
 
 static const struct {
     const char *word, *instead;
-    bool with_group; /* takes a (group) along */
+    bool with_group; /* followed by a (group), which is removed, too */
 } words[] = {
     {"__global__", "", false},
     {"__device__", "", false},

@@ -1,4 +1,4 @@
-/* translate.c — the order of the passes, and what is freed at the end. */
+/* translate.c — the order of the passes, and the release of their memory. */
 #include "translate.h"
 
 #include <stdlib.h>

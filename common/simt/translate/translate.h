@@ -1,8 +1,8 @@
 /* translate.h — from CUDA to C++: the translator of the CPU backend.
  *
- * Input is a preprocessed file (g++ -E -C): includes are in, macros are expanded, and linemarkers (`# 41 "a.cu"`) tell
- * where each line came from. So launches in macro bodies, kernels in headers and code under #if need no care of their
- * own, and every message names the learner's own file and line. Output is C++17 with the same linemarkers.
+ * Input is a preprocessed file (g++ -E -C): includes and macros are expanded, and linemarkers (`# 41 "a.cu"`) give the
+ * origin of each line. So launches in macro bodies, kernels in headers and code under #if need no special treatment, and
+ * every message names the learner's own file and line. Output is C++17 with the same linemarkers.
  *
  * Flow: lexer.c cuts the text into tokens and pairs brackets. scopes.c finds namespaces, classes and functions. Then each
  * rewriting pass (unsupported, specifiers, shared, kernels, launches, calls, checked_code) attaches edits to tokens.
@@ -18,7 +18,7 @@
 
 enum token_kind { TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_CHARACTER, TOKEN_PUNCTUATOR };
 
-/* Whose text it is: the C++ library's is passed through unread, the backend's own headers lose only CUDA's words. */
+/* The origin of the text. The C++ library's is copied unread; the backend's own headers lose only CUDA's specifiers. */
 enum owner { OWNER_USER, OWNER_BACKEND, OWNER_SYSTEM };
 
 struct token {
@@ -29,9 +29,9 @@ struct token {
     int file, line; /* file: index into translation.files */
     int column;     /* in the learner's file, from 1; 0 when a macro made it */
     bool in_system_macro;
-    int match;                      /* the bracket's partner, or -1 */
-    int scope;                      /* innermost scope that holds the token; braces belong to the scope around them */
-    int opens;                      /* of a {: the scope that it opens */
+    int match; /* the bracket's partner, or -1 */
+    int scope; /* innermost scope that contains the token; braces belong to the scope around them */
+    int opens; /* for a {: the scope that it opens */
     char *before, *instead, *after; /* edits, or NULL */
 };
 
@@ -45,7 +45,7 @@ struct scope {
     int parameters;                     /* the ( of a function's or lambda's parameter list, or -1 */
     int name;                           /* the token of a function's name, or -1 */
     int function;                       /* innermost function or lambda that this scope lies in or is, or -1 */
-    bool is_global, is_device, is_host; /* the words in a function's head */
+    bool is_global, is_device, is_host; /* the specifiers in a function's head */
 };
 
 struct
@@ -88,7 +88,7 @@ bool find_scopes(struct translation *t);
 bool in_device_code(const struct translation *t, int token);    /* inside a body that is never run on the host */
 int enclosing_function(const struct translation *t, int scope); /* index of a function or lambda scope, or -1 */
 
-/* declaration.c: reading C++ declarations as far as CUDA's words need it. All take and give token indices. */
+/* declaration.c: reads C++ declarations as far as CUDA's specifiers need it. All functions take and return token indices. */
 enum { MAX_DECLARATORS = 64 };
 struct declaration {
     int start, end; /* first token and the ; or { that ends it */
@@ -104,7 +104,7 @@ int find_parameters(const struct translation *t, int start, int end, int *name);
 int skip_angles(const struct translation *t, int open, int end); /* past the > that closes `open`, or -1 */
 bool takes_parenthesis(const struct translation *t, int token);  /* __attribute__, alignas, decltype, … */
 
-/* kernels.c: whether [from, to) names a variable so */
+/* kernels.c: does [from, to) name this variable? */
 bool mentions(const struct translation *t, int from, int to, const char *name);
 
 /* the passes */
@@ -133,7 +133,7 @@ void edit_instead(struct translation *t, int token, const char *format, ...) __a
 void edit_after(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool fail(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool fail_at(struct translation *t, int file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
-void *grow(void *array, int count, size_t size); /* room for one more; doubles; exits without memory */
+void *grow(void *array, int count, size_t size); /* room for one more; doubles; exits when out of memory */
 bool knows(const struct known_name *list, const struct translation *t, int token);
 void learn(struct known_name **list, const struct translation *t, int token);
 

@@ -1,4 +1,4 @@
-/* unsupported.c — what the CPU backend does not have is one clear error that names it. */
+/* unsupported.c — features that the CPU backend lacks: an error names the feature. */
 #include "translate.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static const struct {
     {"wmma", "tensor-core fragments (wmma)"},
 };
 
-/* The string of asm("…"): empty ones are barriers for the compiler and do no harm. */
+/* The string of asm("…"): empty ones are compiler barriers and are allowed. */
 static bool is_empty_asm(const struct translation *t, int i) {
     while (is_name(t, i + 1)) { /* volatile, goto */
         i++;

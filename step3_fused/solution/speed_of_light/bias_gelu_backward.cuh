@@ -2,19 +2,19 @@
 #ifndef SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
 #define SPEED_OF_LIGHT_BIAS_GELU_BACKWARD_CUH
 
-#include "common/scratch.cuh"
 #include "gelu.cuh"
-#include "pieces.cuh"
+#include "rows.cuh"
+#include "scratch.cuh"
 
 template <class T, int width, int rows>
-__device__ inline void load_rows(piece<T, width> (&to)[rows], const T *from, int n, int N, int C) {
+__device__ inline void load_rows(vec_of<T, width> (&to)[rows], const T *from, int n, int N, int C) {
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         if (n + r < N) { to[r].load(from + (size_t)r * C); }
     }
 }
 
-// A sum of hundreds of rows one by one would lose digits that shorter sums keep: a few are added up before they are added.
+// A sum over hundreds of rows loses digits that shorter sums keep: `recent` sums a few rows before they go to `sum`.
 constexpr int few_rows = 16;
 template <int width> __device__ inline void add_recent(float (&sum)[width], float (&recent)[width]) {
 #pragma unroll
@@ -24,8 +24,8 @@ template <int width> __device__ inline void add_recent(float (&sum)[width], floa
     }
 }
 
-// Stage 1. A block is `lanes` x `height` threads: thread (x, y) keeps one piece of columns and walks down every
-// (parts * height)-th row, `rows` of them at a time. dx may be dout.
+// Stage 1. A block is `lanes` x `height` threads: thread (x, y) has one vec of columns and walks down every
+// (parts * height)-th row, `rows` rows at a time with the next ones in flight. dx may be dout.
 template <class T, int width, int lanes, int height, int rows>
 __global__ void __launch_bounds__(lanes *height)
     bias_gelu_backward_rows_kernel(T *dx,                       // (N, C)
@@ -47,14 +47,14 @@ __global__ void __launch_bounds__(lanes *height)
     wait_for_previous_kernel();
     float b[width], sum[width] = {}, recent[width] = {};
     if (c < C) {
-        piece<T, width> b_piece;
-        b_piece.load(bias + c);
-        b_piece.unpack(b);
-        piece<T, width> d_piece[rows], x_piece[rows], d_next[rows], x_next[rows];
+        vec_of<T, width> b_vec;
+        b_vec.load(bias + c);
+        b_vec.unpack(b);
+        vec_of<T, width> d_vec[rows], x_vec[rows], d_next[rows], x_next[rows];
         size_t at = (size_t)n * C + c;
-        load_rows<T, width, rows>(x_piece, x + at, n, N, C);
-        load_rows<T, width, rows>(d_piece, dout + at, n, N, C);
-        for (int turn = 1; n < N; n += step, turn++) {
+        load_rows<T, width, rows>(x_vec, x + at, n, N, C);
+        load_rows<T, width, rows>(d_vec, dout + at, n, N, C);
+        for (int round = 1; n < N; n += step, round++) {
             size_t at_next = at + (size_t)step * C;
             load_rows<T, width, rows>(x_next, x + at_next, n + step, N, C);
             load_rows<T, width, rows>(d_next, dout + at_next, n + step, N, C);
@@ -62,21 +62,21 @@ __global__ void __launch_bounds__(lanes *height)
             for (int r = 0; r < rows; r++) {
                 if (n + r < N) {
                     float d[width], v[width];
-                    x_piece[r].unpack(v);
-                    d_piece[r].unpack(d);
+                    x_vec[r].unpack(v);
+                    d_vec[r].unpack(d);
 #pragma unroll
                     for (int i = 0; i < width; i++) {
                         d[i] *= gelu_slope<T>(v[i] + b[i]);
                         recent[i] += d[i];
                     }
-                    d_piece[r].pack(d);
-                    d_piece[r].store(dx + at + (size_t)r * C);
+                    d_vec[r].pack(d);
+                    d_vec[r].store(dx + at + (size_t)r * C);
                 }
             }
 #pragma unroll
-            for (int r = 0; r < rows; r++) { x_piece[r] = x_next[r], d_piece[r] = d_next[r]; }
+            for (int r = 0; r < rows; r++) { x_vec[r] = x_next[r], d_vec[r] = d_next[r]; }
             at = at_next;
-            if (turn % few_rows == 0) { add_recent(sum, recent); }
+            if (round % few_rows == 0) { add_recent(sum, recent); }
         }
     }
     add_recent(sum, recent);
@@ -90,8 +90,9 @@ __global__ void __launch_bounds__(lanes *height)
     }
 }
 
-// Stage 2. A warp's lanes are neighbouring columns, a block's warps share the parts; the order of the sums is fixed.
-constexpr int finish_warps = 8, together = 8;
+// Stage 2. The lanes of a warp are neighbouring columns, and each warp of a block adds some of the parts. The order of the
+// sums is fixed.
+constexpr int finish_warps = 8, in_flight = 8;
 static __global__ void __launch_bounds__(finish_warps *warp_size)
     bias_gelu_backward_finish_kernel(float *__restrict__ dbias,         // (C), accumulated
                                      const float *__restrict__ partial, // (parts, C)
@@ -102,15 +103,15 @@ static __global__ void __launch_bounds__(finish_warps *warp_size)
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, c = blockIdx.x * warp_size + lane;
     float sum = 0.0f;
     if (c < C) {
-        for (int first = warp; first < parts; first += together * finish_warps) {
-            float value[together];
+        for (int first = warp; first < parts; first += in_flight * finish_warps) {
+            float value[in_flight];
 #pragma unroll
-            for (int i = 0; i < together; i++) { // all of them on their way before the first is added
+            for (int i = 0; i < in_flight; i++) { // all loads are in flight before the first addition
                 int part = first + i * finish_warps;
                 value[i] = part < parts ? partial[(size_t)part * C + c] : 0.0f;
             }
 #pragma unroll
-            for (int i = 0; i < together; i++) { sum += value[i]; }
+            for (int i = 0; i < in_flight; i++) { sum += value[i]; }
         }
     }
     sums[warp][lane] = sum;
@@ -121,7 +122,7 @@ static __global__ void __launch_bounds__(finish_warps *warp_size)
     dbias[c] += sum;
 }
 
-// blocks_each: blocks that a multiprocessor is given.
+// blocks_each: blocks of a multiprocessor.
 template <class T, int lanes, int height, int rows, int blocks_each, int width>
 int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, const T *bias, int N, int C,
                             cudaStream_t stream) {
@@ -132,11 +133,11 @@ int bias_gelu_backward_rows(T *dx, float *dbias, const T *dout, const T *x, cons
     scratch partial; // (parts, C)
     cudaError_t error = take_scratch(&partial, (size_t)parts * C * sizeof(float), stream);
     if (error != cudaSuccess) { return error; }
-    int status = launch({(unsigned)(column_blocks * parts), lanes * height, 1, stream},
+    int status = launch({(unsigned)(column_blocks * parts), lanes * height, stream},
                         bias_gelu_backward_rows_kernel<T, width, lanes, height, rows>, dx, partial.memory, dout, x,
                         bias, N, C, parts);
     if (status == cudaSuccess) {
-        status = launch({(unsigned)((C + warp_size - 1) / warp_size), finish_warps * warp_size, 1, stream},
+        status = launch({(unsigned)((C + warp_size - 1) / warp_size), finish_warps * warp_size, stream},
                         bias_gelu_backward_finish_kernel, dbias, (const float *)partial.memory, parts, C);
     }
     error = return_scratch(partial, stream);

@@ -1,35 +1,35 @@
-// softmax_wide.cuh — rows of a cluster, one part of them in registers, the other parked in shared memory
+// softmax_wide.cuh — softmax and its gradient for rows of a cluster, partly in registers, partly staged in shared memory
 //
-// The blocks of a cluster wait for each other in the middle of a row, and nothing of that row is on its way meanwhile. What
-// hides this is other rows on the same multiprocessor, and registers alone have no room for them: 128 KB of rows for each
-// multiprocessor gave 0.82 of a copy at 262144 columns of bf16. The threads park pieces of their own, so no barrier is
-// needed to get them back.
+// The blocks of a cluster wait for each other in the middle of a row, with nothing of that row in flight. Other rows on the
+// same multiprocessor hide the wait, if there is room for them: with registers alone, 128 KB of rows a multiprocessor, it is
+// 0.82 of a copy at 262144 columns of bf16. Each thread stages vecs of its own, so reading them back needs no barrier.
 #ifndef SPEED_OF_LIGHT_SOFTMAX_WIDE_CUH
 #define SPEED_OF_LIGHT_SOFTMAX_WIDE_CUH
 
-#include "pieces.cuh"
+#include "rows.cuh"
 
 #include <cuda_pipeline_primitives.h>
 
-// A thread's pieces: `kept` in registers, then `parked` in shared memory. Piece p begins at column first + p * step.
-template <class T, int threads, int kept, int parked> struct wide_share {
-    static constexpr int width = vec<T>::size, pieces = kept + parked;
+// A thread's partition of a row: `kept` vecs in registers, then `staged` vecs in shared memory. Vec p begins at column
+// first + p * step.
+template <class T, int threads, int kept, int staged> struct wide_partition {
+    static constexpr int width = vec<T>::size, vecs = kept + staged;
     vec<T> held[kept > 0 ? kept : 1];
     uint4 *mine;
 
-    __device__ explicit wide_share(uint4 *shared) : mine(shared + threadIdx.x) {
+    __device__ explicit wide_partition(uint4 *shared) : mine(shared + threadIdx.x) {
         if (kept == 0) { held[0] = {}; }
     }
-    __device__ void park(const T *from, int first, int step, int end) {
+    __device__ void stage(const T *from, int first, int step, int end) {
 #pragma unroll
-        for (int p = kept; p < pieces; p++) {
+        for (int p = kept; p < vecs; p++) {
             if (first + p * step < end) {
                 __pipeline_memcpy_async(mine + (p - kept) * threads, from + first + p * step, 16);
             }
         }
         __pipeline_commit();
     }
-    // Which of the two loads: as measured.
+    // The faster of the two loads in each type, as measured.
     __device__ void load(const T *from, int first, int step, int end) {
 #pragma unroll
         for (int p = 0; p < kept; p++) {
@@ -42,36 +42,36 @@ template <class T, int threads, int kept, int parked> struct wide_share {
     }
 };
 
-template <class T, int threads, int kept, int parked, int cluster>
+template <class T, int threads, int kept, int staged, int cluster>
 __global__ void __launch_bounds__(threads) softmax_wide_kernel(T *out,     // (N, C)
                                                                const T *x, // (N, C)
                                                                int C) {
-    constexpr int width = vec<T>::size, pieces = kept + parked, step = cluster * threads * width;
-    extern __shared__ uint4 parking[]; // (parked, threads)
+    constexpr int width = vec<T>::size, vecs = kept + staged, step = cluster * threads * width;
+    extern __shared__ uint4 staging[]; // (staged, threads)
     __shared__ float2 warp_parts[2 * threads / warp_size], block_parts[2 * cluster];
     wait_for_previous_kernel();
     let_next_kernel_start();
     cluster_started();
     size_t row = (size_t)cluster_number<cluster>() * C;
     int first = (cluster_rank<cluster>() * threads + threadIdx.x) * width;
-    wide_share<T, threads, kept, parked> share(parking);
-    share.park(x + row, first, step, C);
-    share.load(x + row, first, step, C);
+    wide_partition<T, threads, kept, staged> partition(staging);
+    partition.stage(x + row, first, step, C);
+    partition.load(x + row, first, step, C);
 
     float v[width], largest = -FLT_MAX, sum = 0.0f;
 #pragma unroll
-    for (int p = 0; p < pieces; p++) {
+    for (int p = 0; p < vecs; p++) {
         if (p == kept) { __pipeline_wait_prior(0); }
         if (first + p * step >= C) { continue; }
-        share.get(p, v);
+        partition.get(p, v);
 #pragma unroll
         for (int i = 0; i < width; i++) { largest = fmaxf(largest, v[i]); }
     }
     largest = warp_max(largest);
 #pragma unroll
-    for (int p = 0; p < pieces; p++) {
+    for (int p = 0; p < vecs; p++) {
         if (first + p * step >= C) { continue; }
-        share.get(p, v);
+        partition.get(p, v);
 #pragma unroll
         for (int i = 0; i < width; i++) { sum += exponential<T>(v[i] - largest); }
     }
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(threads) softmax_wide_kernel(T *out,     // (N
     part = cluster_softmax_merge<T, cluster>(part, block_parts);
     float scale = 1.0f / part.sum;
 #pragma unroll
-    for (int p = 0; p < pieces; p++) {
+    for (int p = 0; p < vecs; p++) {
         if (first + p * step >= C) { continue; }
-        share.get(p, v);
+        partition.get(p, v);
 #pragma unroll
         for (int i = 0; i < width; i++) { v[i] = quotient<T>(exponential<T>(v[i] - part.largest), part.sum, scale); }
         vec<T> result;
@@ -91,13 +91,13 @@ __global__ void __launch_bounds__(threads) softmax_wide_kernel(T *out,     // (N
     }
 }
 
-template <class T, int threads, int kept, int parked, int cluster>
+template <class T, int threads, int kept, int staged, int cluster>
 __global__ void __launch_bounds__(threads) softmax_backward_wide_kernel(T *dx,                     // (N, C)
                                                                         const T *dout,             // (N, C)
                                                                         const T *__restrict__ out, // (N, C)
                                                                         int C) {
-    constexpr int width = vec<T>::size, pieces = kept + parked, step = cluster * threads * width;
-    extern __shared__ uint4 parking[]; // (pieces, threads) of out, (parked, threads) of dout
+    constexpr int width = vec<T>::size, vecs = kept + staged, step = cluster * threads * width;
+    extern __shared__ uint4 staging[]; // (vecs, threads) of out, (staged, threads) of dout
     __shared__ float warp_parts[2 * threads / warp_size];
     __shared__ float2 block_parts[2 * cluster];
     wait_for_previous_kernel();
@@ -105,30 +105,30 @@ __global__ void __launch_bounds__(threads) softmax_backward_wide_kernel(T *dx,  
     cluster_started();
     size_t row = (size_t)cluster_number<cluster>() * C;
     int first = (cluster_rank<cluster>() * threads + threadIdx.x) * width;
-    wide_share<T, threads, kept, parked> dout_share(parking + pieces * threads);
-    wide_share<T, threads, 0, pieces> out_share(parking);
-    out_share.park(out + row, first, step, C);
-    dout_share.park(dout + row, first, step, C);
-    dout_share.load(dout + row, first, step, C);
+    wide_partition<T, threads, kept, staged> dout_partition(staging + vecs * threads);
+    wide_partition<T, threads, 0, vecs> out_partition(staging);
+    out_partition.stage(out + row, first, step, C);
+    dout_partition.stage(dout + row, first, step, C);
+    dout_partition.load(dout + row, first, step, C);
     __pipeline_wait_prior(0);
 
     float d[width], y[width], dot = 0.0f;
 #pragma unroll
-    for (int p = 0; p < pieces; p++) {
+    for (int p = 0; p < vecs; p++) {
         if (first + p * step >= C) { continue; }
-        dout_share.get(p, d);
-        out_share.get(p, y);
+        dout_partition.get(p, d);
+        out_partition.get(p, y);
 #pragma unroll
         for (int i = 0; i < width; i++) { dot += d[i] * y[i]; }
     }
-    dot = block_sum_turn<threads / warp_size>(warp_sum(dot), warp_parts);
+    dot = block_sum_round<threads / warp_size>(warp_sum(dot), warp_parts);
     cluster_all_started();
     dot = cluster_sum<cluster>(dot, block_parts);
 #pragma unroll
-    for (int p = 0; p < pieces; p++) {
+    for (int p = 0; p < vecs; p++) {
         if (first + p * step >= C) { continue; }
-        dout_share.get(p, d);
-        out_share.get(p, y);
+        dout_partition.get(p, d);
+        out_partition.get(p, y);
 #pragma unroll
         for (int i = 0; i < width; i++) { d[i] = y[i] * (d[i] - dot); }
         vec<T> result;
@@ -137,15 +137,15 @@ __global__ void __launch_bounds__(threads) softmax_backward_wide_kernel(T *dx,  
     }
 }
 
-template <class T, int threads, int kept, int parked, int cluster>
+template <class T, int threads, int kept, int staged, int cluster>
 int softmax_wide(T *out, const T *x, int N, int C, cudaStream_t stream) {
-    return launch({(unsigned)N * cluster, threads, cluster, stream, parked * threads * sizeof(uint4)},
-                  softmax_wide_kernel<T, threads, kept, parked, cluster>, out, x, C);
+    return launch_clusters({(unsigned)N * cluster, threads, stream, staged * threads * sizeof(uint4)}, cluster,
+                           softmax_wide_kernel<T, threads, kept, staged, cluster>, out, x, C);
 }
 
-template <class T, int threads, int kept, int parked, int cluster>
+template <class T, int threads, int kept, int staged, int cluster>
 int softmax_backward_wide(T *dx, const T *dout, const T *out, int N, int C, cudaStream_t stream) {
-    return launch({(unsigned)N * cluster, threads, cluster, stream, (kept + 2 * parked) * threads * sizeof(uint4)},
-                  softmax_backward_wide_kernel<T, threads, kept, parked, cluster>, dx, dout, out, C);
+    return launch_clusters({(unsigned)N * cluster, threads, stream, (kept + 2 * staged) * threads * sizeof(uint4)},
+                           cluster, softmax_backward_wide_kernel<T, threads, kept, staged, cluster>, dx, dout, out, C);
 }
 #endif

@@ -20,7 +20,7 @@
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 
-#include "common/hopper.cuh"
+#include "common/fast_math.cuh"
 #include "gpt2/model/attention_tiles.cuh"
 #include "gpt2/model/tensor_core.cuh"
 

@@ -18,7 +18,7 @@
 // Tiles     64 rows, in two stages: the next tile is copied while this one is multiplied. The block's own rows pass through the
 //           stages' memory into registers. 16 columns of a tile are computed at a time, which limits the registers of s and dp;
 //           groups of 16 that are masked for the whole warp are skipped.
-#include "common/hopper.cuh"
+#include "common/fast_math.cuh"
 #include "gpt2/model/attention_fused.cuh"
 #include "gpt2/model/attention_tiles.cuh"
 #include "gpt2/model/tensor_core.cuh"

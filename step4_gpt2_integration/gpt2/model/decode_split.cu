@@ -14,7 +14,7 @@
 //           second launch. It merges them in order, so the sum does not depend on which block is last.
 #include "gpt2/model/decode_split.cuh"
 
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/vec.cuh"
 
 #include <algorithm>

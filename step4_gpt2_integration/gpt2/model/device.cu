@@ -1,5 +1,5 @@
 // device.cu — opens and closes the device's libraries, describes errors, and shows and times the stages of a pass (device.cuh)
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/matmul.cuh"
 
@@ -38,8 +38,8 @@ void device_close(gpt2_device *device) {
 }
 
 void device_message(int code, char *text, size_t size) {
-    if (code >= blas_error) {
-        snprintf(text, size, "%s", cublasGetStatusName((cublasStatus_t)(code - blas_error)));
+    if (code >= BLAS_ERROR) {
+        snprintf(text, size, "%s", cublasGetStatusName((cublasStatus_t)(code - BLAS_ERROR)));
     } else if (code == cudaErrorNotSupported) { // the status of the labs' skeletons
         snprintf(text, size, "a kernel of the set, or a part of the model, is not started");
     } else {

@@ -1,18 +1,17 @@
 // device.cuh — the device as all parts of the model see it: stream, library handles, status codes, element types, observation
 //
-// Functions that enqueue work return a status: 0, a cudaError_t, or blas_error + a cublasStatus_t. TRY and TRY_BLAS return it from
+// Functions that enqueue work return a status: 0, a cudaError_t, or BLAS_ERROR + a cublasStatus_t. TRY and TRY_BLAS return it from
 // the enclosing function. device_message turns a status into text.
 #ifndef GPT2_DEVICE_CUH
 #define GPT2_DEVICE_CUH
 
-#include "gpt2/kernels/element.cuh"
+#include "common/status.h"
+#include "common/to_float.cuh"
 #include "gpt2/kernels/table.h"
 #include "gpt2/model/model.h"
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
-
-enum { blas_error = 100000 };
 
 #define TRY(call)                           \
     do {                                    \
@@ -23,7 +22,7 @@ enum { blas_error = 100000 };
 #define TRY_BLAS(call)                                     \
     do {                                                   \
         int status_ = (int)(call);                         \
-        if (status_ != 0) { return blas_error + status_; } \
+        if (status_ != 0) { return BLAS_ERROR + status_; } \
     } while (0)
 
 struct matmul_plans; // matmul.cu

@@ -16,19 +16,15 @@
 //           of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
 
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
+#include "common/warp.cuh"
 #include "gpt2/model/vec.cuh"
 
 #include <cmath>
 
-enum { warp_size = 32, few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
+enum { few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
 enum { columns = 2, ahead = 4, held = 8 };
 constexpr size_t most_shared = 40 << 10; // available on every GPU without a request, less the kernel's own
-
-__device__ static float warp_sum(float value) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
-    return value;
-}
 
 // By one warp: to = LayerNorm(x), one row. The first `held` vectors of a lane stay in registers, the others are read again.
 template <class T>

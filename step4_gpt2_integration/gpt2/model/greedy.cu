@@ -8,7 +8,7 @@
 //           need a second launch, which costs what they save.
 #include "gpt2/model/greedy.cuh"
 
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 
 #include <cmath>
 #include <vector>
@@ -116,7 +116,7 @@ int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *sta
                const T *token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
                int S) {
     const unsigned threads = state != nullptr ? threads_per_block : few_threads;
-    return launch({(unsigned)B, threads, 1, device.stream}, begin_step_kernel<T>, out, tokens,
+    return launch({(unsigned)B, threads, device.stream}, begin_step_kernel<T>, out, tokens,
                   state != nullptr ? *state : greedy_state{}, logits, token_embedding, position_embedding, positions, C,
                   Vp, S);
 }

@@ -55,7 +55,7 @@ int choose(plan &p, const gpt2_device &device) {
     }
     cublasLtMatmulPreferenceDestroy(preference);
     TRY_BLAS(status);
-    if (count == 0) { return blas_error + CUBLAS_STATUS_NOT_SUPPORTED; }
+    if (count == 0) { return BLAS_ERROR + CUBLAS_STATUS_NOT_SUPPORTED; }
     p.algorithm = found.algo;
     return 0;
 }

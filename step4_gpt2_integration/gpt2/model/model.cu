@@ -1,5 +1,5 @@
 // model.cu — the C interface (model.h): checks the arguments, copies them to the device, runs the pass for the model's type
-#include "common/hopper.cuh"
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/block_fused.cuh"
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/forward.cuh"

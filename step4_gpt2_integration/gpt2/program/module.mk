@@ -13,7 +13,9 @@ $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(G
 	$(GPT2_LINK)
 
 .PHONY: gpt2 bench-gpt2
-gpt2: $(GPT2)
+gpt2:
+	@$(COURSE)/tools/install.sh gpt2
+	@$(MAKE) --no-print-directory $(GPT2)
 
 # The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
 # their kernels of lab 3, if those compile.
@@ -36,6 +38,7 @@ endif
 # On a GPU: the model's tests there, then figures beside PyTorch, into docs/results/gpt2/.
 bench-gpt2:
 	@tools/install.sh gpu
+	@tools/install.sh gpt2
 	@tools/bench-gpt2
 
 # A set with a wrong kernel, for the tests.

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simt.h"
 #include "../../include/cublasLt.h"
+#include "simt.h"
 
 __extension__ typedef _Float16 half;
 

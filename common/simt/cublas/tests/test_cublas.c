@@ -16,7 +16,7 @@ static void end(void) {
 TestSuite(cublas, .init = begin, .fini = end, .timeout = 120);
 
 struct shape {
-    int m, n, k, batch, extra; /* extra: how much wider each ld is than it must be */
+    int m, n, k, batch, extra; /* extra: added to the least ld of each matrix */
     cublasOperation_t op_a, op_b;
     cudaDataType type, out;
     float beta;

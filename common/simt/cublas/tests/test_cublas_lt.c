@@ -1,4 +1,4 @@
-/* The backend's cuBLASLt: epilogues in every type, what it refuses, and products in a graph. */
+/* The backend's cuBLASLt: epilogues in every type, refusals, and products in a graph. */
 #include <math.h>
 
 #include "buffers.h"
@@ -84,7 +84,7 @@ Test(cublas_lt, epilogues_of_every_type) {
     }
 }
 
-/* Worth several cores: rows that are no multiple of a core's share, columns no multiple of a vector. */
+/* Large enough for several cores: rows that are not a multiple of a core's part, columns not a multiple of a vector. */
 Test(cublas_lt, few_columns_of_a_large_matrix) {
     static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
     for (int type = 0; type < 3; type++) {
@@ -103,7 +103,7 @@ static cublasLtMatrixLayout_t batched(cudaDataType type, int rows, int columns, 
     return layout;
 }
 
-/* d (M, N) = a (M, K) b (K, N), so often: the status, and what is in d. */
+/* d (M, N) = a (M, K) b (K, N), repeated: the status, and the content of d. */
 static cublasStatus_t run_batch(cudaDataType type, int32_t batch, const void *a, const void *b, void *d, int M, int N,
                                 int K) {
     cublasLtMatmulDesc_t desc;
@@ -176,7 +176,7 @@ Test(cublas_lt, a_captured_product_runs_with_its_graph) {
         CUBLAS_STATUS_SUCCESS);
     cr_assert_eq(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     fetch(&out);
-    cr_assert_eq(memcmp(out.host, before.host, N * OC * sizeof(float)), 0); /* recorded, not done */
+    cr_assert_eq(memcmp(out.host, before.host, N * OC * sizeof(float)), 0); /* recorded, not executed */
     cr_assert_eq(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
     cudaGraphDestroy(graph);
     cr_assert_eq(cudaGraphLaunch(executable, stream), cudaSuccess);

@@ -1,4 +1,4 @@
-/* nvToolsExt.h — ranges and marks for NVIDIA's profilers. There is no profiler here: they do nothing. */
+/* nvToolsExt.h — ranges and marks for NVIDIA's profilers. They do nothing here. */
 #ifndef NV_TOOLS_EXT_H
 #define NV_TOOLS_EXT_H
 

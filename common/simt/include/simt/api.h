@@ -50,7 +50,7 @@ SIMT_INLINE cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executabl
                                                       unsigned long long flags) {
     return cudaGraphInstantiate(executable, graph, flags);
 }
-/* Of the first CUDA versions; older books and courses still have them. */
+/* From the first CUDA versions; older books and courses still use them. */
 SIMT_INLINE cudaError_t cudaThreadSynchronize() {
     return cudaDeviceSynchronize();
 }

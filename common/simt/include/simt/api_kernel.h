@@ -1,5 +1,5 @@
-/* api_kernel.h — runtime functions that take a kernel: its type tells what the argument pointers point to.
- * So the translator (translate/launches.c) takes the usual cast, `(void *)k`, out of calls of cudaLaunchKernel,
+/* api_kernel.h — runtime functions that take a kernel: its type determines the types of the arguments.
+ * So the translator (translate/launches.c) removes the usual cast, `(void *)k`, from calls of cudaLaunchKernel,
  * cudaLaunchCooperativeKernel, cudaFunc… and cudaOccupancy…. */
 #ifndef SIMT_API_KERNEL_H
 #define SIMT_API_KERNEL_H

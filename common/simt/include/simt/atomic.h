@@ -1,4 +1,4 @@
-/* atomic.h — atomic functions on all types that CUDA has them for; half and bfloat16 follow in half.h and bfloat.h.
+/* atomic.h — atomic functions on all types that CUDA supports; half and bfloat16 follow in half.h and bfloat.h.
  *
  * The _block and _system forms are the same operation: the backend orders all atomics of a launch.
  */
@@ -9,7 +9,7 @@
 #include "vector.h"
 #include "warp.h"
 
-/* core/atomic.c, where `op` and `type` are enums. */
+/* engine/atomic.c, where `op` and `type` are enums. */
 extern "C" uint64_t simt_atomic(int op, int type, void *address, uint64_t operand, uint64_t compare) noexcept;
 
 namespace simt {

@@ -25,16 +25,7 @@
 
 #include "minifloat_arithmetic.h"
 
-#include "minifloat_convert.h"
-#undef MINI
-#undef MINI2
-#undef MINI_RAW
-#undef MINI2_RAW
-#undef MINI_CALL
-#undef MINI_NAME
-#undef MINI_TWICE
-#undef MINI_ATOMIC
-#undef MINI2_ATOMIC
+#include "minifloat_convert.h" /* undefines these macros */
 
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;

@@ -1,10 +1,10 @@
-/* boundary.h — what the headers ask of the runtime library. Everything is prefixed, because every CUDA source sees it.
+/* boundary.h — the functions of the runtime library that the headers call. All names are prefixed: every CUDA source sees them.
  *
- * The functions are those of core/internal.h under the same prototypes; api/boundary.c includes both files, so that the
+ * The functions are those of engine/internal.h, with the same prototypes; api/boundary.c includes both files, so that the
  * compiler compares the prototypes, and checks that the numbers agree.
  *
- * SIMT_INLINE: a wrapper that vanishes into its caller, so that the return address which the runtime sees lies in the
- * learner's own line.
+ * SIMT_INLINE: a wrapper that is always inlined, so that the return address that the runtime sees lies in the learner's
+ * own line.
  */
 #ifndef SIMT_BOUNDARY_H
 #define SIMT_BOUNDARY_H
@@ -69,7 +69,7 @@ enum {
 #define SIMT_CALL(kind, mode, width, source) \
     ((uint32_t)(kind) | (uint32_t)(mode) << 4 | (uint32_t)(width) << 8 | (uint32_t)((source)&31) << 16)
 
-/* Barriers and collectives: core/barrier.c, core/collective.c. Values travel in the low bytes. */
+/* Barriers and collectives: engine/barrier.c, engine/collective.c. Values are passed in the low bytes. */
 int simt_barrier(int mode, int predicate) SIMT_NOTHROW;
 uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value) SIMT_NOTHROW;
 unsigned simt_activemask(void) SIMT_NOTHROW;

@@ -2,7 +2,7 @@
  *
  * Constant thread-local variables that the scheduler sets at every switch: reading them is no memory access for the
  * checks, they can be shadowed, and gridDim may be the name of a host variable. All are plain uint3, which converts to
- * dim3: of a type with constructors g++ does not believe that it is constant.
+ * dim3: g++ does not treat a type with constructors as constant.
  */
 #ifndef SIMT_BUILTIN_H
 #define SIMT_BUILTIN_H

@@ -1,4 +1,4 @@
-/* cache.h — loads and stores with a cache hint. There is no cache model: they are plain accesses and counted as such. */
+/* cache.h — loads and stores with a cache hint. Caches are not modelled: these are plain accesses and counted as such. */
 #ifndef SIMT_CACHE_H
 #define SIMT_CACHE_H
 
@@ -56,7 +56,7 @@ SIMT_CACHE(float2)
 SIMT_CACHE(float4)
 SIMT_CACHE(double2)
 
-/* Address spaces: what a generic pointer points to. */
+/* Address spaces of generic pointers. */
 extern "C" {
 unsigned __isGlobal(const void *pointer) SIMT_NOTHROW;
 unsigned __isShared(const void *pointer) SIMT_NOTHROW;

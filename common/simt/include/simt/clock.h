@@ -1,4 +1,4 @@
-/* clock.h — clocks and traps. The clocks are this machine's: they tell nothing about a GPU. */
+/* clock.h — clocks and traps. The clocks are this machine's; they do not predict a GPU's. */
 #ifndef SIMT_CLOCK_H
 #define SIMT_CLOCK_H
 

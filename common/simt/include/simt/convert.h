@@ -1,4 +1,4 @@
-/* convert.h — conversions with a named rounding, and bits as other types.
+/* convert.h — conversions with a rounding mode, and reinterpretation of bits.
  *
  * Floating point to integer clamps to the range. A NaN gives 0 from float to a 32-bit integer, otherwise the integer's
  * top bit alone (the PTX manual's rule for cvt). Rounding: _rn nearest even, _rz to zero, _ru up, _rd down.

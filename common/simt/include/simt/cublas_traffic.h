@@ -1,5 +1,5 @@
-/* cublas_traffic.h — what the backend's cuBLAS moved: counted apart from the kernels' traffic (core/simt.h), because how
- * often a matmul reads an operand is the library's business. Each operand counts once a call. */
+/* cublas_traffic.h — traffic of the backend's cuBLAS. It is separate from the kernels' traffic (simt.h), because how often
+ * a matmul reads an operand depends on the library. Each operand counts once per call. */
 #ifndef SIMT_CUBLAS_TRAFFIC_H
 #define SIMT_CUBLAS_TRAFFIC_H
 

@@ -1,6 +1,6 @@
-/* group_copy.h — copies from global to shared memory that a GPU makes in the background: here they are done when they
- * are asked for. A program that forgets to wait is right here and wrong on a GPU; the race detector sees what another
- * thread reads without a barrier, not what the copying thread itself reads too early.
+/* group_copy.h — asynchronous copies from global to shared memory. Here they complete when they are issued. So a program
+ * that does not wait is right here and wrong on a GPU. The race detector finds a read by another thread without a
+ * barrier, but not a premature read by the copying thread itself.
  */
 #ifndef SIMT_GROUP_COPY_H
 #define SIMT_GROUP_COPY_H
@@ -32,7 +32,7 @@ SIMT_INLINE void copy_by(void *to, const void *from, size_t bytes, size_t rank, 
 } // namespace simt
 
 namespace cuda {
-/* A size that is a multiple of Alignment, of addresses that are too. */
+/* A size that is a multiple of Alignment; the addresses are, too. */
 template <size_t Alignment> struct aligned_size_t {
     size_t value;
     constexpr aligned_size_t(size_t size) : value(size) {}

@@ -7,7 +7,7 @@
 
 namespace simt {
 
-/* A value of any trivially copyable type goes in words of 8, 4, 2 or 1 bytes. */
+/* A value of any trivially copyable type is passed in words of 8, 4, 2 or 1 bytes. */
 template <class T> SIMT_INLINE T shuffle_any(int mode, unsigned mask, T value, unsigned source, int width) {
     if constexpr (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) {
         typename bits_of<sizeof(T)>::type bits;
@@ -43,7 +43,7 @@ SIMT_INLINE unsigned tile_mask(unsigned size, unsigned lane) {
 
 namespace cooperative_groups {
 
-/* What tiles and coalesced groups share, by mask. */
+/* The common base of tiles and coalesced groups: a mask of lanes. */
 class lane_group : public thread_group {
   protected:
     SIMT_MEMBER lane_group(unsigned mask, unsigned meta_rank, unsigned meta_size)
@@ -66,7 +66,7 @@ class lane_group : public thread_group {
     }
 };
 
-/* Lanes that happen to be together, ranked in the order of lanes. */
+/* Converged lanes, ranked in the order of lanes. */
 class coalesced_group : public lane_group {
     SIMT_MEMBER unsigned lane_of(unsigned rank) const { return __fns(mask_, 0, static_cast<int>(rank) + 1); }
 
@@ -92,7 +92,7 @@ class coalesced_group : public lane_group {
     }
 };
 
-/* Size lanes in a row, at a multiple of Size; Size is a power of two. */
+/* Size consecutive lanes, starting at a multiple of Size; Size is a power of two. */
 template <unsigned Size, class Parent = void> class thread_block_tile : public lane_group {
     static_assert(Size >= 1 && (Size & (Size - 1)) == 0, "the size of a tile is a power of two");
     static_assert(Size <= 32, "the CPU backend has no tiles of more than 32 threads");
@@ -142,7 +142,7 @@ tiled_partition(const thread_block_tile<ParentSize, GrandParent> &parent) {
                                                                                ParentSize / Size);
 }
 
-/* With a size that is known only at run time: of a block's warps, or of a coalesced group by rank. */
+/* With a run-time size: of a block's warps, or of a coalesced group by rank. */
 SIMT_MEMBER thread_group tiled_partition(const thread_group &parent, unsigned size) {
     if (group_access::kind(parent) == simt::GROUP_BLOCK) {
         return coalesced_group(simt::tile_mask(size, simt::lane_index()), simt::block_rank() / size,
@@ -156,7 +156,7 @@ SIMT_MEMBER thread_group tiled_partition(const thread_group &parent, unsigned si
     return coalesced_group(mask, part, (static_cast<unsigned>(parent.size()) + size - 1) / size);
 }
 
-/* Lanes with the same label, or the same truth, together. */
+/* One group per label, or per truth value. */
 template <class Group, class Label> SIMT_MEMBER coalesced_group labeled_partition(const Group &group, Label label) {
     return coalesced_group(__match_any_sync(group_access::mask(group), label));
 }

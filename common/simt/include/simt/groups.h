@@ -122,7 +122,7 @@ class grid_group : public thread_group {
     static SIMT_MEMBER unsigned long long block_rank() { return simt::grid_block_rank(); }
 };
 
-/* Without a cluster launch every block is a cluster of its own. */
+/* Without a cluster launch every block is its own cluster. */
 class cluster_group : public thread_group {
     SIMT_MEMBER cluster_group() : thread_group(simt::GROUP_BLOCK, 0, 0, 1) {}
     friend cluster_group this_cluster();

@@ -1,6 +1,6 @@
 /* heap.h — malloc and free of a CUDA source: the device's heap in kernels, the C library's on the host.
  *
- * Only the names that the linker sees change; included before <stdlib.h>, whose declarations then mean these.
+ * Only the names for the linker change. Included before <stdlib.h>, whose declarations then refer to these.
  */
 #ifndef SIMT_HEAP_H
 #define SIMT_HEAP_H

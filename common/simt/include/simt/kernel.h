@@ -1,4 +1,4 @@
-/* kernel.h — what the runtime knows of one kernel: one object per kernel and template instance. C17 and C++. */
+/* kernel.h — the runtime's record of one kernel: one object per kernel and template instance. C17 and C++. */
 #ifndef SIMT_KERNEL_H
 #define SIMT_KERNEL_H
 
@@ -24,14 +24,14 @@ struct simt_kernel {
 void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream);
 /* The next launch of the configuration on top is a cooperative one. */
 void simt_mark_cooperative(void);
-/* False when cudaFunc…() only asks which kernel a function is. */
+/* False when cudaFunc…() only looks up the kernel of a function. */
 bool simt_kernel_called(struct simt_kernel *kernel);
 void simt_kernel_launch(struct simt_kernel *kernel, const void *closure);
-/* For a kernel that was called through a `void *`: its arguments, or NULL. Only kernels that can take them ask. */
+/* For a kernel that was called through a `void *`: its arguments, or NULL. Only kernels that can accept them call it. */
 void **simt_untyped_arguments(void);
-/* Attributes of cudaLaunchKernelEx that only say how fast are no matter; clusters of blocks are refused by name. */
+/* Attributes of cudaLaunchKernelEx that only affect speed are ignored; clusters of blocks are refused with a message. */
 cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config);
-/* What this host thread's last launch gave, whatever went wrong before it. */
+/* The result of this host thread's last launch, regardless of earlier errors. */
 cudaError_t simt_launch_outcome(void);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
  *                                                    simt::kernel(__PRETTY_FUNCTION__, [=]() mutable { body }); }
  *     k<<<grid, block, shared, stream>>>(x)  →   (simt::configure(grid, block, shared, stream), k(x))
  *
- * configure() pushes, kernel() pops: arguments that launch kernels of their own do no harm. The closure holds a copy of
+ * configure() pushes, kernel() pops, so arguments may launch kernels themselves. The closure holds a copy of
  * the arguments; each CUDA thread gets its own copy of it, by value, so that a parameter is a local variable.
  */
 #ifndef SIMT_LAUNCH_H
@@ -16,7 +16,7 @@
 #include "boundary.h"
 #include "kernel.h"
 
-/* The way into a kernel makes no events. */
+/* The entry of a kernel makes no events. */
 #if __has_attribute(no_sanitize_coverage)
 #define SIMT_NO_EVENTS __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 #else
@@ -29,7 +29,7 @@ SIMT_INLINE void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_
     simt_push_configuration(grid, block, shared, stream);
 }
 
-/* One thread of the kernel. The parameter is a copy in this frame, which nobody else can see: no memory events. */
+/* One thread of the kernel. The parameter is a private copy in this frame: no memory events. */
 template <class Body> __attribute__((noinline)) void run(Body body) {
     body();
 }

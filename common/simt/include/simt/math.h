@@ -76,7 +76,7 @@ SIMT_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b
     return a > b ? a : b;
 }
 
-/* ---- what the C library lacks; the float forms round the double result ---- */
+/* ---- functions that the C library lacks; the float forms round the double result ---- */
 
 #if !__GLIBC_PREREQ(2, 42) /* which has them */
 SIMT_INLINE float rsqrtf(float x) {

@@ -1,7 +1,7 @@
 /* math_inline.h — expf, __expf, fmaxf and fminf, for kernels and for the host code of a CUDA source.
  *
  * Calling the C library's makes a softmax take 1.4 to 1.6 times as long in the fast build. These are inlined. In the
- * checked build, where a branch and a load are events (core/hooks.c), they make none: g++ does not instrument loads from
+ * checked build, where a branch and a load are events (checks/hooks_tsan.c), they make none: g++ does not instrument loads from
  * a constant.
  */
 #ifndef SIMT_MATH_INLINE_H
@@ -49,7 +49,7 @@ SIMT_INLINE float selected(float mask, float set, float clear) {
     return set;
 }
 
-/* maxss and minss give the second operand where one is a NaN; where that one is the NaN, the first is the answer. */
+/* maxss and minss return the second operand if either is a NaN. If the second is the NaN, the result is the first. */
 SIMT_INLINE float larger(float a, float b) {
     float result = a, unordered = b;
     __asm__("maxss %1, %0" : "+x"(result) : "x"(b));
@@ -65,7 +65,7 @@ SIMT_INLINE float smaller(float a, float b) {
 
 } // namespace simt
 
-/* The C library declares these names. A gnu_inline body is only for calls; what takes an address gets the library's. */
+/* The C library declares these names. A gnu_inline body is used for calls only; an address is that of the library's function. */
 extern "C" {
 extern inline __attribute__((gnu_inline, always_inline)) float expf(float x) noexcept {
     return simt::exponential(x);

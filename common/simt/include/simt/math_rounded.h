@@ -1,4 +1,4 @@
-/* math_rounded.h — one operation with a named rounding, never contracted: __fadd_rn … __drcp_rd. */
+/* math_rounded.h — one operation with a rounding mode, never contracted: __fadd_rn … __drcp_rd. */
 #ifndef SIMT_MATH_ROUNDED_H
 #define SIMT_MATH_ROUNDED_H
 

@@ -1,5 +1,5 @@
-/* memory.h — memcpy, memmove and memset of a CUDA source: in a kernel they are accesses like any other, to be checked
- * and counted. g++ makes no events of them, except where a copy is one load and one store.
+/* memory.h — memcpy, memmove and memset of a CUDA source: in a kernel they are accesses, checked and counted like
+ * others. g++ makes no events of them, except where a copy is one load and one store.
  *
  * Included last, after all headers that declare the C library's own. A macro without arguments, so that std::memcpy and
  * ::memcpy find it too.
@@ -12,7 +12,7 @@
 #if defined(__cplusplus) && defined(__CUDACC__)
 #include <cstring>
 
-extern "C" { /* core/hooks.c */
+extern "C" { /* checks/hooks_tsan.c */
 void *simt_memcpy(void *to, const void *from, size_t bytes) noexcept;
 void *simt_memmove(void *to, const void *from, size_t bytes) noexcept;
 void *simt_memset(void *to, int value, size_t bytes) noexcept;

@@ -1,6 +1,6 @@
 /* minifloat.h — half precision and bfloat16 on their bits, each operation rounded once: api/minifloat.c. C17 and C++.
  *
- * NaN results are the canonical 0x7fff, as on the GPU. min and max return the operand that is no NaN; -0 < +0.
+ * NaN results are the canonical 0x7fff, as on the GPU. min and max return the operand that is not NaN; -0 < +0.
  */
 #ifndef SIMT_MINIFLOAT_HEADER_H
 #define SIMT_MINIFLOAT_HEADER_H

@@ -1,4 +1,4 @@
-/* prelude.h — what every translated source begins with: all that nvcc gives without an #include. */
+/* prelude.h — included first in every translated source: the declarations that nvcc provides without an #include. */
 #ifndef SIMT_PRELUDE_H
 #define SIMT_PRELUDE_H
 
@@ -12,12 +12,12 @@
 #define __CUDACC_EXTENDED_LAMBDA__   1
 #define __CUDACC_RELAXED_CONSTEXPR__ 1
 
-/* Host and device code are one compile; device code decides by this number. -D__CUDA_ARCH__=750 is another device. */
+/* Host and device code are compiled together; device code tests this number. -D__CUDA_ARCH__=750 selects another device. */
 #ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 900
 #endif
 
-/* Sources that must know: the CPU backend. */
+/* For sources that must distinguish the CPU backend. */
 #define SIMT_CPU_BACKEND 1
 
 #include <cuda_runtime.h>

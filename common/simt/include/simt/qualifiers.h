@@ -1,8 +1,8 @@
-/* qualifiers.h — CUDA's words for functions and variables.
+/* qualifiers.h — CUDA's specifiers of functions and variables.
  *
  * In a CUDA source (__CUDACC__) __global__, __device__, __host__, __constant__, __shared__, __managed__ and
- * __noinline__ stay as they are: the translator reads the preprocessed text and takes them away. (As a macro,
- * __noinline__ would break the C++ library's own __attribute__((__noinline__)).) Plain C++ has no use for them.
+ * __noinline__ are not defined here: the translator removes them from the preprocessed text. (As a macro,
+ * __noinline__ would break the C++ library's own __attribute__((__noinline__)).) In plain C++ they are empty.
  */
 #ifndef SIMT_QUALIFIERS_H
 #define SIMT_QUALIFIERS_H

@@ -1,4 +1,4 @@
-/* rounding.h — operations and conversions with a named rounding, as api/math.c implements them. C17 and C++. */
+/* rounding.h — operations and conversions with a rounding mode, as api/math.c implements them. C17 and C++. */
 #ifndef SIMT_ROUNDING_H
 #define SIMT_ROUNDING_H
 

@@ -31,7 +31,7 @@ SIMT_INLINE void __threadfence_system() {
     simt_fence(SIMT_FENCE_SYSTEM);
 }
 
-/* Programmatic dependent launch: kernels run one after the other here, so the one before has always ended. */
+/* Programmatic dependent launch: kernels run one after another here, so the previous one has always ended. */
 SIMT_INLINE void cudaGridDependencySynchronize() {}
 SIMT_INLINE void cudaTriggerProgrammaticLaunchCompletion() {}
 

@@ -114,7 +114,7 @@ SIMT_REDUCE(xor, unsigned, SIMT_REDUCE_XOR)
 #undef SIMT_REDUCE
 #undef SIMT_MATCHES
 
-/* Gone from CUDA since compute capability 7.0, where the lanes of a warp may run apart. */
+/* Removed from CUDA since compute capability 7.0, where the lanes of a warp may diverge. */
 #define SIMT_GONE(name, instead)                                                                             \
     template <class... Arguments>                                                                            \
     __attribute__((error("removed from CUDA: use " instead " and name the lanes that take part"))) int name( \

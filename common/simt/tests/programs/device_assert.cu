@@ -1,4 +1,4 @@
-// assert() in a kernel that holds, and the error code of one that does not is left to the tests of the checks.
+// assert() in a kernel, with a true condition. test_device_side tests a false one.
 #include <cassert>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// Error checks in the forms that people write; every error below is provoked.
+// Error checks in common forms; every error below is provoked.
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdexcept>

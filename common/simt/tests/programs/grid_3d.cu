@@ -1,4 +1,4 @@
-// 3D grid: seven-point Laplacian on a small cube, launched with every way to give dimensions.
+// 3D grid: seven-point Laplacian on a small cube, launched with every form of dimensions.
 #include <cstdio>
 #include <cmath>
 #define IDX(x, y, z) (((z) * ny + (y)) * nx + (x))

@@ -1,4 +1,4 @@
-// Mandelbrot set with a complex struct that lives on both sides; 2D grid.
+// Mandelbrot set with a complex struct for host and device; 2D grid.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // needs: sm_80 (__reduce_add_sync)
-// Pi by random points: a generator of each thread's own, blocks add up by warp shuffles and one atomic.
+// Pi by random points: each thread has its own generator, blocks add by warp shuffles and one atomic.
 #include <cstdio>
 #include <cstdint>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Block size by the occupancy calculator, and the occupancy it gives.
+// Block size by the occupancy calculator, and the resulting occupancy.
 #include "stdio.h"
 
 __global__ void MyKernel(int *array, int arrayCount)
@@ -51,7 +51,7 @@ int main()
   ok &= launchMyKernel(a, n);
   for (int i = 0; i < n; i++) ok &= a[i] == i * i;
 
-  // more than 48 KB of shared memory has to be asked for
+  // more than 48 KB of shared memory needs cudaFuncSetAttribute
   int bytes = 64 * 1024;
   cudaFuncAttributes attributes;
   ok &= cudaFuncGetAttributes(&attributes, heavy<int>) == cudaSuccess;

@@ -1,4 +1,4 @@
-// The transpose from the Parallel Forall blog: a tile of 32 x 32, four rows a thread, with and without padding.
+// The transpose from the Parallel Forall blog: a tile of 32 x 32, four rows per thread, with and without padding.
 #include <stdio.h>
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-/* compare.h — runs the random kernels that are linked in, and the interpreter, and compares what they count. */
+/* compare.h — runs the random kernels that are linked in, and the interpreter, and compares their counters. */
 #ifndef SIMT_TESTS_COMPARE_H
 #define SIMT_TESTS_COMPARE_H
 

@@ -215,7 +215,7 @@ static uint32_t run_statement(struct machine *m, struct frame *f, const struct s
     }
 }
 
-/* Returns the lanes that come out at the end. */
+/* Returns the lanes that reach the end. */
 static uint32_t run_list(struct machine *m, struct frame *f, const struct statement *s, uint32_t mask) {
     for (; s && mask; s = s->next) mask = run_statement(m, f, s, mask);
     return mask;

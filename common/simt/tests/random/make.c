@@ -11,13 +11,13 @@ static bool chance(struct program *p, uint32_t percent) {
     return roll(p, 100) < percent;
 }
 
-/* Where a statement stands. */
+/* The place of a statement. */
 struct place {
     unsigned depth;
     unsigned loops[8], loop_count; /* counters in scope */
     bool in_loop, in_switch;       /* a break would leave the loop */
-    bool calm;                     /* all lanes of `mask` arrive together */
-    bool may_go_round, may_return; /* break and continue; return: not where others wait at a collective */
+    bool converged;                /* all lanes of `mask` are converged */
+    bool may_go_round, may_return; /* break and continue; return: not where other lanes wait at a collective */
     uint32_t mask;
     unsigned functions; /* may call those below */
     bool in_function, is_template;
@@ -74,16 +74,16 @@ static struct statement *memory_access(struct program *p, const struct place *at
 static struct statement *loop(struct program *p, struct place at, unsigned length) {
     static const enum kind kinds[] = {FOR, FOR, FOR, WHILE, DO, ENDLESS};
     struct statement *s = statement(p, kinds[roll(p, 6)]);
-    bool calm = at.calm && chance(p, 50);
+    bool converged = at.converged && chance(p, 50);
     s->target = p->loops++;
     s->limit = 1 + roll(p, 4);
-    if (calm)
+    if (converged)
         s->term = (struct term){LANE, LANE, 0, 0, 0, 1, 0};
     else
         s->term = term(p, &at, 1 + roll(p, 4));
     if (at.loop_count < 8) at.loops[at.loop_count++] = s->target;
-    at.calm = calm;
-    at.may_go_round = !calm;
+    at.converged = converged;
+    at.may_go_round = !converged;
     at.in_loop = true;
     at.in_switch = false;
     s->body[0] = list(p, at, length);
@@ -94,7 +94,7 @@ static struct statement *branch(struct program *p, struct place at, unsigned len
     struct statement *s = statement(p, IF);
     s->term = term(p, &at, 2 + roll(p, 6));
     s->limit = 1 + roll(p, s->term.modulus - 1);
-    at.calm = false;
+    at.converged = false;
     s->body[0] = list(p, at, length);
     if (chance(p, 50)) s->body[1] = list(p, at, 1 + roll(p, length));
     return s;
@@ -104,7 +104,7 @@ static struct statement *choice(struct program *p, struct place at, unsigned len
     struct statement *s = statement(p, SWITCH);
     s->cases = 2 + roll(p, 3);
     s->term = term(p, &at, s->cases + roll(p, 2));
-    at.calm = false;
+    at.converged = false;
     at.in_switch = true;
     for (unsigned i = 0; i < s->cases; i++) {
         s->body[i] = list(p, at, 1 + roll(p, length));
@@ -168,7 +168,7 @@ static struct statement *any(struct program *p, struct place at) {
     if (r < 72 && p->loops < MAX_LOOPS) return loop(p, at, length);
     if (r < 78) return choice(p, at, length);
     if (r < 84 && at.functions) return call(p, &at);
-    if (r < 90 && at.calm)
+    if (r < 90 && at.converged)
         return chance(p, 40) && at.mask == UINT32_MAX && p->block % 32 == 0 ? part(p, at, length) : collective(p, &at);
     if (r < 93 && at.in_loop && at.may_go_round && !at.in_switch) return leave(p, at, BREAK);
     if (r < 96 && at.in_loop && at.may_go_round) return leave(p, at, CONTINUE);
@@ -202,12 +202,12 @@ void program_make(struct program *p, uint64_t seed) {
         at.is_template = p->function[f].is_template;
         p->function[f].body = list(p, at, 1 + roll(p, 3));
     }
-    /* Where lanes return early, not all of them come to what stands behind: that part is made last, and is not calm. */
-    struct place top = {.mask = UINT32_MAX, .functions = FUNCTIONS, .calm = true};
+    /* Where lanes return early, not all of them reach the rest of the kernel: that part is made last, and its lanes are not converged. */
+    struct place top = {.mask = UINT32_MAX, .functions = FUNCTIONS, .converged = true};
     p->kernel = list(p, top, 3 + roll(p, 5));
     struct statement *last = p->kernel;
     while (last->next) last = last->next;
-    top.calm = false;
+    top.converged = false;
     top.may_return = true;
     last->next = list(p, top, 1 + roll(p, 4));
 }

@@ -1,7 +1,7 @@
 /* program.h — random structured kernels: made from a seed, printed as CUDA, and run lane by lane under masks.
  *
- * The interpreter lets the lanes of a warp part at branches and meet again at the end of each construct, as the hardware
- * does for structured code. Its counts are what the backend must find in the traces of the compiled kernel.
+ * In the interpreter the lanes of a warp diverge at branches and reconverge at the end of each construct, as in hardware
+ * for structured code. The backend must get the same counters from the traces of the compiled kernel.
  */
 #ifndef SIMT_TESTS_PROGRAM_H
 #define SIMT_TESTS_PROGRAM_H

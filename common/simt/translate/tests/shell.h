@@ -1,4 +1,4 @@
-/* shell.h — run a command and keep what it says, for the tests of programs. */
+/* shell.h — runs a command and keeps its output, for the tests of programs. */
 #ifndef TRANSLATE_SHELL_H
 #define TRANSLATE_SHELL_H
 
@@ -10,7 +10,7 @@
 
 static inline const char *build_folder(void) {
     const char *build = getenv("BUILD");
-    return build && *build ? build : BUILD_FOLDER; /* as make gave it */
+    return build && *build ? build : BUILD_FOLDER; /* from make */
 }
 
 struct said {

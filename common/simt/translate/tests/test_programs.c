@@ -1,7 +1,7 @@
-/* programs: what simt-cc builds runs right, in the checked build without a finding.
+/* programs: programs that simt-cc builds give right results, in the checked build without a finding.
  *
  * common/simt/tests/programs/ holds ordinary CUDA teaching programs, each of which compares with a CPU result;
- * cases/ holds the forms of CUDA one by one. make has built them all.
+ * cases/ holds the forms of CUDA one by one. make builds them.
  */
 #include "shell.h"
 
@@ -10,7 +10,7 @@
 
 TestSuite(programs, .timeout = 300);
 
-/* These provoke launch errors on purpose; nothing else may be found in them. */
+/* These provoke launch errors on purpose; they must have no other finding. */
 static const char *const provoking[] = {"error_macros", "occupancy"};
 
 static int provokes(const char *name) {

@@ -1,4 +1,4 @@
-/* simt_cc: the compile driver: where messages point, what is refused, dependencies, flags. */
+/* simt_cc: the compile driver: places of messages, refusals, dependencies, flags. */
 #include "shell.h"
 
 #include <criterion/criterion.h>
@@ -63,11 +63,11 @@ Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k(int n) {\n    __shared__ float s[n];\n}\n", "a.cu:2:");
 }
 
-/* Also what nobody has thought of: g++'s message stays, and one more says what it means. */
+/* Any other CUDA name: g++'s message stays, and a second one explains it. */
 Test(simt_cc, unknown_names_of_cuda_are_said_to_be_missing) {
     expect_message(
         "int main() {\n    cudaNoSuchCall(1);\n    CUcontext c;\n    cudaNoSuchCall(2);\n}\n",
-        "simt-cc: the CPU backend has no cudaNoSuchCall, CUcontext (or CUDA has none either: is it misspelt?)");
+        "simt-cc: the CPU backend has no cudaNoSuchCall, CUcontext (CUDA may have none either: check the spelling)");
     expect_message("int main() {\n    cudaNoSuchCall(1);\n}\n", "a.cu:2:5: error:");
     expect_message("__global__ void k(float *p) { p[0] = __no_intrinsic(1.0f); }\n", "has no __no_intrinsic (");
     expect_message("#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
@@ -113,7 +113,7 @@ Test(simt_cc, flags) {
     cr_expect_not_null(strstr(said.text, "with space.cu:2:2: error: #error no A"), "%s", said.text);
 }
 
-/* Checked objects make events and fast ones do not, and neither asks for a sanitizer's runtime. */
+/* Checked objects make events and fast ones do not, and neither needs a sanitizer's runtime. */
 /* The command line of a program that was written for nvcc, and flags that the linker needs as well. */
 Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
     write_file("a.cu",
@@ -126,7 +126,7 @@ Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
     cr_assert_eq(said.status, 0, "%s", said.text);
     run(&said, "'%s/a' 2>&1", folder);
     cr_expect_str_eq(said.text, "9 5 0\n");
-    compile("-fopenmp -o plain.o a.cu"); /* the level of optimisation is the build's own: counts depend on it */
+    compile("-fopenmp -o plain.o a.cu"); /* the build sets the level of optimisation, because counters depend on it */
     compile("-fopenmp -O3 -o fast.o a.cu");
     run(&said, "cmp '%s/plain.o' '%s/fast.o' 2>&1", folder, folder);
     cr_expect_eq(said.status, 0, "%s", said.text);

@@ -1,4 +1,4 @@
-/* translate: what a text becomes, what is refused and with which message. No compiler runs here. */
+/* translate: the translation of texts, and the messages of refusals. No compiler runs here. */
 #include "in_process.h"
 
 #include <criterion/criterion.h>
@@ -17,7 +17,7 @@ static char *squeeze(char *text) {
 
 static const struct {
     const char *text;
-    const char *becomes[4]; /* each is found in the translation; a leading ! says that it is not */
+    const char *becomes[4]; /* each must be in the translation; with a leading ! it must not */
 } translated[] = {
     {"void f() { k<<<1, 2>>>(x); }", {"{ ((void)simt::configure(1, 2), k(x)); }", "!<<<"}},
     {"void f() { k<<<g, b, s, t>>>(); }", {"((void)simt::configure(g, b, s, t), k());"}},
@@ -119,7 +119,7 @@ static const struct {
 } refused[] = {
     {"int a;\nvoid f() { (", "a.cu:2: error: '(' is never closed"},
     {"void f() {\n ]", "a.cu:2: error: ']' does not close the '{' of line 1"},
-    {"}\n", "a.cu:1: error: '}' closes nothing"},
+    {"}\n", "a.cu:1: error: '}' has no opening bracket"},
     {"\n\nchar *s = \"abc\n;", "a.cu:3: error: missing terminating \" character"},
     {"char c = 'a", "a.cu:1: error: missing terminating ' character"},
     {"auto s = R\"x(abc)y\"", "a.cu:1: error: unterminated raw string"},
@@ -170,7 +170,7 @@ static const struct {
     {"# 7 \"b.cuh\" 1\n\nvoid f() {\n# 2 \"a.cu\" 2\n", "b.cuh:8: error: '{' is never closed"},
 };
 
-/* Names that might mean something else are left to the compiler. */
+/* Names that may have another meaning are left to the compiler. */
 static const char *const taken[] = {
     "__global__ void k(int) { } void k(float) { } int main() { k(3.f); }",
     "__global__ void k(int) { } int main() { auto k = [](int) { }; k(3); }",
@@ -215,7 +215,7 @@ Test(translate, refuses) {
     }
 }
 
-/* A plain C++ text goes through untouched, byte for byte. */
+/* A plain C++ text is copied unchanged, byte for byte. */
 Test(translate, leaves_the_rest_alone) {
     const char *text = "# 1 \"a.cu\"\n#include <x>\ntemplate <class T> struct A : B<T> { A() : x{1} { } int x; };\n"
                        "\tint  main ( )\n{ /* c */ return a<b> (c) >> 1 ; } // end\n\n#pragma once\n";

@@ -1,6 +1,6 @@
-/* translate_fuzz: no text makes the translator crash, hang or answer with anything but a translation or one error line.
+/* translate_fuzz: for no text does the translator crash or hang; its result is a translation or one error line.
  *
- * The mutations are the same on every run: bytes changed, pieces cut, doubled and swapped in the case files, and random
+ * The mutations are the same on every run: bytes changed, parts cut, doubled and swapped in the case files, and random
  * sequences of CUDA's own tokens. `make test-asan` runs this under the address and UB sanitizers.
  * TRANSLATE_FUZZ=N: N times as many.
  */
@@ -152,7 +152,7 @@ static void mutate(char *text, size_t *length, size_t room) {
     } else if (kind == 3) { /* overwrite with another place's */
         uint32_t from = next((uint32_t)*length - size + 1);
         memmove(text + at, text + from, size);
-    } else { /* put in a piece */
+    } else { /* insert a part */
         const char *piece = pieces[next(sizeof pieces / sizeof *pieces)];
         size_t piece_length = strlen(piece);
         if (*length + piece_length < room) {
@@ -210,7 +210,7 @@ Test(translate_fuzz, random_tokens) {
     }
 }
 
-/* Deep nesting and long lines: time stays in proportion. */
+/* Deep nesting and long lines: the time stays proportional. */
 Test(translate_fuzz, large) {
     enum { MANY = 20000 };
     static const char *const units[] = {"{",  "(",     "k<<<1,2>>>(x);",        "__shared__ int x;",

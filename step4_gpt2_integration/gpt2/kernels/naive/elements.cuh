@@ -3,7 +3,7 @@
 #define NAIVE_ELEMENTS_CUH
 
 #include "common/cuda_check.h"
-#include "gpt2/kernels/element.cuh"
+#include "common/to_float.cuh"
 
 #include <limits.h>
 #include <math.h>

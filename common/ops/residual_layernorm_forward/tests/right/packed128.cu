@@ -1,125 +1,119 @@
 // step: step3  op: residual_layernorm_forward_bf16
-// reason: Packed128, weight and bias staged in shared memory by a whole block, a warp per row in a 2D block.
+// reason: Four bf16 pairs an access; blocks of 8 x 32 threads stage weight, bias and their rows' sums in shared memory.
 #include "common/contracts/residual_layernorm_forward.h"
-#include <assert.h>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <string.h>
 
-template <class ElementType> struct alignas(16) Packed128 {
-    Packed128() = default;
-    __device__ explicit Packed128(int4 bits) { memcpy(&payload, &bits, sizeof(bits)); }
-    __device__ ElementType &operator[](int index) { return payload[index]; }
-    __device__ const ElementType &operator[](int index) const { return payload[index]; }
-    __device__ int4 get_bits() const {
-        int4 bits;
-        memcpy(&bits, &payload, sizeof(bits));
-        return bits;
+typedef __nv_bfloat16 bf16;
+
+enum { lanes = 32, warps = 8, pairs = 4, elements = 2 * pairs };
+
+// Eight elements as one value of 16 bytes; the four pairs by number.
+struct packet {
+    uint4 words;
+
+    __device__ float2 get(int pair) const {
+        __nv_bfloat162 both;
+        memcpy(&both, (const char *)&words + pair * sizeof both, sizeof both);
+        return __bfloat1622float2(both);
     }
-    static constexpr const size_t size = sizeof(int4) / sizeof(ElementType);
-    ElementType payload[size];
+    __device__ void set(int pair, float first, float second) {
+        __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+        memcpy((char *)&words + pair * sizeof both, &both, sizeof both);
+    }
 };
-typedef __nv_bfloat16 floatX;
-typedef Packed128<floatX> x128;
 
-template <class T> __device__ Packed128<T> load128(const T *address) {
-    return Packed128<T>{*reinterpret_cast<const int4 *>(address)};
-}
-template <class T> __device__ void store128(T *target, Packed128<T> value) {
-    *reinterpret_cast<int4 *>(target) = value.get_bits();
+__device__ float total_of_warp(float value) {
+    for (int step = 1; step < lanes; step *= 2) { value += __shfl_down_sync(~0u, value, step); }
+    return __shfl_sync(~0u, value, 0);
 }
 
-__global__ void fused_residual_forward_kernel5(floatX *residual, floatX *normed, float *mean, float *rstd,
-                                               const floatX *inp1, const floatX *inp2, const floatX *weight,
-                                               const floatX *bias, int N, int C, float eps) {
-    extern __shared__ char *params_[];
-    char *params = reinterpret_cast<char *>(params_);
-    x128 *s_weight = reinterpret_cast<x128 *>(params);
-    x128 *s_bias = s_weight + C / x128::size;
-    x128 *s_res = s_weight + (2 + threadIdx.y) * C / x128::size;
-    int sidx = (threadIdx.x + 32 * threadIdx.y) * x128::size;
-    for (int i = sidx; i < C; i += blockDim.y * 32 * x128::size) {
-        s_weight[i / x128::size] = load128(weight + i);
-        s_bias[i / x128::size] = load128(bias + i);
+__global__ void staged(packet *out, packet *sum, float *mean, float *rstd, const packet *x, const packet *residual,
+                       const packet *weight, const packet *bias, int N, int packets, float eps) {
+    extern __shared__ packet memory[]; // weight, bias, a row for each warp
+    packet *gain = memory, *shift = gain + packets, *row = shift + packets + threadIdx.y * packets;
+    for (int p = threadIdx.x + lanes * threadIdx.y; p < packets; p += lanes * warps) {
+        gain[p] = weight[p];
+        shift[p] = bias[p];
     }
     __syncthreads();
-    int idx = blockIdx.x * blockDim.y + threadIdx.y;
-    if (idx >= N) return;
-    residual += (size_t)C * idx;
-    normed += (size_t)C * idx;
-    inp1 += (size_t)C * idx;
-    inp2 += (size_t)C * idx;
-    float sum = 0.0f;
-    for (int c = threadIdx.x * x128::size; c < C; c += 32 * x128::size) {
-        const x128 in1 = load128(inp1 + c), in2 = load128(inp2 + c);
-        x128 out;
-        for (int k = 0; k < (int)x128::size; ++k) {
-            out[k] = (floatX)((float)in1[k] + (float)in2[k]);
-            sum += (float)out[k];
+
+    int n = blockIdx.x * warps + threadIdx.y;
+    if (n >= N) { return; }
+    size_t begin = (size_t)n * packets;
+    float2 odd_even = make_float2(0.0f, 0.0f);
+    for (int p = threadIdx.x; p < packets; p += lanes) {
+        packet left = x[begin + p], right = residual[begin + p];
+        for (int i = 0; i < pairs; i++) {
+            float2 a = left.get(i), b = right.get(i);
+            left.set(i, a.x + b.x, a.y + b.y);
+            odd_even.x += left.get(i).x;
+            odd_even.y += left.get(i).y;
         }
-        store128(residual + c, out);
-        s_res[c / x128::size] = out;
+        row[p] = left;
+        sum[begin + p] = left;
     }
-    for (int o = 16; o; o /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, o);
-    float m = sum / C, v = 0.f;
-    for (int c = threadIdx.x * x128::size; c < C; c += 32 * x128::size) {
-        const x128 res = s_res[c / x128::size];
-        for (int k = 0; k < (int)x128::size; ++k) v += ((float)res[k] - m) * ((float)res[k] - m);
+    float columns = (float)(elements * packets), centre = total_of_warp(odd_even.x + odd_even.y) / columns;
+
+    float squares = 0.0f;
+    for (int p = threadIdx.x; p < packets; p += lanes) {
+        packet values = row[p];
+        for (int i = 0; i < pairs; i++) {
+            float2 a = values.get(i);
+            squares += (a.x - centre) * (a.x - centre) + (a.y - centre) * (a.y - centre);
+        }
     }
-    for (int o = 16; o; o /= 2) v += __shfl_xor_sync(0xffffffffu, v, o);
-    v /= C;
-    const float s = rsqrtf(v + eps);
-    for (int c = threadIdx.x * x128::size; c < C; c += 32 * x128::size) {
-        const x128 res = s_res[c / x128::size], w = s_weight[c / x128::size], b = s_bias[c / x128::size];
-        x128 out;
-        for (int k = 0; k < (int)x128::size; ++k) out[k] = s * ((float)res[k] - m) * (float)w[k] + (float)b[k];
-        store128(normed + c, out);
+    float inverse = rsqrtf(total_of_warp(squares) / columns + eps);
+
+    for (int p = threadIdx.x; p < packets; p += lanes) {
+        packet normal = row[p], scales = gain[p], shifts = shift[p];
+        for (int i = 0; i < pairs; i++) {
+            float2 a = normal.get(i), g = scales.get(i), s = shifts.get(i);
+            normal.set(i, (a.x - centre) * inverse * g.x + s.x, (a.y - centre) * inverse * g.y + s.y);
+        }
+        out[begin + p] = normal;
     }
-    if (threadIdx.x == 0) {
-        mean[idx] = m;
-        rstd[idx] = s;
-    }
+    if (threadIdx.x == 0) { mean[n] = centre, rstd[n] = inverse; }
 }
 
-__global__ void plain(floatX *sum_out, floatX *out, float *mean, float *rstd, const floatX *x, const floatX *r,
-                      const floatX *w, const floatX *b, int N, int C, float eps) {
-    for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < N; n += gridDim.x * blockDim.x) {
-        size_t o = (size_t)n * C;
-        float s = 0, v = 0;
-        for (int c = 0; c < C; c++) {
-            floatX z = x[o + c] + r[o + c];
-            sum_out[o + c] = z;
-            s += (float)z;
-        }
-        s /= C;
-        for (int c = 0; c < C; c++) {
-            float d = (float)sum_out[o + c] - s;
-            v += d * d;
-        }
-        float q = rsqrtf(v / C + eps);
-        for (int c = 0; c < C; c++) out[o + c] = ((float)sum_out[o + c] - s) * q * (float)w[c] + (float)b[c];
-        mean[n] = s;
-        rstd[n] = q;
+// Rows that are not aligned, or too long for shared memory: a warp for each, one element at a time.
+__global__ void by_element(bf16 *out, bf16 *sum, float *mean, float *rstd, const bf16 *x, const bf16 *residual,
+                           const bf16 *weight, const bf16 *bias, int C, float eps) {
+    size_t begin = (size_t)blockIdx.x * C;
+    float total = 0.0f, squares = 0.0f;
+    for (int c = threadIdx.x; c < C; c += lanes) {
+        sum[begin + c] = __float2bfloat16(__bfloat162float(x[begin + c]) + __bfloat162float(residual[begin + c]));
+        total += __bfloat162float(sum[begin + c]);
     }
+    float centre = total_of_warp(total) / C;
+    for (int c = threadIdx.x; c < C; c += lanes) {
+        float distance = __bfloat162float(sum[begin + c]) - centre;
+        squares += distance * distance;
+    }
+    float inverse = rsqrtf(total_of_warp(squares) / C + eps);
+    for (int c = threadIdx.x; c < C; c += lanes) {
+        float normal = (__bfloat162float(sum[begin + c]) - centre) * inverse;
+        out[begin + c] = __float2bfloat16(normal * __bfloat162float(weight[c]) + __bfloat162float(bias[c]));
+    }
+    if (threadIdx.x == 0) { mean[blockIdx.x] = centre, rstd[blockIdx.x] = inverse; }
 }
 
-int residual_layernorm_forward_bf16(floatX *out, floatX *sum, float *mean, float *rstd, const floatX *x,
-                                    const floatX *residual, const floatX *weight, const floatX *bias, int N, int C,
-                                    float eps, cudaStream_t stream) {
-    if (N == 0) return cudaSuccess;
-    int block_y = 256 / 32;
-    size_t smem = (2 + block_y) * C * sizeof(floatX);
-    bool aligned = C % x128::size == 0;
-    for (const void *p : {(const void *)out, (const void *)sum, (const void *)x, (const void *)residual,
-                          (const void *)weight, (const void *)bias})
-        aligned = aligned && (size_t)p % 16 == 0;
-    if (aligned && cudaFuncSetAttribute(fused_residual_forward_kernel5, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        smem) == cudaSuccess)
-        fused_residual_forward_kernel5<<<(N + block_y - 1) / block_y, dim3(32, block_y), smem, stream>>>(
-            sum, out, mean, rstd, x, residual, weight, bias, N, C, eps);
-    else {
-        cudaGetLastError();
-        plain<<<(N + 63) / 64, 64, 0, stream>>>(sum, out, mean, rstd, x, residual, weight, bias, N, C, eps);
+int residual_layernorm_forward_bf16(bf16 *out, bf16 *sum, float *mean, float *rstd, const bf16 *x, const bf16 *residual,
+                                    const bf16 *weight, const bf16 *bias, int N, int C, float eps,
+                                    cudaStream_t stream) {
+    if (N == 0) { return cudaSuccess; }
+    size_t bits = (size_t)out | (size_t)sum | (size_t)x | (size_t)residual | (size_t)weight | (size_t)bias;
+    int packets = C / elements, bytes = (2 + warps) * packets * (int)sizeof(packet);
+    bool whole = bits % sizeof(packet) == 0 && C % elements == 0;
+    if (whole && cudaFuncSetAttribute(staged, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess) {
+        staged<<<(N - 1) / warps + 1, dim3(lanes, warps), bytes, stream>>>(
+            (packet *)out, (packet *)sum, mean, rstd, (const packet *)x, (const packet *)residual,
+            (const packet *)weight, (const packet *)bias, N, packets, eps);
+    } else {
+        cudaGetLastError(); // of the refusal
+        by_element<<<N, lanes, 0, stream>>>(out, sum, mean, rstd, x, residual, weight, bias, C, eps);
     }
     return cudaGetLastError();
 }

@@ -1,5 +1,5 @@
 /* case.h — cases of the translator that are compiled and run: `program` runs them all, `program NAME` one of them.
- * Each file is plain CUDA, which nvcc takes as well.
+ * Each file is plain CUDA and compiles with nvcc, too.
  */
 #ifndef CASE_H
 #define CASE_H

@@ -1,4 +1,4 @@
-// CUDA in included headers, one of them found by another, in a folder, twice included.
+// CUDA in included headers: included by another header, in a folder, included twice.
 #include "case.h"
 #include "local.cuh"
 #include "local.cuh"

@@ -1,4 +1,4 @@
-// What stands in kernels and device functions: bodies, macros, members, functors.
+// Bodies of kernels and device functions, macros, members, functors.
 #include "case.h"
 
 __global__ void early_return(int *p, int n)
@@ -10,7 +10,7 @@ __global__ void early_return(int *p, int n)
     p[i] = local.get();
     if (i == 0) { return; }
     {
-        n = 100; // an argument is the thread's own
+        n = 100; // each thread has its own copy of an argument
         p[i] += n;
     }
 }

@@ -1,4 +1,4 @@
-// Kernels whose heads stand in every form: order of words, templates, parameters.
+// Heads of kernels in every form: order of specifiers, templates, parameters.
 #include "case.h"
 
 static __global__ void declared_first(int *p);

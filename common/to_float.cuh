@@ -1,10 +1,9 @@
-// element.cuh — an element of any of the three types as a float, and back, for the naive set and the model
-#ifndef GPT2_ELEMENT_CUH
-#define GPT2_ELEMENT_CUH
+// to_float.cuh — one element of any of the three types as a float, and back with one rounding to nearest even
+#ifndef TO_FLOAT_CUH
+#define TO_FLOAT_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
 __host__ __device__ inline float to_float(float value) {
     return value;

@@ -1,17 +1,17 @@
-// scratch.cuh — memory that the kernels of one launcher share, and nobody else (a workspace)
+// scratch.cuh — scratch memory for the kernels of one launcher
 //
 //   take_scratch      `bytes` of it, for work that is enqueued on this stream after the call
-//   return_scratch    the work that needs it is enqueued
+//   return_scratch    after the work that needs it is enqueued
 //
-// Usually it comes from the stream's pool: cudaMallocAsync and cudaFreeAsync. While a stream is captured these two would
-// become nodes of the graph, and a kernel behind such a node cannot be started before the one ahead of it ends. So a
-// captured call gets memory that its graph owns, and with it whatever copies the graph's references: instances, clones,
-// child nodes. Those write the same outputs, so they must not run at the same time anyway; who gives their kernels other
-// parameters, to run them side by side, needs a capture for each. Some time after the last owner is destroyed, a capture
-// that asks for as many bytes gets the memory: it goes back to the device only with the process (or cudaDeviceReset,
-// after which no such launcher may be captured).
-#ifndef SCRATCH_CUH
-#define SCRATCH_CUH
+// Scratch memory usually comes from the stream's pool: cudaMallocAsync and cudaFreeAsync. While a stream is captured, these
+// two would become nodes of the graph, and a kernel after such a node cannot start before the kernel before it ends. So a
+// captured call gets memory that its graph owns. Every copy of the graph's references owns it too: instances, clones, child
+// nodes. They all write the same outputs and must not run at the same time anyway. To run copies side by side with other
+// parameters, capture the call once for each copy. When the last owner is destroyed, the memory becomes free for a later
+// capture that asks for as many bytes. It returns to the device only at the end of the process (or by cudaDeviceReset, after
+// which no such launcher may be captured).
+#ifndef SPEED_OF_LIGHT_SCRATCH_CUH
+#define SPEED_OF_LIGHT_SCRATCH_CUH
 
 #include <cuda_runtime.h>
 
@@ -27,7 +27,7 @@ struct graph_memory {
     std::atomic<bool> taken;
 };
 
-// All of it; never destroyed, for graphs may be destroyed after main.
+// All memory of this kind. Never destroyed, since graphs may be destroyed after main.
 struct graph_memories {
     std::mutex lock;
     std::list<graph_memory> list;
@@ -37,7 +37,7 @@ struct graph_memories {
     }
 };
 
-// Memory that no graph owns any more, or new memory.
+// Memory that no graph owns any longer, or new memory.
 inline cudaError_t take_graph_memory(graph_memory **taken, size_t bytes) {
     graph_memories &all = graph_memories::all();
     int device;
@@ -53,7 +53,7 @@ inline cudaError_t take_graph_memory(graph_memory **taken, size_t bytes) {
     }
     guard.unlock();
     void *memory;
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; // cudaMalloc is no part of what is captured
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; // allows cudaMalloc during a capture
     cudaThreadExchangeStreamCaptureMode(&mode);
     error = cudaMalloc(&memory, bytes);
     cudaThreadExchangeStreamCaptureMode(&mode);
@@ -65,7 +65,7 @@ inline cudaError_t take_graph_memory(graph_memory **taken, size_t bytes) {
     return cudaSuccess;
 }
 
-inline void give_graph_memory_back(void *memory) { // called by a thread of CUDA's own, which must not wait
+inline void give_graph_memory_back(void *memory) { // called by an internal thread of CUDA, which must not block
     ((graph_memory *)memory)->taken = false;
 }
 #endif
@@ -77,7 +77,7 @@ struct scratch {
 
 inline cudaError_t take_scratch(scratch *taken, size_t bytes, cudaStream_t stream) {
     *taken = {nullptr, false};
-#if !defined(SIMT_CPU_BACKEND) // whose kernels take turns: nothing would be gained
+#if !defined(SIMT_CPU_BACKEND) // whose kernels run one after the other: nothing to gain
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaGraph_t graph = nullptr;
 #if CUDART_VERSION >= 13000

@@ -1,0 +1,10 @@
+/* status.h — what a launcher returns besides 0 and cudaError_t values, for code that includes no CUDA header. */
+#ifndef STATUS_H
+#define STATUS_H
+
+enum {
+    CUDA_NOT_SUPPORTED = 801, /* cudaErrorNotSupported: "not started", from a skeleton */
+    BLAS_ERROR = 100000,      /* + a cublasStatus_t */
+};
+
+#endif

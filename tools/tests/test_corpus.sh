@@ -1,0 +1,56 @@
+# shellcheck shell=sh
+# tools/corpus: kernels that are kept as patches are applied exactly, and made again when what they change has changed.
+. tools/tests/tap.sh # makes $scratch
+course=$scratch/course
+mkdir -p "$course/tools" "$course/step1_x/solution" "$course/common/ops/add/tests/wrong" "$course/common/ops/add/tests/right"
+cp tools/corpus "$course/tools"
+cd "$course" || exit 1
+export GIT_CONFIG_NOSYSTEM=1 HOME="$scratch" BUILD=build
+git init -q .
+commit() { git add -A && git -c user.name=x -c user.email=x@y commit -qm "$1"; }
+solution=step1_x/solution/add.cu
+wrong=common/ops/add/tests/wrong/subtracted.patch
+
+cat >$solution <<'END'
+// add.cu — a solution
+// It adds.
+int add(int a, int b) {
+    int sum = a + b;
+    return sum;
+}
+int other(void) { return 0; }
+END
+{
+    printf '// step: step1  op: add  diagnosis: subtracted\n// reason: A minus for a plus.\n'
+    sed 's/a + b/a - b/' $solution
+} >edited.cu
+check "a patch is made from an edited copy" tools/corpus make $wrong edited.cu $solution
+check "it opens with the kernel's comments" says "// step: step1  op: add  diagnosis: subtracted" head -n 1 $wrong
+check "and holds the change alone" test "$(wc -l <$wrong)" = 9
+tools/corpus source $wrong >source.cu
+check "its source is the edited copy" cmp source.cu edited.cu
+check "a copy without a change is refused" fails tools/corpus make other.patch $solution $solution
+printf '// step: step1  op: add\n// reason: none.\nint add(int a, int b) { return b + a; }\n' >common/ops/add/tests/right/plain.cu
+check "a patch may change a right kernel" tools/corpus make common/ops/add/tests/wrong/none.patch edited.cu common/ops/add/tests/right/plain.cu
+rm common/ops/add/tests/wrong/none.patch
+check "kernels are listed by what they are" test "$(tools/corpus list wrong)" = "$wrong"
+cp $wrong common/ops/add/tests/wrong/zz.patch
+check "of two with one diagnosis the quick list has the first" test "$(tools/corpus quick wrong)" = "$wrong"
+rm common/ops/add/tests/wrong/zz.patch
+check "a folder to mark has the kernel in the solution's place" says "add.cu" tools/corpus place $wrong lab
+check "with the change" grep -q "a - b" lab/add.cu
+commit one
+
+sed -i 's/^\/\/ It adds\./\/\/ It adds two numbers.\n\/\/ More of it./' $solution
+check "lines above that move do no harm" tools/corpus source $wrong
+sed -i 's/    return sum;/    return sum; \/\/ the result/' $solution
+check "a patch that no longer applies fails" fails tools/corpus source $wrong
+check "in one line that says what to do" says "no longer applies to $solution. Run: tools/corpus refresh $wrong" tools/corpus source $wrong
+check "which makes it again" says "made $wrong again" tools/corpus refresh
+check "with the same change" says "int sum = a - b;" tools/corpus source $wrong
+check "and the new text" says "return sum; // the result" tools/corpus source $wrong
+commit two
+sed -i 's/int sum = a + b;/int sum = b + a;/' $solution
+check "where both have changed a line, it says so" says "conflicts with $solution" tools/corpus refresh
+check "and fails" fails tools/corpus refresh
+finish
