@@ -1,10 +1,10 @@
 #!/bin/sh
-# generate.sh [--check] — rewrite what README.md and docs/*.md show between markers; --check only compares.
+# generate.sh [--check] — rewrite the generated blocks of README.md and the other Markdown pages. --check only compares;
+# its exit status is 1 if a block is not current.
 #
-# A block is  <!-- begin NAME ARGUMENTS -->  ...  <!-- end -->  and holds what `tools/generated/NAME ARGUMENTS` prints:
-# real output of the course's own commands, tables made from docs/results/. The comparison leaves out seconds,
-# which differ from run to run, and decimals past the fourth, which differ from processor to processor. Exit status 1 under
-# --check: not current.
+# A block is  <!-- begin NAME ARGUMENTS -->  ...  <!-- end -->  and holds the output of `tools/generated/NAME ARGUMENTS`:
+# real output of the course's own commands, or tables from docs/results/. The comparison ignores seconds, which differ
+# from run to run, and decimals after the fourth, which differ from processor to processor.
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-write}
@@ -12,7 +12,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stale=0
 
-expand() { # expand FILE: the file with each block made anew
+expand() { # expand FILE: print the file with each block replaced
     awk -v scratch="$scratch" '
         /^<!-- end -->$/ { inside = 0 }
         !inside { print }
@@ -23,7 +23,7 @@ expand() { # expand FILE: the file with each block made anew
             sub(/ -->$/, "", command)
             print ""
             while ((command | getline line) > 0) {
-                sub(/sandbox: own session.*/, "sandbox: ...", line) # the layers are those of the machine
+                sub(/sandbox: own session.*/, "sandbox: ...", line) # the layers depend on the machine
                 print line
             }
             print ""

@@ -19,9 +19,15 @@ struct column {
 };
 
 static column columns[] = {
-    {"requests a row", 0, {}},      {"sectors a row", 0, {}},  {"asked for, x floor", 2, {}},
-    {"in sectors, x floor", 2, {}}, {"warps", 0, {}},          {"longest chain", 0, {}},
-    {"barriers a row", 0, {}},      {"shuffles a row", 0, {}}, {"atomics a row", 0, {}},
+    {"requests per row", 0, {}},
+    {"sectors per row", 0, {}},
+    {"requested bytes / floor", 2, {}},
+    {"sector bytes / floor", 2, {}},
+    {"warps", 0, {}},
+    {"longest chain", 0, {}},
+    {"barriers per row", 0, {}},
+    {"shuffles per row", 0, {}},
+    {"atomics per row", 0, {}},
 };
 
 // Fills one row of the table; false past the last rung.

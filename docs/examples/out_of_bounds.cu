@@ -1,5 +1,5 @@
-// out_of_bounds.cu — a guard with `>` where `>=` was meant: the thread after the last one writes past the end.
-// The chapter on the CPU backend shows what its checks say about it.
+// out_of_bounds.cu — a guard with `>` instead of `>=`: the thread after the last one writes past the end.
+// The chapter on the CPU backend shows the finding.
 #include <cuda_runtime.h>
 
 __global__ void scale(float *x, float factor, int N) { // x: (N)

@@ -1,4 +1,4 @@
-// traffic.cu — six small kernels and what each asks of memory, as a Markdown table.
+// traffic.cu — six small kernels and the memory traffic that each requests, as a Markdown table.
 //
 // Each reads an (N, C) matrix once and writes one, so all have the same byte floor; what differs is which addresses the 32
 // lanes of a warp have at the same time. Built with the CPU backend, whose counters it prints: common/simt/simt.h.
@@ -17,7 +17,7 @@ __global__ void copy_neighbours(float *out, const float *x) { // (N, C)
     out[i] = x[i];
 }
 
-// The same, one element off: 128 bytes that straddle 5 sectors.
+// The same, one element off: 128 bytes that overlap 5 sectors.
 __global__ void copy_shifted(float *out, const float *x) { // (N, C), read from x[1] on
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = x[i + 1];
@@ -29,7 +29,7 @@ __global__ void copy_float4(float4 *out, const float4 *x) { // (N, C / 4)
     out[i] = x[i];
 }
 
-// A thread takes a row: at any time the lanes are C floats apart, each in a sector of its own.
+// A thread per row: the lanes access addresses C floats apart, each in a sector of its own.
 __global__ void copy_thread_per_row(float *out, const float *x) { // (N, C)
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     for (int c = 0; c < C; c++) { out[n * C + c] = x[n * C + c]; }
@@ -65,7 +65,7 @@ int main() {
     cudaMemset(x, 0, bytes + sizeof(float));
     simt_counters_reset();
 
-    printf("| kernel | requests | sectors | sectors a request | against the floor | bank conflicts |\n");
+    printf("| kernel | requests | sectors | sectors per request | sectors / floor | bank conflicts |\n");
     printf("|---|--:|--:|--:|--:|--:|\n");
     copy_neighbours<<<N * C / 256, 256>>>(out, x);
     print_row("neighbours");

@@ -38,7 +38,7 @@ static void leave(void) {
     cr_assert_eq(system(command), 0);
 }
 
-static const char good[] = "#include \"common/contracts/row_sum.h\"\n"
+static const char good[] = "#include \"ops/row_sum/contract.h\"\n"
                            "#include \"scale.cuh\"\n"
                            "__global__ void row_sum_kernel(float *out, const float *x, int N, int C) {\n"
                            "    int n = blockIdx.x * blockDim.x + threadIdx.x;\n"

@@ -4,7 +4,7 @@
 . tools/tests/tap.sh
 
 arguments() { # arguments OP: the names in the contract's prototype
-    tr '\n' ' ' <"common/contracts/$1.h" | sed -n "s/.*int $1_f32(\([^)]*\)).*/\1/p" | tr ',' '\n' | grep -o '[A-Za-z]*$' | paste -sd' '
+    tr '\n' ' ' <"common/ops/$1/contract.h" | sed -n "s/.*int $1_f32(\([^)]*\)).*/\1/p" | tr ',' '\n' | grep -o '[A-Za-z]*$' | paste -sd' '
 }
 as_contracted() { # every op of tools/peers/ops.py has the arguments of its contract
     PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 python3 -c '

@@ -10,14 +10,14 @@
 
 #include <stddef.h>
 
-#include "common/contracts/bias_gelu_backward.h"
-#include "common/contracts/bias_gelu_forward.h"
-#include "common/contracts/causal_softmax_backward.h"
-#include "common/contracts/causal_softmax_forward.h"
-#include "common/contracts/layernorm_backward.h"
-#include "common/contracts/layernorm_forward.h"
-#include "common/contracts/residual_layernorm_backward.h"
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/bias_gelu_backward/contract.h"
+#include "ops/bias_gelu_forward/contract.h"
+#include "ops/causal_softmax_backward/contract.h"
+#include "ops/causal_softmax_forward/contract.h"
+#include "ops/layernorm_backward/contract.h"
+#include "ops/layernorm_forward/contract.h"
+#include "ops/residual_layernorm_backward/contract.h"
+#include "ops/residual_layernorm_forward/contract.h"
 
 /* X(op) for each; the order is that of the table's fields. */
 #define KERNEL_OPS(X)              \

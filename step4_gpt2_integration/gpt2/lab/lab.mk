@@ -11,7 +11,7 @@ WIRED       := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#in
 parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
 wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
-MODEL_OUT   := $(SHARED)/gpt2
+MODEL_OUT   := $(SHARED)/model
 MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config
@@ -31,13 +31,13 @@ $(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/lab/%.cu $(CU_
 
 $(MODEL_OUT)/host/%.o: $(GPT2_DIR)/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+	$(HOST_C) $(OPS_FLAGS) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
 $(MODEL_OUT)/host/%.o: $(GPT2_DIR)/formats/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
+	$(HOST_C) $(OPS_FLAGS) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -c -o $@ $<
 $(MODEL_OUT)/host/table.o: $(GPT2_DIR)/kernels/table.c
 	@mkdir -p $(@D)
-	$(HOST_C) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
+	$(HOST_C) $(OPS_FLAGS) -I$(COURSE)/step4_gpt2_integration $(CUDA_INCLUDE) -DKERNEL_SET='"naive"' -c -o $@ $<
 
 $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODEL_OUT)/host/%.o)
 	@rm -f $@.part

@@ -1,5 +1,5 @@
 // launch_attention.cu — the launchers of attention_forward around the template that lab 4 writes
-#include "common/contracts/attention_forward.h"
+#include "ops/attention_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/attention.cuh"
 

@@ -1,5 +1,5 @@
 // launch_block.cu — the launchers of block_forward around the template that lab 4 writes
-#include "common/contracts/block_forward.h"
+#include "ops/block_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/block.cuh"
 

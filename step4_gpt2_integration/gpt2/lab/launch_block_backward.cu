@@ -1,5 +1,5 @@
 // launch_block_backward.cu — the launchers of block_backward around the template that lab 4's optional task writes
-#include "common/contracts/block_backward.h"
+#include "ops/block_backward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/bias_backward.cuh"
 #include "gpt2/model/block_backward.cuh"

@@ -1,5 +1,5 @@
 // launch_decode.cu — the launchers of decode_attention around the template that lab 4 writes
-#include "common/contracts/decode_attention.h"
+#include "ops/decode_attention/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/decode.cuh"
 

@@ -1,6 +1,6 @@
 // launch_model.cu — the launchers of gpt2_forward and gpt2_decode: the model's own passes, around lab 4's three files
-#include "common/contracts/gpt2_decode.h"
-#include "common/contracts/gpt2_forward.h"
+#include "ops/gpt2_decode/contract.h"
+#include "ops/gpt2_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/embedding.cuh"

@@ -5,11 +5,11 @@
 #include <set>
 #include <thread>
 
-#include "common/contracts/bias_add.h"
-#include "common/contracts/layernorm_forward.h"
-#include "common/contracts/residual_forward.h"
-#include "common/contracts/row_sum.h"
-#include "common/contracts/softmax_forward.h"
+#include "ops/bias_add/contract.h"
+#include "ops/layernorm_forward/contract.h"
+#include "ops/residual_forward/contract.h"
+#include "ops/row_sum/contract.h"
+#include "ops/softmax_forward/contract.h"
 
 __global__ void add_kernel(float *out, const float *a, const float *b, size_t count, int period) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

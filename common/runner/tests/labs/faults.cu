@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/contracts/bias_add.h"
-#include "common/contracts/row_dot.h"
-#include "common/contracts/row_sum.h"
-#include "common/contracts/row_sum_squares.h"
-#include "common/contracts/softmax_forward.h"
+#include "ops/bias_add/contract.h"
+#include "ops/row_dot/contract.h"
+#include "ops/row_sum/contract.h"
+#include "ops/row_sum_squares/contract.h"
+#include "ops/softmax_forward/contract.h"
 
 __global__ void past_the_end(float *out, int N) {
     if (threadIdx.x == 0) { out[N] = 1; }

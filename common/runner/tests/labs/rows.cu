@@ -2,9 +2,9 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
-#include "common/contracts/bias_add.h"
-#include "common/contracts/row_sum.h"
-#include "common/contracts/softmax_forward.h"
+#include "ops/bias_add/contract.h"
+#include "ops/row_sum/contract.h"
+#include "ops/softmax_forward/contract.h"
 
 __global__ void row_sum_kernel1(float *out, const float *x, int N, int C) {
     int n = blockIdx.x * blockDim.x + threadIdx.x;

@@ -3,9 +3,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "common/contracts/causal_softmax_forward.h"
-#include "common/contracts/residual_layernorm_forward.h"
-#include "common/contracts/three_way_add.h"
+#include "ops/causal_softmax_forward/contract.h"
+#include "ops/residual_layernorm_forward/contract.h"
+#include "ops/three_way_add/contract.h"
 
 template <class T> __global__ void add(T *out, const T *a, const T *b, const T *c, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,8 +1,8 @@
 // bias_gelu.cu — bias + GELU, a thread per element (the naive set)
 //
-// Math      common/contracts/bias_gelu_forward.h
+// Math      common/ops/bias_gelu_forward/contract.h
 // Bytes     2 x the element size for each element: nothing to gain from fusing more, but each access is 2 or 4 bytes wide.
-#include "common/contracts/bias_gelu_forward.h"
+#include "ops/bias_gelu_forward/contract.h"
 #include "elements.cuh"
 
 template <class T>

@@ -1,9 +1,9 @@
 // bias_gelu_backward.cu — the gradients of bias + GELU, a thread per column (the naive set)
 //
-// Math      common/contracts/bias_gelu_backward.h
+// Math      common/ops/bias_gelu_backward/contract.h
 // Bytes     3 x the element size for each element; but only C threads run, each down all N rows, so most of a GPU rests. In
 //           return dbias needs no second kernel, and its order of sums is one.
-#include "common/contracts/bias_gelu_backward.h"
+#include "ops/bias_gelu_backward/contract.h"
 #include "elements.cuh"
 
 // dx may be dout: each element is read before it is written, by its thread.

@@ -1,8 +1,8 @@
 // causal_softmax.cu — scale, causal mask and softmax, a thread per row (the naive set)
 //
-// Math      common/contracts/causal_softmax_forward.h
+// Math      common/ops/causal_softmax_forward/contract.h
 // Bytes     the allowed part of each row is read three times, and neighbouring threads read addresses that are T apart.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "elements.cuh"
 
 template <class T>

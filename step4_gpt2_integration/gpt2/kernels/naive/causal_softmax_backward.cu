@@ -1,8 +1,8 @@
 // causal_softmax_backward.cu — the gradient of scale, causal mask and softmax, a thread per row (the naive set)
 //
-// Math      common/contracts/causal_softmax_backward.h
+// Math      common/ops/causal_softmax_backward/contract.h
 // Bytes     the allowed part of dout and out is read twice, and neighbouring threads read addresses that are T apart.
-#include "common/contracts/causal_softmax_backward.h"
+#include "ops/causal_softmax_backward/contract.h"
 #include "elements.cuh"
 
 // dx may be dout: each element is read for the last time before it is written, by its thread.

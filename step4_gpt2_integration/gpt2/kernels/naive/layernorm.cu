@@ -1,10 +1,10 @@
 // layernorm.cu — LayerNorm and residual add + LayerNorm as lab 1 writes them: a thread per row, an op at a time
 //
 // Purpose   The naive set is what the labs improve on: the same results, with all the bytes that nobody needed to move.
-// Math      common/contracts/layernorm_forward.h, residual_layernorm_forward.h
+// Math      common/ops/layernorm_forward/contract.h, residual_layernorm_forward/contract.h
 // Bytes     LayerNorm reads x three times. The residual add is a kernel of its own, so its sum is written and read again.
-#include "common/contracts/layernorm_forward.h"
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "elements.cuh"
 
 template <class T>

@@ -1,11 +1,11 @@
 // layernorm_backward.cu — the gradients of LayerNorm and of residual add + LayerNorm, an op at a time (the naive set)
 //
-// Math      common/contracts/layernorm_backward.h, residual_layernorm_backward.h
+// Math      common/ops/layernorm_backward/contract.h, residual_layernorm_backward/contract.h
 // Bytes     dout and x are read three times along the rows and once down the columns, neighbouring threads C apart along the
 //           rows.
 // Kernels   a thread per column for dweight and dbias, whose order of sums is therefore one; a thread per row for dinp.
-#include "common/contracts/layernorm_backward.h"
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include "elements.cuh"
 
 template <class T>

@@ -1,6 +1,6 @@
 // step: step2  op: bias_add  diagnosis: out-of-bounds-by-one
 // reason: The planted bug repaired with i <= count.
-#include "common/contracts/bias_add.h"
+#include "ops/bias_add/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

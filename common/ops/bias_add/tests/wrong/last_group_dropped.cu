@@ -1,6 +1,6 @@
 // step: step2  op: bias_add  diagnosis: vector-tail
 // reason: The planted bug repaired by leaving out the last group of four.
-#include "common/contracts/bias_add.h"
+#include "ops/bias_add/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_backward_f32
 // reason: A warp for each row, in plain passes; wrong kernels vary it.
-#include "common/contracts/causal_softmax_backward.h"
+#include "ops/causal_softmax_backward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

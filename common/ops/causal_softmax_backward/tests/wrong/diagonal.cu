@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_backward_bf16  diagnosis: softmax-backward-diagonal
 // reason: The derivative of a sigmoid: each output depends on its own input alone.
-#include "common/contracts/causal_softmax_backward.h"
+#include "ops/causal_softmax_backward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: A block of 64 threads for each row, with shared memory; grid-stride over the rows.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16
 // reason: Rows from the last to the first, so that the long ones start first; exp2 with the scale folded into it.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: Parameters in constant memory, copied on the stream; 2D blocks, heads in grid.y, queries backwards.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_runtime.h>
 
 struct Config {

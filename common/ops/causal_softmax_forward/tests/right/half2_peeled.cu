@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f16
 // reason: half2 accesses with the row's odd beginning and end peeled off; sums in float.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>

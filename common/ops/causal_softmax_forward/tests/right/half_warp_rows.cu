@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: Sub-warps of 16 lanes, a row each, with shuffles that name their own half only.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16
 // reason: Eight bf16 through an int4 and reinterpret_cast where rows are aligned, single ones where not; a row per lane group of 8.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <type_traits>

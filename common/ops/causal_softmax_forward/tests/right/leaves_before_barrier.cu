@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: Warps whose row lies behind the last return before a barrier of the block.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16
 // reason: A block per row, a power of two of columns at a time, masked loads with another value.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16
 // reason: One pass with a running maximum in every lane, the lanes put together at the end; __expf.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: Online softmax of four elements at a time, the last rows first; then each row again, from its end to its start.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <float.h>

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f16
 // reason: Reads the whole row and selects: slow, and right, because what is masked is never used.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

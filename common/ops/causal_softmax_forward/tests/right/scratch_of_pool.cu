@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32
 // reason: Two kernels: maxima and sums of rows into scratch from the stream's pool, then every element for itself.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_runtime.h>
 
 struct Params {

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f16
 // reason: A warp for each row, in plain passes; wrong kernels vary it.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

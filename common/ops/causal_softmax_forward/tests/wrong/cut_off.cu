@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16  diagnosis: rounded-towards-zero
 // reason: The result is cut off to bf16 by taking its upper half: not rounded.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

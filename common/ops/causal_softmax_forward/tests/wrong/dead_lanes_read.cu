@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_bf16  diagnosis: in-place-hazard
 // reason: Groups without a row take the last row for theirs, so that all lanes shuffle: they read what its own group writes.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <type_traits>

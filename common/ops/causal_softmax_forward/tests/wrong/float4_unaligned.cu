@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: misaligned-vector
 // reason: Rows are read through float4 wherever T is a multiple of 4, without a look at the address.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

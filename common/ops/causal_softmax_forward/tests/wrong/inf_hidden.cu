@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: nan-hidden
 // reason: Two parts with the same infinite maximum count as nothing: +inf gives zeros beside it, not NaN.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_runtime.h>
 
 struct __align__(8) MD {

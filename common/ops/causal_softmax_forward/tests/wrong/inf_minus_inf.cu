@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: softmax-inf-minus-inf
 // reason: Two parts of a pair (max, sum) merge by exp(small - big), also where both maxima are -inf.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_runtime.h>
 
 struct __align__(8) MD {

@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: causal-mask-transposed
 // reason: Keys at and after the query are seen in place of those before it.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,7 +1,7 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: causal-padding-counted
 // reason: vec_load_part puts zeros behind the keys of the vec that the diagonal cuts, and the sum takes the whole vec: each
 //         of them adds exp(0 - max).
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

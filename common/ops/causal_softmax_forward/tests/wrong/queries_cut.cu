@@ -1,6 +1,6 @@
 // step: step3  op: causal_softmax_forward_f32  diagnosis: causal-queries-cut
 // reason: Rows of queries past the length are written as zeros: the length masks keys, not queries.
-#include "common/contracts/causal_softmax_forward.h"
+#include "ops/causal_softmax_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

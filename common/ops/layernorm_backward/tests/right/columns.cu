@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward
 // reason: No atomics: one block per 32 columns walks down all rows, before a second kernel writes dinp.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward
 // reason: Every block keeps its part of dweight and dbias in a workspace; a second kernel adds the parts up.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

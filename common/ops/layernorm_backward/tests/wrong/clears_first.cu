@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-overwritten
 // reason: Sets dweight and dbias to 0 before it adds to them: what they held is lost.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

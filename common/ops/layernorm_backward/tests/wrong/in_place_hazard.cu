@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: in-place-hazard
 // reason: Writes dinp first and sums the columns of dout afterwards, when dinp may have overwritten dout.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: race-in-global-memory
 // reason: All rows add to the same dweight and dbias with +=: additions are lost.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

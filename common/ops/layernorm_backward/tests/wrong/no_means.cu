@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-no-mean-terms
 // reason: Treats mean and rstd as constants: both mean terms of dinp are missing.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

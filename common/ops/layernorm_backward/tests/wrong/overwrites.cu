@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-overwritten
 // reason: Sets dweight and dbias to 0 first; the contract adds to what they hold.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

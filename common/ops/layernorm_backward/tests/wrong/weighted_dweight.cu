@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_backward  diagnosis: backward-weighted-dweight
 // reason: dweight sums the weighted gradient in place of dout.
-#include "common/contracts/layernorm_backward.h"
+#include "ops/layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

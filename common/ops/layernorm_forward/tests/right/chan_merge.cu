@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward
 // reason: Blocks of 96 threads; every thread runs Welford, and the states are merged as Chan does.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

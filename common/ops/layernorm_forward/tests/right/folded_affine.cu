@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward
 // reason: Scale and shift are folded into one multiply-add: x * (rstd * weight) + (bias - mean * rstd * weight).
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

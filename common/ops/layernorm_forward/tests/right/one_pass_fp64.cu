@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward
 // reason: E[x^2] - E[x]^2 in one pass, but in fp64, where the lost digits are not missed.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

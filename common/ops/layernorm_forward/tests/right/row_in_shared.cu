@@ -1,7 +1,7 @@
 // step: step2  op: layernorm_forward
 // reason: The row waits in dynamic shared memory when it fits, so x is read once; otherwise it is read three
 //         times.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

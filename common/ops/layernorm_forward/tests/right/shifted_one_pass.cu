@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward
 // reason: One pass, around the row's first element, so that nothing cancels.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

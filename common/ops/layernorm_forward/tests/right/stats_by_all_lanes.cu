@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward
 // reason: Every lane writes mean and rstd: the same value, which is no race.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward
 // reason: Statistics in one kernel, normalisation in another; variance waits in a scratch buffer.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

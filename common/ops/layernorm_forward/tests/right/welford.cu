@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward
 // reason: Welford's running mean and squares, in blocks of 33 threads.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward  diagnosis: layernorm-affine-by-row
 // reason: weight and bias are indexed by the row; they have one entry per column.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

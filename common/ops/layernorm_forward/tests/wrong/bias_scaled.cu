@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: layernorm-bias-scaled
 // reason: (xhat + bias) * weight.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: low-precision
 // reason: The sums are kept in half precision: 11 bits, and no more than 65504.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_fp16.h>

@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: layernorm-integer-division
 // reason: sum * (1 / C), and 1 / C is 0.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: small-tensor-index
 // reason: mean and rstd are indexed by the element n * C.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward  diagnosis: nan-in-other-rows
 // reason: A warp takes two rows and masks the other row by multiplying with 0; NaN * 0 is NaN.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward  diagnosis: race
 // reason: Lanes exchange sums through shared memory and trust in lockstep: no __syncwarp between the levels.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: layernorm-one-pass
 // reason: E[x^2] - E[x]^2 subtracts two large, nearly equal numbers: the digits are lost, it may be negative.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

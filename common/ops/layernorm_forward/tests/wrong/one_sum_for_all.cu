@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: race-in-global-memory
 // reason: One __device__ variable takes the sums of all rows.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: layernorm_forward  diagnosis: layernorm-padding-counted
 // reason: Lanes past the last column add the square of the mean to the variance.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

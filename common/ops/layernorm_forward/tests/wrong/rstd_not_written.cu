@@ -1,6 +1,6 @@
 // step: step1  op: layernorm_forward  diagnosis: stats-not-written
 // reason: rstd is computed and used, but not stored; the backward pass would read what lies there.
-#include "common/contracts/layernorm_forward.h"
+#include "ops/layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

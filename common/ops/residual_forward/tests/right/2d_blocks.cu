@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 32 x 8 threads, with loops over rows and columns.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

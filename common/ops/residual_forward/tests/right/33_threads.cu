@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 33 threads: a warp of a single lane in each.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // step: step1  op: residual_forward
 // reason: 16 bytes at a time where all three pointers allow it, one element at a time at the tail and
 //         elsewhere.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

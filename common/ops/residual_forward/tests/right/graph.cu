@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: The launcher captures a graph and launches that.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: Blocks of 1024 threads and a grid-stride loop over a grid that is often too large.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: Half of the work on a stream of its own, forked and joined by events.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward
 // reason: A template that takes eight elements a thread, by a table in constant memory.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

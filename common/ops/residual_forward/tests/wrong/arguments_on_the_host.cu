@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: host-pointer
 // reason: The kernel gets the address of a struct on the host's stack and follows it on the device.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

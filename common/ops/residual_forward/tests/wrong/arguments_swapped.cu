@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: uninitialised-output-read
 // reason: out and x have changed places in the call of the kernel.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: output-partly-untouched
 // reason: The kernel counts on 256 threads a block, and the launch gives it 128.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: device-pointer
 // reason: Catches the signal of its own crash and answers as if all were well.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: grid-rounds-to-zero
 // reason: ceil() of an integer quotient: rounded down before it is rounded up.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

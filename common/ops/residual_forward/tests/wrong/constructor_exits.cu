@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: exited
 // reason: A constructor prints PASS and exits with 0, before main().
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

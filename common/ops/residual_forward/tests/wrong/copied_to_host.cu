@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: computed-on-host
 // reason: Copies the inputs to the host, adds there, copies the sum back: no kernel at all.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: device-assert
 // reason: An assert where a guard is meant.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <assert.h>

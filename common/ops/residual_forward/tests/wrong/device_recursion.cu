@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: stack-overflow
 // reason: A device function calls itself without end.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: launch-error-not-returned
 // reason: Never asks whether the launch worked: a refused one would be reported as success.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: exited
 // reason: Calls exit(0), as if that were a pass.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: forged-answer
 // reason: Writes a result of its own to the grader's socket.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include "common/runner/protocol.h"

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: only-row-0
 // reason: The guard compares the element's index with C.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: computed-on-host
 // reason: The host adds, and an empty kernel of enough warps stands beside it.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: stream-ignored
 // reason: Launches on the default stream, where nothing waits for what the given stream still does.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: transposed-index
 // reason: Reads element (n, c) and writes it to (c, n).
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

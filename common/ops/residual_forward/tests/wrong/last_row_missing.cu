@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: last-row-missing
 // reason: The loop over rows ends at N - 1.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

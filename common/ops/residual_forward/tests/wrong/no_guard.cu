@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: out-of-bounds-by-one
 // reason: No guard: the threads of the last block that are past the end read and write there.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: device-pointer
 // reason: The launcher adds on the host with device pointers: a crash on a machine with a GPU.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: vector-tail-out-of-bounds
 // reason: Two elements a thread, and the last pair has only one.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

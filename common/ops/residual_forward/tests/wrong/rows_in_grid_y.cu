@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: grid-too-tall
 // reason: The rows are counted in y, where a grid ends at 65535.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: rows-past-grid
 // reason: The index is an unsigned short: right up to 65536 elements.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

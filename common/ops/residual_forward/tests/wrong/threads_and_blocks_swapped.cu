@@ -1,6 +1,6 @@
 // step: step1  op: residual_forward  diagnosis: launch-block-too-large
 // reason: <<<threads, blocks>>>: right until there are more than 1024 blocks.
-#include "common/contracts/residual_forward.h"
+#include "ops/residual_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

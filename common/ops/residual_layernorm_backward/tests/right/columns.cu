@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_backward_bf16
 // reason: Rows in reverse for the parameters, with fused multiply-adds.
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

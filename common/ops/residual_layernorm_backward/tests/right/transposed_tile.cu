@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_backward_bf16
 // reason: Column sums through a padded 32 x 33 tile of shared memory, reduced by warps; dinp by another kernel, after it.
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 typedef __nv_bfloat16 T;

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_backward_f32  diagnosis: in-place-hazard
 // reason: The column sums come after dinp was written, which may be dout.
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

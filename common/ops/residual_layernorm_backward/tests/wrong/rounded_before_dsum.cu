@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_backward_bf16  diagnosis: rounded-before-dsum
 // reason: LayerNorm's gradient is rounded to bf16 before dsum is added, as two kernels would.
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_backward_f32  diagnosis: backward-columns
 // reason: Column sums over N / 8 strips of 8 rows: the last rows are left out.
-#include "common/contracts/residual_layernorm_backward.h"
+#include "ops/residual_layernorm_backward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

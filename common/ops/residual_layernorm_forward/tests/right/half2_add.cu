@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f16
 // reason: The residual is added in half: one rounding, as from fp32.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

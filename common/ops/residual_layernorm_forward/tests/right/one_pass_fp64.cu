@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f16
 // reason: E[x^2] - E[x]^2 in double: as exact as two passes in float.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

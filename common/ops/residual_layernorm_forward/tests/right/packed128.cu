@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_bf16
 // reason: Four bf16 pairs an access; blocks of 8 x 32 threads stage weight, bias and their rows' sums in shared memory.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

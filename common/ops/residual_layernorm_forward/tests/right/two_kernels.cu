@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32
 // reason: A residual add and a LayerNorm, one after the other: not fused, and right.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32
 // reason: A warp for each row, in plain passes; wrong kernels vary it.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f16
 // reason: Welford by groups of 8 lanes (tiled_partition), half2 where the row allows, persistent blocks by occupancy.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

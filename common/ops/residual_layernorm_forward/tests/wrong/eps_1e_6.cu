@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32  diagnosis: layernorm-eps-ignored
 // reason: eps is a constant of the code, and another one: 1e-6.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

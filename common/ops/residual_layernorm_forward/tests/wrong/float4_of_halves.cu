@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f16  diagnosis: float4-of-halves
 // reason: C / 4 vectors of 16 bytes are twice the row when its elements are halves.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

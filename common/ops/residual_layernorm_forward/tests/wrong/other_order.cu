@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32  diagnosis: fused-other-order
 // reason: LayerNorm(x) + residual: another function.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

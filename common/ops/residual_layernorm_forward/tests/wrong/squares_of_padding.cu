@@ -1,7 +1,7 @@
 // step: step3  op: residual_layernorm_forward_bf16  diagnosis: vector-tail
 // reason: The zeros behind the row's end in its last vec are counted as distances from the mean, so the variance is wrong
 //         wherever the row does not end with a whole vec.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "layernorm_vec.cuh"
 #include "reduce.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32  diagnosis: statistics-not-written
 // reason: Thread 0 of a block writes mean and rstd: those of three warps of four are not written.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32  diagnosis: statistics-wrong
 // reason: A reduction by shuffles down, and lane 31 writes the statistics: it has not the whole.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

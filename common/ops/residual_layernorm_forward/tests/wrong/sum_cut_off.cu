@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f16  diagnosis: rounded-towards-zero
 // reason: The sum is rounded towards zero: __float2half_rz.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

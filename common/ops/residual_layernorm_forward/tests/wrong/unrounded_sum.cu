@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_bf16  diagnosis: fused-unrounded-sum
 // reason: What is normalised is the sum in fp32; the next layer gets another one, rounded to bf16.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include "common/cuda_check.h"
 #include "reduce.cuh"
 #include "vec.cuh"

@@ -1,6 +1,6 @@
 // step: step3  op: residual_layernorm_forward_f32  diagnosis: warp-tail
 // reason: Welford merged as if every lane had the same number of elements.
-#include "common/contracts/residual_layernorm_forward.h"
+#include "ops/residual_layernorm_forward/contract.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: row_dot
 // reason: __syncthreads for __syncwarp, in blocks whose last warps have returned: exited threads count as arrived.
-#include "common/contracts/row_dot.h"
+#include "ops/row_dot/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

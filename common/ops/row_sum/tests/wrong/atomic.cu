@@ -1,6 +1,6 @@
 // step: step2  op: row_sum  diagnosis: not-repeatable
 // reason: Float atomics: the order of the additions changes from run to run.
-#include "common/contracts/row_sum.h"
+#include "ops/row_sum/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: row_sum  diagnosis: race
 // reason: The planted bug repaired with a barrier before the loop, and none in it.
-#include "common/contracts/row_sum.h"
+#include "ops/row_sum/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

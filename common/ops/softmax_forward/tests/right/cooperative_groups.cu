@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward
 // reason: A tile of 32 threads per row, reductions by cooperative groups.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cooperative_groups.h>

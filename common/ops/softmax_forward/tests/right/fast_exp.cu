@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: __expf and a multiplication with the reciprocal, in blocks of 96 threads.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

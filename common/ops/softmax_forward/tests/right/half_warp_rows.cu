@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward
 // reason: Half a warp a row, shuffles of width 16; where there is no row, a half takes part with no columns.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

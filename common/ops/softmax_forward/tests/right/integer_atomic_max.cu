@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward
 // reason: The maximum by atomicMax on ordered bits, which has one result in any order.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

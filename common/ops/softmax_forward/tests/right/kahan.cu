@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: The sum with compensation.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: No division: the logarithm of the sum is subtracted in the exponent.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: One pass for maximum and sum, the sum in fp64.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward
 // reason: Warps stay and take rows from a counter in a workspace.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

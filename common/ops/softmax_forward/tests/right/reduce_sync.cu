@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: The maximum by __reduce_max_sync on ordered bits; NaN by a vote.
 // needs: sm_80
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: A block of 32 x 5 threads, a row per threadIdx.y; half as many blocks as rows need, each takes
 //         several rows.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

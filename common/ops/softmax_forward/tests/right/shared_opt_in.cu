@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward
 // reason: The row waits in dynamic shared memory, with the opt-in past 48 KB where it fits.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

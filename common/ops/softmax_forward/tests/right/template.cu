@@ -1,7 +1,7 @@
 // step: step2  op: softmax_forward
 // reason: A template over the block's size and the reduction; early return of whole warps before the last
 //         barrier.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: One thread a row, with float4 where the row is aligned.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

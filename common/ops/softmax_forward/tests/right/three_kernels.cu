@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: Maximum, sum and quotient in kernels of their own, with a workspace of the stream.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward
 // reason: A workspace that is kept between calls and grows when it must: no leak.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

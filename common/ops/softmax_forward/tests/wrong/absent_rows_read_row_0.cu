@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: in-place-hazard
 // reason: Half warps without a row read row 0, which in place another warp overwrites.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: not-repeatable
 // reason: The block's sum by float atomics: their order changes from run to run.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

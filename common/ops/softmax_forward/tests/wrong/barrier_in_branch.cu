@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: barrier-divergent
 // reason: The tree's barrier stands in the if: threads that add nothing go on to another barrier.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

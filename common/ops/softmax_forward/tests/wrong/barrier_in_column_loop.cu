@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: barrier-divergent
 // reason: A barrier in a loop whose number of rounds differs between threads when the block does not divide C.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: reduction-incomplete
 // reason: The exchange with offset 1 is missing: even and odd lanes hold different sums.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

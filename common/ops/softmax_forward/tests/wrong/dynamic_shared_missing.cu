@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: shared-out-of-bounds
 // reason: extern __shared__, and a launch that gives it no bytes.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

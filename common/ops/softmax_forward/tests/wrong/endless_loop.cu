@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: endless-loop
 // reason: `offset >= 0` never becomes false: 0 / 2 is 0.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: columns-past-block
 // reason: One thread for one column: columns past the block's 1024 threads are never seen.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: misaligned-vector
 // reason: Reads 16 bytes at a time although the contract promises an alignment of 4 only.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

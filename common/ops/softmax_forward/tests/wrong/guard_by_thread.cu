@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: The guard is by the thread's number, so the last warp lacks lanes in its shuffles.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: The shuffle's mask names lanes 0 to 15 only, but all 32 lanes call it.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-inf-minus-inf
 // reason: Online softmax from -INFINITY: lanes without a column compute -inf - -inf.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

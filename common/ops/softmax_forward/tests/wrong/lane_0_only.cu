@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: only-lane-0
 // reason: __shfl_down leaves the row's result in lane 0; the other lanes normalise with partial ones.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: absent-lane
 // reason: Lanes without a column return before the shuffle that names all 32 lanes in its mask.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

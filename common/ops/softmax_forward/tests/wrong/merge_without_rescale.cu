@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-sum-wrong
 // reason: The lanes' sums are added as they are, though each is relative to a maximum of its own.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: columns-rounded-down
 // reason: Takes C / 128 whole groups: the last columns are neither counted nor written.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-no-rescale
 // reason: Online softmax whose sum is not scaled down when a larger maximum appears.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

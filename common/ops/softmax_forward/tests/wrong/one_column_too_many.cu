@@ -1,7 +1,7 @@
 // step: step1  op: softmax_forward  diagnosis: out-of-bounds-by-one
 // reason: `c <= C` reads and writes one column past the row: the next row's first, and past the end after the
 //         last.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

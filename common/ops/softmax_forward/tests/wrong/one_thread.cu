@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward  diagnosis: too-few-warps
 // reason: One thread does everything: the bytes are as few as they can be and the GPU is idle.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: other-warps-lost
 // reason: Each of the four warps reduces its own part of the row; nothing puts the four results together.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

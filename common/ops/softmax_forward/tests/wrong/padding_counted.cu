@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-padding-counted
 // reason: C is rounded up to a multiple of 32, and lanes past the last column count as elements of value 0.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: launch-error
 // reason: The whole row in dynamic shared memory: 50257 columns do not fit.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

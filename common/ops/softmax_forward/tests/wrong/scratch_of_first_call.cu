@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward  diagnosis: workspace-too-small
 // reason: A static scratch of the size that the first call needed.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: race
 // reason: No barrier between reading the maximum and storing the sums into the same shared memory.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // step: step1  op: softmax_forward  diagnosis: softmax-sum-not-reset
 // reason: A thread takes several rows, and the sum goes on from the row before.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

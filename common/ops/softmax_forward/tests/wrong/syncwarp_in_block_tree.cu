@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: race
 // reason: __syncwarp in a tree of 64 threads: right with 32.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

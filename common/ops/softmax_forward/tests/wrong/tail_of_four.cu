@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: vector-tail
 // reason: Takes four columns at a time and forgets the last C % 4.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

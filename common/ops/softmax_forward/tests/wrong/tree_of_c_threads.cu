@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-sum-wrong
 // reason: A halving tree over C threads: right where C is a power of two.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

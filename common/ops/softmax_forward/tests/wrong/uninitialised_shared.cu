@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: uninitialised-read
 // reason: Only threads that have a column fill their place in shared memory; the tree reads all 128 places.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

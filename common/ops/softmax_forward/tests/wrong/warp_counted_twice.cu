@@ -1,6 +1,6 @@
 // step: step2  op: softmax_forward  diagnosis: softmax-row-counted-twice
 // reason: With 16 warps, lanes 16 to 31 of the second stage read the same 16 sums again: the row's sum doubles.
-#include "common/contracts/softmax_forward.h"
+#include "ops/softmax_forward/contract.h"
 #include "common/cuda_check.h"
 
 #include <cuda_runtime.h>

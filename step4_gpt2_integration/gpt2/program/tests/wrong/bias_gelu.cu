@@ -1,5 +1,5 @@
 // bias_gelu.cu — for the tests of `gpt2 check`: a kernel that forgets the bias
-#include "common/contracts/bias_gelu_forward.h"
+#include "ops/bias_gelu_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <math.h>
