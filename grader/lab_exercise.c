@@ -143,7 +143,7 @@ static bool read_counted(struct reader *reader) {
 
 /* "1.55=100% 2.05=80%": at most that much gives so many percent of the points. */
 static bool take_tiers(struct reader *reader, double limit[TRAFFIC_TIERS], int percent[TRAFFIC_TIERS]) {
-    const char *of = reader_word(reader);
+    const char *of = words_last(reader->words);
     struct word *word;
     int count = 0;
     memset(limit, 0, TRAFFIC_TIERS * sizeof *limit);
@@ -300,7 +300,7 @@ static bool make_checks(struct reader *reader, int line) {
                               exercise->op, check_name(kind), check_name(kind),
                               counted ? ", and one with the sizes of the call, counted" : "");
         }
-        if (counted && !paid && !exercise->optional && reader_has_seen(reader, check_name(kind))) {
+        if (counted && !paid && !exercise->optional && words_have(reader->words, check_name(kind))) {
             return words_fail(reader->words, line, "%s describes %s without points for it: add %s= to its points",
                               exercise->op, check_name(kind), check_name(kind));
         }
@@ -367,7 +367,7 @@ static bool add_exercise(struct reader *reader, enum op_type type, bool several,
 }
 
 bool reader_exercise(struct reader *reader) {
-    int line = reader_line(reader);
+    int line = words_line(reader->words);
     const char *name;
     enum op_type types[OP_TYPES] = {TYPE_F32}, type;
     int count = 0;
@@ -389,7 +389,7 @@ bool reader_exercise(struct reader *reader) {
         types[count++] = type;
         reader->words->at++;
     }
-    if (!reader_settings(reader, "an exercise", exercise_settings)) { return false; }
+    if (!words_settings(reader->words, reader, "an exercise", exercise_settings)) { return false; }
     if (!reader->draft.exercise.file) {
         return words_fail(reader->words, line, "%s needs the learner's file, like file softmax.cu", name);
     }

@@ -3,49 +3,17 @@
  *
  * The text is cut into words; a word at the beginning of a line opens a statement, which goes on to the next such word.
  */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lab_reader.h"
 
-enum { NAMES_BYTES = 256 };
-
-int reader_line(const struct reader *reader) {
-    return reader->words->word[reader->words->at - 1].line;
-}
-const char *reader_word(const struct reader *reader) {
-    return reader->words->word[reader->words->at - 1].text;
-}
-
-bool reader_settings(struct reader *reader, const char *of, const struct setting *settings) {
-    reader->words->settings = settings;
-    reader->seen = 0;
-    while (!words_opens(reader->words)) {
-        const struct word *word = &reader->words->word[reader->words->at++];
-        const struct setting *setting = word->quoted ? NULL : words_setting(settings, word->text);
-        if (!setting) {
-            char names[NAMES_BYTES] = "";
-            for (const struct setting *s = settings; s->name; s++) {
-                size_t used = strlen(names);
-                snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", s->name);
-            }
-            return words_fail(reader->words, word->line, "unknown word '%s' in %s: it may have %s", word->text, of,
-                              names);
-        }
-        unsigned bit = 1u << (setting - settings);
-        if (reader->seen & bit) {
-            return words_fail(reader->words, word->line, "%s is given twice in %s: keep one of them", word->text, of);
-        }
-        reader->seen |= bit;
-        if (!setting->read(reader)) { return false; }
-    }
-    return true;
-}
-
-bool reader_has_seen(const struct reader *reader, const char *setting) {
-    return reader->seen >> (words_setting(reader->words->settings, setting) - reader->words->settings) & 1;
-}
+enum { MAX_LABS = 64, FOLDER_BYTES = 128, PATH_BYTES = 1200, LARGEST_LAB_BYTES = 1 << 20 };
 
 /* ---- questions ---- */
 
@@ -54,7 +22,7 @@ static bool read_unit(struct reader *reader) {
 }
 
 static bool take_number(struct reader *reader, double *number) {
-    const char *text, *of = reader_word(reader);
+    const char *text, *of = words_last(reader->words);
     return words_take_one(reader->words, &text, "a number") &&
            (word_is_number(text, number) || words_fail(reader->words, 0, "'%s' after %s is no number", text, of));
 }
@@ -87,7 +55,7 @@ static const struct setting question_settings[] = {
 /* question KEY SETTINGS */
 static bool read_question(struct reader *reader) {
     struct question *question = &reader->question;
-    int line = reader_line(reader);
+    int line = words_line(reader->words);
     reader->words->settings = question_settings;
     *question = (struct question){0};
     if (!words_take_one(reader->words, &question->key, "a key, like softmax_traffic")) { return false; }
@@ -102,8 +70,8 @@ static bool read_question(struct reader *reader) {
     if (reader->question_count + 1 == STEP_MAX_QUESTIONS) {
         return words_fail(reader->words, line, "a lab asks at most %d questions", STEP_MAX_QUESTIONS - 1);
     }
-    if (!reader_settings(reader, "a question", question_settings)) { return false; }
-    if (!question->unit || !question->text || !reader_has_seen(reader, "range")) {
+    if (!words_settings(reader->words, reader, "a question", question_settings)) { return false; }
+    if (!question->unit || !question->text || !words_have(reader->words, "range")) {
         return words_fail(reader->words, line, "the question %s needs a unit, a range and ask", question->key);
     }
     if ((question->truth > 0.0) == (question->counted != NULL)) {
@@ -238,4 +206,89 @@ bool lab_read(const char *folder, const char *path, const char *text, size_t len
     free(reader);
     if (!ok) { lab_free(step); }
     return ok;
+}
+
+/* ---- all labs of a course ---- */
+
+static int by_number(const void *a, const void *b) {
+    return strverscmp(a, b); /* step10 after step9 */
+}
+
+/* step[0-9]*_* */
+static bool is_step_folder(const char *name) {
+    return strncmp(name, "step", 4) == 0 && isdigit((unsigned char)name[4]) && strchr(name, '_') != NULL &&
+           strlen(name) < FOLDER_BYTES;
+}
+
+static int list_folders(const char *course, char folders[MAX_LABS][FOLDER_BYTES]) {
+    int count = 0;
+    DIR *entries = opendir(course);
+    for (struct dirent *entry; entries && count < MAX_LABS && (entry = readdir(entries));) {
+        if (is_step_folder(entry->d_name)) { strcpy(folders[count++], entry->d_name); }
+    }
+    if (entries) { closedir(entries); }
+    qsort(folders, (size_t)count, FOLDER_BYTES, by_number);
+    return count;
+}
+
+/* The whole file, which the caller frees; NULL with errno. */
+static char *read_file(const char *path, size_t *length) {
+    FILE *file = fopen(path, "r");
+    char *text = file ? malloc(LARGEST_LAB_BYTES) : NULL;
+    if (text) { *length = fread(text, 1, LARGEST_LAB_BYTES, file); }
+    if (file) { fclose(file); }
+    return text;
+}
+
+/* Folders without a description are no labs (of a learner's, say). */
+static bool load_lab(const char *course, const char *folder, struct step *steps, int *count, char *error,
+                     size_t error_size) {
+    char path[PATH_BYTES];
+    size_t length;
+    bool here = strcmp(course, ".") == 0;
+    snprintf(path, sizeof path, "%.900s%s%.127s/" LAB_FILE, here ? "" : course, here ? "" : "/", folder);
+    char *text = read_file(path, &length);
+    if (!text && errno == ENOENT) { return true; }
+    if (!text) {
+        snprintf(error, error_size, "cannot read %s: %s", path, strerror(errno));
+        return false;
+    }
+    bool ok = lab_read(folder, path, text, length, &steps[*count], error, error_size);
+    free(text);
+    for (int i = 0; ok && i < *count; i++) {
+        if (strcmp(steps[i].name, steps[*count].name) != 0) { continue; }
+        snprintf(error, error_size, "%s and %s are both %s: rename one of the folders", steps[i].folder, folder,
+                 steps[i].name);
+        lab_free(&steps[*count]);
+        ok = false;
+    }
+    *count += ok;
+    return ok;
+}
+
+const struct step *labs_load(const char *course, char *error, size_t error_size) {
+    char folders[MAX_LABS][FOLDER_BYTES];
+    int folder_count = list_folders(course, folders), count = 0;
+    struct step *steps = calloc((size_t)folder_count + 1, sizeof *steps);
+    bool ok = steps != NULL;
+    snprintf(error, error_size, "out of memory");
+    for (int i = 0; ok && i < folder_count; i++) {
+        ok = load_lab(course, folders[i], steps, &count, error, error_size);
+    }
+    if (ok && count == 0) {
+        snprintf(error, error_size, "there is no lab in %s: no folder stepN_subject with a " LAB_FILE, course);
+    }
+    if (ok && count > 0) { return steps; }
+    labs_free(steps);
+    return NULL;
+}
+
+void labs_free(const struct step *steps) {
+    for (const struct step *step = steps; step && step->name; step++) { free(step->memory); }
+    free((void *)(uintptr_t)steps);
+}
+
+void lab_free(struct step *step) {
+    free(step->memory);
+    *step = (struct step){0};
 }

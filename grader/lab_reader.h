@@ -1,4 +1,4 @@
-/* lab_reader.h — the state of reading one description. Inside the work of lab_read.c and lab_exercise.c. */
+/* lab_reader.h — the state of reading one description, shared by lab_read.c and lab_exercise.c alone. */
 #ifndef LAB_READER_H
 #define LAB_READER_H
 
@@ -22,20 +22,9 @@ struct reader {
     int exercise_line[STEP_MAX_EXERCISES], question_line[STEP_MAX_QUESTIONS];
     struct draft drafts[STEP_MAX_EXERCISES]; /* of each exercise, in order */
     /* of the statement that is read */
-    unsigned seen; /* bit i: settings[i] has been read */
     struct draft draft;
     struct question question;
 };
-
-/* The line of the word that was read last, and that word. */
-int reader_line(const struct reader *reader);
-const char *reader_word(const struct reader *reader);
-
-/* Reads settings up to the next statement; `of` names it in messages. */
-bool reader_settings(struct reader *reader, const char *of, const struct setting *settings);
-
-/* Has the current statement this setting? */
-bool reader_has_seen(const struct reader *reader, const char *setting);
 
 /* exercise OP [TYPE ...] [SETTINGS]: adds an exercise for each type. lab_exercise.c */
 bool reader_exercise(struct reader *reader);
