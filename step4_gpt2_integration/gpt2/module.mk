@@ -4,7 +4,7 @@
 # Every tests/test_NAME.c beside the sources is the Criterion program $(BUILD)/tests/test_NAME.
 
 GPT2_DIR     := $(COURSE)/step4_gpt2_integration/gpt2
-GPT2_INCLUDE := -I$(COURSE)/step4_gpt2_integration
+GPT2_INCLUDE := -I$(COURSE)/step4_gpt2_integration $(OPS_FLAGS)
 GPT2_HOST_C   = $(HOST_C) $(GPT2_INCLUDE)
 
 GPT2_HOST_SOURCES := $(wildcard $(GPT2_DIR)/*.c $(GPT2_DIR)/formats/*.c $(GPT2_DIR)/tokenizer/*.c)
