@@ -38,7 +38,7 @@ static bool have_nvcc(void) {
 
 bool build_gpu_is_there(void) {
     glob_t found;
-    bool there = access("/dev/dxg", F_OK) == 0; /* Windows' */
+    bool there = access("/dev/dxg", F_OK) == 0; /* WSL */
     if (glob("/dev/nvidia[0-9]*", 0, NULL, &found) == 0) {
         there = true;
         globfree(&found);
@@ -80,7 +80,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const struct build_file *)a)->name, ((const struct build_file *)b)->name);
 }
 
-/* Is that file (without .cu) one of those that are wanted? */
+/* Is the file of that name (without .cu) in the list? */
 static bool is_wanted(const char *names, const char *name, size_t length) {
     for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
         if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) { return true; }
@@ -127,7 +127,7 @@ const struct build_file *build_find(const struct build_report *report, const cha
 
 /* ---- make ---- */
 
-/* make takes a space for the end of a name. */
+/* make splits names at spaces. */
 static bool has_space(const struct build_options *options, struct build_report *report) {
     char here[600] = "";
     const char *const paths[] = {getcwd(here, sizeof here), options->course, options->files, options->out};
@@ -149,7 +149,7 @@ static void make_names(const struct build_report *report, char *text, size_t siz
     }
 }
 
-/* Runs make; keeps the beginning of what it says. Its exit status, or -1. */
+/* Runs make; keeps the beginning of its output. Returns its exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, char *output, size_t size) {
     char jobs[16], script[600], course[600], lab[300], files[600], out[600],
         names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
@@ -181,7 +181,7 @@ static int run_make(const struct build_options *options, const struct build_repo
     if (pid == 0) {
         dup2(said[1], 1);
         dup2(said[1], 2);
-        /* When the grader itself runs under make, that make's flags and job server are not meant for this one. */
+        /* If the grader runs under another make, its flags and job server must not reach this one. */
         unsetenv("MAKEFLAGS");
         unsetenv("MFLAGS");
         unsetenv("MAKELEVEL");
@@ -201,7 +201,7 @@ static int run_make(const struct build_options *options, const struct build_repo
     return pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
 }
 
-/* ---- what the compiler said ---- */
+/* ---- the compiler's output ---- */
 
 static bool line_has(const char *line, size_t length, const char *text) {
     return memmem(line, length, text, strlen(text));
@@ -276,7 +276,7 @@ static void describe_rebuilt(struct build_report *report) {
     }
 }
 
-/* Neither the folder nor, where it is missing, the nearest one above it can be written. */
+/* Is the folder, or the nearest existing one above it, not writable? */
 static bool cannot_write(const char *folder) {
     char path[600];
     snprintf(path, sizeof path, "%s", folder);
@@ -289,7 +289,7 @@ static bool cannot_write(const char *folder) {
     }
 }
 
-/* A file that is right, but is linked with one that does not compile. */
+/* A file without errors may be linked with one that does not compile. */
 static void blame_parts(const struct build_options *options, struct build_file *file) {
     for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k] && !file->errors[0]; k++) {
         struct build_file part = {0};
@@ -372,8 +372,8 @@ enum build_status build_step(const struct build_options *options, struct build_r
 /* ---- libraries: the symbols of a lab's object ---- */
 
 enum match {
-    USES,      /* an undefined symbol that begins so */
-    MENTIONS,  /* any symbol that begins so: also a definition of its own in the library's place */
+    USES,      /* an undefined symbol with that prefix */
+    MENTIONS,  /* any symbol with that prefix: also a definition that replaces the library's */
     DEFINES,   /* a definition of exactly that name */
     NAMESPACE, /* a C++ symbol of that namespace */
 };
@@ -411,7 +411,7 @@ static const struct forbidden list[] = {
 static bool has_namespace(const char *symbol, const char *name) {
     if (strncmp(symbol, "_Z", 2) != 0) { return false; }
     const char *p = symbol + 2;
-    while (*p >= 'A' && *p <= 'Z') { p++; } /* N: nested; K, V: qualified; GV, TV: what belongs to one */
+    while (*p >= 'A' && *p <= 'Z') { p++; } /* N: nested; K, V: qualified; GV, TV: guard variables and vtables */
     while (*p >= '0' && *p <= '9') {
         char *part;
         unsigned long length = strtoul(p, &part, 10);
@@ -450,7 +450,7 @@ static const void *at(const struct image *image, uint64_t offset, uint64_t bytes
     return offset <= image->size && bytes <= image->size - offset ? image->data + offset : NULL;
 }
 
-/* One symbol table. The file comes from a compiler, but every offset is checked all the same. */
+/* One symbol table. Every offset is checked, although the file comes from a compiler. */
 static const char *search_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names,
                                 const char *allowed, const char **symbol) {
     const char *strings = at(image, names->sh_offset, names->sh_size);

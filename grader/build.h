@@ -1,4 +1,4 @@
-/* build.h — build a step's runners with make, say what was rebuilt and why a file does not compile.
+/* build.h — build a step's runners with make; report what was rebuilt and why a file does not compile.
  *
  * One executable per lab file; a file that does not compile fails alone. Nothing is printed here.
  */
@@ -13,8 +13,8 @@ enum { BUILD_MAX_PARTS = 8, BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_E
 enum build_status {
     BUILD_OK,      /* every file that exists has a runner */
     BUILD_PARTIAL, /* some files do not compile: see their .errors */
-    BUILD_NO_TOOL, /* make, g++ or nvcc is missing, or a folder is not fit: message says what to do; exit code 2 */
-    BUILD_BROKEN,  /* make failed for a reason that is no lab file's: exit code 3 */
+    BUILD_NO_TOOL, /* make, g++ or nvcc is missing, or a folder is unusable: the message says what to do; exit code 2 */
+    BUILD_BROKEN,  /* make failed, but not because of a lab file: exit code 3 */
 };
 
 struct build_options {
@@ -23,7 +23,7 @@ struct build_options {
     const char *files;  /* folder of the lab's .cu files */
     const char *out;    /* folder of the runners */
     const char *backend; /* "auto", "cpu" or "cuda" */
-    const char *names;   /* "softmax layernorm": only these files, where they are there; NULL: all */
+    const char *names;   /* "softmax layernorm": only these files, if they exist; NULL: all */
     const char
         *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
 };
@@ -33,7 +33,7 @@ struct build_file {
     char runner[512];               /* path of the executable */
     bool built;                     /* the executable is there and current */
     bool rebuilt;                   /* by this call */
-    bool was_stale;                 /* the lab file (or a header of it) was newer than an executable that existed */
+    bool was_stale;                 /* the lab file or a header of it was newer than the existing executable */
     char errors[BUILD_ERROR_BYTES]; /* compiler's first errors with the learner's own lines, or "" */
 };
 
@@ -50,7 +50,7 @@ enum build_status build_step(const struct build_options *options, struct build_r
 
 bool build_gpu_is_there(void);
 
-/* What "auto" means on this machine, as in common/config.mk: a device and nvcc are there. */
+/* Does "auto" mean CUDA on this machine, as in common/config.mk: are a device and nvcc present? */
 bool build_auto_is_cuda(void);
 
 /* The file of that name, or NULL. */
@@ -62,10 +62,10 @@ const struct build_file *build_find(const struct build_report *report, const cha
 bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
                      size_t symbol_size);
 
-/* The object file of a lab file, with or without .cu: out/obj/NAME.o (it holds the lab's code alone). */
+/* The object file of a lab file, with or without .cu: out/obj/NAME.o, which contains only the lab's code. */
 void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);
 
-/* The first errors of a compiler's or linker's output, at most three, each with the lines that belong to it. */
+/* The first errors in a compiler's or linker's output, at most three, each with the lines that belong to it. */
 void build_first_errors(const char *log, char *errors, size_t size);
 
 #endif

@@ -55,7 +55,8 @@ static void add_values(struct case_list *list) {
     static const int sizes[2][5] = {{2, 9, 2, 8, 12}, {3, 5, 1, 3, 5}};
     static const int model[7] = {4, 5, 2, 4, 10, 2, 17};
     if (op_has_scalar(list->op, "eps")) {
-        struct test_case *test = op_is_model(list->op) ? add_model(list, model) : add_wired(list, sizes[0], VALUES_NORMAL);
+        struct test_case *test =
+            op_is_model(list->op) ? add_model(list, model) : add_wired(list, sizes[0], VALUES_NORMAL);
         cases_other_scalars(list->op, &test->sizes);
     }
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {

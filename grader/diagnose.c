@@ -502,17 +502,16 @@ static double distance(const struct op *op, const struct evidence_case *shown, d
 /* ---- mistakes ---- */
 
 /* How far what the case shows is from what the mistake would have given. */
-static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op, const struct evidence_case *shown) {
+static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op,
+                          const struct evidence_case *shown) {
     double *out[OP_MAX_TENSORS] = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, &shown->test.sizes);
         if (shown->got[t]) { out[t] = calloc(count + 1, sizeof(double)); }
         if (shown->got[t] && !out[t]) { abort(); }
     }
-    struct op_call call = {.op = op,
-                           .sizes = &shown->test.sizes,
-                           .tensor = (const float *const *)shown->given,
-                           .expected = out};
+    struct op_call call = {
+        .op = op, .sizes = &shown->test.sizes, .tensor = (const float *const *)shown->given, .expected = out};
     mistake->compute(&call, variant);
     for (int t = 0; t < op_tensor_count(op); t++) { /* as a kernel would have stored it */
         enum op_type type = element_type(op, t, shown->test.sizes.type);
@@ -526,13 +525,15 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
 }
 
 /* A wrong case holds what the mistake gives; a right one does not tell against it: there it changes next to nothing. */
-static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op, const struct evidence_case *shown) {
+static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
+                   const struct evidence_case *shown) {
     double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
-                                                  : (double)op_elements(op, 0, &shown->test.sizes);
+                                                   : (double)op_elements(op, 0, &shown->test.sizes);
     return distance_of(mistake, variant, op, shown) <= 0.05 * measure;
 }
 
-static bool agrees_with_all(const struct op_mistake *mistake, int variant, const struct evidence *evidence, bool wrong) {
+static bool agrees_with_all(const struct op_mistake *mistake, int variant, const struct evidence *evidence,
+                            bool wrong) {
     int looked = 0;
     for (int i = 0; i < evidence->count && (!wrong || looked < MISTAKE_CASES); i++) {
         const struct evidence_case *shown = evidence->cases[i];

@@ -12,8 +12,8 @@ struct grade_request {
     const char *out;     /* folder of the built runners; NULL: build/BACKEND/STEP_FOLDER */
     const char *backend; /* "auto", "cpu" or "cuda" */
     const char *kernel;  /* one op, or NULL */
-    bool official;       /* a submission: figures are measured whether or not they were predicted */
-    uint64_t seed;       /* of what is secret */
+    bool official;       /* a submission: figures are measured even without a prediction */
+    uint64_t seed;       /* of the secret shapes and values */
 };
 
 /* EXIT_FULL or EXIT_FEWER with a filled report; EXIT_USAGE (a tool is missing) or EXIT_FAULT with the reason in `error`. */

@@ -31,13 +31,13 @@ enum check_kind {
     CHECK_SHAPES = 1, /* published shapes, seeded normal values */
     CHECK_VALUES,     /* hard rows: large, tiny variance on a huge mean, -inf, NaN in one row, ...; invariants */
     CHECK_MEMORY,     /* pointers off by one element, in place, twice the same, empty input */
-    CHECK_SECRET,     /* shapes and seeds that only the grader knows */
+    CHECK_SECRET,     /* secret shapes and seeds */
     CHECK_TRAFFIC,    /* counted bytes or sectors of the (N, C) tensors against the floor */
     CHECK_LAUNCHES,   /* counted kernel launches of the same call */
-    CHECK_PARALLEL,   /* enough warps, no warp with a far longer chain of requests than the reference's */
+    CHECK_PARALLEL,   /* enough warps, and no warp with a much longer chain of requests than the reference's */
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
-    CHECK_RATE, /* GPU: tokens/s of the whole program around the learner's files, beside the naive kernels'; no points */
-    CHECK_PREDICTION, /* answered before the first measurement */
+    CHECK_RATE,       /* GPU: a whole program around the learner's files, beside the naive kernels; no points */
+    CHECK_PREDICTION, /* made before the first measurement */
 };
 
 struct check {
@@ -55,7 +55,7 @@ struct traffic_target {
     int percent[TRAFFIC_TIERS];
 };
 
-/* Kernel launches of the traffic's call, whoever wrote the kernels; a library's products are not counted. */
+/* Kernel launches of the same call, including given kernels; those of libraries are not counted. */
 struct launch_target {
     uint64_t limit[TRAFFIC_TIERS];
     int percent[TRAFFIC_TIERS];
@@ -123,12 +123,12 @@ struct step {
 /* ---- outcomes: what one check gave ----------------------------------------------------------------------------- */
 
 enum verdict {
-    VERDICT_NOT_RUN, /* a check before it failed, or this machine cannot */
+    VERDICT_NOT_RUN, /* an earlier check failed, or this machine cannot run it */
     VERDICT_PASS,
     VERDICT_PARTIAL, /* traffic: some of the points */
     VERDICT_FAIL,
     VERDICT_NOT_STARTED, /* the skeleton as it was handed out */
-    VERDICT_WAITING,     /* figures wait for the learner's prediction */
+    VERDICT_WAITING,     /* measured after the learner's prediction */
 };
 
 struct outcome {

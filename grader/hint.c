@@ -14,7 +14,7 @@ void hint_remember(const struct report *report, const char *out) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/last-run", out);
     FILE *file = fopen(path, "w");
-    if (!file) { return; } /* a convenience: without it --hint starts with the first exercise */
+    if (!file) { return; } /* without the file, --hint starts with the first exercise */
     for (int i = 0; i < report->outcome_count; i++) {
         const struct outcome *outcome = &report->outcomes[i];
         if (!outcome->exercise || outcome->verdict == VERDICT_PASS || outcome->verdict == VERDICT_NOT_RUN ||
@@ -58,7 +58,7 @@ static FILE *open_hint(const struct hint_request *request, const char *op, int l
     return NULL;
 }
 
-/* A line's words, behind the `column` columns that the paragraph's last line has already. */
+/* Prints the words of a line after the first `column` columns, which the paragraph's last line already fills. */
 static void fill(FILE *to, const char *line, size_t length, size_t width, size_t *column) {
     while (length > 0) {
         size_t word = strcspn(line, " \n"), spaces = strspn(line + word, " ");
@@ -73,7 +73,7 @@ static void fill(FILE *to, const char *line, size_t length, size_t width, size_t
     }
 }
 
-/* On a terminal: paragraphs filled to its width; headings, code and empty lines each for themselves. */
+/* For a terminal: paragraphs are filled to its width; headings, code and empty lines keep their line breaks. */
 static void show_filled(FILE *to, char *text, int width) {
     size_t column = 0;
     for (char *line = text; *line;) {
@@ -96,7 +96,7 @@ static void show_filled(FILE *to, char *text, int width) {
     if (column > 0) { fputc('\n', to); }
 }
 
-/* As it stands in the file, or fitted to the terminal. */
+/* As written in the file, or fitted to the terminal. */
 static void show(FILE *to, FILE *file) {
     char text[HINT_BYTES];
     size_t length = fread(text, 1, sizeof text - 1, file);

@@ -1,4 +1,4 @@
-/* hint.h — show a hint of an exercise, and remember after each run which hint would help. */
+/* hint.h — show a hint of an exercise; after each run, remember which hint would help. */
 #ifndef HINT_H
 #define HINT_H
 
@@ -6,7 +6,7 @@
 
 #include "grader.h"
 
-/* Remembers the exercises that a run left unsolved, in OUT/last-run. */
+/* Writes the exercises that a run left unsolved into OUT/last-run. */
 void hint_remember(const struct report *report, const char *out);
 
 struct hint_request {

@@ -66,7 +66,7 @@ static enum child_status garbage(struct runner *runner, const char *what) {
                       what);
 }
 
-/* Nothing in a result is used before it has passed here. */
+/* Every result is validated here before it is used. */
 static enum child_status accept_result(struct runner *runner, struct result *result) {
     if (result->magic != PROTOCOL_MAGIC || result->version != PROTOCOL_VERSION) { return garbage(runner, "no header"); }
     if (result->nonce != runner->nonce) {
@@ -116,7 +116,7 @@ static enum child_status receive_findings(struct runner *runner, int count, stru
     return CHILD_OK;
 }
 
-/* The grader's own mistakes, found before anything is sent. */
+/* The op of a job, or NULL for a job that is a mistake of the grader. */
 static const struct op *checked_op(struct runner *runner, const struct job *job) {
     const struct op *op = op_find(job->op);
     const struct op_sizes *sizes = &job->sizes;
@@ -131,7 +131,7 @@ static const struct op *checked_op(struct runner *runner, const struct job *job)
     }
     if (sane) { return op; }
     runner->child.status = CHILD_CANNOT_START;
-    snprintf(runner->child.message, sizeof runner->child.message, "the grader asked for a job that cannot be: %.48s",
+    snprintf(runner->child.message, sizeof runner->child.message, "the grader asked for an impossible job: %.48s",
              job->op);
     return NULL;
 }
@@ -170,7 +170,7 @@ enum child_status runner_call(struct runner *runner, const struct job *job, void
         memset(result, 0, sizeof *result);
     } else if (result->sticky) {
         child_kill(&runner->child, CHILD_OK, "%s",
-                   ""); /* such a process can run nothing more; the next call starts anew */
+                   ""); /* after a sticky error the process is unusable; the next call starts a new one */
     }
     return status;
 }

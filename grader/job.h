@@ -1,7 +1,7 @@
-/* job.h — the grader's end of the runner protocol: start a runner, hand it jobs, believe nothing that it says.
+/* job.h — the grader's side of the runner protocol: start a runner, send it jobs, and validate every reply.
  *
- * runner_call() starts the process when none runs, so a crash costs the call that crashed and nothing else. Every count
- * in an answer is bounded before it is used; an answer without the job's secret nonce is no answer.
+ * runner_call() starts the process when none runs, so a crash affects only the call that crashed. Every count
+ * in a reply is bounded before it is used; a reply without the job's secret nonce is rejected.
  */
 #ifndef JOB_H
 #define JOB_H
@@ -13,7 +13,7 @@ struct runner {
     char path[512];
     struct limits limits;
     struct child child; /* child.status and child.message tell why a call failed; child.output what was printed */
-    int starts;         /* processes started so far */
+    int starts;         /* number of processes started */
     uint64_t nonce;     /* of the call in flight */
     /* of a JOB_TIME dialogue in flight */
     struct job timing;
@@ -28,7 +28,7 @@ size_t job_lead_bytes(const struct job *job, const struct op *op, int tensor);
 /* A job with version, op and sizes set, nothing aliased, guard 0. */
 struct job job_make(enum job_kind kind, const struct op *op, const struct op_sizes *sizes);
 
-/* Only remembers path and limits, and starts the process. NULL limits: limits_default. */
+/* Starts the process and stores path and limits for restarts. NULL limits: limits_default. */
 enum child_status runner_start(struct runner *runner, const char *path, const struct limits *limits);
 
 /* One JOB_CALL. `buffers[i]` has job_buffer_bytes() bytes (NULL allowed when that is 0) and is replaced by what the
@@ -39,10 +39,10 @@ enum child_status runner_start(struct runner *runner, const char *path, const st
 enum child_status runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings);
 
-/* Ends the process in good order, or kills it. */
+/* Asks the process to end, then kills it. */
 void runner_stop(struct runner *runner);
 
-/* ---- JOB_TIME (GPU): a dialogue, so that the parent holds the clock; measure.c drives it ---- */
+/* ---- JOB_TIME (GPU): a dialogue, so that the parent measures the time; measure.c drives it ---- */
 
 /* Allocates sets on the device, captures the launches. result->status, missing, error as in a call. */
 enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result);

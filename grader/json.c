@@ -19,7 +19,7 @@ static void quoted(FILE *file, const char *text) {
         } else if (*c < 0x80) {
             fputc(*c, file);
         } else {
-            /* what a learner's program printed may be no UTF-8: bytes past ASCII are kept only as whole sequences */
+            /* a learner's output may be invalid UTF-8: only complete sequences are kept */
             int more = *c >= 0xf0 && *c < 0xf5 ? 3 : *c >= 0xe0 ? 2 : *c >= 0xc2 ? 1 : 0;
             int valid = *c < 0xf5 ? more : 0;
             for (int i = 1; i <= valid; i++) {

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAMES_BYTES = 256 };
+
 bool words_fail(struct words *words, int line, const char *format, ...) {
-    int last = words->at > 0 ? words->word[words->at - 1].line : 1;
-    int length = snprintf(words->error, words->error_size, "%s:%d: ", words->path, line ? line : last);
+    int length = snprintf(words->error, words->error_size, "%s:%d: ", words->path, line ? line : words_line(words));
     va_list arguments;
     va_start(arguments, format);
     if (length >= 0 && (size_t)length < words->error_size) {
@@ -83,6 +84,42 @@ const struct setting *words_setting(const struct setting *settings, const char *
     return NULL;
 }
 
+const char *words_last(const struct words *words) {
+    return words->word[words->at - 1].text;
+}
+
+int words_line(const struct words *words) {
+    return words->at > 0 ? words->word[words->at - 1].line : 1;
+}
+
+bool words_settings(struct words *words, struct reader *reader, const char *of, const struct setting *settings) {
+    words->settings = settings;
+    words->seen = 0;
+    while (!words_opens(words)) {
+        const struct word *word = &words->word[words->at++];
+        const struct setting *setting = word->quoted ? NULL : words_setting(settings, word->text);
+        if (!setting) {
+            char names[NAMES_BYTES] = "";
+            for (const struct setting *s = settings; s->name; s++) {
+                size_t used = strlen(names);
+                snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", s->name);
+            }
+            return words_fail(words, word->line, "unknown word '%s' in %s: it may have %s", word->text, of, names);
+        }
+        unsigned bit = 1u << (setting - settings);
+        if (words->seen & bit) {
+            return words_fail(words, word->line, "%s is given twice in %s: keep one of them", word->text, of);
+        }
+        words->seen |= bit;
+        if (!setting->read(reader)) { return false; }
+    }
+    return true;
+}
+
+bool words_have(const struct words *words, const char *setting) {
+    return words->seen >> (words_setting(words->settings, setting) - words->settings) & 1;
+}
+
 /* No value follows: a statement or a setting begins. */
 static bool words_at_end(const struct words *words) {
     const struct word *word = &words->word[words->at];
@@ -94,7 +131,7 @@ struct word *words_take(struct words *words) {
 }
 
 bool words_take_one(struct words *words, const char **value, const char *what) {
-    const char *of = words->word[words->at - 1].text;
+    const char *of = words_last(words);
     struct word *word = words_take(words);
     if (!word || !word->text[0]) { return words_fail(words, 0, "%s needs %s", of, what); }
     *value = word->text;
@@ -102,7 +139,7 @@ bool words_take_one(struct words *words, const char **value, const char *what) {
 }
 
 bool words_take_text(struct words *words, const char **text) {
-    const char *of = words->word[words->at - 1].text;
+    const char *of = words_last(words);
     struct word *word = words_take(words);
     if (!word || !word->quoted) { return words_fail(words, 0, "%s needs a text in quotation marks", of); }
     char *end = word->text + strlen(word->text); /* the parts of a text lie one after the other: joined in place */
@@ -169,7 +206,7 @@ bool words_take_file(struct words *words, const char **file, const char *const e
 }
 
 bool words_take_files(struct words *words, const char **files, int most, const char *const endings[]) {
-    const char *of = words->word[words->at - 1].text;
+    const char *of = words_last(words);
     int count = 0;
     memset(files, 0, (size_t)most * sizeof *files);
     do {

@@ -28,7 +28,8 @@ struct words {
     const char *path; /* of the file, in messages */
     struct word *word;
     int count, at;                  /* word[at] is the next one */
-    const struct setting *settings; /* where a value may not go on: keywords, ended by one without name; or NULL */
+    const struct setting *settings; /* keywords of the current statement, where values end; ended by one without name */
+    unsigned seen;                  /* bit i: settings[i] has been read in this statement */
     char *error;
     size_t error_size;
 };
@@ -44,6 +45,16 @@ bool words_opens(const struct words *words);
 
 /* The setting of that name, or NULL. */
 const struct setting *words_setting(const struct setting *settings, const char *name);
+
+/* The last word that was taken, and its line. */
+const char *words_last(const struct words *words);
+int words_line(const struct words *words);
+
+/* Reads the settings of a statement, up to the next one; `of` names it in messages. */
+bool words_settings(struct words *words, struct reader *reader, const char *of, const struct setting *settings);
+
+/* Has this statement had the setting of that name? */
+bool words_have(const struct words *words, const char *setting);
 
 /* The next value: any word up to the next keyword or statement. NULL: there is none. */
 struct word *words_take(struct words *words);

@@ -1,4 +1,4 @@
-/* main.c — ./grader: from the command line to one of the things the grader does. All printing of errors is here. */
+/* main.c — ./grader: from the command line to one action. Errors are printed here and nowhere else. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static enum exit_code complain(enum exit_code code, const char *message) {
 static uint64_t fresh_seed(void) {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) { seed = (uint64_t)getpid(); }
-    return seed % 1000000000; /* short enough to be typed again */
+    return seed % 1000000000; /* short enough to type */
 }
 
 static bool write_json(const struct session *session, const struct report *report,
@@ -50,7 +50,7 @@ static enum exit_code grade_once(struct session *session) {
     enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
     if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
     predict_load(report.step, session->request.files, &prediction);
-    /* A submission is marked in a temporary folder; the student knows the lab's. */
+    /* A submission is marked in a temporary folder; the report names the lab's folder instead. */
     report_next(&report, &prediction, session->options.submission ? report.step->folder : session->request.files);
     bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
     if (!json_only) { report_show(stdout, &report, &prediction); }
@@ -95,7 +95,7 @@ static enum exit_code show_hint(struct session *session) {
     return complain(EXIT_USAGE, session->error);
 }
 
-/* The step that the command line means, and its op. */
+/* The step and the op of the command line. */
 static enum exit_code find_step(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
@@ -113,7 +113,7 @@ static enum exit_code find_step(struct session *session) {
     return EXIT_FULL;
 }
 
-/* The folders that the command line means. */
+/* The folders of the command line. */
 static enum exit_code find_folders(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
@@ -148,7 +148,7 @@ static enum exit_code grade_submission(struct session *session) {
     return code;
 }
 
-/* The one thing that the options ask for. */
+/* The action that the options select. */
 static enum exit_code run(struct session *session) {
     const struct options *options = &session->options;
     if (options->list || (!options->step && !paths_last_edited(session->steps))) {

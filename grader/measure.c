@@ -11,8 +11,8 @@
 static const double enough_deviation = 0.005;
 static const double stable_median = 0.003;
 static const double clock_tolerance = 0.10;
-static const double start_allowance_us = 400; /* request, wake-up of the child, first launch, answer */
-static const double launch_allowance_us = 5;  /* a launch that the CPU has to make, beyond the kernel's own time */
+static const double start_allowance_us = 400; /* request, wake-up of the child, first launch, reply */
+static const double launch_allowance_us = 5;  /* CPU time of a launch without a CUDA graph */
 static const double bandwidth_tolerance = 1.02;
 
 static int compare(const void *a, const void *b) {
@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The value at a fraction of the way through the sorted values, between neighbours by proportion. */
+/* The quantile at `fraction`, linearly interpolated. */
 static double quantile(const double *sorted, int count, double fraction) {
     double place = fraction * (count - 1);
     int below = (int)place;
@@ -84,7 +84,7 @@ static double median_of_first(const struct measurement *m, int count) {
 bool measure_stable(const struct measurement *m) {
     if (m->count < MEASURE_MIN_SAMPLES) { return false; }
     if (measure_relative_deviation(m) < enough_deviation) { return true; }
-    /* Noise that stays, around a median that no longer moves: more of the same tells nothing new. */
+    /* Constant noise around a stable median: further samples would not change the result. */
     if (m->count < 2 * MEASURE_MIN_SAMPLES) { return false; }
     double last = measure_fraction(m).median;
     for (int count = m->count / 2; count < m->count; count++) {
@@ -93,7 +93,7 @@ bool measure_stable(const struct measurement *m) {
     return true;
 }
 
-/* The child cannot have worked longer than the parent waited, nor much less. */
+/* The child's time is at most the parent's, and not much less. */
 static bool clock_agrees(double wall, double events, double allowance) {
     return events <= wall * (1 + clock_tolerance) && wall <= events * (1 + clock_tolerance) + allowance;
 }
@@ -114,7 +114,7 @@ static double allowance_us(const struct measure_sample *s) {
     return start_allowance_us + (s->direct_launches ? launch_allowance_us * s->launches : 0);
 }
 
-/* Medians over the batches: one batch during which the system did something else accuses nobody. */
+/* Medians over the batches, so that a single disturbed batch does not count. */
 bool measure_clocks_agree(const struct measurement *m) {
     return clock_agrees(quartiles_of(m, op_wall_us).median, quartiles_of(m, op_events_us).median,
                         quartiles_of(m, allowance_us).median) &&
@@ -126,7 +126,7 @@ bool measure_impossible(const struct measurement *m) {
     struct quartiles us = measure_op_us(m);
     if (!(us.median > 0)) { return true; }
     if (!(m->peak_bytes_per_us > 0)) { return false; }
-    /* What the L2 may still hold of the sets since they were made need not come from memory. */
+    /* The part of the sets that may still be in L2 need not be read from memory. */
     double cached = m->set_bytes > 0 ? m->l2_bytes / m->set_bytes : 1;
     double from_memory = m->bytes * (cached < 1 ? 1 - cached : 0);
     return from_memory / us.median > m->peak_bytes_per_us * bandwidth_tolerance;
@@ -155,7 +155,7 @@ const char *measure_explain(enum measure_verdict verdict) {
         case MEASURE_MORE: return "not enough samples";
         case MEASURE_INCONCLUSIVE: return "inconclusive, ran again: the quartiles straddle a band's edge";
         case MEASURE_CLOCKS:
-            return "the grader's clock and the kernel's events disagree: does work go on outside the given stream?";
+            return "the grader's clock and the kernel's events disagree: does work continue outside the given stream?";
         case MEASURE_IMPOSSIBLE: return "faster than the memory can deliver: is work left out?";
         case MEASURE_WRONG_OUTPUT: return "a timed call gave a wrong result: every call must do its own work";
         case MEASURE_FAILED: return "the timing run failed";
@@ -163,7 +163,7 @@ const char *measure_explain(enum measure_verdict verdict) {
     return "unknown";
 }
 
-/* ---- the dialogue: batch after batch with a runner, under the parent's clock ---- */
+/* ---- the dialogue with a runner, batch after batch, timed by the parent ---- */
 
 static const double default_wall_seconds = 20;
 enum { SAMPLED_ROWS = 8 };
@@ -194,7 +194,7 @@ static enum measure_verdict step_failed(const struct run *run, const char *what,
     return say(run->message, run->size, MEASURE_FAILED, "%s failed with CUDA error %d", what, reply->error);
 }
 
-/* Did a call that was timed do its work? Which set and which rows the child learns only now. */
+/* Did a timed call do its work? The child learns only now which set and which rows are checked. */
 static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_verdict *verdict) {
     const struct measure_options *o = run->options;
     *verdict = MEASURE_OK;
@@ -261,7 +261,7 @@ static enum measure_verdict take_samples(const struct run *run, struct measureme
                        ? MEASURE_INCONCLUSIVE
                        : measure_judge(m, o->edges, o->edge_count, true);
         }
-        again = true; /* straddling an edge, or still moving: measure once more, from the start */
+        again = true; /* straddling an edge, or not stable: measure once more, from the start */
         m->count = 0;
     }
 }

@@ -1,4 +1,4 @@
-/* measure.h — GPU figures that can be trusted: the op against the best copy of the same footprint, in the same run.
+/* measure.h — GPU times that cannot be faked: the op beside the best copy of the same footprint, in the same run.
  *
  * A sample is one batch: the op's time per launch and the copy's, by events, and the parent's own wall clock over the op's
  * batch. The figure is copy time / op time: 1.0 means as fast as a copy that moves the same bytes. The judging functions
@@ -34,7 +34,7 @@ struct quartiles {
 
 enum measure_verdict {
     MEASURE_OK,
-    MEASURE_MORE,         /* fewer than ten samples, or still moving: take more */
+    MEASURE_MORE,         /* fewer than ten samples, or not stable: take more */
     MEASURE_INCONCLUSIVE, /* the quartiles straddle the band's edge even after measuring again */
     MEASURE_CLOCKS,       /* the parent's clock and the child's events disagree: no performance marks */
     MEASURE_IMPOSSIBLE,   /* above the memory's theoretical bandwidth after credit for L2: no performance marks */
@@ -55,9 +55,9 @@ bool measure_stable(const struct measurement *measurement);
 bool measure_clocks_agree(const struct measurement *measurement);
 /* True when the bytes that must come from memory could not have come in that time. */
 bool measure_impossible(const struct measurement *measurement);
-/* Where the fraction stands against a band's edge: +1 both quartiles at or above, -1 both below, 0 straddling. */
+/* The fraction against the edge of a band: +1 both quartiles at or above, -1 both below, 0 straddling. */
 int measure_side(const struct measurement *measurement, double edge);
-/* Everything above: what is to be done with these samples. `edges`: band edges, ascending; `again`: measured again already. */
+/* The verdict on these samples, from all of the above. `edges`: band edges, ascending; `again`: measured again already. */
 enum measure_verdict measure_judge(const struct measurement *measurement, const double *edges, int edge_count,
                                    bool again);
 

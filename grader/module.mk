@@ -14,7 +14,7 @@ GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(OPS_SOURC
 GRADER_TESTS   := $(notdir $(wildcard $(COURSE)/grader/tests/test_*.c) $(wildcard $(COURSE)/common/tests/test_*.c))
 GRADER_TESTS   := $(patsubst %.c,$(BUILD)/tests/%,$(GRADER_TESTS))
 
-# Under sanitizers these two would run the very same programs again.
+# Under sanitizers these two would only run the same programs again.
 ifneq ($(SANITIZE),)
 GRADER_TESTS := $(filter-out %/test_corpus %/test_ladders,$(GRADER_TESTS))
 endif
@@ -43,7 +43,7 @@ $(BUILD)/tests/test_%: $(BUILD)/host/common/tests/test_%.o $(BUILD)/grader/libgr
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lcjson -lm -lpthread $(TEST_LIBS)
 
-# What the corpus and the ladders run is the ordinary build, made before them, once: many graders run at a time.
+# The corpus and the ladders start many graders at once, so they use the ordinary build, which is made before them.
 PLAIN_BUILD ?= $(patsubst %/asan,%,$(BUILD))
 SOLUTIONS   := $(wildcard $(COURSE)/step*/solution)
 PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(PLAIN_BUILD) SANITIZE= \
@@ -58,7 +58,7 @@ $(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
 $(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader
 $(patsubst %,$(BUILD)/host/grader/tests/test_%.o,corpus ladders): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
-# In the place of the program gpt2.
+# A substitute for the program around a lab's files, for test_rate.
 $(PLAIN_BUILD)/fake_gpt2: $(COURSE)/grader/tests/fake/gpt2.c
 	@mkdir -p $(@D)
 	$(HOST_C) -o $@ $<

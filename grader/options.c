@@ -6,24 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One row an option: the table is what getopt reads and what --help prints. */
+/* One row for each option; getopt and --help both use this table. */
 static const struct {
     char letter;
     const char *name, *argument; /* "[=N]" is optional */
     const char *help;
 } table[] = {
     {'b', "backend", "NAME", "auto (default), cpu or cuda"},
-    {'k', "kernel", "OP", "mark one op only (softmax_forward), or one type of it (softmax_forward_bf16)"},
+    {'k', "kernel", "OP", "mark one op only, or one type of it; --list shows their names"},
     {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
-    {'p', "predict", NULL, "answer the questions that come before the first measurement"},
+    {'p', "predict", NULL, "answer the questions before the first measurement"},
     {'l', "list", NULL, "list the steps, their exercises and points"},
     {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
-    {'s', "seed", "N", "repeat a run: its seed stands in its report"},
-    {'j', "json", "FILE", "write the report as JSON too (docs/grader-json.md)"},
+    {'s', "seed", "N", "repeat a run with the seed that its report shows"},
+    {'j', "json", "FILE", "also write the report as JSON (docs/grader-json.md)"},
     {'w', "watch", NULL, "mark again on every save"},
-    {'u', "submission", "DIR", "mark what was handed in: takes only the lab's own files from there"},
+    {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
-    {'o', "out", "DIR", "where the built programs go (default: build/BACKEND/STEP_FOLDER)"},
+    {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER)"},
     {'h', "help", NULL, "this help"},
 };
 
@@ -31,7 +31,9 @@ enum { OPTION_COUNT = sizeof table / sizeof table[0] };
 
 void options_help(FILE *out) {
     fprintf(out, "usage: ./grader [STEP] [options]\n\n");
-    fprintf(out, "Builds and marks a step: step1, step2, ... Without STEP: the step whose files were edited last.\n\n");
+    fprintf(
+        out,
+        "Builds and marks a step (--list shows them all). Without STEP: the step whose files were edited last.\n\n");
     for (int i = 0; i < OPTION_COUNT; i++) {
         char left[40];
         const char *argument = table[i].argument ? table[i].argument : "";
@@ -39,7 +41,7 @@ void options_help(FILE *out) {
         snprintf(left, sizeof left, "--%s%s%s", table[i].name, *argument && !optional ? " " : "", argument);
         fprintf(out, "  -%c, %-20s %s\n", table[i].letter, left, table[i].help);
     }
-    fprintf(out, "\nExit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 the grader's own fault.\n");
+    fprintf(out, "\nExit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 a fault of the grader.\n");
 }
 
 static bool parse_number(const char *text, uint64_t *number) {

@@ -1,4 +1,4 @@
-/* paths.h — where things are: the course, a step's files, what was handed in. */
+/* paths.h — where files are: the course, a step's files, submissions. */
 #ifndef PATHS_H
 #define PATHS_H
 
@@ -22,7 +22,7 @@ bool paths_make_folder(const char *path);
 bool paths_take_submission(const struct step *step, const char *submission, char *clean, size_t size, char *error,
                            size_t error_size);
 
-/* Removes what paths_take_submission made. */
+/* Removes a folder with everything in it. */
 void paths_remove(const char *folder);
 
 #endif

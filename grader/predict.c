@@ -89,7 +89,7 @@ static bool store(const struct step *step, const char *folder, const double *ans
     return false;
 }
 
-/* The text in lines of at most 96 characters. */
+/* Prints the text in lines of at most 96 characters. */
 static void print_wrapped(FILE *out, const char *text) {
     enum { WIDTH = 96 };
     while (*text) {
@@ -119,7 +119,7 @@ static bool ask(const struct question *question, int number, FILE *in, FILE *out
             fprintf(out, "%s", typed ? "\n" : "");
             return true;
         }
-        fprintf(out, "   a number from %g to %g, please (in %s)\n", question->low, question->high, question->unit);
+        fprintf(out, "   please type a number from %g to %g (in %s)\n", question->low, question->high, question->unit);
     }
 }
 

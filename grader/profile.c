@@ -1,7 +1,5 @@
 #include "profile.h"
 
-#include <string.h>
-
 static const double bandwidth = 320e9, flops_per_second = 0.70 * 8.1e12;
 
 #define LAYERS 12.0
@@ -12,12 +10,12 @@ static const double bandwidth = 320e9, flops_per_second = 0.70 * 8.1e12;
 #define FLOAT  4.0
 
 const struct profile_row profile[PROFILE_ROWS] = {
-    {"matrix products", NULL, 12 * 4 + 1, 0.0, 1.0, 2.0 * T *(LAYERS * 12.0 * C * C + C * WORDS)},
-    {"attention products", NULL, 12 * 2, 0.0, 1.0, LAYERS * 2.0 * 2.0 * T *T *C},
-    {"softmax", "softmax_forward", 12, LAYERS *HEADS * 2.0 * T *T *FLOAT, 16.0, 0.0},
-    {"LayerNorm", "layernorm_forward", 25, 25.0 * 2.0 * T *C *FLOAT, 16.0, 0.0},
-    {"residual add", "residual_forward", 24, 24.0 * 3.0 * T *C *FLOAT, 1.0, 0.0},
-    {"GELU", NULL, 12, LAYERS * 2.0 * T * 4.0 * C *FLOAT, 1.0, 0.0},
+    {"matrix products", 12 * 4 + 1, 0.0, 1.0, 2.0 * T *(LAYERS * 12.0 * C * C + C * WORDS)},
+    {"attention products", 12 * 2, 0.0, 1.0, LAYERS * 2.0 * 2.0 * T *T *C},
+    {"softmax", 12, LAYERS *HEADS * 2.0 * T *T *FLOAT, 16.0, 0.0},
+    {"LayerNorm", 25, 25.0 * 2.0 * T *C *FLOAT, 16.0, 0.0},
+    {"residual add", 24, 24.0 * 3.0 * T *C *FLOAT, 1.0, 0.0},
+    {"GELU", 12, LAYERS * 2.0 * T * 4.0 * C *FLOAT, 1.0, 0.0},
 };
 
 double profile_ms(const struct profile_row *row, double factor) {
@@ -30,18 +28,10 @@ double profile_naive_ms(void) {
     return sum;
 }
 
-static double factor_of(const struct profile_row *row, const char *op, double factor, double otherwise) {
-    return row->op && factor > 0.0 && strcmp(row->op, op) == 0 ? factor : otherwise;
-}
-
-double profile_speedup(double softmax_factor, double layernorm_factor, double residual_factor) {
+double profile_speedup(const double factors[PROFILE_ROWS]) {
     double sum = 0.0;
     for (int i = 0; i < PROFILE_ROWS; i++) {
-        double factor = profile[i].naive_factor;
-        factor = factor_of(&profile[i], "softmax_forward", softmax_factor, factor);
-        factor = factor_of(&profile[i], "layernorm_forward", layernorm_factor, factor);
-        factor = factor_of(&profile[i], "residual_forward", residual_factor, factor);
-        sum += profile_ms(&profile[i], factor);
+        sum += profile_ms(&profile[i], factors[i] > 0.0 ? factors[i] : profile[i].naive_factor);
     }
     return profile_naive_ms() / sum;
 }

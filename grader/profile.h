@@ -1,4 +1,4 @@
-/* profile.h — what a GPT-2 built from naive kernels spends where: computed from shapes, not measured.
+/* profile.h — where a GPT-2 built from naive kernels spends its time: computed from shapes, not measured.
  *
  * One forward pass of GPT-2 small (12 layers, 12 heads, 768 channels, 50257 words) over one sequence of 1024 tokens, fp32,
  * on a nominal GPU of 320 GB/s and 8.1 TFLOP/s. Kernels that move memory take bytes / bandwidth, matrix products take their
@@ -13,7 +13,6 @@ enum { PROFILE_ROWS = 6 };
 
 struct profile_row {
     const char *name;
-    const char *op; /* ops.h, or NULL */
     int launches;
     double floor_bytes;  /* 0 for matrix products */
     double naive_factor; /* sectors of the naive kernel / floor */
@@ -26,9 +25,8 @@ extern const struct profile_row profile[PROFILE_ROWS];
 double profile_ms(const struct profile_row *row, double factor);
 double profile_naive_ms(void);
 
-/* The whole with the named ops at these multiples of their floors, and all else as naive, against the naive whole:
- * Amdahl's speedup. A factor of 0 leaves an op naive. */
-double profile_speedup(double softmax_factor, double layernorm_factor, double residual_factor);
+/* Amdahl's speed-up over the naive whole, with row i at factors[i] times its floor; 0 leaves a row naive. */
+double profile_speedup(const double factors[PROFILE_ROWS]);
 
 void profile_print(FILE *out);
 

@@ -39,13 +39,13 @@ static const char *colour_of(enum verdict verdict) {
 struct page {
     FILE *out;
     bool colour;
-    int title_width; /* 2: titles stand above the rows */
+    int title_width; /* 2: titles are printed above the rows */
     const struct report *report;
 };
 
 /* ---- one failure ---- */
 
-/* Every line of the text, indented; long texts are cut. */
+/* Prints the text with indented lines; a long text is cut. */
 static void print_lines(const struct page *page, const char *text, const char *indent) {
     for (int line = 0; *text && line < EXCERPT_LINES; line++) {
         size_t length = strcspn(text, "\n");
@@ -82,7 +82,7 @@ static void print_where(const struct page *page, const struct op *op, const stru
     fprintf(page->out, "\n");
 }
 
-/* What the compiler said of a file has been shown: an exercise before this one is in it. */
+/* Has an earlier exercise of the same file shown the same compiler output? */
 static bool is_shown(const struct report *report, const struct outcome *outcome) {
     for (const struct outcome *o = report->outcomes; o < outcome; o++) {
         if (o->failure.kind == FAILURE_BUILD && strcmp(o->failure.text, outcome->failure.text) == 0) { return true; }
@@ -136,7 +136,7 @@ static bool same_row(const struct outcome *a, const struct outcome *b) {
            b->failure.kind == FAILURE_NONE;
 }
 
-/* Neighbouring checks of one exercise with the same verdict and nothing else to say share a row. */
+/* Neighbouring checks of one exercise that have the same verdict, and no figures or failure, share a row. */
 static int print_group(const struct page *page, int first, const char *title) {
     const struct report *report = page->report;
     const struct outcome *outcome = &report->outcomes[first];
@@ -154,7 +154,7 @@ static int print_group(const struct page *page, int first, const char *title) {
         snprintf(checks, sizeof checks, "%s%d checks", outcome->verdict == VERDICT_NOT_RUN ? "the other " : "all ",
                  last - first);
     }
-    if (last == first) { /* figures of its own */
+    if (last == first) { /* it has figures: a row of its own */
         snprintf(checks, sizeof checks, "%s", check_name(outcome->check->kind));
         points = outcome->points;
         points_max = outcome->check->points;
@@ -165,7 +165,7 @@ static int print_group(const struct page *page, int first, const char *title) {
     return last;
 }
 
-/* Has the figure that a question may ask for: the traffic, or, where there is none, the launches. */
+/* Is its figure the answer to a question? The traffic is, or the launches of an exercise without traffic. */
 static bool is_counted(const struct outcome *outcome) {
     bool traffic = false;
     for (const struct check *check = outcome->exercise->checks; check->kind; check++) {
@@ -271,9 +271,9 @@ void report_next(struct report *report, const struct prediction *prediction, con
                  open->exercise->title, files, open->exercise->file, step->name, name);
     } else if (report->points < report->points_max) {
         snprintf(report->next, size,
-                 "all that this machine can mark is right; the note above says what the rest needs");
+                 "everything that this machine can mark is right; the note above says what the rest needs");
     } else if (!whole) {
-        snprintf(report->next, size, "this op is complete; ./grader %s marks the others too", step->name);
+        snprintf(report->next, size, "this op is complete; ./grader %s marks all of them", step->name);
     } else if (extra) {
         snprintf(report->next, size, "full marks. Optional: %s in %s/%s%s%s", extra->exercise->title, files,
                  extra->exercise->file, after ? "; or go on with ./grader " : "", after ? after->name : "");
@@ -281,11 +281,11 @@ void report_next(struct report *report, const struct prediction *prediction, con
         snprintf(report->next, size, "full marks. Commit your work; then make %s && ./grader %s", after->name,
                  after->name);
     } else {
-        snprintf(report->next, size, "full marks. Commit your work; this was the last step so far");
+        snprintf(report->next, size, "full marks. Commit your work; this was the last step");
     }
 }
 
-/* Of a model, after the tensor's name: "[0][1][3][5]" of a cache, " after layer 1's attention [4][5]" of a hidden state. */
+/* The index of an element of a model: "[0][1][3][5]" of a cache, " state, block 1, residual after attention [4][5]". */
 static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     const char *shape = op->tensor[failure->tensor].shape;
@@ -313,7 +313,7 @@ static void wired_element(const struct op *op, const struct failure *failure, ch
 void report_element(const struct op *op, const struct failure *failure, char *name, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
-    if (op_is_wiring(op) && sizes->S > 0) { /* there was a call */
+    if (op_is_wiring(op) && sizes->S > 0) { /* the sizes of a call are known */
         wired_element(op, failure, name + length, size - (size_t)length);
         return;
     }
@@ -327,7 +327,7 @@ void report_element(const struct op *op, const struct failure *failure, char *na
     if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
 }
 
-/* Nine digits; a NaN has no sign that anybody chose. */
+/* Nine digits; the sign of a NaN means nothing and is not shown. */
 static const char *number(double value, char text[32]) {
     snprintf(text, 32, "%.9g", value);
     return value == value ? text : "NaN";
@@ -350,7 +350,7 @@ void report_values(FILE *out, const struct op *op, const struct failure *failure
     }
 }
 
-/* ---- fitting a terminal: lines are broken at spaces, and go on under their own text ---- */
+/* ---- fitting a terminal: lines are broken at spaces, and continuation lines are indented ---- */
 
 enum { LEAST_WIDTH = 40, HANGING = 4 };
 
@@ -360,7 +360,7 @@ int report_width(FILE *out) {
     return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
-/* Bytes of a colour's escape sequence at `text`, which take no place; 0 when there is none. */
+/* Length of a colour's escape sequence at `text`, which takes no column; 0 when there is none. */
 static size_t escape_bytes(const char *text) {
     return text[0] == '\033' ? strcspn(text, "m") + 1 : 0;
 }
@@ -379,7 +379,7 @@ static size_t part_bytes(const char *line, size_t length, size_t room, size_t in
         bool starts_gap = line[at] == ' ' && at + 1 < length && line[at + 1] == ' ' && (at == 0 || line[at - 1] != ' ');
         if (starts_gap && column > room / 2) { gap = at; }
         if (line[at] == ' ' && column > indent) { space = at; }
-        column += ((unsigned char)line[at] & 0xc0) != 0x80; /* of UTF-8 only the first byte */
+        column += ((unsigned char)line[at] & 0xc0) != 0x80; /* a UTF-8 character counts once: by its first byte */
         at++;
     }
     if (at >= length) { return at; }

@@ -7,10 +7,10 @@
 /* Decides what the learner should do next: fills report->next. `files` is the folder of the step's files. */
 void report_next(struct report *report, const struct prediction *prediction, const char *files);
 
-/* As wide as it needs to be; where `width` is too narrow for the table, titles stand on lines of their own. 0: any. */
+/* In a narrow `width`, titles are printed on lines of their own. 0: any width. */
 void report_print(FILE *out, bool colour, int width, const struct report *report, const struct prediction *prediction);
 
-/* The same in the terminal's width and colours: report_print, then report_fit. */
+/* The same in the width and colours of the terminal: report_print, then report_fit. */
 void report_show(FILE *out, const struct report *report, const struct prediction *prediction);
 
 /* Prints the text in lines of at most `width` columns, broken at spaces. */

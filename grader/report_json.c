@@ -87,7 +87,7 @@ void report_json(FILE *out, const struct report *report, const struct prediction
     json_string(&json, "backend", report->is_gpu ? "cuda" : "cpu");
     json_string(&json, "device", report->device);
     json_string(&json, "sandbox", report->sandbox);
-    /* as text: a double, which is what most JSON readers make of a number, does not hold 64 bits */
+    /* as text: most JSON readers store numbers as doubles, which do not hold 64 bits */
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)report->seed);
     json_string(&json, "seed", seed);

@@ -27,7 +27,7 @@ enum { SYS_CREATE_RULESET = 444, SYS_ADD_RULE = 445, SYS_RESTRICT_SELF = 446 }; 
 enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
 
 enum {
-    WRITE_FILE = 1 << 1, /* execute (bit 0), read (2) and list (3) are left alone: the child may read */
+    WRITE_FILE = 1 << 1, /* execute (bit 0), read (2) and list (3) are not restricted: the child may read */
     MAKE_AND_REMOVE = 0x1ff0,
     REFER = 1 << 13,    /* ABI 2 */
     TRUNCATE = 1 << 14, /* ABI 3 */
@@ -76,7 +76,7 @@ static int landlock_prepare(bool gpu) {
     }
     int created = (int)syscall(SYS_CREATE_RULESET, &attributes, size, 0);
     if (created < 0) { return -1; }
-    int ruleset = fcntl(created, F_DUPFD_CLOEXEC, 10); /* out of the way of the child's fixed descriptors */
+    int ruleset = fcntl(created, F_DUPFD_CLOEXEC, 10); /* above the child's fixed descriptors */
     close(created);
     if (ruleset < 0) { return -1; }
     allow_writes(ruleset, "/dev/null", attributes.files);
@@ -97,12 +97,12 @@ static bool landlock_enter(int ruleset, bool gpu) {
     /* CUDA's driver names its threads through /proc/self/task/N/comm, and fails where it cannot. */
     static const char threads[] = "/proc/self/task";
     if (ruleset >= 0 && gpu && !allow_writes(ruleset, threads, WRITE_FILE | TRUNCATE)) {
-        allow_writes(ruleset, threads, WRITE_FILE); /* before ABI 3 the rule set does not know truncation */
+        allow_writes(ruleset, threads, WRITE_FILE); /* before ABI 3, rule sets have no right to truncate */
     }
     return ruleset >= 0 && syscall(SYS_RESTRICT_SELF, ruleset, 0) == 0;
 }
 
-/* ---- seccomp: no network (on a GPU Unix sockets only), no new processes, nothing done to other processes ----
+/* ---- seccomp: no network (on a GPU Unix sockets only), no new processes, no access to other processes ----
  *
  * A refused call fails with EPERM (or as an unknown call), so that the program carries on and meets an ordinary error. The
  * CPU backend writes no file, so there every opening for writing is refused too, with or without Landlock. */
@@ -158,7 +158,7 @@ static const int refused[] = {
 #endif
 };
 
-/* Sockets, and what changes the file system; refused where no GPU driver needs it. */
+/* Sockets, and calls that change the file system; refused on the CPU backend, because only GPU drivers need them. */
 static const int refused_on_cpu[] = {
     SYS_connect, SYS_bind,   SYS_listen,    SYS_accept,   SYS_accept4,   SYS_unlinkat, SYS_renameat2, SYS_mkdirat,
     SYS_mknodat, SYS_linkat, SYS_symlinkat, SYS_fchmodat, SYS_FCHMODAT2, SYS_fchownat, SYS_truncate,  SYS_utimensat,
@@ -239,9 +239,10 @@ static bool filter_enter(bool gpu) {
     refuse(f, EPERM);
 
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) { refuse_call(f, refused[i], EPERM); }
-    refuse_call(f, SYS_CLONE3, ENOSYS); /* its flags lie in memory; the C library then uses clone */
+    refuse_call(f, SYS_CLONE3,
+                ENOSYS); /* its flags are in memory, which a filter cannot read; the C library falls back to clone */
     allow_if_flags(f, SYS_clone, 0, CLONE_THREAD, true, EPERM);
-    /* CUDA's driver listens on a socket of its own, inside the machine, to hand descriptors around. */
+    /* CUDA's driver passes descriptors over a Unix socket. */
     uint32_t domain = gpu ? AF_UNIX : ~0u;
     allow_if_argument_is(f, SYS_socket, 0, domain, domain);
     allow_if_argument_is(f, SYS_execveat, 0, SANDBOX_EXEC_DESCRIPTOR, SANDBOX_EXEC_DESCRIPTOR);
@@ -265,7 +266,7 @@ static bool filter_enter(bool gpu) {
 
 /* ---- all layers ---- */
 
-/* Between the ranges that systemd and adduser hand out: no file and no other process belongs to these users. */
+/* Between the ranges of systemd and adduser: no file and no other process belongs to these users. */
 enum { FIRST_USER = 61200, USERS = 3000, MAX_PROCESSES = 256, MAX_DESCRIPTORS = 256 };
 
 static bool others_may(const char *path, int descriptor, mode_t bits) {
@@ -274,7 +275,7 @@ static bool others_may(const char *path, int descriptor, mode_t bits) {
     return !failed && (s.st_mode & bits) == bits;
 }
 
-/* Root gives the child a user of its own, unless that user could not run the program or open the GPU. */
+/* As root, the child gets a separate user, unless that user could not run the program or open the GPU. */
 static uid_t choose_user(const struct sandbox *sandbox, int executable) {
     if (geteuid() != 0) { return 0; }
     if (!others_may(NULL, executable, S_IROTH | S_IXOTH)) { return 0; }
@@ -297,14 +298,14 @@ void sandbox_release(struct sandbox *sandbox) {
 static bool limit(int resource, rlim_t value) {
     struct rlimit now;
     if (getrlimit((__rlimit_resource_t)resource, &now) != 0) { return false; }
-    /* CPU time: one more second until SIGKILL, so that SIGXCPU comes first and tells why. */
+    /* CPU time: SIGKILL comes one second after SIGXCPU, which identifies the cause. */
     struct rlimit wanted = {value, resource == RLIMIT_CPU ? value + 1 : value};
     if (wanted.rlim_max > now.rlim_max) { wanted.rlim_max = now.rlim_max; }
     if (wanted.rlim_cur > wanted.rlim_max) { wanted.rlim_cur = wanted.rlim_max; }
     return setrlimit((__rlimit_resource_t)resource, &wanted) == 0;
 }
 
-/* Nothing above stdin, stdout, stderr and the socket survives the exec. */
+/* Only stdin, stdout, stderr and the socket stay open across the exec. */
 static bool close_descriptors(void) {
     if (close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0) { return true; }
     for (int i = 4; i < 4096; i++) { fcntl(i, F_SETFD, FD_CLOEXEC); } /* before Linux 5.11 */
@@ -317,7 +318,7 @@ static bool enter_rlimits(const struct sandbox *sandbox) {
     if (sandbox->file_bytes > 0) { ok &= limit(RLIMIT_FSIZE, sandbox->file_bytes); }
     /* CUDA maps far more address space than it uses, so only resident memory can be limited there (spawn.c). */
     if (sandbox->address_bytes > 0 && !sandbox->gpu) { ok &= limit(RLIMIT_AS, sandbox->address_bytes); }
-    /* Counted per user, so it means something only for a user without other processes. */
+    /* The limit is per user, so it is useful only for a user without other processes. */
     if (sandbox->user) { ok &= limit(RLIMIT_NPROC, MAX_PROCESSES); }
     return ok;
 }
@@ -334,7 +335,7 @@ unsigned sandbox_enter(const struct sandbox *sandbox) {
     if (enter_user(sandbox->user)) {
         layers |= SANDBOX_USER;
     } else if (geteuid() == 0) {
-        /* Still root: at least without root's powers after the exec. */
+        /* Still root: drop root's capabilities for after the exec. */
         for (int capability = 0; capability < 64; capability++) { prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); }
     }
     prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0); /* after setresuid, which clears it: the child does not outlive the grader */

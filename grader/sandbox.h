@@ -1,8 +1,8 @@
-/* sandbox.h — the walls around a runner process, each used where the machine has it, each reported.
+/* sandbox.h — layers of isolation around a runner process: each is used where the machine has it, and reported.
  *
- * sandbox_prepare() runs in the parent and opens what must be opened; sandbox_enter() runs in the child between fork and
- * exec, allocates nothing, and returns the layers that are really active. A missing layer is not an error: the report
- * names those that hold.
+ * sandbox_prepare() runs in the parent and opens descriptors; sandbox_enter() runs in the child between fork and
+ * exec, allocates nothing, and returns the layers that are active. A missing layer is not an error: the report
+ * names the active ones.
  */
 #ifndef SANDBOX_H
 #define SANDBOX_H
@@ -30,10 +30,10 @@ struct sandbox {
     size_t address_bytes; /* RLIMIT_AS; 0: none (always so with gpu) */
     /* filled by sandbox_prepare */
     int ruleset; /* Landlock rule set, or -1 */
-    uid_t user;  /* 0: stay who we are */
+    uid_t user;  /* 0: unchanged */
 };
 
-/* `executable` (an open descriptor) tells whether another user could still run it. */
+/* `executable`: an open descriptor of the program; its mode decides whether another user can run it. */
 void sandbox_prepare(struct sandbox *sandbox, int executable);
 void sandbox_release(struct sandbox *sandbox);
 

@@ -12,7 +12,7 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
     return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
 }
 
-/* Tensors whose bytes make the figure; of a wiring's also no room to work in, and no launch of others beside them. */
+/* Tensors whose traffic is the figure: the large ones, and of a model's part no workspace. */
 static bool is_counted(const struct op *op, int t) {
     bool large = op_shape_is(op, t, "N, C") || op_shape_is(op, t, "N, 3C") || op_shape_is(op, t, "B, H, S, D");
     return op_is_wiring(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
@@ -51,7 +51,7 @@ static void blame(struct outcome *outcome, const char *id) {
     outcome->failure.hint = mistake->hint;
 }
 
-/* More than twice the bytes asked for were moved in sectors. */
+/* Did sectors move more than twice the requested bytes? */
 static bool is_scattered(const struct result *result) {
     const struct simt_traffic *global = &result->counters.global;
     return traffic_bytes(global, TRAFFIC_SECTORS) > 2.0 * traffic_bytes(global, TRAFFIC_BYTES);
@@ -81,8 +81,8 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     double small = score_parameter_multiple(op, target, result);
     int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
     if (small >= 0.005) {
-        snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length, " (+%.2fx small tensors)",
-                 small);
+        snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length,
+                 "; small tensors add %.2fx, not graded", small);
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
@@ -103,7 +103,8 @@ void score_launches(struct outcome *outcome, const struct result *result) {
     outcome->figure = (double)launches;
     outcome->points = outcome->check->points * percent / 100.0;
     outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
-    snprintf(outcome->measured, sizeof outcome->measured, "%llu launches", (unsigned long long)launches);
+    snprintf(outcome->measured, sizeof outcome->measured, "%llu launch%s", (unsigned long long)launches,
+             launches == 1 ? "" : "es");
     snprintf(outcome->target, sizeof outcome->target, "at most %llu", (unsigned long long)target->limit[0]);
     if (percent < 100) { blame(outcome, "too-many-launches"); }
 }
@@ -115,10 +116,10 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
     outcome->figure = (double)warps;
     outcome->verdict = enough ? VERDICT_PASS : VERDICT_FAIL;
     outcome->points = enough ? outcome->check->points : 0.0;
-    snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, %llu requests in a row",
+    snprintf(outcome->measured, sizeof outcome->measured, "%llu warps, longest chain: %llu requests",
              (unsigned long long)warps, (unsigned long long)chain);
-    snprintf(outcome->target, sizeof outcome->target, "at least %llu, at most %llu", (unsigned long long)target->warps,
-             (unsigned long long)exercise_longest_chain(outcome->exercise));
+    snprintf(outcome->target, sizeof outcome->target, "at least %llu warps, chain at most %llu",
+             (unsigned long long)target->warps, (unsigned long long)exercise_longest_chain(outcome->exercise));
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 

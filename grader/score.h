@@ -4,8 +4,8 @@
 
 #include "run.h"
 
-/* Counted traffic of the call in multiples of the floor. All global traffic counts, scratch memory as well; of the
- * op's own tensors those that are not (N, C) are small, re-read from caches, and left out. */
+/* Counted traffic of the call in multiples of the floor. All global traffic counts, including scratch. The op's
+ * small tensors, those that are not (N, C), are re-read from caches and left out. */
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result);
 
 /* The small tensors' traffic in the same unit, in multiples of the floor: reported, not graded. */
@@ -40,7 +40,8 @@ void score_parallel(struct outcome *outcome, const struct result *result);
 void score_timing(struct outcome *outcome, const struct timing *timing);
 void score_rates(struct outcome *outcome, const struct rates *rates);
 
-/* Traffic before the learner's prediction: verdict and points stay, the figure and its target would give the answer. */
+/* Traffic and launches before the learner's prediction: verdict and points stay; figure and target, which would give the
+ * answer, are hidden. */
 void score_hide(struct outcome *outcome);
 
 /* ---- a step ---- */

@@ -47,7 +47,7 @@ const char *child_status_name(enum child_status status) {
     return "unknown";
 }
 
-/* What the child needs to know to become the runner. */
+/* Parameters of the child between fork and exec. */
 struct launch {
     int executable, socket, output, report;
     const char *const *argv;
@@ -55,7 +55,7 @@ struct launch {
     struct sandbox sandbox;
 };
 
-/* What the child says before the exec, over a pipe that the exec closes. */
+/* The child's report before the exec, over a pipe that the exec closes. */
 struct launch_report {
     unsigned layers;
     int error; /* of the exec; only sent when it failed */
@@ -73,7 +73,7 @@ static void become_runner(const struct launch *launch) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int s = 1; s < NSIG; s++) { signal(s, SIG_DFL); }
     int nothing = open("/dev/null", O_RDONLY), oom = open("/proc/self/oom_score_adj", O_WRONLY);
-    if (oom >= 0) { write_all(oom, "1000", 4); } /* if memory runs out, this process goes first */
+    if (oom >= 0) { write_all(oom, "1000", 4); } /* the kernel kills this process first when memory runs out */
     dup2(nothing, 0);
     dup2(launch->output, 1);
     dup2(launch->output, 2);
@@ -88,14 +88,14 @@ static void become_runner(const struct launch *launch) {
     _exit(127);
 }
 
-/* A cleared environment: what finds the GPU driver and its devices, then what the caller adds. */
+/* An empty environment, plus the variables that the GPU driver needs and those of the caller. */
 static void choose_environment(const char **out, const struct limits *limits) {
     static const char *const kept[] = {
         "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "TZ=", "LANG="};
     extern char **environ;
     int n = 0;
     out[n++] = "PATH=/usr/bin:/bin";
-    out[n++] = "CUDA_CACHE_DISABLE=1"; /* the code is compiled for this GPU; the cache's folder could not be written */
+    out[n++] = "CUDA_CACHE_DISABLE=1"; /* code is compiled for this GPU, and the cache folder is not writable */
     for (char **variable = environ; *variable; variable++) {
         for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
             if (strncmp(*variable, kept[i], strlen(kept[i])) == 0 && n < MAX_ENVIRONMENT) { out[n++] = *variable; }
@@ -140,12 +140,12 @@ static bool open_descriptors(const char *path, int d[], const char **what) {
     for (int i = 0; i < DESCRIPTORS; i++) {
         if ((d[i] = move_up(d[i])) < 0) { return false; }
     }
-    int buffer = 4 << 20; /* fewer switches between the two processes; the kernel takes what it allows */
+    int buffer = 4 << 20; /* fewer context switches; the kernel limits the size */
     for (int i = OURS; i <= THEIRS; i++) {
         setsockopt(d[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
         setsockopt(d[i], SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     }
-    /* Only our side must not block: the child's side is a socket of its own. */
+    /* Only the parent's side is non-blocking; the child's side is a separate socket. */
     fcntl(d[OURS], F_SETFL, fcntl(d[OURS], F_GETFL) | O_NONBLOCK);
     fcntl(d[OUTPUT_READ], F_SETFL, fcntl(d[OUTPUT_READ], F_GETFL) | O_NONBLOCK);
     return true;
@@ -199,15 +199,15 @@ enum child_status child_start(struct child *child, const char *path, const char 
         child_kill(child, CHILD_CANNOT_START, "stopped");
         return cannot_start(child, path, "execute it", failed.error ? failed.error : ECHILD);
     }
-    /* Without Landlock and without a user of its own the child could open our memory under /proc. */
+    /* Without Landlock and without a separate user, the child could open the parent's memory in /proc. */
     if (!(child->layers & (SANDBOX_LANDLOCK | SANDBOX_USER))) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
     return child->status = CHILD_OK;
 }
 
-/* ---- waiting: every byte to and from a child has a deadline ---- */
+/* ---- exchanging data: every transfer has a deadline ---- */
 
-static const double watch_seconds = 0.02; /* between two looks at the child's memory */
-static const double ending_seconds = 0.5; /* a child whose socket closed has this long to end */
+static const double watch_seconds = 0.02; /* between two checks of the child's memory */
+static const double ending_seconds = 0.5; /* until a child whose socket is closed must have ended */
 
 static void keep_output(struct child *child, const char *data, size_t bytes) {
     child->output_total += bytes;
@@ -217,7 +217,7 @@ static void keep_output(struct child *child, const char *data, size_t bytes) {
     child->output[child->output_length] = '\0';
 }
 
-/* Takes what the child has printed, at most 1 MiB in one go so that the deadline is looked at in between. */
+/* Reads the child's output, at most 1 MiB per call, so that the deadline is checked in between. */
 static void drain(struct child *child) {
     char data[16384];
     for (int i = 0; i < 64 && child->output_pipe >= 0; i++) {
@@ -257,8 +257,8 @@ enum child_status child_kill(struct child *child, enum child_status status, cons
     va_end(arguments);
     child->status = status;
     if (child->pid > 0) {
-        kill(-child->pid, SIGKILL); /* the group: also what it started */
-        kill(child->pid, SIGKILL);  /* if it died before its setsid */
+        kill(-child->pid, SIGKILL); /* the whole process group */
+        kill(child->pid, SIGKILL);  /* in case it has not called setsid yet */
         while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR) {}
         forget(child);
     }
@@ -276,7 +276,7 @@ static const char *explain_signal(int number) {
         case SIGKILL: return "killed from outside, most likely because memory ran out";
         case SIGXFSZ: return "it wrote a file that is too large";
         case SIGSYS: return "it made a system call that is not allowed";
-        case SIGPIPE: return "it wrote to a pipe that nobody reads";
+        case SIGPIPE: return "it wrote to a closed pipe";
         default: return "it did not end by itself";
     }
 }
@@ -296,7 +296,7 @@ static enum child_status describe_end(struct child *child, int how) {
     return child->status;
 }
 
-/* Waits for the end until `deadline`. False: still running. */
+/* Waits until the child ends or `deadline` passes. False: it still runs. */
 static bool reap(struct child *child, double deadline, int *how) {
     for (;;) {
         pid_t got = waitpid(child->pid, how, WNOHANG);
@@ -311,7 +311,7 @@ static bool reap(struct child *child, double deadline, int *how) {
     }
 }
 
-/* The socket is closed: has the child died, and of what? */
+/* The socket is closed: did the child end, and why? */
 static enum child_status socket_closed(struct child *child) {
     int how;
     if (!reap(child, child_now() + ending_seconds, &how)) {
@@ -333,13 +333,14 @@ static size_t resident_bytes(pid_t pid) {
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Waits until the socket is ready for `events`, or says why it never will be. */
+/* Waits until the socket is ready for `events`; any other status: the child was killed. */
 static enum child_status wait_ready(struct child *child, short events, double deadline, double *next_watch) {
     double now = child_now(), limit = child->limits.call_seconds;
     if (now >= deadline) {
         return child_kill(
             child, CHILD_TIMED_OUT,
-            "gave no answer within %g s and was stopped: does a loop never end, or a thread wait for ever?", limit);
+            "gave no answer within %g s and was stopped: is there an endless loop, or a thread that waits forever?",
+            limit);
     }
     if (now >= *next_watch) {
         *next_watch = now + watch_seconds;

@@ -1,4 +1,4 @@
-/* spawn.h — start an untrusted program behind the sandbox, talk to it over one socket, and be sure that it ends.
+/* spawn.h — start an untrusted program in the sandbox, exchange data with it over one socket, and make sure that it ends.
  *
  * The child gets an empty stdin, one pipe for stdout and stderr (the first SPAWN_OUTPUT_BYTES are kept for the report, the
  * rest is read and dropped), and a stream socket as descriptor 3. Every wait has a deadline. Nothing here exits or
@@ -18,8 +18,8 @@ enum { SPAWN_OUTPUT_BYTES = 8192 };
 
 enum child_status {
     CHILD_OK,
-    CHILD_CANNOT_START, /* no such file, not executable, no descriptors left: the grader's own trouble */
-    CHILD_CRASHED,      /* killed by a signal of its own making */
+    CHILD_CANNOT_START, /* no such file, not executable, no descriptors left: a fault of the grader */
+    CHILD_CRASHED,      /* killed by a signal that it caused */
     CHILD_EXITED,       /* ended before it answered */
     CHILD_TIMED_OUT,    /* no answer in time; killed */
     CHILD_CLOSED,       /* closed the socket but did not end; killed */
@@ -32,7 +32,7 @@ enum child_status {
 struct limits {
     double call_seconds;   /* wall clock of one job, the start of the process included */
     int cpu_seconds;       /* CPU time of the process's whole life; 0: none */
-    size_t resident_bytes; /* memory really used by the process group, watched while waiting; 0: none */
+    size_t resident_bytes; /* resident memory of the process group, checked while waiting; 0: no limit */
     size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
     size_t output_bytes;   /* stdout and stderr together */
     bool gpu;
@@ -48,11 +48,11 @@ struct child {
     unsigned layers; /* enum sandbox_layer bits that hold */
     struct limits limits;
     enum child_status status;
-    char message[512];                   /* why status is not CHILD_OK: what happened and what it usually means */
+    char message[512];                   /* if status is not CHILD_OK: what happened, and the usual cause */
     char output[SPAWN_OUTPUT_BYTES + 1]; /* what it printed, NUL-ended, other NULs shown as '?' */
     size_t output_length;                /* kept in output */
     size_t output_total;                 /* printed in all */
-    size_t output_reported;              /* for the caller's own use: how much of output it has shown */
+    size_t output_reported;              /* for the caller: how much of output it has shown */
 };
 
 /* Starts `path` with the arguments (argv[0] included, NULL-ended; NULL: the path alone). */

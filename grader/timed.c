@@ -47,7 +47,8 @@ static void part_make(struct part *part, const struct op *op, const struct op_si
             size_t row = rows ? (size_t)rows[by_column ? 0 : r] : r;
             size_t column = columns ? (size_t)columns[by_row ? 0 : c] : c;
             size_t at = matrix ? row * (size_t)whole->C + column : by_row ? row : column;
-            part->tensor[t][i] = (float)element_round(element_type(op, t, whole->type), generate_float(key, matrix, at));
+            part->tensor[t][i] =
+                (float)element_round(element_type(op, t, whole->type), generate_float(key, matrix, at));
         }
     }
     reference_compute_rows(op, &part->sizes, rows, (const float *const *)part->tensor, part->expected, part->condition);
@@ -61,7 +62,7 @@ static void part_free(struct part *part) {
     }
 }
 
-/* Takes the next `count` elements of a tensor off the sampled bytes. The caller frees them. */
+/* Reads the next `count` elements of a tensor from the sampled bytes. The caller frees them. */
 static float *take(const struct part *part, int t, size_t count, const char **data) {
     enum op_type type = part->sizes.type;
     float *values = allocate(count, sizeof *values);
@@ -89,7 +90,7 @@ static bool rows_right(const struct part *part, const char **data) {
     return right;
 }
 
-/* (C) outputs, accumulated over `calls` calls, at a few columns: a column depends on nothing but its own column. */
+/* (C) outputs, accumulated over `calls` calls, at a few columns, which depend on no other column. */
 static bool columns_right(const struct part *part, const int *columns, int C, int calls, const char *data) {
     bool right = true;
     for (int t = 0; t < op_tensor_count(part->op); t++) {

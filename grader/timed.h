@@ -12,7 +12,7 @@ bool timed_check(void *context, const struct op *op, const struct op_sizes *size
 struct timing {
     enum measure_verdict verdict;
     struct measurement measurement;
-    char message[256]; /* one sentence on the verdict */
+    char message[256]; /* one sentence about the verdict */
 };
 
 /* Measures the exercise at the sizes of its bands. */

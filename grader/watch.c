@@ -22,7 +22,7 @@ bool watch_open(struct watch *watch, const char *folder) {
     return false;
 }
 
-/* Editors keep backups, swap files and probes beside the file: only sources count. */
+/* Editors also write backup, swap and probe files: only sources count. */
 static bool is_source(const char *name) {
     static const char *const endings[] = {".cu", ".cuh", ".h", ".c"};
     const char *dot = strrchr(name, '.');
@@ -32,7 +32,7 @@ static bool is_source(const char *name) {
     return false;
 }
 
-/* Reads all events that wait. True if one was about a source, whose name is kept. */
+/* Reads all pending events. True if one concerns a source; `name` is the last such file. */
 static bool take_events(struct watch *watch, char *name, size_t name_size) {
     char data[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
     bool found = false;
@@ -54,13 +54,13 @@ int watch_wait(struct watch *watch, int timeout_ms, char *name, size_t name_size
     struct pollfd wait = {watch->descriptor, POLLIN, 0};
     bool found = false;
     for (;;) {
-        /* Once something was saved, wait only for things to settle. */
+        /* After a save, wait only until no further event comes. */
         int ready = poll(&wait, 1, found ? SETTLE_MS : timeout_ms);
         if (ready < 0 && errno != EINTR) {
             snprintf(watch->error, sizeof watch->error, "cannot wait for a change: %s", strerror(errno));
             return -1;
         }
-        if (ready < 0) { return 0; } /* a signal: let the caller look */
+        if (ready < 0) { return 0; } /* a signal: return to the caller */
         if (ready == 0) { return found; }
         found |= take_events(watch, name, name_size);
     }

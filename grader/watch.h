@@ -1,4 +1,4 @@
-/* watch.h — wait until a lab file is saved (inotify), however the editor saves: in place, or by renaming a new file over
+/* watch.h — wait until a lab file is saved (inotify), whether the editor writes in place or renames a new file over
  * the old one. Several events within a moment count as one save.
  */
 #ifndef WATCH_H

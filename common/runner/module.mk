@@ -10,8 +10,7 @@ GATE_TESTS := spawn sandbox job measure
 
 HOSTILE_OBJECTS := $(patsubst $(COURSE)/%.c,$(PLAIN_BUILD)/host/%.o,$(wildcard $(COURSE)/grader/tests/hostile/*.c))
 
-$(PLAIN_BUILD)/hostile/hostile: $(HOSTILE_OBJECTS) $(PLAIN_BUILD)/host/common/ops.o \
-                                $(PLAIN_BUILD)/host/common/ops_table.o
+$(PLAIN_BUILD)/hostile/hostile: $(HOSTILE_OBJECTS) $(OPS_DESCRIBED:%.c=$(PLAIN_BUILD)/host/%.o)
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^
 

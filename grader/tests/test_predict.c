@@ -87,7 +87,7 @@ Test(predict, the_profile_is_shown_first_and_labelled_as_computed, .init = make_
 Test(predict, implausible_answers_are_asked_again, .init = make_folder, .fini = remove_folder) {
     struct prediction prediction;
     cr_assert(ask("many\n-1\nnan\n1e9\n2\n2\n2\n2\n"), "%s", error);
-    cr_assert(strstr(shown, "a number from 1 to 100, please"));
+    cr_assert(strstr(shown, "please type a number from 1 to 100"));
     predict_load(&all_labs()[0], folder, &prediction);
     cr_assert_eq(prediction.answer[0], 2.0);
 }

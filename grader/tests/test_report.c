@@ -62,7 +62,7 @@ static struct outcome *fail_softmax(void) {
         outcome->verdict = failed ? VERDICT_NOT_RUN : VERDICT_FAIL;
         if (!failed) { failed = outcome; }
     }
-    const struct op_mistake *signature = diagnosis_find("softmax-no-max");
+    const struct op_mistake *mistake = diagnosis_find("softmax-no-max");
     failed->failure = (struct failure){.kind = FAILURE_WRONG,
                                        .sizes = {.N = 3, .C = 33, .eps = 1e-5f},
                                        .values = "large (up to 1e4)",
@@ -74,9 +74,9 @@ static struct outcome *fail_softmax(void) {
                                        .tolerance = 1e-6,
                                        .wrong = 33,
                                        .total = 99,
-                                       .diagnosis = signature->id,
-                                       .cause = signature->cause,
-                                       .hint = signature->hint};
+                                       .diagnosis = mistake->id,
+                                       .cause = mistake->cause,
+                                       .hint = mistake->hint};
     return failed;
 }
 
@@ -186,7 +186,7 @@ Test(report, one_op_alone_points_to_the_others) {
     predicted();
     report.outcome_count = 7; /* the first exercise, without the predictions */
     print(false);
-    assert_says("next: this op is complete; ./grader step1 marks the others too");
+    assert_says("next: this op is complete; ./grader step1 marks all of them");
 }
 
 Test(report, what_cannot_be_marked_here_is_no_full_mark) {
@@ -198,7 +198,7 @@ Test(report, what_cannot_be_marked_here_is_no_full_mark) {
         report.outcomes[i].verdict = VERDICT_NOT_RUN;
     }
     print(false);
-    assert_says("next: all that this machine can mark is right");
+    assert_says("next: everything that this machine can mark is right");
 }
 
 Test(report, colour_is_for_terminals_alone) {

@@ -1,4 +1,4 @@
-/* score: counted figures become points as the registry says. */
+/* score: counted figures and verdicts become points as the lab's description says. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ Test(score, tiers_of_traffic) {
     }
 }
 
-Test(score, bytes_are_graded_where_the_registry_says_so) {
+Test(score, bytes_are_graded_where_the_lab_says_so) {
     struct result result = moved(2.0);
     exercise.traffic.unit = TRAFFIC_BYTES;
     cr_assert_eq(score(&traffic_check, &result).verdict, VERDICT_PASS, "half of 2x");
@@ -66,7 +66,7 @@ Test(score, small_tensors_are_reported_and_not_graded) {
     result.traffic[4].load_sectors = weight;
     struct outcome outcome = score(&traffic_check, &result);
     cr_assert_eq(outcome.verdict, VERDICT_PASS);
-    cr_assert(strstr(outcome.measured, "+0.50x small tensors"), "%s", outcome.measured);
+    cr_assert(strstr(outcome.measured, "small tensors add 0.50x, not graded"), "%s", outcome.measured);
 }
 
 Test(score, scratch_memory_is_graded) {
