@@ -1,4 +1,4 @@
-/* number.h — the three types that weights are stored in, and conversions between them, on the host. */
+/* number.h — the three types of stored weights, and conversions between them, on the host. */
 #ifndef GPT2_NUMBER_H
 #define GPT2_NUMBER_H
 
@@ -18,12 +18,12 @@ const char *gpt2_type_name(enum gpt2_type type);
 float gpt2_float_of_f16(uint16_t bits);
 float gpt2_float_of_bf16(uint16_t bits);
 
-/* To the nearest, ties to even; past the largest finite value to infinity; a NaN stays a (quiet) NaN. */
+/* Round to nearest, ties to even; overflow to infinity; a NaN becomes a quiet NaN. */
 uint16_t gpt2_f16_of_float(float value);
 uint16_t gpt2_bf16_of_float(float value);
 
-/* Convert `count` elements; neither pointer need be aligned, and they may not overlap. Returns how many finite values
- * became infinite (only F16 has so small a range that this happens to weights). */
+/* Converts `count` elements. The arrays may be unaligned but must not overlap. Returns the number of finite values that became
+ * infinite, which in practice happens to weights in F16 alone. */
 size_t gpt2_convert(void *out, enum gpt2_type out_type, const void *in, enum gpt2_type in_type, size_t count);
 
 #endif

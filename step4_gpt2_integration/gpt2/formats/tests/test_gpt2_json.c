@@ -26,7 +26,7 @@ Test(gpt2_json, anything_else_is_refused) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         cr_assert(fails_with(parses(texts[i], strlen(texts[i])), "f: invalid JSON"), "%s: %s", texts[i], error.text);
     }
-    cr_assert(fails_with(parses("[]", 2), "no object") && fails_with(parses("7", 1), "no object"));
+    cr_assert(fails_with(parses("[]", 2), "not an object") && fails_with(parses("7", 1), "not an object"));
     cr_assert(fails_with(parses("{}\0", 3), "NUL") && fails_with(parses("{\"\\u0000\":1}", 12), "NUL"));
 }
 

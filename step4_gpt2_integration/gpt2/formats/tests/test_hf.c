@@ -143,7 +143,7 @@ static const struct {
     {drop_ln_f, "ln_f.bias is missing"},
     {drop_layer, "h.2.ln_1.weight and 11 more tensors are missing"},
     {as_i32, "h.0.ln_1.bias is of type I32"},
-    {rename_one, "h.0.ln_1.beta is no tensor of a GPT-2"},
+    {rename_one, "h.0.ln_1.beta is not a tensor of a GPT-2"},
     {renumber, "h.3.ln_1.bias: config.json has 3 layers only"},
     {repeat, "h.2.ln_1.weight is there twice"},
 };
@@ -186,14 +186,14 @@ ParameterizedTestParameters(hf, configs) {
         {"{" SIZES "}", "n_positions is missing"},
         {"{\"n_layer\":3}", "n_head is missing"},
         {"{" ALL ",", "invalid JSON"},
-        {"[3]", "no object"},
-        {"{\"n_layer\":\"3\"}", "n_layer is no whole number"},
-        {"{\"n_layer\":3.5}", "n_layer is no whole number"},
-        {"{\"n_layer\":4294967296}", "n_layer is no whole number"},
+        {"[3]", "not an object"},
+        {"{\"n_layer\":\"3\"}", "n_layer is not a whole number"},
+        {"{\"n_layer\":3.5}", "n_layer is not a whole number"},
+        {"{\"n_layer\":4294967296}", "n_layer is not a whole number"},
         {"{\"n_layer\":2147483647,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}",
          "number of layers is"},
         {"{\"n_layer\":0,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "number of layers is 0"},
-        {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "shared by 3 heads"},
+        {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "among 3 heads"},
         {"{\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":2147483647,\"n_positions\":6}", "vocabulary size"},
         {"{" ALL ",\"activation_function\":\"relu\"}", "activation_function is relu"},
         {"{" ALL ",\"activation_function\":7}", "activation_function is no text"},
@@ -201,7 +201,7 @@ ParameterizedTestParameters(hf, configs) {
         {"{" ALL ",\"scale_attn_by_inverse_layer_idx\":true}", "scale_attn_by_inverse_layer_idx is not false"},
         {"{" ALL ",\"tie_word_embeddings\":false}", "tie_word_embeddings is not true"},
         {"{" ALL ",\"n_inner\":64}", "n_inner"},
-        {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is no number"},
+        {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is not a number"},
         {"{" ALL ",\"layer_norm_epsilon\":1e999}", "epsilon"},
     };
     return cr_make_param_array(struct config_case, cases, sizeof cases / sizeof cases[0]);
@@ -229,7 +229,7 @@ Test(hf, missing_files_are_named) {
     remove(at("hf/model.safetensors"));
     cr_assert(fails_with(opens(), "hf/model.safetensors: No such file"));
     put_text("hf/pytorch_model.bin", "");
-    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not read"));
+    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not supported"));
     remove(at("hf/config.json"));
     cr_assert(fails_with(opens(), "hf/config.json: No such file"));
     cr_assert(gpt2_file_write(at("x.safetensors"), "", 0, &error));

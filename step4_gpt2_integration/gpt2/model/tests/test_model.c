@@ -258,7 +258,7 @@ Test(model, bad_input_is_one_error) {
 Test(model, sets_by_name_and_by_op) {
     refused(kernel_choice_open("nosuch", &error), "no such kernel set");
     refused(kernel_choice_open("naive,softmax=reference", &error), "no op is called 'softmax");
-    refused(kernel_choice_open("/dev/null", &error), "is no kernel set");
+    refused(kernel_choice_open("/dev/null", &error), "is not a kernel set");
     struct kernel_choice *naive = kernel_choice_open("naive", &error);
     struct kernel_choice *reference = kernel_choice_open("reference", &error);
     struct kernel_choice *mixed = kernel_choice_open("naive,bias_gelu_forward=reference", &error);

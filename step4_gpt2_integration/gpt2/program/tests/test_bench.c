@@ -68,9 +68,9 @@ Test(bench, bad_lists_are_one_error) {
     static const struct {
         const char *sizes, *types, *batches, *lengths, *positions, *says;
     } bad[] = {
-        {"124M,9M", "f32", "1", "1", "1", "--sizes: '9M' is none of"},
+        {"124M,9M", "f32", "1", "1", "1", "--sizes: '9M' is not one of"},
         {"", "f32", "1", "1", "1", "--sizes: an empty list"},
-        {"124M", "f32,f64", "1", "1", "1", "--types: 'f64' is none of"},
+        {"124M", "f32,f64", "1", "1", "1", "--types: 'f64' is not one of"},
         {"124M", "f32", "1,", "1", "1", "--batch: '' is not a number"},
         {"124M", "f32", "0", "1", "1", "--batch: '0' is not a number from 1 to 4096"},
         {"124M", "f32", "1,2x", "1", "1", "--batch: '2x' is not a number"},

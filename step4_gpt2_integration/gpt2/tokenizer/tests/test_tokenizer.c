@@ -33,16 +33,16 @@ static void forget(void) {
 TestSuite(tokenizer, .init = learn, .fini = forget, .timeout = 120);
 
 /* The pieces of a text with | between them. */
-static bool show(void *context, const uint8_t *piece, size_t size, struct gpt2_error *problem) {
+static bool show(void *context, const uint8_t *pretoken, size_t size, struct gpt2_error *problem) {
     char *text = context;
     (void)problem;
     if (*text) { strcat(text, "|"); }
-    strncat(text, (const char *)piece, size);
+    strncat(text, (const char *)pretoken, size);
     return true;
 }
 
 struct cut {
-    char text[60], pieces[80];
+    char text[60], pretokenizer[80];
 };
 
 ParameterizedTestParameters(tokenizer, cuts_like_gpt2) {
@@ -87,11 +87,12 @@ ParameterizedTestParameters(tokenizer, cuts_like_gpt2) {
 ParameterizedTest(struct cut *cut, tokenizer, cuts_like_gpt2) {
     for (int compiled = 0; compiled < 2; compiled++) {
         char text[300] = "";
-        struct pieces *pieces = pieces_new(compiled, &error);
-        cr_assert(pieces, "%s", error.text);
-        cr_assert(each_piece(pieces, (uint8_t *)cut->text, strlen(cut->text), show, text, &error), "%s", error.text);
-        cr_assert_str_eq(text, cut->pieces);
-        pieces_free(pieces);
+        struct pretokenizer *pretokenizer = pretokenizer_new(compiled, &error);
+        cr_assert(pretokenizer, "%s", error.text);
+        cr_assert(each_pretoken(pretokenizer, (uint8_t *)cut->text, strlen(cut->text), show, text, &error), "%s",
+                  error.text);
+        cr_assert_str_eq(text, cut->pretokenizer);
+        pretokenizer_free(pretokenizer);
     }
 }
 
@@ -195,14 +196,14 @@ Test(tokenizer, long_words) {
 Test(tokenizer, scan_and_heap_agree) {
     struct gpt2_ids scanned = {0}, heaped = {0};
     for (int round = 0; round < 20000; round++) {
-        uint8_t piece[200];
+        uint8_t pretoken[200];
         size_t size = 1 + next(round % 10 ? 60 : 200);
         for (size_t i = 0; i < size; i++) {
-            piece[i] = round % 3 ? (uint8_t)lesson[next(sizeof lesson - 1)] : (uint8_t) "aaat"[next(4)];
+            pretoken[i] = round % 3 ? (uint8_t)lesson[next(sizeof lesson - 1)] : (uint8_t) "aaat"[next(4)];
         }
         scanned.count = heaped.count = 0;
-        cr_assert(merge_by_scan(tokenizer, piece, size, &scanned, &error));
-        cr_assert(merge_by_heap(tokenizer, piece, size, &heaped, &error));
+        cr_assert(merge_by_scan(tokenizer, pretoken, size, &scanned, &error));
+        cr_assert(merge_by_heap(tokenizer, pretoken, size, &heaped, &error));
         cr_assert(scanned.count == heaped.count &&
                   memcmp(scanned.ids, heaped.ids, scanned.count * sizeof *scanned.ids) == 0);
     }

@@ -107,11 +107,11 @@ Test(tokenizer_files, tokenizer_json_is_read) {
 Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     mkdir(at("json"), 0777);
     write_json("Unigram", CUT, ADDED, false);
-    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its model is no BPE"), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its model is not BPE"), "%s", error.text);
     write_json("BPE", "{\"type\":\"Whitespace\"}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "its pre_tokenizer is not ByteLevel"), "%s", error.text);
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", ADDED, false);
-    cr_assert(fails_with(open_it("json"), "adds a blank"), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "adds a leading space"), "%s", error.text);
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "in another way than GPT-2"), "%s", error.text);
     write_json("BPE", CUT, "{\"id\":275,\"content\":\"<pad>\"}", false);
@@ -167,8 +167,8 @@ Test(tokenizer_files, wrong_vocabularies_are_refused) {
     check_edit(file, "\"a\": 64, ", "", "a token has the id 273; the ids of 273 tokens are 0 to 272");
     check_edit(file, "\"a\": 64, \"b\": 65, ", "\"a\": 65, \"b\": 65, ", "two tokens have the id 65");
     check_edit(file, "\"a\": 64, ", "\"a\": 273, ", "two tokens have the id 273");
-    check_edit(file, "\"a\": 64, ", "\"a\": 64.5, ", "the id of \"a\" is no whole number");
-    check_edit(file, "\"a\": 64, ", "\"a\": \"64\", ", "the id of \"a\" is no whole number");
+    check_edit(file, "\"a\": 64, ", "\"a\": 64.5, ", "the id of \"a\" is not a whole number");
+    check_edit(file, "\"a\": 64, ", "\"a\": \"64\", ", "the id of \"a\" is not a whole number");
     check_edit(file, "\"a\": 64, ", "\"a\": 16777215, ", "a token has the id 16777215; the ids of");
     check_edit(file, "\"a\": 64, ", "\"a b\": 64, ", "has a character that stands for no byte");
     check_edit(file, "\"a\": 64, ", "\"\xe6\x97\xa5\": 64, ", "has a character that stands for no byte");
@@ -182,11 +182,11 @@ Test(tokenizer_files, wrong_merges_are_refused) {
     static const char file[] = "hf/merges.txt";
     scratch_remove();
     check_edit(file, "a t\n", "at\n", "merges.txt, line ");
-    check_edit(file, "a t\n", "a t t\n", "not two tokens with a blank between them");
-    check_edit(file, "a t\n", "a  t\n", "not two tokens with a blank between them");
-    check_edit(file, "a t\n", "a qq\n", "\"qq\" is no token");
-    check_edit(file, "a t\n", "a t\r\r\n", "is no token");
-    check_edit(file, "a t\n", "z q\n", "what is merged is no token");
+    check_edit(file, "a t\n", "a t t\n", "not two tokens with a space between them");
+    check_edit(file, "a t\n", "a  t\n", "not two tokens with a space between them");
+    check_edit(file, "a t\n", "a qq\n", "\"qq\" is not a token");
+    check_edit(file, "a t\n", "a t\r\r\n", "is not a token");
+    check_edit(file, "a t\n", "z q\n", "the result of the merge is not a token");
     check_edit(file, "a t\n", "a t\na t\n", "the same pair as in merge ");
     scratch_make();
 }
@@ -224,7 +224,7 @@ static void check_llmc(size_t at_byte, uint8_t byte, long size_by, const char *r
 
 Test(tokenizer_files, wrong_llmc_files_are_refused) {
     check_llmc(0, 0, 0, "bad.bin: not a tokenizer of llm.c");
-    check_llmc(4, 1, 0, "version 1, which is not read");
+    check_llmc(4, 1, 0, "version 1, which is not supported");
     check_llmc(8, 0, 0, "bad.bin: ");
     check_llmc(11, 0x7f, 0, "are too few for");
     check_llmc(11, 0xff, 0, "are too few for");

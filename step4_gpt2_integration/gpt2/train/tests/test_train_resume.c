@@ -4,7 +4,7 @@
 
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/model/model.h"
-#include "gpt2/train/out.h"
+#include "gpt2/train/checkpoint.h"
 
 #include <fcntl.h>
 #include <signal.h>
