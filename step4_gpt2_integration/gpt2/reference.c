@@ -1,5 +1,5 @@
-/* reference.c — GPT-2 in float64 (reference.h). Order of stages: embedding; for each layer ln1, qkv, attention, its projection, the residual,
- * ln2, gelu, the MLP's projection, the residual; the final LayerNorm, logits. */
+/* reference.c — GPT-2 in float64 (reference.h). Order of stages: embedding; for each layer ln1, qkv, attention, its projection, the
+ * residual, ln2, gelu, the MLP's projection, the residual; the final LayerNorm, logits. */
 #include "gpt2/reference.h"
 
 #include <math.h>

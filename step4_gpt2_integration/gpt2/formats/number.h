@@ -5,6 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* splitmix64 of one number: the random numbers of this library. */
+static inline uint64_t gpt2_mix(uint64_t z) {
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 enum gpt2_type { GPT2_F32, GPT2_F16, GPT2_BF16 };
 
 static inline size_t gpt2_type_bytes(enum gpt2_type type) {

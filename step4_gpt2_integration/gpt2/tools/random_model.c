@@ -15,11 +15,8 @@ static const struct gpt2_config config = {.max_tokens = 128,
                                           .channels = 64,
                                           .epsilon = 1e-5f};
 
-static float uniform(uint64_t z) { /* splitmix64, in -1..1 */
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (float)((int)((z ^ (z >> 31)) >> 40) - (1 << 23)) / (float)(1 << 23);
+static float uniform(uint64_t number) { /* in -1..1 */
+    return (float)((int)(gpt2_mix(number) >> 40) - (1 << 23)) / (float)(1 << 23);
 }
 
 static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,

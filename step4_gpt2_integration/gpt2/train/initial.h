@@ -17,7 +17,4 @@ struct gpt2_initial {
 /* Valid as long as `initial`. */
 struct gpt2_source gpt2_initial_source(struct gpt2_initial *initial);
 
-/* splitmix64 of one number, the generator of this folder. */
-uint64_t gpt2_mix(uint64_t number);
-
 #endif

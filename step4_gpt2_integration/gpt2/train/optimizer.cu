@@ -13,7 +13,7 @@
 //           loads the norm. Elements are independent of each other, so the bits do not depend on the launch.
 #include "gpt2/train/optimizer.cuh"
 
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <algorithm>
 #include <cmath>
@@ -63,13 +63,13 @@ __global__ void adamw_kernel(T *__restrict__ weights,       // (count) or null
                              float *__restrict__ moment1,   // (count)
                              float *__restrict__ moment2,   // (count)
                              const double *__restrict__ norm, int64_t count, int64_t matrices, adamw_step s) {
-    constexpr int each = vec<float>::size;
+    constexpr int each = vec16<float>::size;
     __shared__ float factor; // of the gradients; negative: their norm is not finite
     const int64_t i = each * ((int64_t)blockIdx.x * blockDim.x + threadIdx.x);
-    vec<float> w_read = {}, g_read = {}, m_read = {}, v_read = {};
+    vec16<float> w_read = {}, g_read = {}, m_read = {}, v_read = {};
     if (i < count) {
-        w_read = vec_load(master + i), g_read = vec_load(gradients + i);
-        m_read = vec_load(moment1 + i), v_read = vec_load(moment2 + i);
+        w_read = vec16_load(master + i), g_read = vec16_load(gradients + i);
+        m_read = vec16_load(moment1 + i), v_read = vec16_load(moment2 + i);
     }
     if (threadIdx.x == 0) {
         float length = (float)*norm;
@@ -115,7 +115,7 @@ int gradient_norm(gpt2_device &device, double *norm, double *partial, const floa
 template <class T>
 int adamw(gpt2_device &device, T *weights, float *master, float *gradients, float *m, float *v, int64_t count,
           int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm) {
-    constexpr int each = vec<float>::size;
+    constexpr int each = vec16<float>::size;
     if (count % each != 0 || matrices % each != 0) { return cudaErrorInvalidValue; }
     adamw_step s = {};
     s.rate = (float)settings.rate;

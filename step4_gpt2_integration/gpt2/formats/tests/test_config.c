@@ -1,4 +1,4 @@
-/* config: which sizes are a model. */
+/* config: valid and invalid sizes. */
 #include "gpt2/formats/config.h"
 
 #include <criterion/criterion.h>
@@ -38,7 +38,7 @@ Test(config, others_are_refused) {
     cr_assert(strstr(PROBLEM(config.epsilon = INFINITY), "epsilon"));
 }
 
-/* The largest sizes allowed: the count of their weights is still a number. */
+/* The number of weights does not overflow for the largest allowed sizes. */
 Test(config, nothing_overflows) {
     config = (struct gpt2_config){.max_tokens = 1 << 24,
                                   .vocabulary = 1 << 24,

@@ -1,4 +1,4 @@
-/* hf: the forms that the folder comes in, and one error for each that it must not come in. */
+/* hf: the valid forms of the folder, and one error for each invalid one. */
 #include "gpt2/formats/hf.h"
 
 #include <criterion/criterion.h>
@@ -60,7 +60,7 @@ Test(hf, is_read_with_and_without_prefix) {
     cr_assert(opens(), "%s", error.text);
 }
 
-/* The mask of old versions is skipped, whatever its type; the bias of c_attn is not. */
+/* The mask of old versions is skipped, in any type; the bias of c_attn is not. */
 Test(hf, masks_are_skipped) {
     static const uint8_t mask[36];
     static const struct safetensors_tensor masks[] = {
@@ -97,7 +97,7 @@ static bool shrink_wte(struct safetensors_tensor *tensor, char *name) {
     if (strstr(name, "wte")) { tensor->shape[0] = 299; }
     return true;
 }
-static bool turn_c_fc(struct safetensors_tensor *tensor, char *name) { /* as torch.nn.Linear would have it */
+static bool turn_c_fc(struct safetensors_tensor *tensor, char *name) { /* as in torch.nn.Linear */
     if (strstr(name, "h.1.mlp.c_fc.weight")) { tensor->shape[0] = 32, tensor->shape[1] = 8; }
     return true;
 }
@@ -174,7 +174,7 @@ Test(hf, what_is_truncated_is_refused) {
 #define ALL   SIZES ",\"n_positions\":6"
 
 struct config_case {
-    char text[200], reason[60]; /* reason: "" when it is fine */
+    char text[200], reason[60]; /* reason: "" for a valid config */
 };
 
 ParameterizedTestParameters(hf, configs) {
@@ -237,7 +237,7 @@ Test(hf, missing_files_are_named) {
     cr_assert(fails_with(gpt2_hf_open(&weights, at("x.safetensors"), &error), "/config.json: No such file"));
 }
 
-/* The real sizes, as sparse files: the header is written, the rest is a hole. */
+/* The real sizes, as sparse files with a written header. */
 Test(hf, the_real_sizes_open) {
     static const char *const names[] = {"124M", "355M", "774M", "1558M"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -1,4 +1,4 @@
-/* llmc: checkpoints and debug states, to the byte; each disagreement is one error. */
+/* llmc: checkpoints and debug states, byte by byte; each inconsistency is one error. */
 #include "gpt2/formats/llmc.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* safetensors: the container is read and written to the byte, and refused wherever its parts disagree. */
+/* safetensors: reading and writing, byte by byte, and one error for each inconsistency. */
 #include "gpt2/formats/safetensors.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* tokens: files of ids, and how batches are cut out of them. */
+/* tokens: files of ids, and their batches. */
 #include "gpt2/formats/tokens.h"
 
 #include "gpt2/tests/scratch.h"

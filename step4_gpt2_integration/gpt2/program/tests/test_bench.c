@@ -1,4 +1,4 @@
-/* What gpt2 bench is made of: quantiles, the plan, the table, the lines of JSON, synthetic weights, the energy counter. */
+/* The parts of gpt2 bench: quantiles, the plan, the table, the lines of JSON, synthetic weights, the energy counter. */
 #define _GNU_SOURCE
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
@@ -103,7 +103,7 @@ Test(bench, bytes_of_a_step_are_weights_and_cache) {
     free(cells);
 }
 
-/* ---- how it is shown ---- */
+/* ---- the output ---- */
 
 static const struct gpt2_device_info gpu = {.name = "a GPU \"of sorts\"", .capability = 90};
 
@@ -149,7 +149,7 @@ Test(bench, a_row_and_its_json_say_the_same) {
     figures.tokens_per_joule = 12.5;
     shown(&figures, 0, row, sizeof row, &json);
     cr_assert(strstr(row, " 12.50\n") && strstr(row, "prompt"), "%s", row);
-    cr_assert_null(cJSON_GetObjectItem(json, "gb_per_s")); /* a pass over prompts is no stream of bytes */
+    cr_assert_null(cJSON_GetObjectItem(json, "gb_per_s")); /* only decoding has GB/s */
     cJSON_Delete(json);
 }
 

@@ -1,4 +1,4 @@
-/* tokenizer_files: each form is read as it is written, and refused with one line where it is wrong. */
+/* tokenizer_files: each format in a round trip, and one error for each invalid file. */
 #include <criterion/criterion.h>
 
 #include "gpt2/tests/scratch.h"
@@ -22,7 +22,7 @@ static struct gpt2_tokenizer *open_it(const char *name) {
     return gpt2_tokenizer_open(at(name), &error);
 }
 
-/* Open, and write in both forms again: the same bytes. */
+/* Opens a file and writes both formats: the same bytes. */
 static void check_round_trip(const char *name) {
     struct gpt2_tokenizer *tokenizer = open_it(name);
     cr_assert(tokenizer, "%s", error.text);
@@ -51,7 +51,7 @@ Test(tokenizer_files, llmc_to_the_byte) {
     free(bytes);
 }
 
-/* Replace the first `from` in a file by `to`; the whole file from there on when to is NULL. */
+/* Replaces the first `from` in a file by `to`; NULL cuts the file there. */
 static void edit(const char *name, const char *from, const char *to) {
     size_t size;
     char *bytes = (char *)get(name, &size), *found = strstr(bytes, from);
@@ -63,7 +63,7 @@ static void edit(const char *name, const char *from, const char *to) {
     free(bytes);
 }
 
-/* As Hugging Face writes it: characters as \u escapes, merges as texts or as pairs. */
+/* As Hugging Face writes it: \u escapes, merges as texts or as pairs. */
 static void write_json(const char *kind, const char *cut, const char *added, bool pairs) {
     size_t size;
     char *vocabulary = (char *)get("hf/vocab.json", &size), *merges = (char *)get("hf/merges.txt", &size);
@@ -118,7 +118,7 @@ Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     cr_assert(fails_with(open_it("json"), "json/tokenizer.json: the added token \"<pad>\""), "%s", error.text);
 }
 
-/* Settings that Hugging Face's `tokenizers` obeys and GPT-2's file does not have. */
+/* Settings of Hugging Face's `tokenizers` that differ from GPT-2's. */
 Test(tokenizer_files, a_setting_that_changes_the_ids_is_refused) {
     static const char another[] = "in another way than GPT-2", template[] = "\"post_processor\":{\"type\":\"";
     static const struct {
