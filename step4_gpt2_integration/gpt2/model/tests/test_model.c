@@ -223,6 +223,7 @@ Test(model, bad_input_is_one_error) {
 
 #ifndef CHECKED
 Test(model, sets_by_name_and_by_op) {
+    setenv("GPT2_KERNELS", KERNELS, 1);
     refused(kernel_choice_open("nosuch", &error), "no such kernel set");
     refused(kernel_choice_open("naive,softmax=reference", &error), "no op is called 'softmax");
     refused(kernel_choice_open("/dev/null", &error), "is not a kernel set");
