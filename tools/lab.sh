@@ -159,9 +159,9 @@ handout() {
         mkdir -p "$course/$step"
         for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
     done
-    # Everything that builds the grader, the backend and lab 4's program; tests stay here: they hold right kernels. So does what
-    # wires a block besides the learner, forward or back, training and the fused block: lab/handout of the model has something in its
-    # place. And plain kernels for what the learner calls, but the course makes as a lab's solution does.
+    # The sources of the grader, the backend and lab 4's program, without tests, which hold right kernels. Also without the
+    # files that wire a block as a solution does (training, the fused block) and kernels that equal a lab's solution:
+    # lab/handout of the model has replacements.
     model=step4_gpt2_integration/gpt2
     find common grader "$model" -type d -name tests -prune -o -type f -print | while read -r file; do
         case $file in

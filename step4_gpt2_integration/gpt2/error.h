@@ -1,7 +1,7 @@
-/* error.h — how the GPT-2 library says what went wrong.
+/* error.h — error messages of the GPT-2 library.
  *
  * Every function that can fail returns false and leaves one line in the caller's struct: the file first, then the reason.
- * Nothing in the library prints or exits; the program's main() prints the line, once, and leaves with status 2.
+ * The library neither prints nor exits; the program's main() prints the line, once, and returns status 2.
  */
 #ifndef GPT2_ERROR_H
 #define GPT2_ERROR_H
@@ -14,8 +14,7 @@ struct gpt2_error {
     char text[GPT2_ERROR_BYTES]; /* one line without a newline, always terminated; control characters become ? */
 };
 
-/* Write the message and return false, so that a failure is one statement: return gpt2_fail(error, ...). error: may be NULL,
- * for a caller who only asks whether it works. */
+/* Writes the message and returns false, so that a failure is one statement: return gpt2_fail(error, ...). error may be NULL. */
 __attribute__((format(printf, 2, 3))) bool gpt2_fail(struct gpt2_error *error, const char *format, ...);
 
 #endif

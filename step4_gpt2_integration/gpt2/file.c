@@ -53,14 +53,14 @@ char *gpt2_path(const char *folder, const char *name) {
 
 /* ---- writing ---- */
 
-/* What is no plain file, /dev/stdout say, must not be replaced by one; a link neither. */
+/* A rename must not replace a device like /dev/stdout, nor a link. */
 static bool may_be_replaced(const char *path, struct gpt2_error *error) {
     struct stat status;
     if (lstat(path, &status) != 0 || S_ISREG(status.st_mode)) { return true; }
     return gpt2_fail(error, "%s: cannot be written: not a regular file", path);
 }
 
-/* A name of its own for each writer, with the permissions that the umask leaves (mkstemp would give 0600). */
+/* A temporary name for each writer, with the permissions of the umask (mkstemp would set 0600). */
 static int create_beside(struct gpt2_output *output) {
     size_t size = strlen(output->path) + 48;
     output->temporary = malloc(size);
@@ -79,7 +79,7 @@ bool gpt2_output_begin(struct gpt2_output *output, const char *path, struct gpt2
     int descriptor = output->path ? create_beside(output) : -1;
     if (descriptor < 0) {
         gpt2_fail(error, "%s: cannot be written: %s", path, strerror(errno));
-        free(output->temporary); /* it is not there */
+        free(output->temporary); /* the file was not made */
         output->temporary = NULL;
         gpt2_output_abandon(output);
         return false;
@@ -101,12 +101,12 @@ static bool fail_writing(struct gpt2_output *output, struct gpt2_error *error) {
 }
 
 bool gpt2_output_write(struct gpt2_output *output, const void *bytes, size_t size, struct gpt2_error *error) {
-    if (!output->stream) { return gpt2_fail(error, "this file was given up before"); }
+    if (!output->stream) { return gpt2_fail(error, "this file was abandoned before"); }
     if (size == 0 || fwrite(bytes, 1, size, output->stream) == size) { return true; }
     return fail_writing(output, error);
 }
 
-/* The new name is on the disk only when the folder is. */
+/* A rename is durable when the folder has been flushed. */
 static bool flush_folder(const char *path) {
     char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
     if (!folder) { return false; }
@@ -114,18 +114,18 @@ static bool flush_folder(const char *path) {
     int descriptor = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
     if (descriptor < 0) { return false; }
-    bool ok = fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS; /* some file systems have no such call */
+    bool ok = fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS; /* some file systems do not support it */
     close(descriptor);
     return ok;
 }
 
 bool gpt2_output_commit(struct gpt2_output *output, struct gpt2_error *error) {
-    if (!output->stream) { return gpt2_fail(error, "this file was given up before"); }
+    if (!output->stream) { return gpt2_fail(error, "this file was abandoned before"); }
     if (fflush(output->stream) != 0 || fsync(fileno(output->stream)) != 0) { return fail_writing(output, error); }
     int closed = fclose(output->stream);
     output->stream = NULL;
     if (closed != 0 || rename(output->temporary, output->path) != 0) { return fail_writing(output, error); }
-    free(output->temporary); /* it has another name now */
+    free(output->temporary); /* the file has its final name */
     output->temporary = NULL;
     bool ok = flush_folder(output->path) || gpt2_fail(error, "%s: its folder: %s", output->path, strerror(errno));
     gpt2_output_abandon(output);

@@ -1,5 +1,5 @@
-# The GPT-2 of lab 4: the library and its tests. What needs no GPU and no kernel is in libgpt2_host.a: files (this folder and
-# formats/) and the tokenizer (tokenizer/). Its packages: tools/install.sh gpt2.
+# The GPT-2 of lab 4: the library and its tests. libgpt2_host.a has the parts without kernels: files (this folder and formats/) and the
+# tokenizer (tokenizer/). Its packages: tools/install.sh gpt2.
 #
 # Every tests/test_NAME.c beside the sources is the Criterion program $(BUILD)/tests/test_NAME.
 
@@ -17,7 +17,7 @@ GPT2_HOST_TEST_SOURCES := $(filter-out $(GPT2_DIR)/model/% $(GPT2_DIR)/train/% $
 GPT2_HOST_TESTS   := $(notdir $(basename $(GPT2_HOST_TEST_SOURCES)))
 TESTS += $(addprefix $(BUILD)/tests/,$(GPT2_HOST_TESTS))
 
-$(BUILD)/host/gpt2/formats/number.o $(BUILD)/host/gpt2/formats/weights.o: HOST_C += -O3 # loops worth the vectors
+$(BUILD)/host/gpt2/formats/number.o $(BUILD)/host/gpt2/formats/weights.o: HOST_C += -O3 # vectorised loops
 
 $(BUILD)/host/gpt2/%.o: $(GPT2_DIR)/%.c
 	@mkdir -p $(@D)
@@ -36,12 +36,12 @@ $(BUILD)/tests/$(notdir $(1)): $(BUILD)/host/gpt2/$(1).o $(GPT2_HOST_LIBRARY)
 endef
 $(foreach test,$(GPT2_HOST_TEST_SOURCES:$(GPT2_DIR)/%.c=%),$(eval $(call gpt2_host_test,$(test))))
 
-# The grader's references of whole models are compared with this one.
+# Tests compare the grader's references of whole models with this one.
 $(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: $(GPT2_HOST_LIBRARY)
 $(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: TEST_LIBS += $(GPT2_HOST_LIBS)
 $(BUILD)/host/grader/tests/test_wiring.o $(BUILD)/host/grader/tests/test_wiring_backward.o: HOST_C += $(GPT2_INCLUDE)
 
-# There the library's allocations can be made to fail.
+# In this test the library's allocations can be made to fail.
 $(BUILD)/tests/test_out_of_memory: TEST_LIBS += $(patsubst %,-Wl$(COMMA)--wrap=%,malloc calloc realloc strdup)
 
 -include $(GPT2_HOST_OBJECTS:.o=.d) $(wildcard $(BUILD)/host/gpt2/fuzz/*.d $(BUILD)/host/gpt2/tests/*.d $(BUILD)/host/gpt2/*/tests/*.d)
@@ -56,11 +56,11 @@ $(BUILD)/gpt2/random_model: $(BUILD)/host/gpt2/tools/random_model.o $(GPT2_HOST_
 
 -include $(wildcard $(BUILD)/host/gpt2/tools/*.d)
 
-# Tried, and compared with Hugging Face's where Python has that; the program is built with the tests.
+# Tests of the program, and a comparison with Hugging Face's tokenizer where Python has it. The program is built with the tests.
 SHELL_TESTS += $(addprefix step4_gpt2_integration/gpt2/tokenizer/tests/,test_tokenize.sh test_compare.sh)
 $(BUILD)/tests/test_tokenizer: | $(TOKENIZE)
 
-# ---- fuzzing: the targets under a deterministic test (above), and under libFuzzer ----
+# ---- fuzzing: the targets in a deterministic test (above), and under libFuzzer ----
 $(BUILD)/tests/test_gpt2_fuzz: $(BUILD)/host/gpt2/fuzz/targets.o $(BUILD)/host/gpt2/fuzz/seeds.o
 
 FUZZ_CC      ?= $(firstword $(shell command -v clang) $(foreach v,19 18 17 16 15 14,$(shell command -v clang-$(v))))
@@ -74,6 +74,6 @@ $(FUZZ_PROGRAM): $(FUZZ_SOURCES) $(wildcard $(GPT2_DIR)/*.h $(GPT2_DIR)/*/*.h)
 	$(FUZZ_CC) -std=c17 $(WARNINGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE \
 	    -I$(COURSE) $(GPT2_INCLUDE) -o $@ $(FUZZ_SOURCES) $(GPT2_HOST_LIBS)
 
-# ---- what runs on a GPU or on the CPU backend ----
+# ---- the parts that run on a GPU or on the CPU backend ----
 include $(wildcard $(GPT2_DIR)/kernels/module.mk $(GPT2_DIR)/model/module.mk $(GPT2_DIR)/train/module.mk \
     $(GPT2_DIR)/program/module.mk)

@@ -1,5 +1,5 @@
-/* reference.c — see reference.h. Order of stages: embedding; for each layer ln1, qkv, attention, its projection, the residual,
- * ln2, gelu, the MLP's projection, the residual; the final LayerNorm, logits. */
+/* reference.c — GPT-2 in float64 (reference.h). Order of stages: embedding; for each layer ln1, qkv, attention, its projection, the
+ * residual, ln2, gelu, the MLP's projection, the residual; the final LayerNorm, logits. */
 #include "gpt2/reference.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ struct run {
     int T, C;
 };
 
-/* A tensor of the model as doubles, (out, in); the caller frees it. NULL: the error says why. */
+/* A tensor of the model as doubles, (out, in), which the caller frees. NULL and a message on failure. */
 static double *tensor(const struct run *run, enum gpt2_tensor which, int layer) {
     size_t count = (size_t)gpt2_tensor_elements(&run->source->config, which);
     float *values = malloc(count * sizeof *values);
@@ -119,7 +119,7 @@ static double gelu(double u) {
     return 0.5 * u * (1.0 + tanh(0.79788456080286535588 * (u + 0.044715 * u * u * u)));
 }
 
-/* x (T, C) in and out; a and b: room for (T, 4C) each. */
+/* x (T, C): input and output; a and b: scratch of (T, 4C) each. */
 static bool block(const struct run *run, double *x, double *a, double *b, int layer) {
     int C = run->C;
     size_t count = (size_t)run->T * C;

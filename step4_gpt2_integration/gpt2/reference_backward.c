@@ -1,11 +1,12 @@
-/* reference_backward.c — see reference_backward.h. Forward pass with everything kept, then each stage's derivative in reverse. */
+/* reference_backward.c — GPT-2's gradients in float64 (reference_backward.h): a forward pass that keeps all results, then the derivative
+ * of each stage in reverse. */
 #include "gpt2/reference_backward.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What one block keeps. */
+/* The kept results of one block. */
 struct block {
     double *x1, *n1, *qkv, *p, *heads, *x2, *n2, *u, *h; /* (T, C), (T, C), (T, 3C), (H, T, T), (T, C) ... (T, 4C) */
 };
@@ -15,7 +16,7 @@ struct run {
     struct gpt2_reference_gradients weights, *gradients;
     int T, C;
     struct block *blocks; /* (L) */
-    double *x, *n;        /* (T, C): the last residual, and normalised */
+    double *x, *n;        /* (T, C): the last residual, and its LayerNorm */
     double *logits;       /* (T, V) */
 };
 
@@ -70,7 +71,7 @@ static double *gradient(const struct run *run, enum gpt2_tensor tensor, int laye
     return run->gradients->at[(int)tensor * run->config.layers + layer];
 }
 
-/* ---- the parts, each forward and backward; a backward part overwrites dx and adds to parameters' gradients ---- */
+/* ---- the parts, forward and backward. A backward part overwrites dx and adds to the parameters' gradients ---- */
 
 static void linear(const struct run *run, double *y, const double *x, int C, int OC, enum gpt2_tensor w, int layer) {
     const double *W = weight(run, w, layer), *b = weight(run, (enum gpt2_tensor)(w + 1), layer);
@@ -117,7 +118,7 @@ static void layernorm(const struct run *run, double *y, const double *x, enum gp
     }
 }
 
-/* dx += : what LayerNorm adds to the gradient that passes by it. */
+/* Adds to dx, which holds the gradient of the residual branch. */
 static void layernorm_backward(const struct run *run, double *dx, const double *dy, const double *x, enum gpt2_tensor w,
                                int layer) {
     int C = run->C;
@@ -198,7 +199,7 @@ static double gelu_slope(double u) {
     return 0.5 * (1.0 + t) + 0.5 * u * (1.0 - t * t) * root * (1.0 + 3.0 * 0.044715 * u * u);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole model ---- */
 
 static void forward(struct run *run, const int32_t *tokens) {
     int T = run->T, C = run->C, V = run->config.vocabulary;
@@ -225,7 +226,7 @@ static void forward(struct run *run, const int32_t *tokens) {
     }
 }
 
-/* logits become their gradient. */
+/* Overwrites the logits with their gradient. */
 static double cross_entropy(struct run *run, const int32_t *targets, double scale) {
     int V = run->config.vocabulary;
     double loss = 0.0;
@@ -239,7 +240,7 @@ static double cross_entropy(struct run *run, const int32_t *targets, double scal
     return loss;
 }
 
-/* dx, a: (T, C) and b: (T, 4C), to work in. */
+/* dx, a: (T, C) and b: (T, 4C): scratch. */
 static void backward(struct run *run, const int32_t *tokens, double *dx, double *a, double *b) {
     const int T = run->T, C = run->C, V = run->config.vocabulary;
     const double *wte = weight(run, GPT2_WTE, 0);

@@ -37,7 +37,8 @@ bool gpt2_config_check(const struct gpt2_config *config, const char *file, struc
         return false;
     }
     if (config->channels % config->heads != 0) {
-        return gpt2_fail(error, "%s: %d channels cannot be shared by %d heads", file, config->channels, config->heads);
+        return gpt2_fail(error, "%s: %d channels cannot be divided among %d heads", file, config->channels,
+                         config->heads);
     }
     if (config->padded_vocabulary < config->vocabulary || config->padded_vocabulary > MOST_TOKENS) {
         return gpt2_fail(error, "%s: the padded vocabulary of %d does not fit the vocabulary of %d", file,

@@ -6,13 +6,13 @@
 
 static const double largest_exact = 9007199254740992.0; /* 2^53 */
 
-/* A \u0000 escape, or the byte itself. */
+/* Has the text a NUL byte or a \u0000 escape? */
 static bool has_nul(const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '\0') { return true; }
         if (text[i] != '\\') { continue; }
         if (size - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0) { return true; }
-        i++; /* what is escaped starts no escape */
+        i++; /* skip the escaped character */
     }
     return false;
 }
@@ -27,7 +27,7 @@ cJSON *gpt2_json_parse(const void *bytes, size_t size, const char *file, struct 
     while (root && end < text + size && strchr(" \t\r\n", *end)) { end++; }
     if (root && end == text + size && cJSON_IsObject(root)) { return root; }
     if (root && !cJSON_IsObject(root)) {
-        gpt2_fail(error, "%s: this JSON is no object", file);
+        gpt2_fail(error, "%s: this JSON is not an object", file);
     } else {
         gpt2_fail(error, "%s: invalid JSON at byte %td of %zu", file, end - text, size);
     }

@@ -1,9 +1,10 @@
+/* llmc.c — checkpoints and debug states of llm.c, read and written (llmc.h). */
 #include "llmc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC = 20240326, VERSION_F32 = 3, VERSION_BF16 = 5, PIECE = 1 << 16 };
+enum { MAGIC = 20240326, VERSION_F32 = 3, VERSION_BF16 = 5, CHUNK = 1 << 16 };
 
 static const float epsilon = 1e-5f;
 static const char what[] = "a checkpoint of llm.c";
@@ -24,8 +25,8 @@ bool llmc_check_header(const struct gpt2_file *file, int32_t magic, int32_t vers
                          magic);
     }
     if (llmc_header(file, 1) == version) { return true; }
-    return gpt2_fail(error, "%s: %s of version %d, which is not read (%d is)", file->path, kind, llmc_header(file, 1),
-                     version);
+    return gpt2_fail(error, "%s: %s of version %d, which is not supported (%d is)", file->path, kind,
+                     llmc_header(file, 1), version);
 }
 
 bool llmc_write_header(struct gpt2_output *output, const int32_t *numbers, int count, struct gpt2_error *error) {
@@ -61,7 +62,7 @@ static bool read_config(struct gpt2_weights *weights, enum gpt2_type *type, stru
     int32_t version = file->size >= LLMC_HEADER_BYTES ? llmc_header(file, 1) : 0;
     bool bf16 = version == VERSION_BF16;
     if (version == 1 && llmc_header(file, 0) == MAGIC) {
-        return gpt2_fail(error, "%s: version 1, whose vocabulary is not padded, is not read: export it as version 3",
+        return gpt2_fail(error, "%s: version 1, without a padded vocabulary, is not supported: export it as version 3",
                          file->path);
     }
     if (!llmc_check_header(file, MAGIC, bf16 ? VERSION_BF16 : VERSION_F32, what, error)) { return false; }
@@ -96,9 +97,9 @@ bool gpt2_llmc_open(struct gpt2_weights *weights, const char *path, struct gpt2_
 /* ---- writing ---- */
 
 static bool write_zeros(struct gpt2_output *output, size_t bytes, struct gpt2_error *error) {
-    static const uint8_t zeros[PIECE];
-    for (; bytes > 0; bytes -= bytes < PIECE ? bytes : PIECE) {
-        if (!gpt2_output_write(output, zeros, bytes < PIECE ? bytes : PIECE, error)) { return false; }
+    static const uint8_t zeros[CHUNK];
+    for (; bytes > 0; bytes -= bytes < CHUNK ? bytes : CHUNK) {
+        if (!gpt2_output_write(output, zeros, bytes < CHUNK ? bytes : CHUNK, error)) { return false; }
     }
     return true;
 }
@@ -147,6 +148,79 @@ bool gpt2_llmc_write(const char *path, const struct gpt2_source *source, enum gp
     bool ok = gpt2_output_begin(&output, path, error) &&
               llmc_write_header(&output, header, sizeof header / sizeof header[0], error) &&
               llmc_write_tensors(&output, source, type, error) && gpt2_output_commit(&output, error);
+    gpt2_output_abandon(&output);
+    return ok;
+}
+
+/* ---- debug states ---- */
+
+enum { DEBUG_MAGIC = 20240327, DEBUG_VERSION = 2, MOST_BATCH = 1 << 20 };
+
+static const char debug_state[] = "a debug state of llm.c";
+
+static bool check_tokens(const int32_t *tokens, int64_t count, const struct gpt2_config *config, const char *path,
+                         struct gpt2_error *error) {
+    for (int64_t i = 0; i < count; i++) {
+        if (tokens[i] < 0 || tokens[i] >= config->vocabulary) {
+            return gpt2_fail(error, "%s: token %d is outside the vocabulary of %d", path, tokens[i],
+                             config->vocabulary);
+        }
+    }
+    return true;
+}
+
+static bool read_state(struct gpt2_debug_state *state, const struct gpt2_config *config, struct gpt2_error *error) {
+    const struct gpt2_file *file = &state->gradient.file;
+    if (!llmc_check_header(file, DEBUG_MAGIC, DEBUG_VERSION, debug_state, error)) { return false; }
+    state->B = llmc_header(file, 2);
+    state->T = llmc_header(file, 3);
+    if (state->B < 1 || state->B > MOST_BATCH || state->T < 1 || state->T > config->max_tokens) {
+        return gpt2_fail(error, "%s: B = %d, T = %d are not a valid batch for a context of %d", file->path, state->B,
+                         state->T, config->max_tokens);
+    }
+    uint64_t tokens = (uint64_t)state->B * (uint64_t)state->T, logits;
+    uint64_t gradients = (uint64_t)gpt2_config_weights(config, config->padded_vocabulary);
+    if (__builtin_mul_overflow(tokens, (uint64_t)config->vocabulary, &logits) || logits > UINT64_MAX / 16 ||
+        file->size != LLMC_HEADER_BYTES + 4 * (2 * tokens + logits + 1 + gradients)) {
+        return gpt2_fail(error, "%s: its %zu bytes are not what B = %d, T = %d and the sizes of the model give",
+                         file->path, file->size, state->B, state->T);
+    }
+    const uint8_t *at = file->bytes + LLMC_HEADER_BYTES; /* aligned, as the mapping and the header are */
+    state->x = (const int32_t *)at;
+    state->y = state->x + tokens;
+    state->logits = (const float *)(at + 2 * tokens * sizeof *state->x);
+    memcpy(&state->loss, state->logits + logits, sizeof state->loss);
+    return check_tokens(state->x, (int64_t)(2 * tokens), config, file->path, error) &&
+           llmc_place_views(&state->gradient, (const uint8_t *)(state->logits + logits + 1), GPT2_F32, error);
+}
+
+bool gpt2_debug_state_open(struct gpt2_debug_state *state, const char *path, const struct gpt2_config *config,
+                           struct gpt2_error *error) {
+    *state = (struct gpt2_debug_state){.gradient.config = *config};
+    if (!gpt2_config_check(config, path, error)) { return false; }
+    if (gpt2_file_open(&state->gradient.file, path, error) && read_state(state, config, error)) { return true; }
+    gpt2_debug_state_close(state);
+    return false;
+}
+
+void gpt2_debug_state_close(struct gpt2_debug_state *state) {
+    gpt2_weights_close(&state->gradient);
+    *state = (struct gpt2_debug_state){0};
+}
+
+bool gpt2_debug_state_write(const char *path, const struct gpt2_debug_state *state, const struct gpt2_source *gradient,
+                            struct gpt2_error *error) {
+    const struct gpt2_config *config = &gradient->config;
+    struct gpt2_output output = {0};
+    if (!gpt2_config_check(config, path, error)) { return false; }
+    const int32_t header[] = {DEBUG_MAGIC, DEBUG_VERSION, state->B, state->T};
+    size_t tokens = (size_t)state->B * (size_t)state->T;
+    bool ok = gpt2_output_begin(&output, path, error) && llmc_write_header(&output, header, 4, error) &&
+              gpt2_output_write(&output, state->x, tokens * sizeof *state->x, error) &&
+              gpt2_output_write(&output, state->y, tokens * sizeof *state->y, error) &&
+              gpt2_output_write(&output, state->logits, tokens * (size_t)config->vocabulary * sizeof(float), error) &&
+              gpt2_output_write(&output, &state->loss, sizeof state->loss, error) &&
+              llmc_write_tensors(&output, gradient, GPT2_F32, error) && gpt2_output_commit(&output, error);
     gpt2_output_abandon(&output);
     return ok;
 }

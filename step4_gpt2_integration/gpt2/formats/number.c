@@ -20,8 +20,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* The conversions are written without jumps, so that the compiler can do several at a time: all cases are computed, and one
- * is chosen. */
+/* The conversions are branch-free, so that the compiler can vectorise them: all cases are computed, and one is selected. */
 
 static inline float of_bf16(uint16_t bits) {
     return float_of((uint32_t)bits << 16);
@@ -29,7 +28,7 @@ static inline float of_bf16(uint16_t bits) {
 
 static inline uint16_t to_bf16(float value) {
     uint32_t bits = bits_of(value), nan = (bits & 0x7fffffff) > 0x7f800000;
-    uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1); /* adds half a unit; a tie goes to the even one */
+    uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1); /* adds half a unit; ties to even */
     return (uint16_t)((nan ? bits | 0x400000 : rounded) >> 16);
 }
 
@@ -45,7 +44,7 @@ static inline float of_f16(uint16_t bits) {
 static inline uint16_t to_f16(float value) {
     uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - ((127u - 15) << 23)) >> 13;
-    /* Below 2^-14 units are 2^-24, as in a float at 0.5: let an addition do the rounding. */
+    /* Below 2^-14 the unit is 2^-24, as that of a float at 0.5: an addition rounds. */
     uint32_t subnormal = bits_of(float_of(magnitude < 0x38800000 ? magnitude : 0) + 0.5f) - 0x3f000000;
     uint32_t nan = 0x7e00 | (magnitude >> 13 & 1023);
     uint32_t large = magnitude > 0x7f800000 ? nan : 0x7c00; /* 65520 and up round to infinity */

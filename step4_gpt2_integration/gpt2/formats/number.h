@@ -1,9 +1,17 @@
-/* number.h — the three types that weights are stored in, and conversions between them, on the host. */
+/* number.h — the three types of stored weights, and conversions between them, on the host. */
 #ifndef GPT2_NUMBER_H
 #define GPT2_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* splitmix64 of one number: the random numbers of this library. */
+static inline uint64_t gpt2_mix(uint64_t z) {
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
 
 enum gpt2_type { GPT2_F32, GPT2_F16, GPT2_BF16 };
 
@@ -18,12 +26,12 @@ const char *gpt2_type_name(enum gpt2_type type);
 float gpt2_float_of_f16(uint16_t bits);
 float gpt2_float_of_bf16(uint16_t bits);
 
-/* To the nearest, ties to even; past the largest finite value to infinity; a NaN stays a (quiet) NaN. */
+/* Round to nearest, ties to even; overflow to infinity; a NaN becomes a quiet NaN. */
 uint16_t gpt2_f16_of_float(float value);
 uint16_t gpt2_bf16_of_float(float value);
 
-/* Convert `count` elements; neither pointer need be aligned, and they may not overlap. Returns how many finite values
- * became infinite (only F16 has so small a range that this happens to weights). */
+/* Converts `count` elements. The arrays may be unaligned but must not overlap. Returns the number of finite values that became
+ * infinite, which in practice happens to weights in F16 alone. */
 size_t gpt2_convert(void *out, enum gpt2_type out_type, const void *in, enum gpt2_type in_type, size_t count);
 
 #endif

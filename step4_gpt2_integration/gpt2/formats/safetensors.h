@@ -1,9 +1,9 @@
-/* safetensors.h — named arrays in one file, of any model: reading and writing the container.
+/* safetensors.h — the safetensors container: named arrays in one file, read and written.
  *
  *     u64 N | N bytes of JSON | data
  *     {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ..., "__metadata__": {"key": "text"}}
  *
- * Little-endian; offsets count from the end of the JSON. What the tensors mean is hf.h's concern.
+ * Little-endian; offsets count from the end of the JSON. hf.h defines the tensors of a GPT-2.
  */
 #ifndef GPT2_SAFETENSORS_H
 #define GPT2_SAFETENSORS_H
@@ -16,14 +16,14 @@ enum { SAFETENSORS_MOST_DIMENSIONS = 8, SAFETENSORS_MOST_HEADER = 16 << 20 };
 
 struct safetensors_tensor {
     const char *name;
-    const char *type; /* "F32", "F16", "BF16", "I64", ...: one that safetensors_type_bytes() knows */
+    const char *type; /* "F32", "F16", "BF16", "I64", ...: see safetensors_type_bytes() */
     int dimensions;
     int64_t shape[SAFETENSORS_MOST_DIMENSIONS];
     uint64_t begin, end; /* bytes; from the start of the data */
-    const void *bytes;   /* into the file when reading; may be unaligned; unused when writing */
+    const void *bytes;   /* reading: into the file, possibly unaligned; writing: unused */
 };
 
-/* Bytes of one element; 0 for a type that the format does not have. */
+/* The bytes of one element; 0 for an unknown type. */
 size_t safetensors_type_bytes(const char *type);
 
 /* ---- reading ---- */
@@ -35,22 +35,22 @@ struct safetensors {
     cJSON *header;
 };
 
-/* Map and check the file. Refused: a header that is longer than the file or than 16 MiB, or no valid JSON; an unknown type;
- * a shape and offsets that disagree; offsets that overlap, leave a hole or do not end where the file does; two tensors of
- * one name; metadata that is no text. */
+/* Maps and checks the file. Refused: a header that is longer than the file or than 16 MiB, or invalid JSON; an unknown type; a shape
+ * and offsets that disagree; offsets with overlaps or gaps, or that do not end at the end of the file; two tensors of one name;
+ * metadata that is no text. */
 bool safetensors_open(struct safetensors *safetensors, const char *path, struct gpt2_error *error);
 
 /* May be called on an all-zero struct. */
 void safetensors_close(struct safetensors *safetensors);
 
-/* NULL when there is none. */
+/* NULL: there is none. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *safetensors, const char *name);
 const char *safetensors_metadata(const struct safetensors *safetensors, const char *key);
 
 /* ---- writing ---- */
 
-/* The header first, from names, types and shapes; begin and end are filled in. metadata: key, text, key, text, ..., NULL; or
- * NULL. Then the bytes of each tensor are appended with gpt2_output_write, in this order; then gpt2_output_commit. */
+/* Writes the header from names, types and shapes, and fills in begin and end. metadata: key, text, key, text, ..., NULL; or NULL. The
+ * caller then appends the bytes of each tensor in this order with gpt2_output_write, and calls gpt2_output_commit. */
 bool safetensors_begin(struct gpt2_output *output, const char *path, struct safetensors_tensor *tensors, int count,
                        const char *const *metadata, struct gpt2_error *error);
 

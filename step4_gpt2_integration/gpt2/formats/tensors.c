@@ -1,4 +1,4 @@
-/* tensors.c — names and shapes: what weights.h lists, as a table. */
+/* tensors.c — the names and shapes of weights.h, as a table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 enum size { ONE, C, THREE_C, FOUR_C, V, T };
 
 static const struct {
-    const char *name; /* after "h.{i}." for what is there once a layer */
+    const char *name; /* after "h.{i}." for a tensor of a layer */
     bool layered;
     enum size rows, columns;
 } tensors[GPT2_TENSORS] = {
@@ -73,7 +73,7 @@ void gpt2_tensor_name(enum gpt2_tensor tensor, int layer, char *name) {
     }
 }
 
-/* "h.12." at the start of `name`: the number, and what follows; false for anything but its plain decimal form. */
+/* Parses "h.12." at the start of `name`: the number, and the rest. False unless the number is in plain decimal form. */
 static bool read_layer(const char **name, int *layer) {
     int length = 0;
     if (sscanf(*name, "h.%9d.%n", layer, &length) != 1 || length == 0 || *layer < 0) { return false; }

@@ -4,7 +4,7 @@
 
 #include "gpt2/formats/llmc.h"
 
-enum { MAGIC = 20240520, VERSION = 1, PIECE = 4096 };
+enum { MAGIC = 20240520, VERSION = 1, CHUNK = 4096 };
 
 static const char what[] = "a token file of llm.c";
 
@@ -66,14 +66,14 @@ bool gpt2_tokens_write(const char *path, const int32_t *ids, int64_t count, stru
     const int32_t header[] = {MAGIC, VERSION, (int32_t)count};
     bool ok = gpt2_output_begin(&output, path, error) && llmc_write_header(&output, header, 3, error);
     for (int64_t done = 0; ok && done < count;) {
-        uint16_t piece[PIECE];
-        int now = count - done < PIECE ? (int)(count - done) : PIECE;
+        uint16_t chunk[CHUNK];
+        int now = count - done < CHUNK ? (int)(count - done) : CHUNK;
         for (int i = 0; ok && i < now; i++) {
-            piece[i] = (uint16_t)ids[done + i];
-            ok = piece[i] == ids[done + i] ||
+            chunk[i] = (uint16_t)ids[done + i];
+            ok = chunk[i] == ids[done + i] ||
                  gpt2_fail(error, "%s: token %d does not fit into 16 bits", path, ids[done + i]);
         }
-        ok = ok && gpt2_output_write(&output, piece, (size_t)now * sizeof *piece, error);
+        ok = ok && gpt2_output_write(&output, chunk, (size_t)now * sizeof *chunk, error);
         done += now;
     }
     ok = ok && gpt2_output_commit(&output, error);

@@ -1,3 +1,4 @@
+/* weights.c — opens weights of either format, and reads tensors in a type and layout (weights.h). */
 #include "weights.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ bool gpt2_weights_open(struct gpt2_weights *weights, const char *path, struct gp
 
 /* ---- reading ---- */
 
-/* Column x of a tile, whose rows are TILE elements apart, as a row. */
+/* Copies column x of a tile, whose rows are TILE elements apart, to a row. */
 static void copy_column(uint8_t *out, const void *tile, size_t bytes, int64_t x, int64_t height) {
     if (bytes == sizeof(float)) {
         float column[TILE];
@@ -56,14 +57,14 @@ static void copy_column(uint8_t *out, const void *tile, size_t bytes, int64_t x,
     }
 }
 
-/* The transpose of a (rows, columns) matrix, tile by tile so that both sides stay in the cache. */
+/* Transposes a (rows, columns) matrix tile by tile, so that both sides stay in the cache. */
 static size_t transpose(const struct gpt2_view *view, int64_t rows, int64_t columns, enum gpt2_type type,
                         uint8_t *out) {
     const uint8_t *in = view->bytes;
     size_t in_bytes = gpt2_type_bytes(view->type), out_bytes = gpt2_type_bytes(type), lost = 0;
     for (int64_t row = 0; row < rows; row += TILE) {
         for (int64_t column = 0; column < columns; column += TILE) {
-            float tile[TILE * TILE]; /* in the new type */
+            float tile[TILE * TILE]; /* of the new type */
             int64_t height = rows - row < TILE ? rows - row : TILE;
             int64_t width = columns - column < TILE ? columns - column : TILE;
             for (int64_t y = 0; y < height; y++) {

@@ -1,6 +1,6 @@
-/* fuzz.c — one target under libFuzzer: FUZZ_TARGET names it. `make fuzz` builds and runs all of them.
+/* fuzz.c — runs the target that FUZZ_TARGET names under libFuzzer. `make fuzz` builds and runs all targets.
  *
- * With FUZZ_SEED=FILE it only writes the target's seed there.
+ * With FUZZ_SEED=FILE it only writes the target's seed to the file.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,22 +1,22 @@
-/* seeds.h — the scratch folder of the fuzz targets: a small valid input of each kind, and room for the broken ones. */
+/* seeds.h — the scratch folder of the fuzz targets, with a small valid input of each kind. */
 #ifndef GPT2_FUZZ_SEEDS_H
 #define GPT2_FUZZ_SEEDS_H
 
 #include "gpt2/formats/config.h"
 #include "gpt2/tokenizer/tokenizer.h"
 
-extern const struct gpt2_config fuzz_config; /* of all models there */
-extern const char fuzz_lesson[];             /* text that a tokenizer is learned from */
+extern const struct gpt2_config fuzz_config; /* of all its models */
+extern const char fuzz_lesson[];             /* the text for learning a tokenizer */
 extern struct gpt2_tokenizer *fuzz_learned;
-extern struct gpt2_error fuzz_error; /* what every call in a target writes to */
+extern struct gpt2_error fuzz_error; /* of all calls in a target */
 
-/* Stop the process, for the fuzzer to see, unless this holds. */
+/* Aborts the process, which the fuzzer reports, unless the condition holds. */
 void fuzz_must(bool ok);
 
-/* The path of a file in the folder; good until four more were asked for. */
+/* The path of a file in the folder; valid for the next three calls. */
 const char *fuzz_at(const char *name);
 
-/* Write such a file, and clear the message. */
+/* Writes such a file and clears the message. */
 const char *fuzz_put(const char *name, const void *bytes, size_t size);
 
 #endif

@@ -10,9 +10,9 @@
 #include "gpt2/fuzz/seeds.h"
 #include "gpt2/tokenizer/internal.h"
 
-enum { ENOUGH = 1 << 16 /* bytes of text that a tokenizer is tried with */ };
+enum { ENOUGH = 1 << 16 /* the most bytes of text for a tokenizer */ };
 
-/* A failure has one message; a success none that is looked at. */
+/* Checks that a failure has a message. */
 static bool said(bool ok) {
     fuzz_must(ok || fuzz_error.text[0] != '\0');
     return ok;
@@ -20,7 +20,7 @@ static bool said(bool ok) {
 
 /* ---- weights ---- */
 
-/* Every view is inside of the file: read it all. */
+/* Reads all views: they must be inside the file. */
 static void read_weights(const struct gpt2_weights *weights) {
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
@@ -66,7 +66,7 @@ static void run_safetensors(const uint8_t *bytes, size_t size) {
     safetensors_close(&safetensors);
 }
 
-/* The header alone is mutated: its length is put before it, the model's data after it. */
+/* Only the header is mutated: its length is put before it, the model's data after it. */
 static void run_hf_header(const uint8_t *bytes, size_t size) {
     static const uint8_t zeros[4 << 10];
     size_t data = 4 * (size_t)gpt2_config_weights(&fuzz_config, fuzz_config.vocabulary);
@@ -104,7 +104,7 @@ static void run_tokens(const uint8_t *bytes, size_t size) {
 
 /* ---- the tokenizer ---- */
 
-/* Decode gives back what was encoded, and the stream whole characters only. */
+/* decode must return the encoded bytes, and the stream complete characters only. */
 static void check_text(struct gpt2_tokenizer *tokenizer, const uint8_t *text, size_t size) {
     struct gpt2_ids ids = {0};
     struct gpt2_text back = {0}, streamed = {0};
@@ -150,7 +150,7 @@ static void run_llmc_tokenizer(const uint8_t *bytes, size_t size) {
     run_tokenizer(fuzz_put("in.bin", bytes, size));
 }
 
-/* What was learned comes back from a file without merges. */
+/* A learned tokenizer must be the same after a file without merges. */
 static void check_merges_follow(const struct gpt2_tokenizer *tokenizer) {
     fuzz_must(gpt2_tokenizer_write_llmc(tokenizer, fuzz_at("learned.bin"), &fuzz_error));
     struct gpt2_tokenizer *again = gpt2_tokenizer_open(fuzz_at("learned.bin"), &fuzz_error);
@@ -160,16 +160,16 @@ static void check_merges_follow(const struct gpt2_tokenizer *tokenizer) {
     gpt2_tokenizer_close(again);
 }
 
-/* Text: with the learned vocabulary, both ways of merging on all of it as one piece, and learning from it. */
+/* Text: encoding with the learned vocabulary, both ways of merging it as one pre-token, and learning from it. */
 static void run_text(const uint8_t *bytes, size_t size) {
     struct gpt2_ids scanned = {0}, heaped = {0};
-    size_t piece = size < 512 ? size : 512;
+    size_t pretoken = size < 512 ? size : 512;
     if (size > ENOUGH) { size = ENOUGH; }
     check_text(fuzz_learned, bytes, size);
-    fuzz_must(merge_by_scan(fuzz_learned, bytes, piece, &scanned, &fuzz_error) &&
-              merge_by_heap(fuzz_learned, bytes, piece, &heaped, &fuzz_error));
+    fuzz_must(merge_by_scan(fuzz_learned, bytes, pretoken, &scanned, &fuzz_error) &&
+              merge_by_heap(fuzz_learned, bytes, pretoken, &heaped, &fuzz_error));
     fuzz_must(scanned.count == heaped.count);
-    fuzz_must(piece == 0 || memcmp(scanned.ids, heaped.ids, scanned.count * sizeof *scanned.ids) == 0);
+    fuzz_must(pretoken == 0 || memcmp(scanned.ids, heaped.ids, scanned.count * sizeof *scanned.ids) == 0);
     gpt2_ids_free(&scanned);
     gpt2_ids_free(&heaped);
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(bytes, size, 300, 2, &fuzz_error);

@@ -1,4 +1,4 @@
-/* load.c — see load.h. */
+/* load.c — kernel sets from shared objects, and tables composed of them (load.h). */
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -23,7 +23,7 @@ static const char *const op_names[KERNEL_OP_COUNT] = {KERNEL_OPS(NAME)};
 
 typedef void any_function(void);
 
-/* Each type's struct is KERNEL_OP_COUNT pointers to functions, in the same order. */
+/* The struct of each type is an array of KERNEL_OP_COUNT pointers to functions, in the same order. */
 _Static_assert(sizeof(struct kernels_f32) == KERNEL_OP_COUNT * sizeof(any_function *), "a table is an array of ops");
 
 int kernel_op_find(const char *name, size_t length) {
@@ -66,7 +66,7 @@ void kernel_table_complete(struct kernel_table *into, const struct kernel_table 
 
 /* ---- files ---- */
 
-/* Where the sets of that name are: beside the program. */
+/* The file of a set: a path, or by its name beside the program. */
 static bool find_file(char *path, size_t size, const char *name, size_t length, struct gpt2_error *error) {
     const char *folder = getenv("GPT2_KERNELS");
     char program[4096];
@@ -102,14 +102,14 @@ static const struct kernel_table *load(struct kernel_choice *choice, const char 
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        gpt2_fail(error, "%s: is no kernel set: %s", path, dlerror());
+        gpt2_fail(error, "%s: is not a kernel set: %s", path, dlerror());
         return NULL;
     }
     choice->libraries[choice->count++] = library;
     const struct kernel_table *table = dlsym(library, "gpt2_kernel_set");
     if (table == NULL || table->version != KERNEL_TABLE_VERSION) {
         gpt2_fail(error,
-                  table == NULL ? "%s: is no kernel set: it has no gpt2_kernel_set"
+                  table == NULL ? "%s: is not a kernel set: it has no gpt2_kernel_set"
                                 : "%s: was built for another version of the model: build it again",
                   path);
         return NULL;
@@ -135,11 +135,12 @@ static bool choose(struct kernel_choice *choice, const char *text, struct gpt2_e
         const struct kernel_table *other = load(choice, text + name + 1, length - name - 1, error);
         if (other == NULL) { return false; }
         kernel_table_take(&choice->table, other, op);
-        choice->table.name = "mixed"; /* whose ops are to be seen: forms.cuh */
+        choice->table.name =
+            "mixed"; /* not "reference", so that auto chooses the forms that call its ops (forms.cuh) */
     }
     static const char *const rests[] = {"reference", "naive"};
     bool complete = strcmp(set->name, "reference") == 0 || strcmp(set->name, "naive") == 0;
-    for (int i = 0; !complete && i < 2; i++) { /* in a handout there is no reference */
+    for (int i = 0; !complete && i < 2; i++) { /* a handout has no reference */
         struct gpt2_error unheard;
         const struct kernel_table *rest = load(choice, rests[i], strlen(rests[i]), &unheard);
         if (rest != NULL) { kernel_table_complete(&choice->table, rest); }
@@ -164,7 +165,7 @@ const struct kernel_table *kernel_choice_table(const struct kernel_choice *choic
     return &choice->table;
 }
 
-/* The libraries stay: a runtime that has registered their kernels cannot forget them. */
+/* The libraries stay loaded: the CUDA runtime keeps references to their kernels. */
 void kernel_choice_close(struct kernel_choice *choice) {
     free(choice);
 }

@@ -1,9 +1,9 @@
 # Kernel sets (table.h): $(BUILD)/gpt2/$(BACKEND)/kernels/kernels_NAME.so from a folder of .cu files. The loader and the model
-# are in model/module.mk. `make kernels-lab` builds the set of what the learner wrote in step3_fused of lab/ (in a handout
-# the course is a folder of lab/, and has no reference set).
+# are in model/module.mk. `make kernels-lab` builds the set of the learner's files in lab/step3_fused. In a handout the course is a
+# folder of lab/, and has no reference set.
 #
-# CPU backend: fast build. The runtime is the program's, which exports it; so a set links with nothing, and -nodefaultlibs keeps
-# gcc's own __morestack out of it, in whose place the backend has another.
+# CPU backend: the fast build. A set uses the runtime that the program exports, so it is linked without libraries. -nodefaultlibs keeps
+# gcc's __morestack out of it, because the backend has its own.
 
 GPT2_OUT        := $(BUILD)/gpt2/$(BACKEND)
 GPT2_TESTS_OUT  := $(if $(filter cpu,$(BACKEND)),$(BUILD)/tests,$(BUILD)/cuda/tests)
@@ -47,8 +47,8 @@ endef
 gpt2_set_names = $(filter $(GPT2_SET_FILES),$(basename $(notdir $(wildcard $(COURSE)/$(1)/*.cu))))
 $(foreach set,$(GPT2_SETS),$(eval $(call gpt2_kernel_set,$(set),$(GPT2_SET_$(set)),$(call gpt2_set_names,$(GPT2_SET_$(set))))))
 
-# The learner's: not built with the others, because it may not compile yet. What is not there comes from the reference, or,
-# where that is not either, from the naive set.
+# The learner's set is not built with the others, because it may not compile yet. Ops that it lacks come from the reference set, or from
+# the naive set where there is no reference.
 ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step3_fused),)
 $(eval $(call gpt2_kernel_set,lab,$(GPT2_LAB)/step3_fused,$(call gpt2_set_names,$(GPT2_LAB)/step3_fused)))
 .PHONY: kernels-lab

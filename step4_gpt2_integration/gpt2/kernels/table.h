@@ -1,9 +1,8 @@
-/* table.h — a kernel set: every hand-written kernel that the model calls, in one table.
+/* table.h — a kernel set: a table of the hand-written kernels that the model calls.
  *
- * A set is a shared object that exports this one symbol, gpt2_kernel_set, and hides everything else, because all sets define
- * the same names. There are three: naive (an op at a time, a thread per row), reference (lab 3's solution) and lab (the
- * learner's). An op is a launcher of common/contracts, in three types; an op that a set lacks is a null pointer, and then
- * the model takes it from another set (load.h).
+ * A set is a shared object that exports one symbol, gpt2_kernel_set, and hides all others, because all sets define the same names. The
+ * sets are naive (an op at a time, a thread per row), reference (lab 3's solution) and lab (the learner's). An op is a launcher of
+ * common/contracts, in three types. An op that a set lacks is a null pointer; the model then takes it from another set (load.h).
  */
 #ifndef GPT2_KERNELS_TABLE_H
 #define GPT2_KERNELS_TABLE_H
@@ -19,7 +18,7 @@
 #include "ops/residual_layernorm_backward/contract.h"
 #include "ops/residual_layernorm_forward/contract.h"
 
-/* X(op) for each; the order is that of the table's fields. */
+/* X(op) for each op, in the order of the table's fields. */
 #define KERNEL_OPS(X)              \
     X(layernorm_forward)           \
     X(residual_layernorm_forward)  \
@@ -36,7 +35,7 @@ enum { KERNEL_TABLE_VERSION = 1 };
 enum { KERNEL_OP_COUNT = 0 KERNEL_OPS(KERNEL_COUNT) };
 #undef KERNEL_COUNT
 
-/* One type's ops. Each field has the type of its contract's launcher. */
+/* The ops of one type. Each field has the type of its contract's launcher. */
 #define KERNEL_FIELD(op) __typeof__(&op##_f32) op;
 struct kernels_f32 {
     KERNEL_OPS(KERNEL_FIELD)
@@ -54,7 +53,7 @@ struct kernels_bf16 {
 #undef KERNEL_FIELD
 
 struct kernel_table {
-    int version; /* KERNEL_TABLE_VERSION of the header that it was built with */
+    int version; /* KERNEL_TABLE_VERSION of the header at its build */
     const char *name;
     struct kernels_f32 f32;
     struct kernels_f16 f16;

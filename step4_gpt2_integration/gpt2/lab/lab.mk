@@ -1,7 +1,7 @@
-# lab.mk — what a lab file that wires a model is linked with; included by common/step.mk, which sets SRC, OUT, NAMES, SHARED.
+# lab.mk — how the files of lab 4 are linked; included by common/step.mk, which sets SRC, OUT, NAMES and SHARED.
 #
-# A file of SRC that includes gpt2/ is such a file. Its runner gets the rest of the model (gpt2/model), built for checks and
-# counters, the naive kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
+# A file of SRC that includes gpt2/ is linked with the rest of the model (gpt2/model, built with checks and counters), the naive
+# kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
 PARTS_block := attention decode
 
 GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2

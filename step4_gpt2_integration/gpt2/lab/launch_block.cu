@@ -3,8 +3,8 @@
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/block.cuh"
 
-// Only this layer has the parameters and the cache that are given. Its neighbours have zeros and caches of their own, so that
-// a wrong layer is no wild pointer, and shows.
+// The given parameters and cache belong to this layer. The layers beside it have parameters of zeros and another cache, so that the use
+// of a wrong layer is a valid access with a wrong result.
 template <class T>
 static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &weights, const int *lengths, int B, int T_,
                  int H, int D, int S, int layer, float eps, cudaStream_t stream) {
@@ -16,10 +16,10 @@ static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &wei
     TRY(lab_device(&device, stream));
     all.config.heads = H, all.config.channels = (int)C, all.config.layers = layer + 2, all.config.epsilon = eps;
     all.batch = B, all.prompt = T_, all.context = S;
-    all.group = (B + 1) / 2; // two rounds, where there are two sequences
+    all.group = (B + 1) / 2; // two groups, where there are two sequences
     T *zeros;
     block_cache<T> other;
-    const size_t widest = 4 * C * C, cached = (size_t)B * S * C; // C >= 1: 4C is no more
+    const size_t widest = 4 * C * C, cached = (size_t)B * S * C; // the largest parameter, as C >= 1
     TRY(room.take(zeros, widest));
     TRY(room.take(other.k, cached));
     TRY(room.take(other.v, cached));
@@ -42,7 +42,7 @@ static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &wei
     return cudaStreamSynchronize(stream);
 }
 
-template <class T> static T *own(const T *parameter) { // the model's struct has them without const
+template <class T> static T *own(const T *parameter) { // the model's struct has no const
     return const_cast<T *>(parameter);
 }
 

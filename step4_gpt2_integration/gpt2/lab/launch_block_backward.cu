@@ -27,7 +27,7 @@ static int backward(const block_weights<float> &gradients, T *dx, const T *dout,
     return cudaStreamSynchronize(stream);
 }
 
-template <class P> static P *own(const P *given) { // the model's structs have them without const
+template <class P> static P *own(const P *given) { // the model's structs have no const
     return const_cast<P *>(given);
 }
 

@@ -1,4 +1,4 @@
-// launch_model.cu — the launchers of gpt2_forward and gpt2_decode: the model's own passes, around lab 4's three files
+// launch_model.cu — the launchers of gpt2_forward and gpt2_decode: the model's passes around lab 4's three files
 #include "ops/gpt2_decode/contract.h"
 #include "ops/gpt2_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
@@ -10,7 +10,7 @@
 
 namespace {
 
-// A model's weights as they lie in the contract: every tensor with all its layers, in order.
+// A model's weights in the layout of the contract: the tensors in order, each with all its layers.
 template <class T> struct packed {
     gpt2_config config;
     std::vector<T> weights;
@@ -44,7 +44,7 @@ template <class T> struct model {
         all.config = from.config;
         all.batch = B, all.prompt = T_, all.context = S;
         TRY(tensors_allocate(all));
-        all.group = (B + 1) / 2; // two rounds of attention, where there are two sequences
+        all.group = (B + 1) / 2; // two groups, where there are two sequences
         gpt2_source source = {all.config, packed<T>::read, &from};
         gpt2_error error;
         return tensors_load(all, &source, &error) ? 0 : (int)cudaErrorUnknown;
@@ -85,7 +85,7 @@ int forward(T *hidden, float *logits, float *losses, const T *weights, const int
     return cudaStreamSynchronize(stream);
 }
 
-// hidden, logits and the likeliest token after the prompts or a step
+// Copies hidden, logits and the likeliest token after the prompts or a step.
 template <class T> int show(model<T> &m, T *hidden, float *logits, int *greedy, int step, int B) {
     const activations<T> &a = m.all.work;
     const size_t V = (size_t)m.V, first = (size_t)step * B;

@@ -17,7 +17,7 @@
 #include "gpt2/model/attention_backward.cuh"
 
 #include "gpt2/model/matmul.cuh"
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <cmath>
 #include <initializer_list>
@@ -71,7 +71,7 @@ __global__ void join_kernel(E *__restrict__ dqkv,     // (B, T, 3, H, D)
 
 // Can heads be copied 16 bytes at a time?
 template <class T> static bool in_vecs(std::initializer_list<const T *> tensors, int D) {
-    bool whole = D % vec<T>::size == 0;
+    bool whole = D % vec16<T>::size == 0;
     for (const T *tensor : tensors) { whole = whole && (size_t)tensor % 16 == 0; }
     return whole;
 }
@@ -83,7 +83,7 @@ static int split(gpt2_device &device, T *query, T *k, T *v, T *dheads, const T *
     if (in_vecs<T>({query, k, v, dheads, qkv, dout}, D)) {
         split_kernel<<<tokens, threads_per_block, 0, device.stream>>>((uint4 *)query, (uint4 *)k, (uint4 *)v,
                                                                       (uint4 *)dheads, (const uint4 *)qkv,
-                                                                      (const uint4 *)dout, T_, H, D / vec<T>::size);
+                                                                      (const uint4 *)dout, T_, H, D / vec16<T>::size);
     } else {
         split_kernel<<<tokens, threads_per_block, 0, device.stream>>>(query, k, v, dheads, qkv, dout, T_, H, D);
     }
@@ -94,7 +94,7 @@ template <class T> static int merge(gpt2_device &device, T *out, const T *heads,
     const unsigned tokens = (unsigned)(B * T_);
     if (in_vecs<T>({out, heads}, D)) {
         merge_kernel<<<tokens, threads_per_block, 0, device.stream>>>((uint4 *)out, (const uint4 *)heads, T_, H,
-                                                                      D / vec<T>::size);
+                                                                      D / vec16<T>::size);
     } else {
         merge_kernel<<<tokens, threads_per_block, 0, device.stream>>>(out, heads, T_, H, D);
     }
@@ -106,7 +106,7 @@ static int join(gpt2_device &device, T *dqkv, const T *dq, const T *dk, const T 
     const unsigned tokens = (unsigned)(B * T_);
     if (in_vecs<T>({dqkv, dq, dk, dv}, D)) {
         join_kernel<<<tokens, threads_per_block, 0, device.stream>>>(
-            (uint4 *)dqkv, (const uint4 *)dq, (const uint4 *)dk, (const uint4 *)dv, T_, H, D / vec<T>::size);
+            (uint4 *)dqkv, (const uint4 *)dq, (const uint4 *)dk, (const uint4 *)dv, T_, H, D / vec16<T>::size);
     } else {
         join_kernel<<<tokens, threads_per_block, 0, device.stream>>>(dqkv, dq, dk, dv, T_, H, D);
     }

@@ -11,15 +11,15 @@
 //           Without atomics, so the order of the sums is fixed.
 #include "gpt2/model/bias_backward.cuh"
 
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <algorithm>
 #include <type_traits>
 
 enum { warp_size = 32, warps = 8, threads_per_block = warps * warp_size };
 
-template <class T> __device__ inline void load(vec<T> &to, const T *from) {
-    to = vec_load(from);
+template <class T> __device__ inline void load(vec16<T> &to, const T *from) {
+    to = vec16_load(from);
 }
 template <class T> __device__ inline void load(T &to, const T *from) {
     to = *from;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(threads_per_block, 4)
     const int first = blockIdx.x * across, c = first + lane * width;
     float sums[width] = {};
     for (int n = blockIdx.y * warps + warp; n < N && c < C; n += ahead * step) {
-        std::conditional_t<width == 1, T, vec<T>> read[ahead];
+        std::conditional_t<width == 1, T, vec16<T>> read[ahead];
 #pragma unroll
         for (int i = 0; i < ahead; i++) { load(read[i], dout + (size_t)min(n + i * step, N - 1) * C + c); }
 #pragma unroll
@@ -80,7 +80,7 @@ __global__ void bias_finish_kernel(float *__restrict__ dbias,         // (C)
 }
 
 template <class T> int bias_backward(gpt2_device &device, float *dbias, float *partial, const T *dout, int N, int C) {
-    constexpr int size = vec<T>::size;
+    constexpr int size = vec16<T>::size;
     const int parts = std::min((N + warps - 1) / warps, (int)bias_most_parts);
     if (C % size == 0 && (size_t)dout % 16 == 0) {
         const dim3 grid(blocks_of(C / size, warp_size), (unsigned)parts);

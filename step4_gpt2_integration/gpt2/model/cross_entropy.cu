@@ -11,7 +11,7 @@
 //           cross_entropy_backward_again: longer rows, and rows that are not 16-byte aligned; read twice, mostly from L2
 #include "gpt2/model/cross_entropy.cuh"
 
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <cmath>
 
@@ -44,13 +44,13 @@ struct row_sum {
 
 // Can rows of Vp elements be read 16 bytes at a time?
 inline bool rows_aligned(const float *rows, int Vp) {
-    return (size_t)rows % 16 == 0 && Vp % vec<float>::size == 0;
+    return (size_t)rows % 16 == 0 && Vp % vec16<float>::size == 0;
 }
 
 // The maximum of a row (V), and the sum of exp(x - maximum), in one read. Each thread keeps the largest element so far and rescales
 // its sum when a larger one comes. A thread has four loads of 16 bytes in flight. shared: (threads / 32)
 template <int threads> __device__ inline row_sum sum_row(const float *row, int V, bool aligned, float *shared) {
-    constexpr int each = vec<float>::size, ahead = 4;
+    constexpr int each = vec16<float>::size, ahead = 4;
     float mine = -INFINITY, sum = 0.0f;
     for (int first = threadIdx.x * each; first < V; first += threads * each * ahead) {
         float x[ahead][each], most = -INFINITY;
@@ -58,7 +58,7 @@ template <int threads> __device__ inline row_sum sum_row(const float *row, int V
         for (int i = 0; i < ahead; i++) {
             const int at = first + i * threads * each;
             if (aligned && at + each <= V) {
-                unpack(x[i], vec_load(row + at));
+                unpack(x[i], vec16_load(row + at));
             } else {
                 for (int e = 0; e < each; e++) { x[i][e] = at + e < V ? row[at + e] : -INFINITY; }
             }
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(row_threads)
                                   float *logits,      // (N, Vp), and dlogits (N, Vp) of T over each row
                                   const int *targets, // (N)
                                   float scale, int V, int Vp) {
-    constexpr int each = vec<float>::size, step = row_threads * each;
+    constexpr int each = vec16<float>::size, step = row_threads * each;
     __shared__ float shared[row_threads / warp_size];
     const int target = targets[blockIdx.x], first = threadIdx.x * each;
     float *row = logits + (size_t)blockIdx.x * Vp;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(row_threads)
     for (int i = 0; i < row_vecs; i++) {
         const int v = first + i * step;
         for (int e = 0; e < each; e++) { x[i][e] = -INFINITY; }
-        if (v < Vp) { unpack(x[i], vec_load(row + v)); }
+        if (v < Vp) { unpack(x[i], vec16_load(row + v)); }
     }
 #pragma unroll
     for (int i = 0; i < row_vecs * each; i++) { largest = fmaxf(largest, x[i / each][i % each]); }

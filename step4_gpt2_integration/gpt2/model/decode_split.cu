@@ -16,7 +16,7 @@
 
 #include "common/dependent_launch.cuh"
 #include "common/warp.cuh"
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(threads_per_block)
                         float *__restrict__ partial,    // (B, H, splits, D + 2): o, then m and l
                         unsigned *__restrict__ arrived, // (B, H)
                         int H, int D, int S, float scale) {
-    constexpr int size = vec<T>::size;
+    constexpr int size = vec16<T>::size;
     __shared__ float outs[warps][most_channels], stats[warps][2];
     __shared__ bool merges;
     wait_for_previous_kernel();
@@ -50,9 +50,9 @@ __global__ void __launch_bounds__(threads_per_block)
     const T *from = qkv + ((int64_t)b * 3 * H + h) * D + at; // Q; K and V are C and 2C further
     const int64_t C = (int64_t)H * D;
 
-    const vec<T> new_key = vec_load(from + C), new_value = vec_load(from + 2 * C);
+    const vec16<T> new_key = vec16_load(from + C), new_value = vec16_load(from + 2 * C);
     float query[size], o[size] = {}, m = -INFINITY, l = 0.0f;
-    unpack(query, vec_load(from));
+    unpack(query, vec16_load(from));
     if (end == count && warp == 0 && group == 0) { // this step reads them from registers, not from the cache
         *(uint4 *)(k + head + (int64_t)last * D + at) = new_key.bits;
         *(uint4 *)(v + head + (int64_t)last * D + at) = new_value.bits;
@@ -60,15 +60,15 @@ __global__ void __launch_bounds__(threads_per_block)
 
     const int step = warps * groups; // keys that the block reads at a time
     for (int first = begin + warp * groups; first < end; first += ahead * step) {
-        vec<T> key[ahead], value[ahead];
+        vec16<T> key[ahead], value[ahead];
         float s[ahead], highest = m;
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
             int j = first + i * step + group;
             bool old = j < min(end, last);
             int64_t row = head + (int64_t)(old ? j : begin) * D + at;
-            key[i] = old ? vec_load(k + row) : new_key;
-            value[i] = old ? vec_load(v + row) : new_value;
+            key[i] = old ? vec16_load(k + row) : new_key;
+            value[i] = old ? vec16_load(v + row) : new_value;
         }
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
@@ -157,8 +157,8 @@ __global__ void __launch_bounds__(threads_per_block)
 
 // A row is a power of two of 16-byte vectors, at most one for each lane of a warp.
 template <class T> bool decode_split_takes(int D) {
-    const int lanes = D / vec<T>::size;
-    return D % vec<T>::size == 0 && D <= most_channels && lanes >= 1 && lanes <= warp_size &&
+    const int lanes = D / vec16<T>::size;
+    return D % vec16<T>::size == 0 && D <= most_channels && lanes >= 1 && lanes <= warp_size &&
            (lanes & (lanes - 1)) == 0;
 }
 

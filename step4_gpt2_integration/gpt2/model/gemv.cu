@@ -18,7 +18,7 @@
 
 #include "common/dependent_launch.cuh"
 #include "common/warp.cuh"
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <cmath>
 
@@ -29,12 +29,12 @@ constexpr size_t most_shared = 40 << 10; // available on every GPU without a req
 // By one warp: to = LayerNorm(x), one row. The first `held` vectors of a lane stay in registers, the others are read again.
 template <class T>
 __device__ static void normalise(T *to, const T *x, const T *weight, const T *bias, int C, float epsilon) {
-    constexpr int size = vec<T>::size, step = warp_size * size;
+    constexpr int size = vec16<T>::size, step = warp_size * size;
     const int start = (int)threadIdx.x % warp_size * size;
-    vec<T> row[held];
+    vec16<T> row[held];
 #pragma unroll
     for (int p = 0; p < held; p++) {
-        if (start + p * step < C) { row[p] = vec_load(x + start + p * step); }
+        if (start + p * step < C) { row[p] = vec16_load(x + start + p * step); }
     }
     auto for_each_vec = [&](auto &&work) {
         float values[size];
@@ -45,7 +45,7 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
             work(values, start + p * step);
         }
         for (int c = start + held * step; c < C; c += step) {
-            unpack(values, vec_load(x + c));
+            unpack(values, vec16_load(x + c));
             work(values, c);
         }
     };
@@ -60,8 +60,8 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
     const float rstd = rsqrtf(warp_sum(squares) / C + epsilon);
     for_each_vec([&](const float(&values)[size], int c) {
         float scale[size], shift[size], y[4];
-        unpack(scale, vec_load(weight + c));
-        unpack(shift, vec_load(bias + c));
+        unpack(scale, vec16_load(weight + c));
+        unpack(shift, vec16_load(bias + c));
         for (int e = 0; e < size; e++) {
             y[e % 4] = (values[e] - mean) * rstd * scale[e] + shift[e];
             if (e % 4 == 3) { store_four(to + c + e - 3, y); }
@@ -86,16 +86,16 @@ template <int count> __device__ static float over_warp(float (&sums)[count]) {
 }
 
 template <class T, int N>
-__device__ static void multiply_add(float (&sums)[columns * N], const vec<T> (&weight)[columns], const T *x, int c,
+__device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (&weight)[columns], const T *x, int c,
                                     int C, int rows) {
-    constexpr int size = vec<T>::size;
+    constexpr int size = vec16<T>::size;
     float w[columns][size];
 #pragma unroll
     for (int j = 0; j < columns; j++) { unpack(w[j], weight[j]); }
 #pragma unroll
     for (int n = 0; n < N; n++) {
         float row[size];
-        unpack(row, vec_load(x + (int64_t)min(n, rows - 1) * C + c));
+        unpack(row, vec16_load(x + (int64_t)min(n, rows - 1) * C + c));
 #pragma unroll
         for (int e = 0; e < size; e++) {
 #pragma unroll
@@ -110,15 +110,15 @@ __device__ static float gelu(float u) {
 
 // A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.
 template <class T>
-__device__ static void fetch(vec<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
+__device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
                              int to) {
-    constexpr int step = warp_size * vec<T>::size;
+    constexpr int step = warp_size * vec16<T>::size;
 #pragma unroll
     for (int i = 0; i < ahead; i++) {
 #pragma unroll
         for (int j = 0; j < columns; j++) {
             if (from + i * step < to) {
-                weights[i][j] = vec_load(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
+                weights[i][j] = vec16_load(weight + (int64_t)min(first + j, OC - 1) * C + from + i * step);
             }
         }
     }
@@ -139,7 +139,7 @@ template <class Out, class T> __device__ static void finish(const gemv_task<Out,
 template <class Out, class T, int N>
 __global__ void __launch_bounds__(most_warps *warp_size)
     gemv_kernel(const gemv_task<Out, T> task, int split, int groups) {
-    constexpr int size = vec<T>::size, step = warp_size * size, share = warp_size / (columns * N);
+    constexpr int size = vec16<T>::size, step = warp_size * size, share = warp_size / (columns * N);
     __shared__ float parts[2][most_warps][columns * N];
     extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
@@ -148,14 +148,14 @@ __global__ void __launch_bounds__(most_warps *warp_size)
     const int from = slice * steps_each * step + lane * size, to = min(C, (slice + 1) * steps_each * step);
     int first = blockIdx.x * per_group + warp / split * columns;
 
-    vec<T> weights[ahead][columns], next[ahead][columns];
+    vec16<T> weights[ahead][columns], next[ahead][columns];
     fetch(weights, task.weight, first, C, task.OC, from, to);
     T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
     const bool has_layernorm = task.layernorm_weight != nullptr;
     if (has_layernorm) {
         for (int c = threadIdx.x * size; c < C; c += (int)blockDim.x * size) {
-            *(uint4 *)(scale + c) = vec_load(task.layernorm_weight + c).bits;
-            *(uint4 *)(shift + c) = vec_load(task.layernorm_bias + c).bits;
+            *(uint4 *)(scale + c) = vec16_load(task.layernorm_weight + c).bits;
+            *(uint4 *)(shift + c) = vec16_load(task.layernorm_bias + c).bits;
         }
         __syncthreads();
     }
@@ -180,10 +180,10 @@ __global__ void __launch_bounds__(most_warps *warp_size)
             if (from + i * step < to) { multiply_add<T, N>(sums, weights[i], x, from + i * step, C, task.N); }
         }
         for (int c = from + ahead * step; c < to; c += step) {
-            vec<T> now[columns];
+            vec16<T> now[columns];
 #pragma unroll
             for (int j = 0; j < columns; j++) {
-                now[j] = vec_load(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
+                now[j] = vec16_load(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
             }
             multiply_add<T, N>(sums, now, x, c, C, task.N);
         }
@@ -214,11 +214,11 @@ template <class Out, class T> static size_t shared_bytes(const gemv_task<Out, T>
 }
 
 template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
-    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec<T>::size == 0 && shared_bytes(task) <= most_shared;
+    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec16<T>::size == 0 && shared_bytes(task) <= most_shared;
 }
 
 template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out, T> &task) {
-    constexpr int step = warp_size * vec<T>::size;
+    constexpr int step = warp_size * vec16<T>::size;
     int split = 1;
     while (split < most_warps && task.C > ahead * split * step) { split *= 2; }
     const int warps = split > few_warps ? split : few_warps, per_group = warps / split * columns;

@@ -1,8 +1,8 @@
-# The model on the device: $(GPT2_OUT)/libgpt2.a from model/*.cu, with the backend's own flags. On the CPU backend there are
-# two: fast (fast/), for programs, and checked (checked/), for tests. A program that loads kernel sets is linked by
-# $(GPT2_LINK), which keeps all of the backend in it and exports it: a set finds the runtime there. What lab 4 writes (its
-# wiring: attention, block, decode) comes from GPT2_WIRING and is linked as objects, because a learner's program has its own.
-# (Its optional block_backward no program needs: training has its own.)
+# The model on the device: $(GPT2_OUT)/libgpt2.a from model/*.cu, with the backend's own flags. On the CPU backend there are two builds:
+# fast (fast/) for programs, and checked (checked/) for tests. $(GPT2_LINK) links a program that loads kernel sets: it keeps and exports
+# the whole backend, because the sets use its runtime. The files of lab 4 (attention, block, decode) come from GPT2_WIRING and are
+# linked as objects, because a learner's program has its own. Programs do not need lab 4's optional block_backward: training has its
+# own.
 
 GPT2_WIRING         := step4_gpt2_integration/solution
 GPT2_WIRING_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_WIRING)/*.cu))))
@@ -61,7 +61,7 @@ $(GPT2_OUT)/host/load.o: $(GPT2_DIR)/kernels/load.c
 	@mkdir -p $(@D)
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
 
-# The wiring is no part of it, but whatever is linked with it is linked again when the wiring changes.
+# The library does not contain the wiring, but depends on it, so that programs are linked again when the wiring changes.
 $(GPT2_OUT)/libgpt2.a: $(GPT2_FAST_OBJECTS) $(GPT2_MODEL_HOST_OBJECTS) $(GPT2_WIRING_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $(filter-out $(GPT2_WIRING_OBJECTS),$^)
@@ -82,8 +82,8 @@ TESTS += $(GPT2_MODEL_TESTS:%=$(GPT2_TESTS_OUT)/%)
 SIMT_TEST_NAMES += $(GPT2_MODEL_TESTS)
 
 ifeq ($(BACKEND),cpu)
-# And on the checked CPU backend, with the naive set linked in: it knows the lines of what is in the program, not of what
-# the program loads.
+# The same tests on the checked CPU backend, with the naive set linked in, because it reports source lines of the program alone, not of
+# loaded sets.
 GPT2_NAIVE_CHECKED := $(patsubst %,$(GPT2_OUT)/checked/naive_%.o,$(call gpt2_set_names,$(GPT2_SET_naive)))
 $(GPT2_NAIVE_CHECKED): $(GPT2_OUT)/checked/naive_%.o: $(GPT2_DIR)/kernels/naive/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)

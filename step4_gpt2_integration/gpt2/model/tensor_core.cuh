@@ -44,13 +44,17 @@ template <class T> __device__ inline float2 unpack(uint32_t both) {
 
 // ---- loads. row: the address, 16-byte aligned, of the eight elements of row l % 8 of matrix l / 8, in lane l ----
 
+#if TENSOR_CORE_PTX
+#define LOAD_MATRICES(transposed)                                                                 \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" transposed ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3]) \
+                 : "r"((unsigned)__cvta_generic_to_shared(row))                                   \
+                 : "memory")
+#endif
+
 __device__ inline void load_matrices(uint32_t (&registers)[4], const void *row) {
 #if TENSOR_CORE_PTX
-    unsigned address = (unsigned)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
-                 : "r"(address)
-                 : "memory");
+    LOAD_MATRICES("");
 #elif defined(SIMT_CPU_BACKEND)
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; i++) {
@@ -65,11 +69,7 @@ __device__ inline void load_matrices(uint32_t (&registers)[4], const void *row) 
 
 __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const void *row) {
 #if TENSOR_CORE_PTX
-    unsigned address = (unsigned)__cvta_generic_to_shared(row);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
-                 : "r"(address)
-                 : "memory");
+    LOAD_MATRICES(".trans");
 #elif defined(SIMT_CPU_BACKEND)
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; i++) {

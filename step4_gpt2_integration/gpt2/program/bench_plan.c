@@ -59,7 +59,7 @@ static bool parse_sizes(struct lists *lists, const char *text, const struct gpt2
         const char *name = lists->sizes[lists->size_count];
         lists->configs[lists->size_count] = gpt2_config_named(name);
         if (lists->configs[lists->size_count] == NULL) {
-            return gpt2_fail(error, "--sizes: '%s' is none of 124M, 355M, 774M, 1558M", name);
+            return gpt2_fail(error, "--sizes: '%s' is not one of 124M, 355M, 774M, 1558M", name);
         }
         if (++lists->size_count == MOST_ITEMS) { return gpt2_fail(error, "--sizes: too many"); }
     }
@@ -71,7 +71,7 @@ static bool parse_types(struct lists *lists, const char *text, struct gpt2_error
     while (next_item(&text, name, sizeof name)) {
         lists->types[lists->type_count] = type_named(name);
         if (lists->types[lists->type_count] == NULL) {
-            return gpt2_fail(error, "--types: '%s' is none of f32, tf32, f16, bf16", name);
+            return gpt2_fail(error, "--types: '%s' is not one of f32, tf32, f16, bf16", name);
         }
         if (++lists->type_count == MOST_ITEMS) { return gpt2_fail(error, "--types: too many"); }
     }

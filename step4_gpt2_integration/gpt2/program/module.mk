@@ -7,7 +7,7 @@ $(GPT2_OUT)/program/%.o: $(GPT2_DIR)/program/%.c
 	@mkdir -p $(@D)
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
 
-$(GPT2_OUT)/program/options.o: HOST_C += -DGPT2_DIR='"$(GPT2_DIR)"' # where the model is that ships with the course
+$(GPT2_OUT)/program/options.o: HOST_C += -DGPT2_DIR='"$(GPT2_DIR)"' # the folder of the model that ships with the course
 
 $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
 	$(GPT2_LINK)
@@ -17,8 +17,8 @@ gpt2:
 	@$(COURSE)/tools/install.sh gpt2
 	@$(MAKE) --no-print-directory $(GPT2)
 
-# The learner's own program, $(GPT2_OUT)/gpt2-lab: the same, around the three files of lab 4 that they wrote. Its set `lab` has
-# their kernels of lab 3, if those compile.
+# The learner's program, $(GPT2_OUT)/gpt2-lab: the same around the learner's three files of lab 4. Its set `lab` has the learner's kernels
+# of lab 3, if they compile.
 ifneq ($(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration),)
 GPT2_OWN_NAMES   := $(filter-out block_backward,$(notdir $(basename $(wildcard $(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/*.cu))))
 GPT2_OWN_OBJECTS := $(GPT2_OWN_NAMES:%=$(GPT2_OUT)/own/%.o)

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "gpt2/formats/number.h"
+
 /* splitmix64: every seed is valid. */
 static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    uint64_t random = gpt2_mix(*state);
+    *state += 0x9e3779b97f4a7c15u;
+    return random;
 }
 
 struct sampler sampler_make(double temperature, int top_k, double top_p, uint64_t seed, uint64_t sequence) {

@@ -3,13 +3,6 @@
 
 #include <stdlib.h>
 
-static uint64_t mix(uint64_t z) { /* splitmix64 */
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 bool synthetic_open(struct synthetic *synthetic, const struct gpt2_config *config, uint64_t seed,
                     struct gpt2_error *error) {
     int64_t largest = 0;
@@ -37,12 +30,12 @@ static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_ty
                  void *out, struct gpt2_error *error) {
     struct synthetic *synthetic = context;
     const int64_t count = gpt2_tensor_elements(&synthetic->config, tensor);
-    uint64_t start = mix(synthetic->seed ^ (uint64_t)tensor << 56 ^ (uint64_t)layer << 40), bits = 0;
+    uint64_t start = gpt2_mix(synthetic->seed ^ (uint64_t)tensor << 56 ^ (uint64_t)layer << 40), bits = 0;
     float centre, spread;
     (void)layout, (void)error; /* the layout of random numbers does not matter */
     spread_of(tensor, &centre, &spread);
     for (int64_t i = 0; i < count; i++) {
-        bits = i % 4 == 0 ? mix(start + (uint64_t)i) : bits >> 16; /* four values of 16 bits from each number */
+        bits = i % 4 == 0 ? gpt2_mix(start + (uint64_t)i) : bits >> 16; /* four values of 16 bits from each number */
         synthetic->room[i] = centre + spread * ((float)(int16_t)(bits & 0xffff) / 32768.0f);
     }
     gpt2_convert(out, type, synthetic->room, GPT2_F32, (size_t)count);

@@ -28,7 +28,7 @@ static inline void scratch_remove(void) {
     nftw(scratch, scratch_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A path in the folder; good until eight more were asked for. */
+/* A path in the folder; valid for the next seven calls. */
 static inline char *at(const char *name) {
     static char paths[8][256];
     static int last;
@@ -75,7 +75,7 @@ static inline bool exists(const char *name) {
     return access(at(name), F_OK) == 0;
 }
 
-/* Files in the folder: also those that a failure may have left. */
+/* The number of files in the folder, including leftovers of failures. */
 static int scratch_entries;
 static inline int scratch_count_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
     (void)path, (void)status, (void)walk;
@@ -89,7 +89,7 @@ static inline int count_files(void) {
     return scratch_entries;
 }
 
-/* Did it fail, and does the message hold this text? */
+/* Did it fail with a message that contains this text? */
 #define fails_with(call, part) (!(call) && strstr(error.text, (part)))
 
 /* ---- models ---- */
@@ -102,11 +102,8 @@ static const struct gpt2_config small_config = {.max_tokens = 6,
                                                 .channels = 8,
                                                 .epsilon = 1e-5f};
 
-static inline uint32_t mix(uint64_t z) { /* splitmix64 */
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ (z >> 31)) >> 32);
+static inline uint32_t mix(uint64_t z) {
+    return (uint32_t)(gpt2_mix(z) >> 32);
 }
 
 /* Element i (row-major of rows and columns) of a tensor of the seeded model: in -2..2, exact in all three types. */

@@ -1,4 +1,4 @@
-/* file: what is read is all there, and what is written is there whole or not at all. */
+/* file: files are read completely, and written completely or not at all. */
 #include "gpt2/file.h"
 
 #include <signal.h>
@@ -67,7 +67,7 @@ Test(file, takes_the_place_of_no_device_and_no_link) {
     cr_assert(lstat(at("link"), &status) == 0 && S_ISLNK(status.st_mode));
 }
 
-/* A full disk, as far as a test can have one: the limit of a file's size. */
+/* A full disk, simulated by the limit of the file size. */
 Test(file, on_a_full_disk_the_old_one_stays) {
     struct rlimit limit = {.rlim_cur = 100000, .rlim_max = 100000};
     static char bytes[1 << 21];
@@ -76,7 +76,7 @@ Test(file, on_a_full_disk_the_old_one_stays) {
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     cr_assert(fails_with(gpt2_file_write(at("a"), bytes, sizeof bytes, &error), "File too large"));
     cr_assert(
-        fails_with(gpt2_file_write(at("a"), bytes, 200000, &error), "File too large")); /* seen when it is flushed */
+        fails_with(gpt2_file_write(at("a"), bytes, 200000, &error), "File too large")); /* reported by the flush */
     size_t size;
     uint8_t *after = get("a", &size);
     cr_assert(size == 3);

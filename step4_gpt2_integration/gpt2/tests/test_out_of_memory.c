@@ -1,6 +1,6 @@
-/* out_of_memory: every allocation of the library fails once; each time there is one message, and no crash.
+/* out_of_memory: every allocation of the library fails once; each failure is one message and no crash.
  *
- * Linked with --wrap for malloc and its kin (module.mk), so that the library's calls come here; cJSON's are hooked.
+ * Linked with --wrap for malloc and the like (module.mk), so that the library calls the functions here; cJSON uses its hooks.
  */
 #include <cjson/cJSON.h>
 
@@ -18,7 +18,7 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 char *__wrap_strdup(const char *text);
 
-static int until_failure; /* allocations that still work; below 0: all of them */
+static int until_failure; /* allocations that still succeed; below 0: all */
 
 static bool fails_now(void) {
     return until_failure >= 0 && until_failure-- == 0;
@@ -99,7 +99,7 @@ static void make_files(void) {
 
 TestSuite(out_of_memory, .init = make_files, .fini = scratch_remove, .timeout = 120);
 
-/* The first allocation fails, the second, ... until all of them have: then it works. */
+/* Fails the first allocation, then the second, ... until a run has none left to fail and succeeds. */
 static void check(bool (*run)(void), int least) {
     int failures = 0;
     for (bool done = false; !done; failures++) {

@@ -1,4 +1,4 @@
-/* The float64 gradients against differences of the float64 loss, which is that of the forward reference. */
+/* The float64 gradients compared with finite differences of the float64 loss, which is that of the forward reference. */
 #include "gpt2/model/tests/tiny.h"
 #include "gpt2/reference_backward.h"
 
@@ -19,7 +19,7 @@ static struct change {
     enum gpt2_tensor tensor;
     int layer;
     int64_t at;
-    float by, value; /* value: what the number was */
+    float by, value; /* value: the old number */
 } change;
 
 static bool changed_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,

@@ -1,11 +1,11 @@
-/* characters.c — bytes as the characters of vocab.json; UTF-8. */
+/* characters.c — the characters of vocab.json that represent bytes; UTF-8. */
 #include <string.h>
 
 #include "gpt2/tokenizer/internal.h"
 
 enum { SHIFTED = 68, CHARACTERS = 256 + SHIFTED };
 
-/* Printable bytes stand for themselves; the other 68, in order, are U+0100 and up, so that no token has a blank in it. */
+/* Printable bytes represent themselves; the other 68 are mapped in order to U+0100 and up, so that no token contains white space. */
 static bool is_printable(int byte) {
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
@@ -29,7 +29,7 @@ int64_t bytes_of_spelling(const char *spelling, size_t size, uint8_t *bytes) {
     int64_t count = 0;
     while (at < end) {
         int length = utf8_sequence(at, (size_t)(end - at));
-        if (length < 1 || length > 2) { return -1; } /* no byte's character is longer than two */
+        if (length < 1 || length > 2) { return -1; } /* the characters of bytes have at most two bytes */
         int byte = byte_of_character(length == 1 ? *at : (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu));
         if (byte < 0) { return -1; }
         bytes[count++] = (uint8_t)byte;
@@ -52,8 +52,8 @@ size_t spell_bytes(const uint8_t *bytes, size_t size, char *spelling) {
     return length;
 }
 
-/* The first byte gives the length and, for four of them, a narrower range of the second: no overlong forms, no surrogates,
- * nothing past U+10FFFF. */
+/* The first byte determines the length and, for four values, a narrower range of the second byte, which excludes overlong forms,
+ * surrogates, and code points past U+10FFFF. */
 int utf8_sequence(const uint8_t *bytes, size_t size) {
     uint8_t first = bytes[0], low = 0x80, high = 0xbf;
     int length;

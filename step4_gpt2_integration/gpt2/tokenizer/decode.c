@@ -1,4 +1,4 @@
-/* decode.c — ids to bytes, all at once or token after token. */
+/* decode.c — ids to bytes, all at once or token by token. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ bool gpt2_tokenizer_decode(const struct gpt2_tokenizer *tokenizer, const int32_t
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
-/* One more byte: a character is complete, is still to come, or never will be. */
+/* Adds one byte: the pending bytes are then a complete character, an incomplete one, or invalid. */
 static bool push_byte(struct gpt2_stream *stream, uint8_t byte, struct gpt2_text *text, struct gpt2_error *error) {
     stream->pending[stream->count++] = byte;
     int length = utf8_sequence(stream->pending, (size_t)stream->count);
@@ -53,7 +53,7 @@ static bool push_byte(struct gpt2_stream *stream, uint8_t byte, struct gpt2_text
         stream->count = 0;
         return append(text, stream->pending, (size_t)length, error);
     }
-    int rest = stream->count + length; /* -length bytes are wrong; only the newest byte can be left */
+    int rest = stream->count + length; /* -length bytes are invalid; at most the newest byte is left */
     stream->count = 0;
     return append(text, replacement, strlen(replacement), error) && (rest == 0 || push_byte(stream, byte, text, error));
 }

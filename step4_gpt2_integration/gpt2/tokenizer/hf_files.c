@@ -1,4 +1,4 @@
-/* hf_files.c — vocab.json and merges.txt, or tokenizer.json, which has both in one. */
+/* hf_files.c — Hugging Face's files: vocab.json and merges.txt, read and written, and tokenizer.json, read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,16 +7,16 @@
 
 enum { MOST_BYTES = 1 << 25 };
 
-/* ---- the vocabulary: an object of spelling: id ---- */
+/* ---- the vocabulary: an object {spelling: id} ---- */
 
-/* Specials like <|endoftext|> are spelled as they are, which for printable ASCII is the same. */
+/* Special tokens like <|endoftext|> are stored as plain text, which for printable ASCII equals the spelling. */
 static bool read_tokens(struct gpt2_tokenizer *tokenizer, const cJSON *vocabulary, struct gpt2_error *error) {
     const cJSON *entry;
     cJSON_ArrayForEach(entry, vocabulary) {
         int64_t id;
         size_t length = strlen(entry->string);
         if (!gpt2_json_integer(entry, &id)) {
-            return gpt2_fail(error, "%s: the id of \"%.40s\" is no whole number", tokenizer->path, entry->string);
+            return gpt2_fail(error, "%s: the id of \"%.40s\" is not a whole number", tokenizer->path, entry->string);
         }
         uint8_t *bytes = malloc(length + 1);
         if (!bytes) { return gpt2_fail(error, "%s: out of memory", tokenizer->path); }
@@ -30,7 +30,7 @@ static bool read_tokens(struct gpt2_tokenizer *tokenizer, const cJSON *vocabular
     return true;
 }
 
-/* ---- one merge: two spellings with a blank between them ---- */
+/* ---- one merge: two spellings with a space between them ---- */
 
 static int find_spelling(const struct gpt2_tokenizer *tokenizer, const char *spelling, size_t size) {
     uint8_t *bytes = malloc(size + 1);
@@ -46,7 +46,7 @@ static bool add_pair(struct gpt2_tokenizer *tokenizer, const char *left, size_t 
     if (a < 0 || b < 0) {
         const char *wrong = a < 0 ? left : right;
         size_t size = a < 0 ? left_size : right_size;
-        return gpt2_fail(error, "%s: \"%.*s\" is no token", where, (int)(size < 40 ? size : 40), wrong);
+        return gpt2_fail(error, "%s: \"%.*s\" is not a token", where, (int)(size < 40 ? size : 40), wrong);
     }
     return tokenizer_add_merge(tokenizer, a, b, where, error);
 }
@@ -56,7 +56,7 @@ static bool add_line(struct gpt2_tokenizer *tokenizer, const char *line, size_t 
     const char *blank = memchr(line, ' ', size);
     size_t left = blank ? (size_t)(blank - line) : 0, right = blank ? size - left - 1 : 0;
     if (left == 0 || right == 0 || memchr(blank + 1, ' ', right)) {
-        return gpt2_fail(error, "%s: not two tokens with a blank between them", where);
+        return gpt2_fail(error, "%s: not two tokens with a space between them", where);
     }
     return add_pair(tokenizer, line, left, blank + 1, right, where, error);
 }
@@ -100,7 +100,7 @@ static bool is_true(const cJSON *object, const char *key) {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* What comes after merging: nothing, or a template of a text and nothing else. */
+/* The post-processor: none, or a template of the text alone. */
 static bool adds_tokens(const cJSON *processor) {
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(processor, "type"));
     if (!processor || cJSON_IsNull(processor) || (type && strcmp(type, "ByteLevel") == 0)) { return false; }
@@ -108,33 +108,33 @@ static bool adds_tokens(const cJSON *processor) {
            cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(processor, "single")) != 1;
 }
 
-/* Anything that would cut or merge in another way than GPT-2. */
+/* Refuses settings that split or merge in another way than GPT-2. */
 static bool check_kind(const cJSON *root, const cJSON *model, const char *path, struct gpt2_error *error) {
     const cJSON *cut = cJSON_GetObjectItemCaseSensitive(root, "pre_tokenizer");
     const cJSON *normalizer = cJSON_GetObjectItemCaseSensitive(root, "normalizer");
     const cJSON *dropout = cJSON_GetObjectItemCaseSensitive(model, "dropout");
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cut, "type"));
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "type"));
-    if (!kind || strcmp(kind, "BPE") != 0) { return gpt2_fail(error, "%s: its model is no BPE", path); }
+    if (!kind || strcmp(kind, "BPE") != 0) { return gpt2_fail(error, "%s: its model is not BPE", path); }
     if (!type || strcmp(type, "ByteLevel") != 0) {
-        return gpt2_fail(error, "%s: its pre_tokenizer is not ByteLevel alone, as GPT-2's is", path);
+        return gpt2_fail(error, "%s: its pre_tokenizer is not ByteLevel alone, as that of GPT-2", path);
     }
     if (!cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(cut, "add_prefix_space"))) {
-        return gpt2_fail(error, "%s: its pre_tokenizer adds a blank in front, as GPT-2's does not", path);
+        return gpt2_fail(error, "%s: its pre_tokenizer adds a leading space, unlike that of GPT-2", path);
     }
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(cut, "use_regex")) ||
         (normalizer && !cJSON_IsNull(normalizer)) || is_true(model, "ignore_merges") ||
         is_true(model, "byte_fallback") || is_text(model, "continuing_subword_prefix") ||
         is_text(model, "end_of_word_suffix") || (dropout && dropout->valuedouble > 0.0)) {
-        return gpt2_fail(error, "%s: it normalizes, cuts or merges in another way than GPT-2", path);
+        return gpt2_fail(error, "%s: it normalizes, splits or merges in another way than GPT-2", path);
     }
     if (adds_tokens(cJSON_GetObjectItemCaseSensitive(root, "post_processor"))) {
-        return gpt2_fail(error, "%s: its post_processor adds tokens to a text, as GPT-2's does not", path);
+        return gpt2_fail(error, "%s: its post_processor adds tokens to a text, unlike that of GPT-2", path);
     }
     return true;
 }
 
-/* Added tokens: <|endoftext|> and no other. */
+/* Added tokens: <|endoftext|> alone. */
 static bool read_added(struct gpt2_tokenizer *tokenizer, const cJSON *added, const cJSON *vocabulary,
                        struct gpt2_error *error) {
     const cJSON *entry;
@@ -145,7 +145,7 @@ static bool read_added(struct gpt2_tokenizer *tokenizer, const cJSON *added, con
             return gpt2_fail(error, "%s: an added token has no content or no id", tokenizer->path);
         }
         if (strcmp(text, END_OF_TEXT) != 0) {
-            return gpt2_fail(error, "%s: the added token \"%.40s\" is none of GPT-2", tokenizer->path, text);
+            return gpt2_fail(error, "%s: the added token \"%.40s\" is not a token of GPT-2", tokenizer->path, text);
         }
         if (is_true(entry, "lstrip") || is_true(entry, "rstrip") || is_true(entry, "single_word")) {
             return gpt2_fail(error, "%s: the added token \"%s\" looks at what is beside it, as GPT-2's does not",
@@ -159,7 +159,7 @@ static bool read_added(struct gpt2_tokenizer *tokenizer, const cJSON *added, con
     return true;
 }
 
-/* Merges are texts with a blank, or pairs of texts (tokenizers 0.20 and later). */
+/* Merges are texts with a space, or pairs of texts (tokenizers 0.20 and later). */
 static bool read_merges(struct gpt2_tokenizer *tokenizer, const cJSON *merges, const char *path,
                         struct gpt2_error *error) {
     const cJSON *entry;
@@ -196,5 +196,67 @@ bool tokenizer_read_json(struct gpt2_tokenizer *tokenizer, const char *path, str
     ok = ok && read_tokens(tokenizer, vocabulary, error) && read_added(tokenizer, added, vocabulary, error) &&
          tokenizer_index(tokenizer, error) && read_merges(tokenizer, merges, path, error);
     cJSON_Delete(root);
+    return ok;
+}
+
+/* ---- writing ---- */
+
+/* The spelling as a JSON string; " and \ are the only characters in spellings that need an escape. */
+static bool write_json_string(struct gpt2_output *output, const char *spelling, size_t size, struct gpt2_error *error) {
+    bool ok = gpt2_output_write(output, "\"", 1, error);
+    for (size_t i = 0; ok && i < size; i++) {
+        if (spelling[i] == '"' || spelling[i] == '\\') { ok = gpt2_output_write(output, "\\", 1, error); }
+        ok = ok && gpt2_output_write(output, spelling + i, 1, error);
+    }
+    return ok && gpt2_output_write(output, "\"", 1, error);
+}
+
+static size_t spell_token(const struct gpt2_tokenizer *tokenizer, int id, char *spelling) {
+    const struct token *token = &tokenizer->tokens[id];
+    return spell_bytes(tokenizer->pool + token->offset, token->size, spelling);
+}
+
+static bool write_vocabulary(const struct gpt2_tokenizer *tokenizer, const char *path, char *spelling,
+                             struct gpt2_error *error) {
+    struct gpt2_output output;
+    bool ok = gpt2_output_begin(&output, path, error);
+    for (int id = 0; ok && id < tokenizer->count; id++) {
+        char number[24];
+        int length = snprintf(number, sizeof number, ": %d", id);
+        ok = gpt2_output_write(&output, id == 0 ? "{" : ", ", id == 0 ? 1 : 2, error) &&
+             write_json_string(&output, spelling, spell_token(tokenizer, id, spelling), error) &&
+             gpt2_output_write(&output, number, (size_t)length, error);
+    }
+    return ok && gpt2_output_write(&output, "}\n", 2, error) && gpt2_output_commit(&output, error);
+}
+
+static bool write_merges(const struct gpt2_tokenizer *tokenizer, const char *path, char *spelling,
+                         struct gpt2_error *error) {
+    static const char header[] = "#version: 0.2\n";
+    struct gpt2_output output;
+    bool ok = gpt2_output_begin(&output, path, error) && gpt2_output_write(&output, header, strlen(header), error);
+    for (int rank = 0; ok && rank < tokenizer->merge_count; rank++) {
+        const struct merge *merge = &tokenizer->merges[rank];
+        ok = gpt2_output_write(&output, spelling, spell_token(tokenizer, merge->left, spelling), error) &&
+             gpt2_output_write(&output, " ", 1, error) &&
+             gpt2_output_write(&output, spelling, spell_token(tokenizer, merge->right, spelling), error) &&
+             gpt2_output_write(&output, "\n", 1, error);
+    }
+    return ok && gpt2_output_commit(&output, error);
+}
+
+bool gpt2_tokenizer_write_hf(const struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
+    char *vocabulary = gpt2_path(folder, "vocab.json"), *merges = gpt2_path(folder, "merges.txt");
+    char *spelling = malloc((size_t)TOKENIZER_LONGEST_TOKEN * 2);
+    bool ok = vocabulary && merges && spelling;
+    if (!ok) {
+        gpt2_fail(error, "%s: out of memory", folder);
+    } else {
+        ok = write_vocabulary(tokenizer, vocabulary, spelling, error) &&
+             write_merges(tokenizer, merges, spelling, error);
+    }
+    free(vocabulary);
+    free(merges);
+    free(spelling);
     return ok;
 }

@@ -1,7 +1,7 @@
-/* llmc_file.c — the tokenizer of llm.c: tokens in order, no merges.
+/* llmc_file.c — the tokenizer file of llm.c: tokens in order, without merges.
  *
- * u8 length and bytes of each token. Tokens were numbered as they were learned, so the order of the merges is the order of
- * the ids; and the two parts of a token are what its own bytes become with all earlier merges.
+ * A u8 length and the bytes of each token. Tokens are numbered in the order in which they were learned, so the order of the merges is
+ * that of the ids. The two parts of a token result from encoding its bytes with all earlier merges.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,21 @@ enum { MAGIC = 20240328, VERSION = 2, MOST_LENGTH = 255 };
 
 static const char what[] = "a tokenizer of llm.c";
 
-/* Learn token `id` again. */
+/* Derives the merge of token `id`. */
 static bool derive_merge(struct gpt2_tokenizer *tokenizer, int id, struct gpt2_ids *parts, struct gpt2_error *error) {
     size_t size;
     const uint8_t *bytes = gpt2_tokenizer_token(tokenizer, id, &size);
     char where[300];
     snprintf(where, sizeof where, "%.250s, token %d", tokenizer->path, id);
     parts->count = 0;
-    if (!merge_piece(tokenizer, bytes, size, parts, error)) { return false; }
+    if (!merge_pretoken(tokenizer, bytes, size, parts, error)) { return false; }
     if (parts->count == 2) { return tokenizer_add_merge(tokenizer, parts->ids[0], parts->ids[1], where, error); }
-    return gpt2_fail(error, "%s: not made of two earlier tokens, so its merges cannot be known", where);
+    return gpt2_fail(error, "%s: not made of two earlier tokens, so its merge cannot be derived", where);
 }
 
 static bool derive_merges(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error) {
     struct gpt2_ids parts = {0};
-    bool ok = tokenizer_finish(tokenizer, error); /* the tables are there, and empty */
+    bool ok = tokenizer_finish(tokenizer, error); /* allocates the tables, empty */
     for (int id = 0; ok && id < tokenizer->count; id++) {
         if (tokenizer->tokens[id].size > 1 && id != tokenizer->end_of_text) {
             ok = derive_merge(tokenizer, id, &parts, error);
@@ -71,7 +71,7 @@ bool tokenizer_read_llmc(struct gpt2_tokenizer *tokenizer, const char *path, str
 
 /* ---- writing ---- */
 
-/* What would be read is what is here: merge `i` gives the i-th of the tokens that are no byte and not <|endoftext|>. */
+/* Could the file be read again? Merge `i` must give the i-th token that is neither a byte nor <|endoftext|>. */
 static bool check_order(const struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error) {
     int rank = 0;
     if (tokenizer->end_of_text < 0) { return gpt2_fail(error, "%s: there is no " END_OF_TEXT " to put into it", path); }

@@ -1,4 +1,4 @@
-/* tokenizer.c — a tokenizer's tables: built from any form of file, asked, freed. */
+/* tokenizer.c — a tokenizer's tables: opening, building, access, closing. */
 #include "tokenizer.h"
 
 #include <stdlib.h>
@@ -41,8 +41,8 @@ struct gpt2_tokenizer *tokenizer_new(const char *path, struct gpt2_error *error)
     }
     if (tokenizer && tokenizer->path && tokenizer->cache) {
         tokenizer->end_of_text = -1;
-        tokenizer->pieces = pieces_new(true, error);
-        if (tokenizer->pieces) { return tokenizer; }
+        tokenizer->pretokenizer = pretokenizer_new(true, error);
+        if (tokenizer->pretokenizer) { return tokenizer; }
     } else {
         gpt2_fail(error, "%s: out of memory", path);
     }
@@ -52,7 +52,7 @@ struct gpt2_tokenizer *tokenizer_new(const char *path, struct gpt2_error *error)
 
 void gpt2_tokenizer_close(struct gpt2_tokenizer *tokenizer) {
     if (!tokenizer) { return; }
-    pieces_free(tokenizer->pieces);
+    pretokenizer_free(tokenizer->pretokenizer);
     free(tokenizer->path);
     free(tokenizer->pool);
     free(tokenizer->tokens);
@@ -91,7 +91,7 @@ bool tokenizer_add_token(struct gpt2_tokenizer *tokenizer, int64_t id, const uin
     return true;
 }
 
-/* The place of these bytes in the index, or the free one where they would go. */
+/* The slot of these bytes in the index, or the free one for them. */
 static int32_t *index_slot(const struct gpt2_tokenizer *tokenizer, const uint8_t *bytes, size_t size) {
     size_t at = (size_t)hash_bytes(bytes, size) & tokenizer->by_bytes_mask;
     for (;; at = (at + 1) & tokenizer->by_bytes_mask) {
@@ -141,7 +141,7 @@ bool tokenizer_index(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error)
     return true;
 }
 
-/* The table of pairs, twice as large as the merges that are there and one more. */
+/* Grows the table of pairs to at least twice the number of merges, with one more. */
 static bool grow_pairs(struct gpt2_tokenizer *tokenizer) {
     size_t slots = power_of_two(2 * (size_t)tokenizer->merge_count + 2);
     if (tokenizer->pairs.slots && slots <= tokenizer->pairs.mask + 1) { return true; }
@@ -167,7 +167,7 @@ bool tokenizer_add_merge(struct gpt2_tokenizer *tokenizer, int left, int right, 
     memcpy(bytes + a->size, tokenizer->pool + b->offset, b->size);
     int result = gpt2_tokenizer_find(tokenizer, bytes, (size_t)a->size + b->size);
     free(bytes);
-    if (result < 0) { return gpt2_fail(error, "%s: what is merged is no token", where); }
+    if (result < 0) { return gpt2_fail(error, "%s: the result of the merge is not a token", where); }
     size_t room = (size_t)tokenizer->merge_room;
     if (tokenizer->merge_count == TOKENIZER_MOST_TOKENS ||
         !grow(&tokenizer->merges, &room, (size_t)tokenizer->merge_count + 1, sizeof *tokenizer->merges) ||
@@ -234,7 +234,7 @@ struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *
     return NULL;
 }
 
-/* ---- asking ---- */
+/* ---- access ---- */
 
 int gpt2_tokenizer_size(const struct gpt2_tokenizer *tokenizer) {
     return tokenizer->count;
@@ -245,7 +245,7 @@ int gpt2_tokenizer_end_of_text(const struct gpt2_tokenizer *tokenizer) {
 }
 
 bool gpt2_tokenizer_is_compiled(const struct gpt2_tokenizer *tokenizer) {
-    return pieces_compiled(tokenizer->pieces);
+    return pretokenizer_compiled(tokenizer->pretokenizer);
 }
 
 const uint8_t *gpt2_tokenizer_token(const struct gpt2_tokenizer *tokenizer, int id, size_t *size) {

@@ -1,5 +1,5 @@
-/* random_model — FOLDER TEXT: a small GPT-2 of seeded random numbers, with a vocabulary learned from the text. It writes nonsense,
- * the same on every machine: for examples that need a model and no training. Exit status: 0, or 2 after one line. */
+/* random_model — FOLDER TEXT: writes a small GPT-2 of seeded random numbers, with a vocabulary learned from the text. Its output is
+ * meaningless but the same on every machine, for examples that need a model without training. Exit status: 0, or 2 after an error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,13 @@ static const struct gpt2_config config = {.max_tokens = 128,
                                           .channels = 64,
                                           .epsilon = 1e-5f};
 
-static float uniform(uint64_t z) { /* splitmix64, in -1..1 */
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (float)((int)((z ^ (z >> 31)) >> 40) - (1 << 23)) / (float)(1 << 23);
+static float uniform(uint64_t number) { /* in -1..1 */
+    return (float)((int)(gpt2_mix(number) >> 40) - (1 << 23)) / (float)(1 << 23);
 }
 
 static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
                  void *out, struct gpt2_error *error) {
-    (void)context, (void)layout; /* random either way */
+    (void)context, (void)layout; /* the layout of random numbers does not matter */
     if (type != GPT2_F32) { return gpt2_fail(error, "F32 alone"); }
     float *values = out, size = sqrtf(3.0f / (float)gpt2_tensor_columns(&config, tensor));
     bool is_embedding = tensor == GPT2_WTE || tensor == GPT2_WPE, is_matrix = gpt2_tensor_is_linear(tensor);
@@ -32,7 +29,7 @@ static bool read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_ty
     for (int64_t i = 0; i < gpt2_tensor_elements(&config, tensor); i++) {
         float u = uniform((uint64_t)tensor << 56 | (uint64_t)layer << 40 | (uint64_t)i);
         bool prints =
-            tensor != GPT2_WTE || i / config.channels < 94 || i / config.channels > 255; /* else never likely */
+            tensor != GPT2_WTE || i / config.channels < 94 || i / config.channels > 255; /* other bytes are unlikely */
         values[i] = !prints        ? 0.0f
                     : is_embedding ? 0.3f * u * size
                     : is_matrix    ? 2.0f * u * size

@@ -1,13 +1,13 @@
-/* tokenize — the tokenizer from the command line: learn one, use one, time one.
+/* tokenize — the tokenizer on the command line: learning, use, timing.
  *
  *   tokenize train FOLDER SIZE [LEAST] <text     write vocab.json and merges.txt with SIZE tokens
- *   tokenize encode PATH [--special] [--records] <text    ids, a line; a line for each record that a byte 0xff ends
+ *   tokenize encode PATH [--special] [--records] <text    ids in a line; --records: a line for each record, ended by a byte 0xff
  *   tokenize decode PATH <ids
  *   tokenize convert PATH FILE                   write llm.c's tokenizer file
  *   tokenize bench PATH FILE                     MB/s of encoding the file
- *   tokenize classes                             for each character of Unicode: letter, number, blank or other
+ *   tokenize classes                             the class of each Unicode character: letter, number, white space or other
  *
- * Exit status: 0, or 2 after one line that says why not.
+ * Exit status: 0, or 2 after an error, which is one line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static bool decode(struct gpt2_tokenizer *tokenizer) {
     return ok;
 }
 
-/* Each time with the same tokenizer: the first run fills the cache of pieces. */
+/* All runs use one tokenizer: the first run fills its cache. */
 static bool bench(struct gpt2_tokenizer *tokenizer, const char *path) {
     struct gpt2_file file;
     struct gpt2_ids ids = {0};
@@ -112,21 +112,21 @@ static size_t put_character(uint32_t c, uint8_t *bytes) {
     return length;
 }
 
-/* A character's class is that of what it makes one piece with. */
+/* The class of a character is that of the characters with which it forms one pre-token. */
 static bool classes(void) {
     static const char with[] = "a1\n";
-    struct pieces *pieces = pieces_new(true, &error);
-    for (uint32_t c = 0; pieces && c <= 0x10ffff; c++) {
+    struct pretokenizer *pretokenizer = pretokenizer_new(true, &error);
+    for (uint32_t c = 0; pretokenizer && c <= 0x10ffff; c++) {
         char class = c >= 0xd800 && c <= 0xdfff ? '-' : 'o';
         for (int i = 0; class == 'o' && with[i]; i++) {
             uint8_t text[5] = {(uint8_t)with[i]};
             size_t size = 1 + put_character(c, text + 1);
-            if (piece_end(pieces, text, size, 0, &error) == size) { class = "lnb"[i]; }
+            if (pretoken_end(pretokenizer, text, size, 0, &error) == size) { class = "lnb"[i]; }
         }
         putchar(class);
     }
-    bool ok = pieces != NULL;
-    pieces_free(pieces);
+    bool ok = pretokenizer != NULL;
+    pretokenizer_free(pretokenizer);
     return ok;
 }
 

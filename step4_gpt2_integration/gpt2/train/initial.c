@@ -3,16 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint64_t gpt2_mix(uint64_t z) {
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* The i-th number of a stream, N(0, 1) in multiples of 2^-16. */
 static float normal(uint64_t stream, uint64_t i) {
-    int sum = 0; /* of 12 numbers of 0..65535 */
+    int sum = 0; /* of 12 numbers in 0..65535 */
     for (uint64_t word = 0; word < 3; word++) {
         uint64_t bits = gpt2_mix(stream ^ gpt2_mix(3 * i + word));
         for (int part = 0; part < 4; part++) { sum += (int)(bits >> 16 * part & 0xffff); }

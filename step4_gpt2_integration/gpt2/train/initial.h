@@ -4,20 +4,17 @@
 
 #include "gpt2/formats/weights.h"
 
-/* As GPT-2: matrices and embeddings N(0, 0.02), the two projections into the residual stream scaled by 1 / sqrt(2 L) (it is a
- * sum of 2 L of them), biases 0, LayerNorm weights 1.
+/* As GPT-2: matrices and embeddings are N(0, 0.02), biases 0, LayerNorm weights 1. The residual stream is a sum of 2 L projections,
+ * so their weights are scaled by 1 / sqrt(2 L).
  *
- * A normal number is the sum of 12 uniform ones, less 6: whole numbers until the last multiplication, so that a seed gives the same
- * bits on every machine. (Its tails end at 6 standard deviations.) Each number depends on seed, tensor, layer and place. */
+ * A normal number is the sum of 12 uniform ones, less 6. It is computed in integers until the last multiplication, so a seed gives
+ * the same bits on every machine. Its tails end at 6 standard deviations. A number depends on seed, tensor, layer and position. */
 struct gpt2_initial {
     struct gpt2_config config;
     uint64_t seed;
 };
 
-/* Valid as long as `initial` is. */
+/* Valid as long as `initial`. */
 struct gpt2_source gpt2_initial_source(struct gpt2_initial *initial);
-
-/* splitmix64 of one number: what the seeds of this folder go through. */
-uint64_t gpt2_mix(uint64_t number);
 
 #endif

@@ -1,5 +1,5 @@
-# Training: objects beside libgpt2.a, for the program and for the tests here. On the CPU backend the .cu files are built twice, as
-# the model's are (model/module.mk).
+# Training: objects beside libgpt2.a, for the program and the tests. On the CPU backend the .cu files are built twice, like the model's
+# (model/module.mk).
 
 GPT2_TRAIN_NAMES   := $(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.cu)))
 GPT2_TRAIN_HOST    := $(patsubst %,$(GPT2_OUT)/host/train_%.o,$(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.c))))

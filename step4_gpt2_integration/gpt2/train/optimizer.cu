@@ -1,27 +1,26 @@
 // optimizer.cu — global norm and AdamW (optimizer.cuh)
 //
-// Purpose   One step of training, once the gradients are there. Master weights are fp32: a step changes a weight by about the
-//           learning rate, 1e-4 of what it is, and bf16 has 8 bits, so most steps would round to nothing.
+// Purpose   One step of training, from the gradients. Master weights are fp32: a step changes a weight by about 1e-4 of its value, and
+//           bf16 has 8 bits, so most changes would be lost by rounding.
 // Math      g = gradient * min(1, clip / norm)            norm over all parameters
 //           m = beta1 m + (1 - beta1) g                   v = beta2 v + (1 - beta2) g^2
 //           w = w - lr (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + epsilon) + decay w)      decay: matrices only
 // Bytes     norm: 4 an element. AdamW: w, g, m, v read and written, 32 an element, and the rounded weights, 2 with bf16. 124M: 4.2 GB,
-//           0.9 ms on an H200 at 4.8 TB/s, 1.0 ms at the 4.2 TB/s that copies reach.
-// Kernels   squares: a block sums every gridDim.x-th stretch of the array, in an order that the count alone decides
+//           0.9 ms on an H200 at 4.8 TB/s, 1.0 ms at 4.2 TB/s, the speed of a copy.
+// Kernels   squares: a block adds every gridDim.x-th part of the array, in an order that depends on the count alone
 //           root: one block adds the blocks' sums      round: a thread per element
-//           adamw: a thread per 4 elements. Its four loads of 16 bytes are on their way before it waits for any, and
-//           one thread of a block fetches the norm. No element depends on another, so the bits do not depend on the
-//           launch.
+//           adamw: a thread per 4 elements. Its four loads of 16 bytes are in flight before the first wait. One thread of a block
+//           loads the norm. Elements are independent of each other, so the bits do not depend on the launch.
 #include "gpt2/train/optimizer.cuh"
 
-#include "gpt2/model/vec.cuh"
+#include "gpt2/model/vec16.cuh"
 
 #include <algorithm>
 #include <cmath>
 
 enum { threads_per_block = 256 };
 
-// Every thread's value; the block's first thread gets the sum. Halves of the block meet, again and again.
+// The sum of the threads' values, in thread 0 of the block, by a tree in shared memory.
 __device__ static double block_sum(double value) {
     __shared__ double shared[threads_per_block];
     shared[threadIdx.x] = value;
@@ -50,7 +49,7 @@ __global__ static void root_kernel(double *norm, const double *__restrict__ part
     if (threadIdx.x == 0) { *norm = sqrt(sum); }
 }
 
-// What is the same for all elements.
+// The factors that all elements share.
 struct adamw_step {
     float rate, beta1, beta2, epsilon, decay, clip;
     float rest1, rest2;             // 1 - beta
@@ -64,13 +63,13 @@ __global__ void adamw_kernel(T *__restrict__ weights,       // (count) or null
                              float *__restrict__ moment1,   // (count)
                              float *__restrict__ moment2,   // (count)
                              const double *__restrict__ norm, int64_t count, int64_t matrices, adamw_step s) {
-    constexpr int each = vec<float>::size;
-    __shared__ float factor; // of the gradients; negative: they are not finite
+    constexpr int each = vec16<float>::size;
+    __shared__ float factor; // of the gradients; negative: their norm is not finite
     const int64_t i = each * ((int64_t)blockIdx.x * blockDim.x + threadIdx.x);
-    vec<float> w_read = {}, g_read = {}, m_read = {}, v_read = {};
+    vec16<float> w_read = {}, g_read = {}, m_read = {}, v_read = {};
     if (i < count) {
-        w_read = vec_load(master + i), g_read = vec_load(gradients + i);
-        m_read = vec_load(moment1 + i), v_read = vec_load(moment2 + i);
+        w_read = vec16_load(master + i), g_read = vec16_load(gradients + i);
+        m_read = vec16_load(moment1 + i), v_read = vec16_load(moment2 + i);
     }
     if (threadIdx.x == 0) {
         float length = (float)*norm;
@@ -105,7 +104,7 @@ __global__ void round_kernel(T *__restrict__ weights, const float *__restrict__ 
 }
 
 int gradient_norm(gpt2_device &device, double *norm, double *partial, const float *gradients, int64_t count) {
-    constexpr int64_t each = 16 * threads_per_block; // a block's work, at least
+    constexpr int64_t each = 16 * threads_per_block; // the fewest elements of a block
     const int parts = (int)std::clamp<int64_t>((count + each - 1) / each, 1, norm_most_parts);
     squares_kernel<<<(unsigned)parts, threads_per_block, 0, device.stream>>>(partial, gradients, count);
     TRY(cudaGetLastError());
@@ -116,7 +115,7 @@ int gradient_norm(gpt2_device &device, double *norm, double *partial, const floa
 template <class T>
 int adamw(gpt2_device &device, T *weights, float *master, float *gradients, float *m, float *v, int64_t count,
           int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm) {
-    constexpr int each = vec<float>::size;
+    constexpr int each = vec16<float>::size;
     if (count % each != 0 || matrices % each != 0) { return cudaErrorInvalidValue; }
     adamw_step s = {};
     s.rate = (float)settings.rate;

@@ -8,14 +8,14 @@
 enum { norm_most_parts = 1024 };
 
 // *norm = sqrt(sum of g[i]^2). The order of the sums depends on the count alone: the same gradients give the same bits.
-// norm (1)  partial (norm_most_parts): room to work in  gradients (count)
+// norm (1)  partial (norm_most_parts): scratch  gradients (count)
 int gradient_norm(gpt2_device &device, double *norm, double *partial, const float *gradients, int64_t count);
 
 // One step (from 1) of AdamW on master, m and v; then weights = master rounded, and gradients = 0. The first `matrices` elements
-// decay. The gradients are shortened to a norm of `clip` where *norm is more; where it is not finite nothing changes but that
-// the gradients become 0.
-// weights (count), null when T is float; master, gradients, m, v (count): they begin at multiples of 16 bytes. count
-// and matrices: multiples of 4; the flat layout's are multiples of 128 (training.cuh).
+// decay. Where *norm is larger than `clip` the gradients are scaled to it. Where it is not finite the gradients become 0 and nothing
+// else changes.
+// weights (count), null when T is float; master, gradients, m, v (count): 16-byte aligned. count and matrices: multiples of 4; in the
+// flat layout they are multiples of 128 (training.cuh).
 template <class T>
 int adamw(gpt2_device &device, T *weights, float *master, float *gradients, float *m, float *v, int64_t count,
           int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm);

@@ -1,7 +1,8 @@
-/* schedule.h — the learning rate of each step: a linear warm-up, then half a cosine down to the least. */
+/* schedule.h — the learning rate of each step: a linear warm-up, then half a cosine down to the least rate. */
 #ifndef GPT2_SCHEDULE_H
 #define GPT2_SCHEDULE_H
 
+#include <math.h>
 #include <stdint.h>
 
 struct gpt2_schedule {
@@ -10,6 +11,12 @@ struct gpt2_schedule {
 };
 
 /* step: from 1 to steps. Step 1 has rate / warmup, step `warmup` has rate, step `steps` has least. */
-double gpt2_schedule_rate(const struct gpt2_schedule *schedule, int64_t step);
+static inline double gpt2_schedule_rate(const struct gpt2_schedule *s, int64_t step) {
+    const double pi = 3.14159265358979323846;
+    if (step <= s->warmup) { return s->rate * (double)step / (double)s->warmup; }
+    if (step >= s->steps) { return s->least; }
+    double done = (double)(step - s->warmup) / (double)(s->steps - s->warmup);
+    return s->least + 0.5 * (1.0 + cos(pi * done)) * (s->rate - s->least);
+}
 
 #endif

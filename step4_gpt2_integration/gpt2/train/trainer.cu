@@ -1,13 +1,56 @@
-// trainer.cu — the C interface of training (trainer.h): checks what comes in, copies it to the device, runs passes and updates
-#include "gpt2/train/trainer.cuh"
+// trainer.cu — the C interface of training (trainer.h): checks the arguments, copies them to the device, runs passes and updates, and
+// reads and writes the state
+#include "gpt2/train/trainer.h"
 
 #include "gpt2/model/embedding.cuh"
+#include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
 #include "gpt2/train/optimizer.cuh"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <new>
 #include <vector>
+
+#if defined(SIMT_CPU_BACKEND)
+#include <cblas.h>
+#endif
+
+// A trainer of any type.
+struct gpt2_trainer {
+    gpt2_device device = {};
+    gpt2_config config = {};
+    gpt2_trainer_options options = {};
+    kernel_table kernels = {};
+    float *parts[4] = {}; // flat arrays, by gpt2_part
+    double *norm = nullptr, *partial = nullptr;
+    char *memory = nullptr; // of the optimizer
+    size_t optimizer_bytes = 0;
+
+    // The contexts of the sources, one for each part.
+    struct reader {
+        gpt2_trainer *trainer;
+        gpt2_part part;
+    } readers[4] = {};
+
+    virtual ~gpt2_trainer() = default;
+    virtual bool choose_forms(gpt2_error *error) = 0;
+    virtual int allocate() = 0;
+    virtual int round_master() = 0; // call it after a change of the master weights
+    virtual int pass(const int32_t *tokens, const int32_t *targets, int B, int T_, const float *scale) = 0;
+    virtual int take_loss(double *sum) = 0;
+    virtual int update(const gpt2_adamw &settings, int64_t step, double *length) = 0;
+    virtual size_t bytes() const = 0;
+};
+
+static bool trainer_fail(int code, const char *what, gpt2_error *error) {
+    char text[160];
+    device_message(code, text, sizeof text);
+    return gpt2_fail(error, "%s: %s", what, text);
+}
 
 template <class T> struct trainer_of final : gpt2_trainer {
     training<T> t = {};
@@ -32,7 +75,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
     bool choose_forms(gpt2_error *error) override {
         return choose_training_forms<T>(t.all.forms, device, options.attention, kernels, config) ||
                gpt2_fail(error,
-                         "attention cannot be fused in training here: it takes bf16, heads of at most 128 channels and "
+                         "attention cannot be fused in training here: it needs bf16, heads of at most 128 channels and "
                          "compute capability 8.0");
     }
 
@@ -113,7 +156,7 @@ static bool fill(gpt2_trainer *trainer, const gpt2_source *source, gpt2_error *e
     if (code != 0) {
         char what[128];
         snprintf(what, sizeof what, "training needs %.1f MB of device memory", (double)trainer->bytes() / 1e6);
-        cudaGetLastError(); // the failed call's; the next launch must not find it
+        cudaGetLastError(); // clears the error, which the next launch would report
         return trainer_fail(code, what, error);
     }
     for (int part = 0; part < 4; part++) { trainer->readers[part] = {trainer, (gpt2_part)part}; }
@@ -134,7 +177,8 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
         case GPT2_F32: trainer = make<float>(*options, error); break;
         case GPT2_BF16: trainer = make<__nv_bfloat16>(*options, error); break;
         case GPT2_F16:
-            gpt2_fail(error, "training in f16 would need its loss scaled, or small gradients vanish: train in bf16");
+            gpt2_fail(error,
+                      "training in f16 would need loss scaling against underflow of small gradients: train in bf16");
             break;
     }
     if (trainer == nullptr) { return nullptr; }
@@ -194,4 +238,98 @@ bool gpt2_trainer_update(gpt2_trainer *trainer, const gpt2_adamw *settings, int6
     if (code != 0) { return trainer_fail(code, "the update failed", error); }
     return std::isfinite(*norm) ||
            gpt2_fail(error, "step %lld: the gradients are not finite (a smaller --lr, or --clip)", (long long)step);
+}
+
+// ---- the state ----
+
+static float *place(const gpt2_trainer *trainer, gpt2_part part, gpt2_tensor tensor, int layer) {
+    return trainer->parts[part] + flat_offset(trainer->config, tensor, layer);
+}
+
+// gpt2_source.read for one part.
+static bool read_tensor(void *context, gpt2_tensor tensor, int layer, gpt2_type type, gpt2_layout layout, void *out,
+                        gpt2_error *error) {
+    const auto *reader = (const gpt2_trainer::reader *)context;
+    const gpt2_trainer *trainer = reader->trainer;
+    gpt2_view view = {};
+    view.type = GPT2_F32, view.layout = GPT2_OUT_IN;
+    view.rows = gpt2_tensor_rows(&trainer->config, tensor),
+    view.columns = gpt2_tensor_columns(&trainer->config, tensor);
+    const size_t bytes = (size_t)(view.rows * view.columns) * sizeof(float);
+    void *values = malloc(bytes);
+    if (values == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
+    int code = cudaStreamSynchronize(trainer->device.stream);
+    if (code == 0) {
+        code = cudaMemcpy(values, place(trainer, reader->part, tensor, layer), bytes, cudaMemcpyDeviceToHost);
+    }
+    view.bytes = values;
+    if (code == 0) { gpt2_view_read(&view, type, gpt2_tensor_is_linear(tensor) ? layout : GPT2_OUT_IN, out); }
+    free(values);
+    return code == 0 || trainer_fail(code, "a tensor cannot be copied from the device", error);
+}
+
+gpt2_source gpt2_trainer_source(gpt2_trainer *trainer, gpt2_part part) {
+    gpt2_source source = {};
+    source.config = trainer->config;
+    source.read = read_tensor;
+    source.context = &trainer->readers[part];
+    return source;
+}
+
+bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source *source, gpt2_error *error) {
+    const gpt2_config &config = trainer->config;
+    if (!gpt2_config_same(&config, &source->config)) { return gpt2_fail(error, "a model of other sizes"); }
+    int64_t largest = 0;
+    for (int i = 0; i < GPT2_TENSORS; i++) {
+        largest = std::max(largest, gpt2_tensor_elements(&config, (gpt2_tensor)i));
+    }
+    void *values = malloc((size_t)largest * sizeof(float));
+    if (values == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
+    bool good = true;
+    int code = cudaStreamSynchronize(trainer->device.stream);
+    for (int i = 0; good && code == 0 && i < GPT2_TENSORS; i++) {
+        gpt2_tensor tensor = (gpt2_tensor)i;
+        int layers = gpt2_tensor_is_layered(tensor) ? config.layers : 1;
+        for (int layer = 0; good && code == 0 && layer < layers; layer++) {
+            good = source->read(source->context, tensor, layer, GPT2_F32, GPT2_OUT_IN, values, error);
+            if (!good) { break; }
+            code = cudaMemcpy(place(trainer, part, tensor, layer), values,
+                              (size_t)gpt2_tensor_elements(&config, tensor) * sizeof(float), cudaMemcpyHostToDevice);
+        }
+    }
+    free(values);
+    if (good && code == 0 && part == GPT2_WEIGHTS) { code = trainer->round_master(); }
+    if (!good) { return false; }
+    return code == 0 || trainer_fail(code, "the tensors cannot be copied to the device", error);
+}
+
+void *gpt2_trainer_algorithms(const gpt2_trainer *trainer, size_t *size) {
+    const std::vector<matmul_choice> choices = matmul_plans_choices(trainer->device.plans);
+    *size = choices.size() * sizeof choices[0];
+    void *bytes = malloc(*size + 1);
+    if (bytes != nullptr && *size > 0) { memcpy(bytes, choices.data(), *size); }
+    return bytes;
+}
+
+bool gpt2_trainer_use_algorithms(gpt2_trainer *trainer, const void *bytes, size_t size) {
+    std::vector<matmul_choice> choices(size / sizeof(matmul_choice));
+    if (size % sizeof(matmul_choice) != 0) { return false; }
+    if (size > 0) { memcpy(choices.data(), bytes, size); }
+    matmul_plans_prefer(trainer->device.plans, choices.data(), choices.size());
+    return true;
+}
+
+void gpt2_trainer_device(const gpt2_trainer *trainer, char *text, size_t size) {
+    cudaDeviceProp properties = {};
+    int device = 0;
+    (void)trainer;
+    if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&properties, device) != cudaSuccess) {
+        snprintf(properties.name, sizeof properties.name, "unknown");
+    }
+#if defined(SIMT_CPU_BACKEND) // OpenBLAS adds in another order with other cores, or another number of them
+    snprintf(text, size, "%s, OpenBLAS for %s, threads %d", properties.name, openblas_get_corename(),
+             openblas_get_num_threads());
+#else
+    snprintf(text, size, "%s, cuBLASLt %zu", properties.name, cublasLtGetVersion());
+#endif
 }

@@ -1,4 +1,4 @@
-/* trainer.h — training on a device: gradients, AdamW, and the state that goes on after a stop. C17 and C++.
+/* trainer.h — training on a device: gradients, AdamW, and the state of a checkpoint. C17 and C++.
  *
  *     struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, error);
  *     for (int64_t step = 1; step <= steps; step++) {
@@ -27,44 +27,44 @@ struct gpt2_trainer;
 struct gpt2_trainer_options {
     enum gpt2_type
         type;  /* of weights and activations: GPT2_F32 or GPT2_BF16. Master weights, gradients and moments: fp32 */
-    bool tf32; /* matmuls of F32 may shorten their factors to TF32 */
-    enum gpt2_form attention; /* with all scores in memory, or none; fused is for BF16 (forms.cuh) */
-    bool recompute;           /* keep each block's input alone; the backward pass runs the block again. The same bits */
-    int batch, length;        /* most sequences of a pass, most tokens of a sequence */
-    const struct kernel_table *kernels; /* every op, backward too */
+    bool tf32; /* products of F32 may round their factors to TF32 */
+    enum gpt2_form attention; /* with all scores in memory, or with none, which needs BF16 (forms.cuh) */
+    bool recompute;           /* keep only each block's input and run the block again in the backward pass: same bits */
+    int batch, length;        /* the largest number of sequences in a pass, and of tokens in a sequence */
+    const struct kernel_table *kernels; /* with every op, also the backward ones */
 };
 
-/* Weights go to the device; moments are zeros. NULL and a message: as gpt2_model_open, and for type F16, whose gradients would
- * vanish without a scaling of the loss, which is not here; or attention cannot be fused here, and shall be. */
+/* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose gradients would
+ * underflow without loss scaling; and where fused attention is requested and not supported. */
 struct gpt2_trainer *gpt2_trainer_open(const struct gpt2_source *source, const struct gpt2_trainer_options *options,
                                        struct gpt2_error *error);
 void gpt2_trainer_close(struct gpt2_trainer *trainer); /* NULL is fine */
 
-/* Of the device: all that it asked for. What CUDA and its libraries take for themselves is not in it. */
+/* The allocated device memory, without that of CUDA and its libraries. */
 size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 
 /* ---- a step ---- */
 
 /* Adds the gradients of scale * (sum of the losses) to those since the last update, and the losses to their sum.
- * tokens, targets: (B, T), 0..V-1; a negative target is ignored: no loss, no gradient. Waits for nothing. */
+ * tokens, targets: (B, T), 0..V-1; a negative target has no loss and no gradient. Does not wait. */
 bool gpt2_trainer_gradients(struct gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
                             float scale, struct gpt2_error *error);
 
-/* The losses alone. */
+/* Adds the losses alone. */
 bool gpt2_trainer_losses(struct gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
                          struct gpt2_error *error);
 
-/* The sum of the losses since it was last taken. Waits. */
+/* Returns the sum of the losses and resets it. Waits. */
 bool gpt2_trainer_take_loss(struct gpt2_trainer *trainer, double *sum, struct gpt2_error *error);
 
 struct gpt2_adamw {
     double rate, beta1, beta2, epsilon;
     double decay; /* of the matrices, embeddings included; biases and LayerNorms do not decay */
-    double clip;  /* gradients whose norm is larger are shortened to it; 0: never */
+    double clip;  /* gradients with a larger norm are scaled to it; 0: never */
 };
 
-/* AdamW, step (from 1) of all; the gradients are zeros then. norm: of the gradients before clipping. Where it is not finite the
- * weights stay as they are, and this returns false. Waits. */
+/* Step number `step` (from 1) of AdamW; sets the gradients to zero. norm: of the gradients before clipping. Where it is not finite, the
+ * weights do not change, and this returns false. Waits. */
 bool gpt2_trainer_update(struct gpt2_trainer *trainer, const struct gpt2_adamw *settings, int64_t step, double *norm,
                          struct gpt2_error *error);
 
@@ -84,12 +84,12 @@ struct gpt2_source gpt2_trainer_source(struct gpt2_trainer *trainer, enum gpt2_p
 bool gpt2_trainer_load(struct gpt2_trainer *trainer, enum gpt2_part part, const struct gpt2_source *source,
                        struct gpt2_error *error);
 
-/* The algorithms of cuBLASLt that this trainer's products use: bytes that mean something to the same device and library only,
- * which `device` names. NULL when out of memory; the caller frees it. */
+/* The algorithms of cuBLASLt that this trainer's products use: bytes that are valid for one device and library, which
+ * gpt2_trainer_device names. NULL: out of memory. The caller frees them. */
 void *gpt2_trainer_algorithms(const struct gpt2_trainer *trainer, size_t *size);
 void gpt2_trainer_device(const struct gpt2_trainer *trainer, char *text, size_t size);
 
-/* Use these where they fit, before the first pass. False: they are no such bytes. */
+/* Before the first pass: uses these algorithms for the shapes that they name. False: invalid bytes. */
 bool gpt2_trainer_use_algorithms(struct gpt2_trainer *trainer, const void *bytes, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* config: which sizes are a model. */
+/* config: valid and invalid sizes. */
 #include "gpt2/formats/config.h"
 
 #include <criterion/criterion.h>
@@ -28,7 +28,7 @@ Test(config, the_named_ones_are_fine) {
 Test(config, others_are_refused) {
     cr_assert_str_eq(PROBLEM(config.layers = 0), "f: the number of layers is 0; it must be 1 to 4096");
     cr_assert_str_eq(PROBLEM(config.layers = 4097), "f: the number of layers is 4097; it must be 1 to 4096");
-    cr_assert_str_eq(PROBLEM(config.heads = 7), "f: 768 channels cannot be shared by 7 heads");
+    cr_assert_str_eq(PROBLEM(config.heads = 7), "f: 768 channels cannot be divided among 7 heads");
     cr_assert(strstr(PROBLEM(config.heads = 1536), "the number of heads is 1536"));
     cr_assert(strstr(PROBLEM(config.channels = -768), "the number of channels is -768"));
     cr_assert(strstr(PROBLEM(config.max_tokens = 0), "the context length is 0"));
@@ -38,7 +38,7 @@ Test(config, others_are_refused) {
     cr_assert(strstr(PROBLEM(config.epsilon = INFINITY), "epsilon"));
 }
 
-/* The largest sizes allowed: the count of their weights is still a number. */
+/* The number of weights does not overflow for the largest allowed sizes. */
 Test(config, nothing_overflows) {
     config = (struct gpt2_config){.max_tokens = 1 << 24,
                                   .vocabulary = 1 << 24,

@@ -1,4 +1,4 @@
-/* json: objects and nothing else; integers that a double holds. */
+/* json: single objects only; integers that a double represents exactly. */
 #include "gpt2/formats/json.h"
 
 #include "gpt2/tests/scratch.h"
@@ -6,7 +6,7 @@
 TestSuite(gpt2_json, .init = scratch_make, .fini = scratch_remove, .timeout = 30);
 
 static bool parses(const char *text, size_t size) {
-    char *exact = malloc(size ? size : 1); /* no NUL after it */
+    char *exact = malloc(size ? size : 1); /* not NUL-terminated */
     memcpy(exact, text, size);
     cJSON *root = gpt2_json_parse(exact, size, "f", &error);
     bool ok = root != NULL;
@@ -26,7 +26,7 @@ Test(gpt2_json, anything_else_is_refused) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         cr_assert(fails_with(parses(texts[i], strlen(texts[i])), "f: invalid JSON"), "%s: %s", texts[i], error.text);
     }
-    cr_assert(fails_with(parses("[]", 2), "no object") && fails_with(parses("7", 1), "no object"));
+    cr_assert(fails_with(parses("[]", 2), "not an object") && fails_with(parses("7", 1), "not an object"));
     cr_assert(fails_with(parses("{}\0", 3), "NUL") && fails_with(parses("{\"\\u0000\":1}", 12), "NUL"));
 }
 

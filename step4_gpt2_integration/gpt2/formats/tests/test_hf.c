@@ -1,4 +1,4 @@
-/* hf: the forms that the folder comes in, and one error for each that it must not come in. */
+/* hf: the valid forms of the folder, and one error for each invalid one. */
 #include "gpt2/formats/hf.h"
 
 #include <criterion/criterion.h>
@@ -60,7 +60,7 @@ Test(hf, is_read_with_and_without_prefix) {
     cr_assert(opens(), "%s", error.text);
 }
 
-/* The mask of old versions is skipped, whatever its type; the bias of c_attn is not. */
+/* The mask of old versions is skipped, in any type; the bias of c_attn is not. */
 Test(hf, masks_are_skipped) {
     static const uint8_t mask[36];
     static const struct safetensors_tensor masks[] = {
@@ -97,7 +97,7 @@ static bool shrink_wte(struct safetensors_tensor *tensor, char *name) {
     if (strstr(name, "wte")) { tensor->shape[0] = 299; }
     return true;
 }
-static bool turn_c_fc(struct safetensors_tensor *tensor, char *name) { /* as torch.nn.Linear would have it */
+static bool turn_c_fc(struct safetensors_tensor *tensor, char *name) { /* as in torch.nn.Linear */
     if (strstr(name, "h.1.mlp.c_fc.weight")) { tensor->shape[0] = 32, tensor->shape[1] = 8; }
     return true;
 }
@@ -143,7 +143,7 @@ static const struct {
     {drop_ln_f, "ln_f.bias is missing"},
     {drop_layer, "h.2.ln_1.weight and 11 more tensors are missing"},
     {as_i32, "h.0.ln_1.bias is of type I32"},
-    {rename_one, "h.0.ln_1.beta is no tensor of a GPT-2"},
+    {rename_one, "h.0.ln_1.beta is not a tensor of a GPT-2"},
     {renumber, "h.3.ln_1.bias: config.json has 3 layers only"},
     {repeat, "h.2.ln_1.weight is there twice"},
 };
@@ -174,7 +174,7 @@ Test(hf, what_is_truncated_is_refused) {
 #define ALL   SIZES ",\"n_positions\":6"
 
 struct config_case {
-    char text[200], reason[60]; /* reason: "" when it is fine */
+    char text[200], reason[60]; /* reason: "" for a valid config */
 };
 
 ParameterizedTestParameters(hf, configs) {
@@ -186,14 +186,14 @@ ParameterizedTestParameters(hf, configs) {
         {"{" SIZES "}", "n_positions is missing"},
         {"{\"n_layer\":3}", "n_head is missing"},
         {"{" ALL ",", "invalid JSON"},
-        {"[3]", "no object"},
-        {"{\"n_layer\":\"3\"}", "n_layer is no whole number"},
-        {"{\"n_layer\":3.5}", "n_layer is no whole number"},
-        {"{\"n_layer\":4294967296}", "n_layer is no whole number"},
+        {"[3]", "not an object"},
+        {"{\"n_layer\":\"3\"}", "n_layer is not a whole number"},
+        {"{\"n_layer\":3.5}", "n_layer is not a whole number"},
+        {"{\"n_layer\":4294967296}", "n_layer is not a whole number"},
         {"{\"n_layer\":2147483647,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}",
          "number of layers is"},
         {"{\"n_layer\":0,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "number of layers is 0"},
-        {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "shared by 3 heads"},
+        {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "among 3 heads"},
         {"{\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":2147483647,\"n_positions\":6}", "vocabulary size"},
         {"{" ALL ",\"activation_function\":\"relu\"}", "activation_function is relu"},
         {"{" ALL ",\"activation_function\":7}", "activation_function is no text"},
@@ -201,7 +201,7 @@ ParameterizedTestParameters(hf, configs) {
         {"{" ALL ",\"scale_attn_by_inverse_layer_idx\":true}", "scale_attn_by_inverse_layer_idx is not false"},
         {"{" ALL ",\"tie_word_embeddings\":false}", "tie_word_embeddings is not true"},
         {"{" ALL ",\"n_inner\":64}", "n_inner"},
-        {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is no number"},
+        {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is not a number"},
         {"{" ALL ",\"layer_norm_epsilon\":1e999}", "epsilon"},
     };
     return cr_make_param_array(struct config_case, cases, sizeof cases / sizeof cases[0]);
@@ -229,7 +229,7 @@ Test(hf, missing_files_are_named) {
     remove(at("hf/model.safetensors"));
     cr_assert(fails_with(opens(), "hf/model.safetensors: No such file"));
     put_text("hf/pytorch_model.bin", "");
-    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not read"));
+    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not supported"));
     remove(at("hf/config.json"));
     cr_assert(fails_with(opens(), "hf/config.json: No such file"));
     cr_assert(gpt2_file_write(at("x.safetensors"), "", 0, &error));
@@ -237,7 +237,7 @@ Test(hf, missing_files_are_named) {
     cr_assert(fails_with(gpt2_hf_open(&weights, at("x.safetensors"), &error), "/config.json: No such file"));
 }
 
-/* The real sizes, as sparse files: the header is written, the rest is a hole. */
+/* The real sizes, as sparse files with a written header. */
 Test(hf, the_real_sizes_open) {
     static const char *const names[] = {"124M", "355M", "774M", "1558M"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

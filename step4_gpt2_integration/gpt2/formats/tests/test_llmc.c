@@ -1,4 +1,4 @@
-/* llmc: checkpoints and debug states, to the byte; each disagreement is one error. */
+/* llmc: checkpoints and debug states, byte by byte; each inconsistency is one error. */
 #include "gpt2/formats/llmc.h"
 
 #include <criterion/criterion.h>
@@ -59,9 +59,9 @@ ParameterizedTestParameters(llmc, checkpoints_refused) {
     static struct edit cases[] = {
         {0, 20240327, "its magic number is 20240327, not 20240326"},
         {0, 0, "its magic number is 0"},
-        {1, 1, "version 1, whose vocabulary is not padded"},
-        {1, 2, "version 2, which is not read"},
-        {1, 4, "version 4, which is not read"},
+        {1, 1, "version 1, without a padded vocabulary"},
+        {1, 2, "version 2, which is not supported"},
+        {1, 4, "version 4, which is not supported"},
         {1, 5, "something was appended?"},
         {2, 7, "truncated?"},
         {2, 0, "the context length is 0"},
@@ -69,7 +69,7 @@ ParameterizedTestParameters(llmc, checkpoints_refused) {
         {3, 385, "the padded vocabulary of 384 does not fit the vocabulary of 385"},
         {3, INT32_MIN, "the vocabulary size is -2147483648"},
         {4, INT32_MAX, "the number of layers is 2147483647"},
-        {5, 3, "8 channels cannot be shared by 3 heads"},
+        {5, 3, "8 channels cannot be divided among 3 heads"},
         {5, 0, "the number of heads is 0"},
         {6, INT32_MAX, "the number of channels is"},
         {6, 262144, "truncated?"},
@@ -176,12 +176,12 @@ Test(llmc, a_debug_state_comes_back) {
 ParameterizedTestParameters(llmc, debug_states_refused) {
     static struct edit cases[] = {
         {0, 20240326, "its magic number is 20240326"},
-        {1, 1, "version 1, which is not read"},
+        {1, 1, "version 1, which is not supported"},
         {2, 3, "are not what B = 3, T = 5"},
-        {2, 0, "B = 0, T = 5 are no batch"},
-        {2, INT32_MAX, "are no batch"},
-        {3, 7, "are no batch for a context of 6"},
-        {3, -1, "are no batch"},
+        {2, 0, "B = 0, T = 5 are not a valid batch"},
+        {2, INT32_MAX, "are not a valid batch"},
+        {3, 7, "are not a valid batch for a context of 6"},
+        {3, -1, "are not a valid batch"},
         {256, 300, "token 300 is outside the vocabulary of 300"},
         {256 + 2 * B * T - 1, -1, "token -1 is outside"},
     };

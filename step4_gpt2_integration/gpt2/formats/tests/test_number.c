@@ -1,4 +1,4 @@
-/* number: every 16-bit pattern, and rounding against the nearest of all of them. */
+/* number: every 16-bit pattern, and rounding compared with a search for the nearest one. */
 #include "gpt2/formats/number.h"
 
 #include <criterion/criterion.h>
@@ -35,7 +35,7 @@ Test(number, every_bf16_comes_back) {
     }
 }
 
-/* f16 values in the usual words: sign, exponent, fraction. */
+/* The value of an f16 from sign, exponent and fraction. */
 Test(number, f16_values) {
     cr_assert_eq(gpt2_float_of_f16(0x3c00), 1.0f);
     cr_assert_eq(gpt2_float_of_f16(0xc000), -2.0f);
@@ -46,7 +46,7 @@ Test(number, f16_values) {
     cr_assert(isinf(gpt2_float_of_f16(0x7c00)) && signbit(gpt2_float_of_f16(0x8000)));
 }
 
-/* Between two neighbours: below the middle down, above it up, in the middle to the even one. */
+/* Between two neighbours: down below the midpoint, up above it, to even at the midpoint. */
 static void check_between(float (*to)(uint16_t), uint16_t (*from)(float), uint16_t lower) {
     double a = to(lower), b = to((uint16_t)(lower + 1));
     float middle = (float)((a + b) / 2); /* exact: a float has many more bits */
@@ -79,7 +79,7 @@ Test(number, conversion_counts_what_it_loses) {
     cr_assert_eq(gpt2_convert(halves, GPT2_F32, values, GPT2_F32, 3), 0);
 }
 
-/* Any pair of types, a count that the pieces do not divide, pointers that are not aligned. */
+/* Any pair of types, a count that the chunks do not divide, unaligned pointers. */
 Test(number, rows_of_any_type) {
     enum { COUNT = 2500 };
     static uint8_t in[COUNT * 4 + 1], out[COUNT * 4 + 1];

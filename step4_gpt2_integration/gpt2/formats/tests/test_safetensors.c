@@ -1,4 +1,4 @@
-/* safetensors: the container is read and written to the byte, and refused wherever its parts disagree. */
+/* safetensors: reading and writing, byte by byte, and one error for each inconsistency. */
 #include "gpt2/formats/safetensors.h"
 
 #include <criterion/criterion.h>
@@ -71,7 +71,7 @@ ParameterizedTestParameters(safetensors, refused) {
         {"{" FIRST "} x", 8, "invalid JSON at byte"},
         {"["
          "]",
-         0, "no object"},
+         0, "not an object"},
         {"", 0, "invalid JSON"},
         {"{\"a\\u0000\":1}", 0, "NUL"},
         {"{\"a\":1}", 0, "a: its entry is not dtype"},
@@ -79,23 +79,23 @@ ParameterizedTestParameters(safetensors, refused) {
         {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
          "a: its entry is not"},
         {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "a: unknown type F31"},
-        {"{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "a: its dtype is no text"},
+        {"{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "a: its dtype is not a text"},
         {"{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
          "F16 takes 4 bytes, its offsets span 8"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,8]}}", 8, "takes 16 bytes"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "a: a dimension is no whole"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,6]}}", 6, "a: a dimension is no whole"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[\"2\"],\"data_offsets\":[0,8]}}", 8, "a: a dimension is no whole"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8, "a: its shape is no array"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "a: a dimension is not a whole"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,6]}}", 6, "a: a dimension is not a whole"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[\"2\"],\"data_offsets\":[0,8]}}", 8, "a: a dimension is not a whole"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8, "a: its shape is not an array"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}", 8, "more than 8 dim"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
          "shape is too large"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, "data_offsets are no pair"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,8]}}", 8, "data_offsets are no pair"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}}", 8, "data_offsets are no pair"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[1e300,1e301]}}", 8, "data_offsets are no pair"},
-        {"{\"__metadata__\":[]}", 0, "__metadata__ is no object"},
-        {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__: a is no text"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, "data_offsets are not a pair"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,8]}}", 8, "data_offsets are not a pair"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]}}", 8, "data_offsets are not a pair"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[1e300,1e301]}}", 8, "data_offsets are not a pair"},
+        {"{\"__metadata__\":[]}", 0, "__metadata__ is not an object"},
+        {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__: a is not a text"},
     };
     return cr_make_param_array(struct bad, cases, sizeof cases / sizeof cases[0]);
 }
@@ -115,7 +115,7 @@ Test(safetensors, a_header_longer_than_the_file_is_refused) {
     }
     put("a.safetensors", "\2\0\0\0\0\0\0", 7);
     cr_assert(
-        fails_with(safetensors_open(&safetensors, at("a.safetensors"), &error), "7 bytes are no safetensors file"));
+        fails_with(safetensors_open(&safetensors, at("a.safetensors"), &error), "7 bytes are not a safetensors file"));
     put_file("{}", (uint64_t)SAFETENSORS_MOST_HEADER + 1, 0);
     cr_assert_eq(truncate(at("a.safetensors"), SAFETENSORS_MOST_HEADER * 2), 0);
     cr_assert(fails_with(safetensors_open(&safetensors, at("a.safetensors"), &error), "at most 16 MiB"));

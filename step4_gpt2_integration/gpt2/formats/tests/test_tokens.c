@@ -1,4 +1,4 @@
-/* tokens: files of ids, and how batches are cut out of them. */
+/* tokens: files of ids, and their batches. */
 #include "gpt2/formats/tokens.h"
 
 #include "gpt2/tests/scratch.h"
@@ -85,7 +85,7 @@ Test(tokens, that_are_none_are_refused) {
     cr_assert(fails_with(opens(50257), "its header says -1 tokens"), "%s", error.text);
     set(2, COUNT);
     set(1, 2);
-    cr_assert(fails_with(opens(50257), "version 2, which is not read"), "%s", error.text);
+    cr_assert(fails_with(opens(50257), "version 2, which is not supported"), "%s", error.text);
     set(0, 7);
     cr_assert(fails_with(opens(50257), "magic number is 7"), "%s", error.text);
 }

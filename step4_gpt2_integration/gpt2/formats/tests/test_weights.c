@@ -1,4 +1,4 @@
-/* weights: names and shapes; conversions there and back; the sizes of the real models. */
+/* weights: names and shapes; conversions in both directions; the sizes of the real models. */
 #include "gpt2/formats/weights.h"
 
 #include "gpt2/formats/hf.h"
@@ -65,7 +65,7 @@ static void convert(const char *from, const char *to, bool to_hf, enum gpt2_type
     gpt2_weights_close(&weights);
 }
 
-/* Both directions, in both types that llm.c has: the files come back to the byte, and hold the numbers. */
+/* A round trip in both types of llm.c gives the same bytes, which hold the numbers. */
 Test(weights, conversions_there_and_back) {
     struct gpt2_source source = seeded_source(&small_config);
     for (int bf16 = 0; bf16 < 2; bf16++) {
@@ -115,7 +115,7 @@ Test(weights, what_f16_cannot_hold_is_an_error) {
     gpt2_weights_close(&weights);
 }
 
-/* A transpose whose sides are no multiples of the tile. */
+/* A transpose with sides that are not multiples of the tile. */
 Test(weights, a_matrix_of_odd_sides_is_turned) {
     enum { ROWS = 131, COLUMNS = 77 };
     static float in[ROWS * COLUMNS];

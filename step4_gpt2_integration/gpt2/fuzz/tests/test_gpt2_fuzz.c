@@ -1,7 +1,7 @@
-/* gpt2_fuzz: every loader and the tokenizer, on inputs that are nearly right; the same ones in every run.
+/* gpt2_fuzz: all readers and the tokenizer on mutated valid inputs, the same ones in every run.
  *
- * Bytes changed, pieces cut, doubled, moved, and words of the formats put in; every beginning of a file. `make test-asan`
- * runs this under the address and UB sanitizers; `make fuzz` looks further. GPT2_FUZZ=N: N times as many.
+ * Mutations: bytes changed, parts removed, doubled or moved, keywords inserted; and every prefix of a file. `make test-asan` runs
+ * this under the address and UB sanitizers; `make fuzz` covers more. GPT2_FUZZ=N: N times as many.
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpt2/formats/number.h"
 #include "gpt2/fuzz/targets.h"
 
 TestSuite(gpt2_fuzz, .timeout = 600);
@@ -18,11 +19,9 @@ enum { ROUNDS = 1500, ROOM = 1 << 16 };
 static uint64_t state;
 
 static uint32_t next(uint32_t below) {
-    state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
+    uint64_t random = gpt2_mix(state);
+    state += 0x9e3779b97f4a7c15u;
+    return (uint32_t)(random >> 32) % below;
 }
 
 static const char *const words[] = {
@@ -97,7 +96,7 @@ static void mutate(uint8_t *bytes, size_t *size) {
     } else if (kind == 3 && *size + length < ROOM) { /* double */
         memmove(bytes + at + length, bytes + at, *size - at);
         *size += length;
-    } else if (kind == 4) { /* overwrite with another place's */
+    } else if (kind == 4) { /* overwrite with bytes from another place */
         memmove(bytes + at, bytes + next((uint32_t)*size - length + 1), length);
     } else if (kind == 5) {
         put_number(bytes, *size);
@@ -111,7 +110,7 @@ static void mutate(uint8_t *bytes, size_t *size) {
     }
 }
 
-/* In a buffer of exactly its size, so that a read past its end is seen. */
+/* In a buffer of exactly its size, so that a read past its end is detected. */
 static void run(const struct fuzz_target *target, const uint8_t *bytes, size_t size) {
     uint8_t *exact = malloc(size ? size : 1);
     memcpy(exact, bytes, size);

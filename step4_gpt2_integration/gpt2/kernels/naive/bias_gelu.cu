@@ -1,7 +1,7 @@
 // bias_gelu.cu — bias + GELU, a thread per element (the naive set)
 //
 // Math      common/ops/bias_gelu_forward/contract.h
-// Bytes     2 x the element size for each element: nothing to gain from fusing more, but each access is 2 or 4 bytes wide.
+// Bytes     2 x the element size for each element, which is the minimum; but each access is only 2 or 4 bytes wide.
 #include "ops/bias_gelu_forward/contract.h"
 #include "elements.cuh"
 

@@ -1,12 +1,12 @@
 // bias_gelu_backward.cu — the gradients of bias + GELU, a thread per column (the naive set)
 //
 // Math      common/ops/bias_gelu_backward/contract.h
-// Bytes     3 x the element size for each element; but only C threads run, each down all N rows, so most of a GPU rests. In
-//           return dbias needs no second kernel, and its order of sums is one.
+// Bytes     3 x the element size for each element. Only C threads run, each over all N rows, so most of a GPU is idle. In return
+//           dbias needs no second kernel, and the order of its sums is fixed.
 #include "ops/bias_gelu_backward/contract.h"
 #include "elements.cuh"
 
-// dx may be dout: each element is read before it is written, by its thread.
+// dx may alias dout: a thread reads each element before it writes it.
 template <class T>
 __global__ void bias_gelu_backward_naive(T *dx,         // (N, C)
                                          float *dbias,  // (C)

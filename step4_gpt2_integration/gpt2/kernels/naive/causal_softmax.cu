@@ -1,7 +1,7 @@
 // causal_softmax.cu — scale, causal mask and softmax, a thread per row (the naive set)
 //
 // Math      common/ops/causal_softmax_forward/contract.h
-// Bytes     the allowed part of each row is read three times, and neighbouring threads read addresses that are T apart.
+// Bytes     The unmasked part of each row is read three times, and neighbouring threads read addresses that are T apart.
 #include "ops/causal_softmax_forward/contract.h"
 #include "elements.cuh"
 

@@ -1,11 +1,11 @@
 // causal_softmax_backward.cu — the gradient of scale, causal mask and softmax, a thread per row (the naive set)
 //
 // Math      common/ops/causal_softmax_backward/contract.h
-// Bytes     the allowed part of dout and out is read twice, and neighbouring threads read addresses that are T apart.
+// Bytes     The unmasked part of dout and out is read twice, and neighbouring threads read addresses that are T apart.
 #include "ops/causal_softmax_backward/contract.h"
 #include "elements.cuh"
 
-// dx may be dout: each element is read for the last time before it is written, by its thread.
+// dx may alias dout: a thread reads each element for the last time before it writes it.
 template <class T>
 __global__ void causal_softmax_backward_naive(T *dx,              // (B, H, T, T)
                                               const T *dout,      // (B, H, T, T)

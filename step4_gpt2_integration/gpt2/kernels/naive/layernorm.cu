@@ -1,6 +1,6 @@
-// layernorm.cu — LayerNorm and residual add + LayerNorm as lab 1 writes them: a thread per row, an op at a time
+// layernorm.cu — LayerNorm and residual add + LayerNorm as in lab 1: a thread per row, an op at a time (the naive set)
 //
-// Purpose   The naive set is what the labs improve on: the same results, with all the bytes that nobody needed to move.
+// Purpose   The naive set is the baseline of the labs: the same results, with more bytes than necessary.
 // Math      common/ops/layernorm_forward/contract.h, residual_layernorm_forward/contract.h
 // Bytes     LayerNorm reads x three times. The residual add is a kernel of its own, so its sum is written and read again.
 #include "ops/layernorm_forward/contract.h"

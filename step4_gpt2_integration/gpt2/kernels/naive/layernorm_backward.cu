@@ -1,9 +1,9 @@
 // layernorm_backward.cu — the gradients of LayerNorm and of residual add + LayerNorm, an op at a time (the naive set)
 //
 // Math      common/ops/layernorm_backward/contract.h, residual_layernorm_backward/contract.h
-// Bytes     dout and x are read three times along the rows and once down the columns, neighbouring threads C apart along the
-//           rows.
-// Kernels   a thread per column for dweight and dbias, whose order of sums is therefore one; a thread per row for dinp.
+// Bytes     dout and x are read three times along the rows and once down the columns. Along the rows, neighbouring threads read
+//           addresses that are C apart.
+// Kernels   A thread per column for dweight and dbias, so the order of their sums is fixed; a thread per row for dinp.
 #include "ops/layernorm_backward/contract.h"
 #include "ops/residual_layernorm_backward/contract.h"
 #include "elements.cuh"
@@ -28,7 +28,7 @@ __global__ void layernorm_columns_naive(float *dweight,    // (C)
     dbias[c] += bias_sum;
 }
 
-// dsum: null, or what is added to dinp. dinp may be dout or dsum: each element is read before it is written, by its thread.
+// dsum: null, or added to dinp. dinp may alias dout or dsum: a thread reads each element before it writes it.
 template <class T>
 __global__ void layernorm_rows_naive(T *dinp,           // (N, C)
                                      const T *dout,     // (N, C)

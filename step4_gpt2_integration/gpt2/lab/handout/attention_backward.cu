@@ -1,9 +1,9 @@
-// attention_backward.cu — in a handout, in place of gpt2/model/attention_backward.cu, which says how attention is made of products
+// attention_backward.cu — replaces gpt2/model/attention_backward.cu in a handout, because that is a solution of lab 4
 //
 // Math      of one head: P = softmax(Q K^T / sqrt(D)), out = P V; dV = P^T dout, dP = dout V^T, dS = P (dP - sum of P dP),
 //           dQ = dS K / sqrt(D), dK = dS^T Q / sqrt(D)
-// Kernels   a thread per query for its rows of P and dS, and dQ; then a thread per key for dK and dV. Every number is fetched from
-//           dqkv's and qkv's own places, T times: for small tensors.
+// Kernels   A thread per query for its rows of P and dS, and dQ; then a thread per key for dK and dV. Each element is read T times, so
+//           it is for small tensors.
 #include "gpt2/model/attention_backward.cuh"
 
 #include <cmath>
@@ -27,7 +27,7 @@ template <class T> struct head {
     }
 };
 
-// Thread `number` of B * H * T: its head, and its token.
+// The head of thread `number` of B * H * T threads.
 template <class T>
 __device__ head<T> head_of(int64_t number, T *dqkv, const attention_room<T> &room, const T *dout, const T *qkv,
                            const int *lengths, int T_, int H, int D) {
@@ -80,7 +80,7 @@ __global__ void keys(T *dqkv, attention_room<T> room, const T *dout, const T *qk
     const int token = (int)(number % T_);
     for (int d = 0; d < D; d++) {
         float dk = 0.0f, dv = 0.0f;
-        for (int64_t other = token; other < T_ && token < own.keys; other++) { // the queries that see this key
+        for (int64_t other = token; other < T_ && token < own.keys; other++) { // the queries that attend to this key
             dk += to_float(own.ds[other * T_ + token]) * to_float(own.had((int)other, 0)[d]);
             dv += to_float(own.p[other * T_ + token]) * to_float(own.dout[other * own.C + d]);
         }

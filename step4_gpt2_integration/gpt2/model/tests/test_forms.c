@@ -1,27 +1,10 @@
 /* The fused forms against the float64 reference and the taught ones: every hidden state of prompts, prompts of different length,
  * decoding, and greedy decoding. Like test_model.c, also on the checked build. */
 #define _GNU_SOURCE
-#include "gpt2/kernels/load.h"
+#include "kernel_sets.h"
 #include "tiny.h"
 
-#ifdef CHECKED
-#include "simt.h"
-static const struct kernel_table *kernels(void) {
-    return &gpt2_kernel_set;
-}
-#else
-static const struct kernel_table *kernels(void) {
-    static struct kernel_choice *choice;
-    struct gpt2_error error;
-    setenv("GPT2_KERNELS", KERNELS, 1);
-    if (choice == NULL) { choice = kernel_choice_open("reference", &error); }
-    cr_assert(choice, "%s", error.text);
-    return kernel_choice_table(choice);
-}
-#endif
 TestSuite(forms, .timeout = 300);
-
-static struct gpt2_error error;
 
 /* Heads of 64 channels over more than two tiles of tokens; of 8, 5, 67 and 128; of 16 over several parts of the cache. */
 #define CONFIG(T, V, L, H, C) TINY(T, V, V + 3, L, H, C)
@@ -31,7 +14,7 @@ static const struct gpt2_config configs[] = {
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, MOST_T = 200, MOST_V = 6001 };
 
-/* Rows of W that several warps share, and more columns than warps that fit at a time. */
+/* Rows of W that several warps share, and more columns than resident warps. */
 static const struct gpt2_config wide = CONFIG(6, 6001, 1, 17, 544);
 
 static struct gpt2_model *open_forms(const struct gpt2_config *config, enum gpt2_type type, int batch,
@@ -43,7 +26,7 @@ static struct gpt2_model *open_forms(const struct gpt2_config *config, enum gpt2
                                          .decode = decode,
                                          .batch = batch,
                                          .prompt = config->max_tokens,
-                                         .kernels = kernels()};
+                                         .kernels = kernels_of(sets[SETS - 1])};
     struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
     cr_assert(model, "%s", error.text);
     return model;
@@ -56,11 +39,7 @@ static struct gpt2_model *open_model(const struct gpt2_config *config, enum gpt2
 
 static void close_model(struct gpt2_model *model) {
     gpt2_model_close(model);
-#ifdef CHECKED
-    for (size_t i = 0; i < simt_finding_count(); i++) {
-        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
-    }
-#endif
+    close_kernels();
 }
 
 /* ---- prompts ---- */
@@ -77,7 +56,7 @@ static void check_states(const struct gpt2_config *config, enum gpt2_type type, 
     gpt2_observe(model, states_of_model, &got);
     cr_assert(gpt2_all_logits(model, tokens, &length, 1, T, logits, &error), "%s", error.text);
     cr_assert_geq(got.count, wanted.count);
-    for (int i = 0; i + 1 < wanted.count; i++) { /* logits, the last, come a few rows at a time */
+    for (int i = 0; i + 1 < wanted.count; i++) { /* the logits, the last stage, are observed a few rows at a time */
         struct state *a = &got.at[i], *b = &wanted.at[i];
         cr_assert_str_eq(a->stage, b->stage);
         for (int64_t row = 0; row < a->rows; row++) {
@@ -203,7 +182,7 @@ Test(forms, fused_decoding_of_wide_rows) {
 
 /* ---- greedy ---- */
 
-/* The same, the host choosing. */
+/* The same tokens, chosen on the host. */
 static void choose(struct gpt2_model *model, const struct gpt2_config *config, int choices, int B, int32_t *next) {
     static float logits[MOST_B * MOST_V];
     cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
@@ -227,7 +206,7 @@ static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, 
         for (int b = 0; b < B; b++) { wanted[b][i] = next[b]; }
         cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
     }
-    /* Sequence 0 stops where its fourth token comes for the first time; the others go on after it. */
+    /* Sequence 0 stops at the first occurrence of its fourth token; the others continue. */
     int stop = wanted[0][3], stops[B];
     const bool rests[B] = {false, false, true};
     for (int b = 0; b < B; b++) {

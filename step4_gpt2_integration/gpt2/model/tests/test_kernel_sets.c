@@ -1,11 +1,11 @@
-/* Kernel sets as the program names them. */
+/* Kernel sets by the names that the program uses. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "gpt2/kernels/load.h"
 
-/* Auto is for the reference set alone: who changes an op wants to see it run. */
+/* auto chooses fused forms for the reference set alone, so that a changed op is called. */
 Test(kernel_sets, a_mixed_set_is_not_the_reference) {
     struct gpt2_error error;
     setenv("GPT2_KERNELS", KERNELS, 1);

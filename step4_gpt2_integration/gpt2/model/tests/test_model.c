@@ -1,37 +1,10 @@
 /* The model against the float64 reference: every hidden state, prompts of different length, decoding, graphs, losses. The same
  * tests run on the fast build with every kernel set, and (CHECKED) on the checked build with the naive one. */
 #define _GNU_SOURCE
-#include "gpt2/kernels/load.h"
+#include "kernel_sets.h"
 #include "tiny.h"
 
-#ifdef CHECKED
-#include "simt.h"
-static const char *const sets[] = {"naive"};
-#else
-static const char *const sets[] = {"naive", "reference"};
-#endif
-enum { SETS = sizeof sets / sizeof *sets };
-
-static void begin(void) {
-#ifndef CHECKED
-    setenv("GPT2_KERNELS", KERNELS, 1);
-#endif
-}
-TestSuite(model, .init = begin, .timeout = 300);
-
-static struct gpt2_error error;
-
-static struct kernel_choice *choice;
-static const struct kernel_table *kernels_of(const char *set) {
-#ifdef CHECKED
-    (void)set;
-    return &gpt2_kernel_set;
-#else
-    choice = kernel_choice_open(set, &error);
-    cr_assert(choice, "%s", error.text);
-    return kernel_choice_table(choice);
-#endif
-}
+TestSuite(model, .timeout = 300);
 
 /* Sizes: even ones, odd ones, one head, a head wider than a warp. */
 static const struct gpt2_config configs[] = {
@@ -54,13 +27,7 @@ static struct gpt2_model *open_model(const struct gpt2_config *config, const cha
 
 static void close_model(struct gpt2_model *model) {
     gpt2_model_close(model);
-    kernel_choice_close(choice);
-    choice = NULL;
-#ifdef CHECKED
-    for (size_t i = 0; i < simt_finding_count(); i++) {
-        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
-    }
-#endif
+    close_kernels();
 }
 
 /* ---- every hidden state ---- */
@@ -113,7 +80,7 @@ Test(model, sixteen_bit_types_are_near_it) {
     }
 }
 
-/* ---- prompts of different length, and decoding: the logits are those of each sequence alone, from the beginning ---- */
+/* ---- prompts of different length, and decoding: the logits equal those of each sequence alone ---- */
 
 static double *reference_logits(const struct gpt2_config *config, const int32_t *tokens, int T) {
     struct states states = {.count = 0};
@@ -155,7 +122,7 @@ static void check_decoding(const struct gpt2_config *config, const char *set, bo
             if (!rested) { expect_logits(config, logits + b * V, sequences[b], now[b], step ? "decoding" : "prefill"); }
         }
         if (now[1] == S) { break; }
-        for (int b = 0; b < B; b++) { /* sequence 2 rests at every third step, and all that are full */
+        for (int b = 0; b < B; b++) { /* sequence 2 rests at every third step, and full sequences rest */
             bool rests = now[b] == S || (b == 2 && step % 3 == 1);
             next[b] = rests ? -1 : sequences[b][now[b]++];
         }
@@ -177,7 +144,7 @@ Test(model, decoding_by_a_graph_is_the_same) {
     for (int i = 0; i < CONFIGS; i++) { check_decoding(&configs[i], sets[SETS - 1], true); }
 }
 
-/* A prompt that fills the cache rests in every step; its neighbour's first key must stay what it was. */
+/* A prompt that fills the cache rests in every step. The first key of the next sequence must not change. */
 Test(model, a_full_prompt_leaves_its_neighbour_alone) {
     enum { STEPS = 3 };
     for (int i = 0; i < CONFIGS; i++) {
@@ -243,7 +210,7 @@ Test(model, bad_input_is_one_error) {
     struct gpt2_source source = tiny_source(config);
     struct gpt2_model_options options = {.batch = 1, .prompt = 17, .kernels = kernels_of(sets[0])};
     refused(gpt2_model_open(&source, &options, &error), "context of 16");
-    struct gpt2_source wide = tiny_source(&configs[3]); /* whose activations alone would need some hundred GB */
+    struct gpt2_source wide = tiny_source(&configs[3]); /* its activations alone would need hundreds of GB */
     options.prompt = 40, options.batch = 1 << 20;
     refused(gpt2_model_open(&wide, &options, &error), "of device memory: out of memory");
     options.batch = 1;
@@ -256,9 +223,10 @@ Test(model, bad_input_is_one_error) {
 
 #ifndef CHECKED
 Test(model, sets_by_name_and_by_op) {
+    setenv("GPT2_KERNELS", KERNELS, 1);
     refused(kernel_choice_open("nosuch", &error), "no such kernel set");
     refused(kernel_choice_open("naive,softmax=reference", &error), "no op is called 'softmax");
-    refused(kernel_choice_open("/dev/null", &error), "is no kernel set");
+    refused(kernel_choice_open("/dev/null", &error), "is not a kernel set");
     struct kernel_choice *naive = kernel_choice_open("naive", &error);
     struct kernel_choice *reference = kernel_choice_open("reference", &error);
     struct kernel_choice *mixed = kernel_choice_open("naive,bias_gelu_forward=reference", &error);

@@ -1,4 +1,4 @@
-/* tiny.h — for the tests: small random models that are not at rest, and their hidden states in float64. */
+/* tiny.h — for the tests: small random models with all weights in use, and their hidden states in float64. */
 #ifndef GPT2_MODEL_TESTS_TINY_H
 #define GPT2_MODEL_TESTS_TINY_H
 
@@ -17,11 +17,8 @@
         .epsilon = 1e-5f                                                                                   \
     }
 
-static inline uint32_t mix(uint64_t z) { /* splitmix64 */
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ (z >> 31)) >> 32);
+static inline uint32_t mix(uint64_t z) {
+    return (uint32_t)(gpt2_mix(z) >> 32);
 }
 
 static inline float uniform(uint64_t seed) { /* in -1..1, with 12 bits, exact in F32 only */
@@ -110,7 +107,7 @@ static inline void states_free(struct states *all) {
     all->count = 0;
 }
 
-/* The largest difference between two rows, against the largest value of the second. */
+/* The largest difference between two rows, over the largest value of the second. */
 static inline double row_error(const double *a, const double *b, int64_t columns) {
     double error = 0.0, largest = 1e-30;
     for (int64_t c = 0; c < columns; c++) {

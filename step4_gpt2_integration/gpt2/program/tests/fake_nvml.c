@@ -1,4 +1,4 @@
-/* fake_nvml.c — stands for NVIDIA's management library: each look at the energy finds 1,500 mJ more. */
+/* fake_nvml.c — a fake of NVIDIA's management library: each call returns 1,500 mJ more. */
 int nvmlInit_v2(void);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);

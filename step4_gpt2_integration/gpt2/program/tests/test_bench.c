@@ -1,4 +1,4 @@
-/* What gpt2 bench is made of: quantiles, the plan, the table, the lines of JSON, synthetic weights, the energy counter. */
+/* The parts of gpt2 bench: quantiles, the plan, the table, the lines of JSON, synthetic weights, the energy counter. */
 #define _GNU_SOURCE
 #include <cjson/cJSON.h>
 #include <criterion/criterion.h>
@@ -68,9 +68,9 @@ Test(bench, bad_lists_are_one_error) {
     static const struct {
         const char *sizes, *types, *batches, *lengths, *positions, *says;
     } bad[] = {
-        {"124M,9M", "f32", "1", "1", "1", "--sizes: '9M' is none of"},
+        {"124M,9M", "f32", "1", "1", "1", "--sizes: '9M' is not one of"},
         {"", "f32", "1", "1", "1", "--sizes: an empty list"},
-        {"124M", "f32,f64", "1", "1", "1", "--types: 'f64' is none of"},
+        {"124M", "f32,f64", "1", "1", "1", "--types: 'f64' is not one of"},
         {"124M", "f32", "1,", "1", "1", "--batch: '' is not a number"},
         {"124M", "f32", "0", "1", "1", "--batch: '0' is not a number from 1 to 4096"},
         {"124M", "f32", "1,2x", "1", "1", "--batch: '2x' is not a number"},
@@ -103,7 +103,7 @@ Test(bench, bytes_of_a_step_are_weights_and_cache) {
     free(cells);
 }
 
-/* ---- how it is shown ---- */
+/* ---- the output ---- */
 
 static const struct gpt2_device_info gpu = {.name = "a GPU \"of sorts\"", .capability = 90};
 
@@ -149,7 +149,7 @@ Test(bench, a_row_and_its_json_say_the_same) {
     figures.tokens_per_joule = 12.5;
     shown(&figures, 0, row, sizeof row, &json);
     cr_assert(strstr(row, " 12.50\n") && strstr(row, "prompt"), "%s", row);
-    cr_assert_null(cJSON_GetObjectItem(json, "gb_per_s")); /* a pass over prompts is no stream of bytes */
+    cr_assert_null(cJSON_GetObjectItem(json, "gb_per_s")); /* only decoding has GB/s */
     cJSON_Delete(json);
 }
 

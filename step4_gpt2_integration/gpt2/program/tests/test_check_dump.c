@@ -1,5 +1,5 @@
-/* gpt2 check --against a dump: what it takes for the same, what it names as different, and which dumps it refuses. The dump is
- * made of the reference's float64; their float32 is that with an error of 1e-6. */
+/* gpt2 check --against a dump: equal results, differences, and refused dumps. The dump is made from the reference's float64; its
+ * float32 is the same with an error of 1e-6. */
 #define _GNU_SOURCE
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/program/tests/run.h"
@@ -19,7 +19,7 @@ static struct {
     int count;
 } dump;
 
-/* Takes over the bytes. columns < 0: one dimension. */
+/* Takes ownership of the bytes. columns < 0: one dimension. */
 static void add(const char *name, const char *type, int64_t rows, int64_t columns, void *bytes) {
     int at = dump.count++;
     cr_assert_lt(at, (int)MOST_TENSORS);
@@ -69,7 +69,7 @@ static void write_greedily(const struct gpt2_source *source, const int32_t *prom
     }
 }
 
-/* What tools/hf/reference.py would write. */
+/* As tools/hf/reference.py writes it. */
 static void make_dump(void) {
     struct gpt2_source source = tiny_source(&config);
     double *all[MOST_STATES] = {NULL}, loss = 0.0;
@@ -116,7 +116,7 @@ static void write_dump(void) {
     cr_assert(gpt2_output_commit(&file, &error));
 }
 
-/* The line with the mark has to begin so. */
+/* Checks the beginning of the line with the mark. */
 static void first_is(const char *wanted) {
     const char *mark = strstr(output, "<- the first that differs");
     cr_assert(mark, "%s", output);

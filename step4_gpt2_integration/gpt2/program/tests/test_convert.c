@@ -1,4 +1,4 @@
-/* gpt2 convert: there and back gives the same bytes, what is there is kept, and what fails leaves nothing. */
+/* gpt2 convert: a round trip gives the same bytes, existing files are kept, and a failure leaves no files. */
 #define _GNU_SOURCE
 #include "gpt2/program/tests/run.h"
 
@@ -104,7 +104,7 @@ static bool holds(const char *name, const char *part) {
     return found;
 }
 
-/* It is not always the last: Hugging Face's own trainer puts it first. */
+/* <|endoftext|> is not always the last token: Hugging Face's trainer puts it first. */
 Test(convert, config_json_has_the_tokenizers_end_of_text) {
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
     cr_assert(tokenizer, "%s", error.text);

@@ -1,11 +1,11 @@
-/* gpt2 eval --choices and --last-word: beside float64 on files that the test makes, and broken lines. */
+/* gpt2 eval --choices and --last-word: compared with float64 on generated files; broken lines. */
 #define _GNU_SOURCE
 #include "gpt2/program/tests/run.h"
 
 enum { V = 300, QUESTIONS = 24, ENDINGS = 3 };
 static struct gpt2_tokenizer *tokenizer;
 
-/* A model whose blocks do nothing: the likeliest token is the last one again. */
+/* A model whose blocks do nothing, so the likeliest token repeats the last one. */
 static bool copying_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
                          enum gpt2_layout layout, void *out, struct gpt2_error *problem) {
     cr_assert_eq(type, GPT2_F32);
@@ -45,7 +45,7 @@ static void end_examples(void) {
 }
 TestSuite(examples, .init = begin_examples, .fini = end_examples, .timeout = 300);
 
-/* log p of `end` after `beginning` in float64, the last 48 tokens of both being read; are its tokens the likeliest ones? */
+/* log p of `end` after `beginning` in float64, with the last 48 tokens of both as context; are its tokens the likeliest? */
 static double reference(const struct gpt2_source *source, const char *beginning, const char *end_, bool *likeliest) {
     struct gpt2_ids ids = {NULL, 0, 0};
     struct states states = {.count = 0};
@@ -108,7 +108,7 @@ Test(examples, choices_beside_float64) {
     FILE *file = create("choices");
     int right = 0, right_normalised = 0, differ = 0;
     for (int q = 0; q < QUESTIONS; q++) {
-        char context[1024], after[ENDINGS][200]; /* a blank, and the ending */
+        char context[1024], after[ENDINGS][200]; /* a space, and the ending */
         double scores[ENDINGS], characters[ENDINGS];
         static const double ones[ENDINGS] = {1.0, 1.0, 1.0};
         words(context, q == 5 ? 70 : 1 + q % 5, (uint64_t)q); /* 5: longer than the context */

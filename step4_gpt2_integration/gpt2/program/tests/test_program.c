@@ -53,7 +53,7 @@ Test(program, prompts_together_give_what_each_gives_alone) {
     }
     succeeds(
         "generate --model @ --prompt 'the cat sat on the mat' --prompt sun --prompt 'and the dog' --tokens 9 --quiet");
-    /* What is no UTF-8 streams as U+FFFD, and comes as it is from a batch: compare what is before it. */
+    /* Invalid UTF-8 is streamed as U+FFFD but printed unchanged for a batch: compare the text before it. */
     for (int i = 0; i < 3; i++) {
         alone[i][strcspn(alone[i], "\n\xef")] = '\0';
         says(alone[i]);
@@ -71,7 +71,7 @@ Test(program, seeds) {
 }
 
 Test(program, figures_the_empty_prompt_and_a_full_context) {
-    succeeds("generate --model @ --tokens 1000 --no-stop"); /* 48 are possible */
+    succeeds("generate --model @ --tokens 1000 --no-stop"); /* the context has 48 */
     says(" 47 tokens, ");
     says("tokens/s");
     succeeds("generate --model @ --prompt '' --tokens 1 --no-stop");
@@ -109,7 +109,7 @@ Test(program, perplexity) {
     cr_assert_eq(sscanf(output, "tokens %lld loss %lf perplexity %lf", &tokens, &loss, &perplexity), 3);
     cr_assert(tokens == tokens_naive && fabs(loss - loss_naive) < 1e-5 && fabs(perplexity / exp(loss) - 1.0) < 1e-4);
 
-    /* The same from float64. */
+    /* The same loss from float64. */
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
     struct gpt2_source source = tiny_source(&config);
     struct gpt2_ids ids = {NULL, 0, 0};

@@ -1,4 +1,4 @@
-/* The program gpt2: its help, and what it cannot do: one line that says why, and status 2. */
+/* The program gpt2: its help, and errors: one line and status 2. */
 #define _GNU_SOURCE
 #include "gpt2/program/tests/run.h"
 

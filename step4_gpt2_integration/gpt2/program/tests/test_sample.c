@@ -1,4 +1,4 @@
-/* Choosing the next token: limits, order, and that draws follow the probabilities. */
+/* Choosing the next token: limits, order, and frequencies that follow the probabilities. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int choose(struct sampler *sampler, const float *from) {
     return sampler_choose(sampler, logits, room, V);
 }
 
-/* How often each token comes in many draws. */
+/* The frequency of each token in many draws. */
 static void draw(double temperature, int top_k, double top_p, double *share) {
     enum { DRAWS = 40000 };
     struct sampler sampler = sampler_make(temperature, top_k, top_p, 7, 0);

@@ -1,4 +1,4 @@
-/* tokenizer: text to ids and back, on a small vocabulary that is learned here; files there and back, and refused. */
+/* tokenizer: text to ids and back, with a small vocabulary that is learned here. */
 #include "gpt2/tokenizer/tokenizer.h"
 
 #include <criterion/criterion.h>
@@ -32,24 +32,24 @@ static void forget(void) {
 
 TestSuite(tokenizer, .init = learn, .fini = forget, .timeout = 120);
 
-/* The pieces of a text with | between them. */
-static bool show(void *context, const uint8_t *piece, size_t size, struct gpt2_error *problem) {
+/* The pre-tokens of a text with | between them. */
+static bool show(void *context, const uint8_t *pretoken, size_t size, struct gpt2_error *problem) {
     char *text = context;
     (void)problem;
     if (*text) { strcat(text, "|"); }
-    strncat(text, (const char *)piece, size);
+    strncat(text, (const char *)pretoken, size);
     return true;
 }
 
 struct cut {
-    char text[60], pieces[80];
+    char text[60], pretokenizer[80];
 };
 
 ParameterizedTestParameters(tokenizer, cuts_like_gpt2) {
     static struct cut cases[] = {
         {"Hello world", "Hello| world"},
         {"it's we've I'll they're I'm you'd don't", "it|'s| we|'ve| I|'ll| they|'re| I|'m| you|'d| don|'t"},
-        {"IT'S 'sad 'Sad", "IT|'|S| '|sad| '|Sad"}, /* contractions are lower case; a blank keeps ' from being one */
+        {"IT'S 'sad 'Sad", "IT|'|S| '|sad| '|Sad"}, /* contractions are lower case, and not after a space */
         {"a1b22 333", "a|1|b|22| 333"},
         {"x=y+1;", "x|=|y|+|1|;"},
         {" ... wow!!", " ...| wow|!!"},
@@ -62,23 +62,23 @@ ParameterizedTestParameters(tokenizer, cuts_like_gpt2) {
         {"\xc2\xbd\xd9\xa3\xe2\x85\xab", "\xc2\xbd\xd9\xa3\xe2\x85\xab"}, /* a half, Arabic 3, Roman 12: numbers */
         {"e\xcc\x81"
          "a",
-         "e|\xcc\x81|a"}, /* a combining accent is no letter */
+         "e|\xcc\x81|a"}, /* a combining accent is not a letter */
         {"a\xc2\xa0\xe3\x80\x80"
          "b",
-         "a|\xc2\xa0|\xe3\x80\x80|b"}, /* blanks other than ' ' stand alone */
+         "a|\xc2\xa0|\xe3\x80\x80|b"}, /* white space other than ' ' stands alone */
         {"a\xe1\xa0\x8e"
          "b",
-         "a|\xe1\xa0\x8e|b"},               /* U+180E is no blank: */
-        {" \xe1\xa0\x8e", " \xe1\xa0\x8e"}, /* a blank goes with it */
+         "a|\xe1\xa0\x8e|b"},               /* U+180E is not white space: */
+        {" \xe1\xa0\x8e", " \xe1\xa0\x8e"}, /* a space belongs to it */
         {"a\xc2\x85\xe2\x80\xa8"
          "b",
          "a|\xc2\x85|\xe2\x80\xa8|b"},
         {"a\x1c\x1f"
          "b",
-         "a|\x1c\x1f|b"}, /* separators that are no blanks */
+         "a|\x1c\x1f|b"}, /* separators that are not white space */
         {"a\xff\xfe"
          "b \xc3",
-         "a|\xff\xfe|b| |\xc3"}, /* no UTF-8: pieces of their own */
+         "a|\xff\xfe|b| |\xc3"}, /* invalid UTF-8: pre-tokens of their own */
         {"", ""},
     };
     return cr_make_param_array(struct cut, cases, sizeof cases / sizeof cases[0]);
@@ -87,11 +87,12 @@ ParameterizedTestParameters(tokenizer, cuts_like_gpt2) {
 ParameterizedTest(struct cut *cut, tokenizer, cuts_like_gpt2) {
     for (int compiled = 0; compiled < 2; compiled++) {
         char text[300] = "";
-        struct pieces *pieces = pieces_new(compiled, &error);
-        cr_assert(pieces, "%s", error.text);
-        cr_assert(each_piece(pieces, (uint8_t *)cut->text, strlen(cut->text), show, text, &error), "%s", error.text);
-        cr_assert_str_eq(text, cut->pieces);
-        pieces_free(pieces);
+        struct pretokenizer *pretokenizer = pretokenizer_new(compiled, &error);
+        cr_assert(pretokenizer, "%s", error.text);
+        cr_assert(each_pretoken(pretokenizer, (uint8_t *)cut->text, strlen(cut->text), show, text, &error), "%s",
+                  error.text);
+        cr_assert_str_eq(text, cut->pretokenizer);
+        pretokenizer_free(pretokenizer);
     }
 }
 
@@ -175,7 +176,7 @@ Test(tokenizer, decode_undoes_encode_on_every_byte_string) {
     gpt2_ids_free(&ids);
 }
 
-/* Words of a megabyte of each class, and blanks that backtrack over all of them: in proportion to their length. */
+/* Words of a megabyte of each class, and white space that backtracks over all of it: linear time. */
 Test(tokenizer, long_words) {
     static const char *const units[] = {"a",    "at",       "1", " ", "\n", "!", "\xe3\x80\x80", "\xe6\x97\xa5",
                                         "\xff", "\xcc\x81", "'s"};
@@ -191,18 +192,18 @@ Test(tokenizer, long_words) {
     gpt2_ids_free(&ids);
 }
 
-/* The two ways to merge give the same, on pieces around and above where they meet. */
+/* Both ways of merging give the same ids, for lengths around and above the limit between them. */
 Test(tokenizer, scan_and_heap_agree) {
     struct gpt2_ids scanned = {0}, heaped = {0};
     for (int round = 0; round < 20000; round++) {
-        uint8_t piece[200];
+        uint8_t pretoken[200];
         size_t size = 1 + next(round % 10 ? 60 : 200);
         for (size_t i = 0; i < size; i++) {
-            piece[i] = round % 3 ? (uint8_t)lesson[next(sizeof lesson - 1)] : (uint8_t) "aaat"[next(4)];
+            pretoken[i] = round % 3 ? (uint8_t)lesson[next(sizeof lesson - 1)] : (uint8_t) "aaat"[next(4)];
         }
         scanned.count = heaped.count = 0;
-        cr_assert(merge_by_scan(tokenizer, piece, size, &scanned, &error));
-        cr_assert(merge_by_heap(tokenizer, piece, size, &heaped, &error));
+        cr_assert(merge_by_scan(tokenizer, pretoken, size, &scanned, &error));
+        cr_assert(merge_by_heap(tokenizer, pretoken, size, &heaped, &error));
         cr_assert(scanned.count == heaped.count &&
                   memcmp(scanned.ids, heaped.ids, scanned.count * sizeof *scanned.ids) == 0);
     }
@@ -226,7 +227,7 @@ struct broken {
     char bytes[16], text[40];
 };
 
-/* What Python's bytes.decode(errors="replace") gives. */
+/* The results of Python's bytes.decode(errors="replace"). */
 ParameterizedTestParameters(tokenizer, streams) {
     static struct broken cases[] = {
         {"plain", "plain"},
@@ -270,7 +271,7 @@ ParameterizedTest(struct broken *one, tokenizer, streams) {
     gpt2_text_free(&text);
 }
 
-/* Random tokens: always whole characters, and on valid text exactly what decode gives. */
+/* Random tokens: the stream has complete characters only, and on valid text equals decode. */
 Test(tokenizer, streaming_never_breaks_a_character) {
     struct gpt2_text text = {0}, all = {0};
     struct gpt2_stream stream = {0};

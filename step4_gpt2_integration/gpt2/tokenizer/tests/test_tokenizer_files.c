@@ -1,4 +1,4 @@
-/* tokenizer_files: each form is read as it is written, and refused with one line where it is wrong. */
+/* tokenizer_files: each format in a round trip, and one error for each invalid file. */
 #include <criterion/criterion.h>
 
 #include "gpt2/tests/scratch.h"
@@ -22,7 +22,7 @@ static struct gpt2_tokenizer *open_it(const char *name) {
     return gpt2_tokenizer_open(at(name), &error);
 }
 
-/* Open, and write in both forms again: the same bytes. */
+/* Opens a file and writes both formats: the same bytes. */
 static void check_round_trip(const char *name) {
     struct gpt2_tokenizer *tokenizer = open_it(name);
     cr_assert(tokenizer, "%s", error.text);
@@ -51,7 +51,7 @@ Test(tokenizer_files, llmc_to_the_byte) {
     free(bytes);
 }
 
-/* Replace the first `from` in a file by `to`; the whole file from there on when to is NULL. */
+/* Replaces the first `from` in a file by `to`; NULL cuts the file there. */
 static void edit(const char *name, const char *from, const char *to) {
     size_t size;
     char *bytes = (char *)get(name, &size), *found = strstr(bytes, from);
@@ -63,7 +63,7 @@ static void edit(const char *name, const char *from, const char *to) {
     free(bytes);
 }
 
-/* As Hugging Face writes it: characters as \u escapes, merges as texts or as pairs. */
+/* As Hugging Face writes it: \u escapes, merges as texts or as pairs. */
 static void write_json(const char *kind, const char *cut, const char *added, bool pairs) {
     size_t size;
     char *vocabulary = (char *)get("hf/vocab.json", &size), *merges = (char *)get("hf/merges.txt", &size);
@@ -107,18 +107,18 @@ Test(tokenizer_files, tokenizer_json_is_read) {
 Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     mkdir(at("json"), 0777);
     write_json("Unigram", CUT, ADDED, false);
-    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its model is no BPE"), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its model is not BPE"), "%s", error.text);
     write_json("BPE", "{\"type\":\"Whitespace\"}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "its pre_tokenizer is not ByteLevel"), "%s", error.text);
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", ADDED, false);
-    cr_assert(fails_with(open_it("json"), "adds a blank"), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "adds a leading space"), "%s", error.text);
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "in another way than GPT-2"), "%s", error.text);
     write_json("BPE", CUT, "{\"id\":275,\"content\":\"<pad>\"}", false);
     cr_assert(fails_with(open_it("json"), "json/tokenizer.json: the added token \"<pad>\""), "%s", error.text);
 }
 
-/* Settings that Hugging Face's `tokenizers` obeys and GPT-2's file does not have. */
+/* Settings of Hugging Face's `tokenizers` that differ from GPT-2's. */
 Test(tokenizer_files, a_setting_that_changes_the_ids_is_refused) {
     static const char another[] = "in another way than GPT-2", template[] = "\"post_processor\":{\"type\":\"";
     static const struct {
@@ -167,8 +167,8 @@ Test(tokenizer_files, wrong_vocabularies_are_refused) {
     check_edit(file, "\"a\": 64, ", "", "a token has the id 273; the ids of 273 tokens are 0 to 272");
     check_edit(file, "\"a\": 64, \"b\": 65, ", "\"a\": 65, \"b\": 65, ", "two tokens have the id 65");
     check_edit(file, "\"a\": 64, ", "\"a\": 273, ", "two tokens have the id 273");
-    check_edit(file, "\"a\": 64, ", "\"a\": 64.5, ", "the id of \"a\" is no whole number");
-    check_edit(file, "\"a\": 64, ", "\"a\": \"64\", ", "the id of \"a\" is no whole number");
+    check_edit(file, "\"a\": 64, ", "\"a\": 64.5, ", "the id of \"a\" is not a whole number");
+    check_edit(file, "\"a\": 64, ", "\"a\": \"64\", ", "the id of \"a\" is not a whole number");
     check_edit(file, "\"a\": 64, ", "\"a\": 16777215, ", "a token has the id 16777215; the ids of");
     check_edit(file, "\"a\": 64, ", "\"a b\": 64, ", "has a character that stands for no byte");
     check_edit(file, "\"a\": 64, ", "\"\xe6\x97\xa5\": 64, ", "has a character that stands for no byte");
@@ -182,11 +182,11 @@ Test(tokenizer_files, wrong_merges_are_refused) {
     static const char file[] = "hf/merges.txt";
     scratch_remove();
     check_edit(file, "a t\n", "at\n", "merges.txt, line ");
-    check_edit(file, "a t\n", "a t t\n", "not two tokens with a blank between them");
-    check_edit(file, "a t\n", "a  t\n", "not two tokens with a blank between them");
-    check_edit(file, "a t\n", "a qq\n", "\"qq\" is no token");
-    check_edit(file, "a t\n", "a t\r\r\n", "is no token");
-    check_edit(file, "a t\n", "z q\n", "what is merged is no token");
+    check_edit(file, "a t\n", "a t t\n", "not two tokens with a space between them");
+    check_edit(file, "a t\n", "a  t\n", "not two tokens with a space between them");
+    check_edit(file, "a t\n", "a qq\n", "\"qq\" is not a token");
+    check_edit(file, "a t\n", "a t\r\r\n", "is not a token");
+    check_edit(file, "a t\n", "z q\n", "the result of the merge is not a token");
     check_edit(file, "a t\n", "a t\na t\n", "the same pair as in merge ");
     scratch_make();
 }
@@ -224,7 +224,7 @@ static void check_llmc(size_t at_byte, uint8_t byte, long size_by, const char *r
 
 Test(tokenizer_files, wrong_llmc_files_are_refused) {
     check_llmc(0, 0, 0, "bad.bin: not a tokenizer of llm.c");
-    check_llmc(4, 1, 0, "version 1, which is not read");
+    check_llmc(4, 1, 0, "version 1, which is not supported");
     check_llmc(8, 0, 0, "bad.bin: ");
     check_llmc(11, 0x7f, 0, "are too few for");
     check_llmc(11, 0xff, 0, "are too few for");

@@ -1,4 +1,4 @@
-/* train: which pairs are merged, in which order, worked out by hand; and the same result every time. */
+/* train: the merged pairs and their order, worked out by hand; the same result every time. */
 #include <criterion/criterion.h>
 
 #include "gpt2/tests/scratch.h"
@@ -82,7 +82,7 @@ Test(train, no_token_is_too_long_for_llm_c) {
     gpt2_tokenizer_close(tokenizer);
 }
 
-/* Bytes that are no UTF-8 are learned from, too; twice the same text is twice the same file. */
+/* Invalid UTF-8 is learned too; the same text gives the same file. */
 Test(train, is_deterministic) {
     enum { BYTES = 200000 };
     char *text = malloc(BYTES);

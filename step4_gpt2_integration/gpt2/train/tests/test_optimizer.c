@@ -1,4 +1,4 @@
-/* Ten steps of AdamW on the device against the same in float64 and plain C; norm, clipping, decay, schedule. */
+/* Ten steps of AdamW on the device, compared with float64 in plain C; norm, clipping, decay, schedule. */
 #define _GNU_SOURCE
 #include "gpt2/train/schedule.h"
 #include "training.h"
@@ -20,7 +20,7 @@ static bool plain_read(void *context, enum gpt2_tensor tensor, int layer, enum g
                        void *out, struct gpt2_error *problem) {
     const struct plain *plain = context;
     float *values = out;
-    (void)type, (void)layout, (void)problem; /* the reference asks for F32 and OUT_IN */
+    (void)type, (void)layout, (void)problem; /* the reference reads F32 and OUT_IN */
     for (int64_t i = 0; i < gpt2_tensor_elements(&config, tensor); i++) {
         values[i] = (float)plain->weights.at[tensor * config.layers + layer][i];
     }
@@ -89,7 +89,7 @@ static struct gpt2_trainer *open_trainer(const char *set, enum gpt2_type type) {
     return trainer;
 }
 
-/* The K bias has no gradient but rounding errors, which Adam makes as long as any: it is left out. */
+/* The gradient of the K bias is rounding errors alone, which Adam scales like any gradient, so it is not compared. */
 static void compare_weights(struct gpt2_trainer *trainer, const struct plain *plain, double tolerance) {
     int64_t total, at = 0;
     float *got = part_of(trainer, GPT2_WEIGHTS, &total);
@@ -154,7 +154,7 @@ Test(optimizer, in_bf16_they_are_near) {
     for (int set = 0; set < SETS; set++) { check_steps(sets[set], GPT2_BF16, 0.03, 0.0); }
 }
 
-/* With bf16 alone a step of 1e-4 of a weight would be rounded away. */
+/* In bf16 alone a change of 1e-4 of a weight would be lost by rounding. */
 Test(optimizer, master_weights_keep_small_steps) {
     struct gpt2_trainer *trainer = open_trainer(sets[0], GPT2_BF16);
     struct gpt2_adamw settings = usual;

@@ -28,7 +28,7 @@ Test(train_data, an_epoch_takes_every_window_once_in_an_order_of_its_own) {
 }
 
 Test(train_data, windows_and_their_targets) {
-    enum { T = 4, B = 3, COUNT = 30 }; /* 7 windows; the last token but one is never an input */
+    enum { T = 4, B = 3, COUNT = 30 }; /* 7 windows; the last but one token is never an input */
     struct gpt2_ids ids = {.count = COUNT, .room = COUNT};
     ids.ids = malloc(COUNT * sizeof *ids.ids);
     for (int i = 0; i < COUNT; i++) { ids.ids[i] = 100 + i; }
@@ -36,7 +36,7 @@ Test(train_data, windows_and_their_targets) {
     int32_t tokens[B * T], targets[B * T];
     int times[COUNT] = {0};
     cr_assert_eq(gpt2_data_windows(&data, T), 7);
-    for (int64_t taken = 0; taken < 21; taken += B) { /* three epochs, across their borders */
+    for (int64_t taken = 0; taken < 21; taken += B) { /* three epochs, with batches across their borders */
         gpt2_data_batch(&data, taken, 5, true, B, T, tokens, targets);
         for (int i = 0; i < B * T; i++) {
             cr_assert(targets[i] == tokens[i] + 1 && (tokens[i] - tokens[i / T * T]) == i % T);
@@ -80,7 +80,7 @@ Test(train_data, initial_weights) {
             cr_assert(fabs(mean) < 0.05 * wanted && fabs(sqrt(square) / wanted - 1.0) < 0.05, "tensor %d: %g, %g",
                       tensor, mean, sqrt(square));
             cr_assert(fabs(fourth / (square * square) - 2.9) < 0.3, "tensor %d: kurtosis %g", tensor,
-                      fourth / (square * square)); /* of 12 uniform ones: 2.9 */
+                      fourth / (square * square)); /* the kurtosis of a sum of 12 uniform numbers: 2.9 */
             cr_assert(last == 0 || memcmp(values, other, (size_t)count * sizeof *values) != 0);
         } else {
             cr_assert(fabs(mean - one) == 0.0 && square == (double)one, "tensor %d", tensor);

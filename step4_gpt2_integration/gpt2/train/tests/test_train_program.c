@@ -1,12 +1,12 @@
-/* gpt2 train learns, and refuses what is wrong with one line. */
+/* gpt2 train: learning, and refusing bad input with one line. */
 #define _GNU_SOURCE
 #include "train_program.h"
 
 TestSuite(train_program, .init = begin, .fini = end, .timeout = 600);
 
-/* ---- it learns ---- */
+/* ---- learning ---- */
 
-/* Whoever has the gradients wrong, or no attention, cannot say what comes next: the words are the same, their order decides. */
+/* The texts have the same words in another order, so the next word is predictable only with attention and right gradients. */
 Test(train_program, overfits_and_the_checkpoint_writes_the_text) {
     succeeds(LEARNER "--out @/run --steps 100 --batch 8 --lr 1e-2 --warmup 10 --weight-decay 0 --val @/text.bin");
     double loss = last_number("validation loss ");
@@ -14,7 +14,8 @@ Test(train_program, overfits_and_the_checkpoint_writes_the_text) {
     cr_assert(last_number("lr ") == 1e-3, "%s", output);
     cr_assert(strstr(strstr(output, " MB of device memory") + 1, " MB of device memory") == NULL, "%s", output);
     succeeds(GPT2 " eval --model @/run/latest --file @/text --context 16 --quiet");
-    cr_assert(last_number("loss ") < loss + 0.3, "%s", output); /* its last tokens fill no window: never learned */
+    cr_assert(last_number("loss ") < loss + 0.3, "%s",
+              output); /* the last tokens fill no window, so they are never learned */
     succeeds(GPT2 " generate --model @/run/latest --prompt 'In the' --tokens 8 --quiet");
     says("In the beginning God");
     succeeds(LEARNER "--out @/more --steps 1 --batch 8 --length 16 --lr 1e-9 --seed 3"); /* untrained, for comparison */
@@ -24,7 +25,7 @@ Test(train_program, overfits_and_the_checkpoint_writes_the_text) {
     cr_assert(fabs(last_number("validation loss ") - loss) < 1e-4, "%s", output);
 }
 
-/* Held-out text is soon learned worse again: the best checkpoint is neither the first measured nor the last. */
+/* The validation loss falls and rises again: the best checkpoint is neither the first nor the last measured one. */
 Test(train_program, keeps_the_checkpoint_with_the_lowest_validation_loss) {
     succeeds(LEARNER "--out @/run --steps 60 --lr 1e-2 --val @/other --val-every 5");
     double lowest = INFINITY, loss = 0.0;
@@ -52,7 +53,7 @@ Test(train_program, keeps_the_checkpoint_with_the_lowest_validation_loss) {
 
 /* ---- batches that do not fit the data ---- */
 
-/* One window, whatever the batch; and an update of more windows than there are goes round. */
+/* Data of one window for any batch; an update of more windows than the data has starts over. */
 Test(train_program, a_validation_file_shorter_than_a_batch) {
     double losses[2];
     for (int i = 0; i < 2; i++) {
@@ -77,7 +78,7 @@ Test(train_program, accumulated_batches_are_a_larger_one) {
     }
 }
 
-/* ---- it says how ---- */
+/* ---- the output ---- */
 
 Test(train_program, help_is_about_training) {
     succeeds(GPT2 " train --help");
@@ -89,7 +90,7 @@ Test(train_program, help_is_about_training) {
     says("--prompt");
 }
 
-/* ---- it refuses ---- */
+/* ---- refusals ---- */
 
 Test(train_program, bad_input_is_one_line_and_status_2) {
     static const struct {
@@ -143,7 +144,7 @@ Test(train_program, bad_input_is_one_line_and_status_2) {
         says(cases[i].message);
         cr_assert(strchr(output, '\n') == output + strlen(output) - 1, "not one line: %s", output);
     }
-    /* A vocabulary that is not the tokenizer's; a token file with ids outside it. */
+    /* A vocabulary other than the tokenizer's; a token file with ids outside the vocabulary. */
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), 270, 2, &error);
     char path[128];
     spell(path, sizeof path, "@/small");

@@ -1,4 +1,4 @@
-/* The MFU of gpt2 train: operations a token, and which GPUs' peaks are known. */
+/* The MFU of gpt2 train: operations per token, and the table of GPUs. */
 #define _GNU_SOURCE
 #include "gpt2/program/train.h"
 

@@ -1,10 +1,10 @@
-/* A run of gpt2 train that is stopped at any moment goes on and ends with the same bytes. */
+/* A run of gpt2 train that is killed at any moment can be resumed and ends with the same bytes. */
 #define _GNU_SOURCE
 #include "train_program.h"
 
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/model/model.h"
-#include "gpt2/train/out.h"
+#include "gpt2/train/checkpoint.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static long now_us(void) {
     return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* True: it ended by itself, well. False: it was killed after so many microseconds. */
+/* True: it ended with status 0. False: it was killed after that many microseconds. */
 static bool run_for(const char *command, long limit) {
     char spelled[4096] = "exec ";
     spell(spelled + 5, sizeof spelled - 5, command);
@@ -59,7 +59,7 @@ static bool run_for(const char *command, long limit) {
     return WIFEXITED(status);
 }
 
-/* After a kill there is nothing, or a whole checkpoint. */
+/* After a kill there is no checkpoint or a complete one. */
 static void expect_whole(const char *name) {
     char path[128];
     struct gpt2_weights weights;
@@ -122,7 +122,7 @@ Test(train_resume, also_with_fused_attention) {
     check_resume("--type bf16 --attention fused", 3);
 }
 
-/* The same run with another batch would be another run; with recomputation it is the same. */
+/* Resuming with another batch is refused; with recomputation the bits are the same. */
 Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --save-every 2");
     succeeds(LEARNER "--out @/again --steps 4 --batch 2 --recompute");
@@ -164,7 +164,7 @@ Test(train_resume, a_full_disk_leaves_the_checkpoint_before) {
     free(latest);
 }
 
-/* A loss on another file says nothing of this one; and where the best was removed, the next one is the best. */
+/* Losses on different files are not comparable. Where the best checkpoint was removed, the next one is the best. */
 Test(train_resume, the_best_of_another_file_is_replaced) {
     static const char back[] = "LC_ALL=C sed -i 's/\"step\":\"4\"/\"step\":\"2\"/' @/run/latest/optimizer.safetensors";
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 1");
@@ -189,7 +189,7 @@ Test(train_resume, the_best_of_another_file_is_replaced) {
     cr_assert_str_eq(output, "step-00000004\n");
 }
 
-/* scp -r, for one, makes folders of links. */
+/* scp -r, for example, copies links as folders. */
 Test(train_resume, a_copy_that_followed_links_goes_on) {
     succeeds(LEARNER "--out @/run --steps 4 --batch 2 --val @/text --val-every 2");
     succeeds("cp -rL @/run @/copy && mkdir @/copy/latest.part && ln -s step-00000004 @/copy/best.part");
@@ -202,7 +202,7 @@ Test(train_resume, a_copy_that_followed_links_goes_on) {
     cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
 }
 
-/* Whoever cannot read what is there may not take it for nothing, and begin anew over it. */
+/* An unreadable folder must not be taken for an empty one and overwritten. */
 Test(train_resume, what_cannot_be_read_is_not_nothing) {
     char path[128], *latest;
     spell(path, sizeof path, "@/text");
@@ -212,7 +212,7 @@ Test(train_resume, what_cannot_be_read_is_not_nothing) {
     cr_assert(gpt2_out_latest(&empty, &latest, &error) && latest == NULL);
 }
 
-/* Nothing to go on from: begin. A checkpoint that is broken: say so, and leave it. */
+/* Without a checkpoint --resume starts a run. A broken checkpoint is an error and is not changed. */
 Test(train_resume, no_checkpoint_and_a_broken_one) {
     succeeds(LEARNER "--out @/run --steps 2 --batch 2 --resume");
     says("from step 0");
@@ -234,7 +234,7 @@ Test(train_resume, without_the_algorithms_it_goes_on_and_says_so) {
     says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
 }
 
-/* OpenBLAS has other sums for other processors. */
+/* OpenBLAS adds in another order on other processors. */
 Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
     struct gpt2_device_info device;
     cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
@@ -246,7 +246,7 @@ Test(train_resume, on_another_processor_it_goes_on_and_says_so) {
     says("the checkpoint is from another device, library or version of gpt2: the run continues, rounded differently");
 }
 
-/* What kills have left is removed by the next checkpoint, and nothing else. */
+/* The next checkpoint removes leftovers of killed runs, and no other files. */
 Test(train_resume, leftovers_go) {
     succeeds("mkdir -p @/run/step-00000001.part @/run/step-00000007 @/run/step-mine; touch @/run/step-00000007/x "
              "@/run/notes");

@@ -6,8 +6,8 @@
 
 TestSuite(training, .timeout = 600);
 
-/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; a row of logits of several pieces
- * a thread, with heads and a bias of several pieces; and one that is too long for a block's registers. */
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; rows of logits, heads and a bias with several
+ * 16-byte vectors a thread; and a row of logits that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
     TINY(11, 37, 37, 3, 3, 15),    TINY(16, 50, 128, 2, 2, 16),    TINY(9, 300, 384, 1, 1, 67),
     TINY(9, 4999, 5060, 1, 2, 96), TINY(8, 51203, 51208, 1, 1, 3),
@@ -25,12 +25,12 @@ static struct gpt2_trainer *open_trainer(const struct gpt2_config *config, const
 }
 
 static void batch_of(const struct gpt2_config *config, uint64_t seed, int32_t tokens[N], int32_t targets[N]) {
-    tiny_tokens(tokens, N, config->vocabulary < 10 ? config->vocabulary : 10, seed); /* few, so that they come again */
+    tiny_tokens(tokens, N, config->vocabulary < 10 ? config->vocabulary : 10, seed); /* few, so that they repeat */
     tiny_tokens(targets, N, config->vocabulary, seed + 1);
     targets[4] = -1;
 }
 
-/* Two micro-batches: the second adds to what the first left. */
+/* Two micro-batches: the gradients of the second are added to those of the first. */
 static double run(struct gpt2_trainer *trainer, const struct gpt2_config *config) {
     int32_t tokens[N], targets[N];
     double loss;
@@ -76,7 +76,7 @@ static void check_gradients(const struct gpt2_config *config, const char *set, e
             off = sqrt(off / length);
             cr_assert(off <= tolerance, "%s: the gradient of tensor %d, layer %d is off by %g of its norm %g", set,
                       tensor, layer, off, sqrt(length));
-            if (t == GPT2_QKVB && type == GPT2_F32) { /* a key's bias moves all scores of a row alike */
+            if (t == GPT2_QKVB && type == GPT2_F32) { /* a key's bias shifts all scores of a row equally: no gradient */
                 for (int c = config->channels; c < 2 * config->channels; c++) {
                     cr_assert(fabs((double)got[at + c]) <= 1e-6 * sqrt(length), "K bias %d: %g", c,
                               (double)got[at + c]);
@@ -141,8 +141,8 @@ Test(training, losses_without_gradients) {
     }
 }
 
-/* Rows enough for every thread that sums down the columns to go round again: all sequences in one pass, and a third
- * at a time. A loss at the last place of each has gradients at all of its places, and is soon computed. */
+/* So many rows that every thread of the column sums loops: all sequences in one pass, and a third at a time. A loss at the last
+ * position of each sequence has gradients at all positions and is fast to compute. */
 static void check_many(enum gpt2_type type, double tolerance) {
     enum { MANY = 1203, ROWS = MANY * T, AT_ONCE = 8 * 128 * 8 }; /* AT_ONCE: bias_backward.cu */
     cr_assert(ROWS > AT_ONCE);
@@ -184,12 +184,12 @@ static void check_many(enum gpt2_type type, double tolerance) {
 
 Test(training, many_sequences_at_once_are_their_sum) {
     check_many(GPT2_BF16, 0.01);
-#ifndef CHECKED /* half a minute there */
+#ifndef CHECKED /* takes half a minute there */
     check_many(GPT2_F32, 1e-5);
 #endif
 }
 
-/* The CPU backend's memory is this process's alone, so what is gone of it is what the trainer took. */
+/* No other process uses the CPU backend's memory, so the decrease of free memory is the trainer's. */
 Test(training, bytes_are_all_that_was_taken) {
     struct gpt2_device_info info;
     size_t before, after, total;

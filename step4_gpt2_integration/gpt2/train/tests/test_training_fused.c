@@ -1,5 +1,5 @@
 /* Training with fused attention: gradients against float64, beside those of the taught form; the same bits each time;
- * its memory; who gets it. Like test_training.c, also on the checked CPU backend. */
+ * its memory; the choice of the form. Like test_training.c, also on the checked CPU backend. */
 #define _GNU_SOURCE
 #include "training.h"
 
@@ -26,7 +26,7 @@ static struct gpt2_trainer *open_trainer(const struct gpt2_config *config, const
     return gpt2_trainer_open(&source, &options, &error);
 }
 
-/* On a GPU that cannot there is nothing to see. */
+/* Skips the test on a GPU without support. */
 static bool can_fuse(void) {
     struct gpt2_device_info info;
     cr_assert(gpt2_device_ask(&info, &error), "%s", error.text);
@@ -119,7 +119,7 @@ Test(training_fused, the_same_bits_each_time_and_recomputed) {
     }
 }
 
-/* Short sequences in a trainer for long ones have the gradients that they have in one of their own. */
+/* Short sequences have the same gradients in a trainer for long ones as in one for their length. */
 Test(training_fused, a_shorter_pass_is_the_same) {
     if (!can_fuse()) { return; }
     enum { T = 19 };
@@ -146,7 +146,7 @@ Test(training_fused, a_shorter_pass_is_the_same) {
     free(got[0]), free(got[1]);
 }
 
-/* ---- memory, and who gets which form ---- */
+/* ---- memory, and the choice of the form ---- */
 
 static size_t bytes_of(const struct gpt2_config *config, const char *set, enum gpt2_type type, enum gpt2_form form,
                        bool recompute) {

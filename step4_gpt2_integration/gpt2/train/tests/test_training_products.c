@@ -1,4 +1,4 @@
-/* The algorithms of training's products: of each, kept, and taken from another trainer. */
+/* The algorithms of training's products: listed for each, kept, and taken over from another trainer. */
 #define _GNU_SOURCE
 #include "training.h"
 
@@ -23,7 +23,7 @@ static void run(struct gpt2_trainer *trainer, int sequences) {
     cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, sequences, T, 0.125f, &error), "%s", error.text);
 }
 
-/* As matmul.cuh has them in gpt2_trainer_algorithms. */
+/* The layout of gpt2_trainer_algorithms: see matmul_choice in matmul.cuh. */
 struct choice {
     int32_t in, out, transpose_a, transpose_b, m, n, k, lda, ldb, ldd, epilogue, batch;
     uint64_t algorithm[8];
@@ -41,7 +41,7 @@ static bool is_there(const struct choice *choices, size_t count, bool transpose_
     return false;
 }
 
-/* Linear layers' products and their gradients', and those of attention: all that a pass needs is in the list. */
+/* The list has all products of a pass: linear layers, their gradients, attention. */
 Test(training_products, all_have_a_known_algorithm) {
     const int C = config.channels, H = config.heads, D = C / H, heads = B * H;
     struct gpt2_trainer *trainer = open_trainer();
@@ -60,7 +60,7 @@ Test(training_products, all_have_a_known_algorithm) {
     close_trainer(trainer);
 }
 
-/* What one trainer's products chose, another takes, and keeps through its passes, with what it chooses besides. */
+/* A trainer takes over the choices of another one, keeps them through its passes, and adds its own. */
 Test(training_products, algorithms_are_kept) {
     struct gpt2_trainer *trainer = open_trainer();
     size_t size, again, more;
@@ -83,7 +83,7 @@ Test(training_products, algorithms_are_kept) {
     close_trainer(trainer);
 }
 
-/* More heads than cuBLASLt takes at once. */
+/* More heads than cuBLASLt supports in one batch. */
 Test(training_products, of_many_heads_at_once) {
     enum { MANY = 65536 / 2 + 1 };
     const struct gpt2_config small = TINY(1, 37, 128, 1, 2, 2);

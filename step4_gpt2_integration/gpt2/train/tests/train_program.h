@@ -1,20 +1,11 @@
-/* train_program.h — for the tests: gpt2 train, run as a learner runs it, in a folder with a text, its tokens and a tokenizer. */
+/* train_program.h — for the tests: gpt2 train, run in a folder with a text, its tokens and a tokenizer. */
 #ifndef GPT2_TRAIN_PROGRAM_H
 #define GPT2_TRAIN_PROGRAM_H
 
 #include "gpt2/formats/tokens.h"
 #include "gpt2/model/tests/tiny.h"
+#include "gpt2/program/tests/command.h"
 #include "gpt2/tokenizer/tokenizer.h"
-
-#include <ftw.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char folder[64];
-static struct gpt2_error error;
-static char output[1 << 18];
 
 static const char text[] =
     "In the beginning God created the heaven and the earth. And the earth was without form, and void; and darkness was "
@@ -23,22 +14,15 @@ static const char text[] =
     "And God called the light Day, and the darkness he called Night. And the evening and the morning were the first "
     "day.";
 
-/* The same words, mostly: whoever learns the one by heart is soon worse at the other. */
+/* Mostly the same words, so that memorising one text makes the other less likely. */
 static const char other[] =
     "And the evening was upon the waters, and God divided the face of the earth from the heaven. In the beginning the "
     "light was void, and the day without form; and the Spirit of the deep said, Let there be darkness. And the first "
     "night moved upon the earth, and God saw that it was good: and the light called the darkness Day.";
 
-static inline void write_text(const char *name, const char *what, size_t size) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    cr_assert(gpt2_file_write(path, what, size, &error), "%s", error.text);
-}
-
 static inline void begin(void) {
     char path[128];
-    strcpy(folder, "/tmp/gpt2.XXXXXX");
-    cr_assert(mkdtemp(folder));
+    make_folder();
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_train(text, strlen(text), 300, 2, &error);
     struct gpt2_ids ids = {NULL, 0, 0};
     cr_assert(tokenizer, "%s", error.text);
@@ -51,46 +35,16 @@ static inline void begin(void) {
     write_text("text", text, strlen(text));
     write_text("other", other, strlen(other));
     write_text("short", text, 6);
-    write_text("one", text, 40); /* a window of 16 and its target, no second one */
+    write_text("one", text, 40); /* one window of 16 with its target */
     write_text("binary", text, sizeof text);
     gpt2_ids_free(&ids);
     gpt2_tokenizer_close(tokenizer);
 }
 
-static inline int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
-    (void)status, (void)kind, (void)walk;
-    return remove(path);
-}
-static inline void end(void) {
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
 #define SIZES   "--tokenizer @/tok --layers 2 --heads 2 --channels 32 --context 16 "
 #define LEARNER GPT2 " train --kernels naive --data @/text " SIZES
 
-/* @ in a command is the folder. */
-static inline void spell(char *to, size_t size, const char *command) {
-    size_t used = 0;
-    for (; *command != '\0'; command++) {
-        used += (size_t)snprintf(to + used, size - used, *command == '@' ? "%s" : "%.1s",
-                                 *command == '@' ? folder : command);
-    }
-}
-
-/* What it says is in `output`. Its exit status. */
-static inline int run(const char *command) {
-    char spelled[4096];
-    spell(spelled, sizeof spelled - 8, command);
-    strcat(spelled, " 2>&1");
-    FILE *pipe = popen(spelled, "r");
-    cr_assert(pipe);
-    output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
-    int status = pclose(pipe);
-    cr_assert(WIFEXITED(status), "a signal ended: %s", spelled);
-    return WEXITSTATUS(status);
-}
-
-#define succeeds(command) cr_assert_eq(run(command), 0, "%s", output)
-#define says(part)        cr_assert(strstr(output, part), "no '%s' in: %s", part, output)
+#define run run_command
 
 /* The number after `name` in the last line that has it. */
 static inline double last_number(const char *name) {

@@ -2,43 +2,14 @@
 #ifndef GPT2_TRAIN_TESTS_TRAINING_H
 #define GPT2_TRAIN_TESTS_TRAINING_H
 
-#include "gpt2/kernels/load.h"
+#include "gpt2/model/tests/kernel_sets.h"
 #include "gpt2/model/tests/tiny.h"
 #include "gpt2/reference_backward.h"
 #include "gpt2/train/trainer.h"
 
-#ifdef CHECKED
-#include "simt.h"
-static const char *const sets[] = {"naive"};
-#else
-static const char *const sets[] = {"naive", "reference"};
-#endif
-enum { SETS = sizeof sets / sizeof *sets };
-
-static struct gpt2_error error;
-static struct kernel_choice *choice;
-
-static inline const struct kernel_table *kernels_of(const char *set) {
-#ifdef CHECKED
-    (void)set;
-    return &gpt2_kernel_set;
-#else
-    setenv("GPT2_KERNELS", KERNELS, 1);
-    choice = kernel_choice_open(set, &error);
-    cr_assert(choice, "%s", error.text);
-    return kernel_choice_table(choice);
-#endif
-}
-
 static inline void close_trainer(struct gpt2_trainer *trainer) {
     gpt2_trainer_close(trainer);
-    kernel_choice_close(choice);
-    choice = NULL;
-#ifdef CHECKED
-    for (size_t i = 0; i < simt_finding_count(); i++) {
-        cr_assert(!simt_finding_at(i)->is_error, "%s", simt_finding_at(i)->text);
-    }
-#endif
+    close_kernels();
 }
 
 /* The tiny model as bf16 has it. */
