@@ -40,6 +40,10 @@ comma  := ,
 NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
 SHARED := $(BUILD)/runner/$(BACKEND)
 
+# Ops: their descriptions go into every program, what judges them into those without a parent.
+DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
+JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
+
 .PHONY: runners bench exercise probes objects
 runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
@@ -121,10 +125,6 @@ OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
-
-# Ops: their descriptions go into every program, what judges them into those without a parent.
-DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
-JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)
