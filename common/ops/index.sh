@@ -5,9 +5,10 @@ set -eu
 ops=$1 include=$2
 mkdir -p "$include/ops" "$include/common/contracts"
 
-keep() { # keep FILE: standard input becomes FILE, if it differs
-    cat >"$1.new"
-    if cmp -s "$1.new" "$1"; then rm "$1.new"; touch "$1"; else mv "$1.new" "$1"; fi
+keep() { # keep FILE: standard input becomes FILE, if it differs; several makes may do so at once
+    new=$1.$$
+    cat >"$new"
+    if cmp -s "$new" "$1"; then rm "$new"; touch "$1"; else mv "$new" "$1"; fi
 }
 
 names() { for op in "$ops"/*/op.c; do basename "$(dirname "$op")"; done | LC_ALL=C sort; }

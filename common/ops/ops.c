@@ -267,6 +267,7 @@ bool op_is_given(const struct op *op, int tensor, const struct op_sizes *sizes) 
 }
 
 size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    if (op_has_rows(op, tensor)) { return (size_t)sizes->N * (size_t)sizes->C; } /* also of some rows of a whole */
     const char *at = op->tensor[tensor].shape;
     size_t count = dimension(&at, sizes);
     while (*at == ',') {
