@@ -31,6 +31,11 @@ Test(gpt2_decode, decoding_gives_what_prompts_give) {
                 cr_assert(rests || fabs(output(&decode, "logits")[i] - expected) < 1e-9, "step %d, sequence %d", step,
                           b);
             }
+            size_t C = (size_t)decode.sizes.C, last = (size_t)(4 * length + length - 1) * C; /* of 2 L + 1 states */
+            for (size_t ch = 0; ch < C && !rests; ch++) {
+                double own = output(&decode, "hidden")[(size_t)(step * B + b) * C + ch];
+                cr_assert(fabs(own - output(&whole, "hidden")[last + ch]) < 1e-9, "step %d, sequence %d", step, b);
+            }
             drop(&whole);
         }
     }
