@@ -13,8 +13,8 @@ Test(causal_softmax_backward, known_matrix) {
 }
 
 Test(causal_softmax_backward, agrees_with_finite_differences) {
-    expect_gradients(&(struct gradient_rule){
-        "causal_softmax_backward", "causal_softmax_forward", {{"dout", "out"}}, {{"dx", "x"}}});
+    expect_gradients(
+        &(struct gradient_rule){"causal_softmax_backward", "causal_softmax_forward", {{"dout", "out"}}, {{"dx", "x"}}});
 }
 
 Test(causal_softmax_backward, floor_reads_half_of_each_matrix) {

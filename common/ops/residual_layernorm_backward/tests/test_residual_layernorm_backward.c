@@ -21,11 +21,11 @@ Test(residual_layernorm_backward, known_row) {
 }
 
 Test(residual_layernorm_backward, agrees_with_finite_differences) {
-    expect_gradients(&(struct gradient_rule){
-        "residual_layernorm_backward",
-        "residual_layernorm_forward",
-        {{"dout", "out"}, {"dsum", "sum"}},
-        {{"dinp", "x"}, {"dinp", "residual"}, {"dweight", "weight"}, {"dbias", "bias"}}});
+    expect_gradients(
+        &(struct gradient_rule){"residual_layernorm_backward",
+                                "residual_layernorm_forward",
+                                {{"dout", "out"}, {"dsum", "sum"}},
+                                {{"dinp", "x"}, {"dinp", "residual"}, {"dweight", "weight"}, {"dbias", "bias"}}});
 }
 
 Test(residual_layernorm_backward, floor_is_three_tensors_read_and_one_written) {
