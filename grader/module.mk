@@ -43,6 +43,19 @@ $(BUILD)/tests/test_%: $(BUILD)/host/common/tests/test_%.o $(BUILD)/grader/libgr
 	@mkdir -p $(@D)
 	$(CC) -o $@ $(filter %.o %.a,$^) -lcriterion -lcjson -lm -lpthread $(TEST_LIBS)
 
+# The tests of the ops' references, each in its op's folder, are one program. It compares the contracts with the descriptions
+# by the signatures that the runner has.
+OP_TEST_OBJECTS := $(patsubst $(COURSE)/%.c,$(BUILD)/host/%.o,$(wildcard $(COURSE)/common/ops/*/tests/test_*.c))
+LAUNCHERS       := $(BUILD)/host/common/runner/launchers.o
+
+$(LAUNCHERS): $(COURSE)/common/runner/launchers.cpp | $(OPS_INDEX)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(WARNINGS) -O2 -g -I$(COURSE) $(OPS_FLAGS) -I$(COURSE)/common/simt/include -MMD -MP -c -o $@ $<
+
+$(BUILD)/host/common/tests/test_op_references.o: HOST_C += -I$(COURSE)/common/simt/include
+$(BUILD)/tests/test_op_references: $(OP_TEST_OBJECTS) $(LAUNCHERS)
+$(BUILD)/tests/test_op_references: TEST_LIBS += $(BUILD)/grader/libgrader.a -lstdc++ -lm
+
 # The corpus and the ladders start many graders at once, so they use the ordinary build, which is made before them.
 PLAIN_BUILD ?= $(patsubst %/asan,%,$(BUILD))
 SOLUTIONS   := $(wildcard $(COURSE)/step*/solution)
@@ -67,6 +80,6 @@ $(BUILD)/host/grader/tests/test_rate.o: HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"
 
 .SECONDARY: $(patsubst %.c,$(BUILD)/host/%.o,$(wildcard grader/tests/test_*.c common/tests/test_*.c))
 
--include $(GRADER_OBJECTS:.o=.d) $(BUILD)/host/grader/main.d
+-include $(GRADER_OBJECTS:.o=.d) $(OP_TEST_OBJECTS:.o=.d) $(LAUNCHERS:.o=.d) $(BUILD)/host/grader/main.d
 -include $(patsubst $(BUILD)/tests/%,$(BUILD)/host/grader/tests/%.d,$(GRADER_TESTS))
 -include $(patsubst $(BUILD)/tests/%,$(BUILD)/host/common/tests/%.d,$(GRADER_TESTS))

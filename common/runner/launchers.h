@@ -11,6 +11,10 @@
 
 #include "../ops/ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Calls with the tensors in the order of ops.h. Returns what the launcher returns. */
 typedef int launcher(int rung, void *const tensors[], const struct op_sizes *sizes, cudaStream_t stream);
 
@@ -20,5 +24,9 @@ launcher *launcher_find(const char *op, enum op_type type, int rung);
 /* The arguments that the contract declares, a letter each: p a pointer, i an int, f a float, s the stream; NULL: the
  * contract declares no such launcher. */
 const char *launcher_signature(const char *op, enum op_type type);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

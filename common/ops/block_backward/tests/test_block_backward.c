@@ -1,13 +1,11 @@
-/* wiring_backward: the float64 gradients of a block, against differences of its forward reference and against the gradients
- * of a whole model (gpt2/reference_backward.c); and what it keeps.
+/* block_backward: its gradients, against differences of the forward reference and against the gradients of a whole model
+ * (gpt2/reference_backward.c); what it keeps; and the floor.
  */
-#include <math.h>
-
+#include "common/ops/transformer/model_test.h"
 #include "common/ops/transformer/wiring.h"
 #include "gpt2/reference_backward.h"
-#include "wired.h"
 
-TestSuite(wiring_backward, .timeout = 60);
+TestSuite(block_backward, .timeout = 60);
 
 enum { PARAMETERS = WIRING_BLOCK_TENSORS };
 
@@ -15,14 +13,6 @@ enum { PARAMETERS = WIRING_BLOCK_TENSORS };
 static const char *const parameters[PARAMETERS] = {"mlp_weight", "mlp_bias", "fc_weight",        "fc_bias",
                                                    "ln2_weight", "ln2_bias", "attention_weight", "attention_bias",
                                                    "qkv_weight", "qkv_bias", "ln1_weight",       "ln1_bias"};
-
-static float *tensor(struct computed *c, const char *name) {
-    return c->tensor[op_tensor_find(c->op, name)];
-}
-
-static size_t elements(const struct computed *c, const char *name) {
-    return op_elements(c->op, op_tensor_find(c->op, name), &c->sizes);
-}
 
 /* ---- differences of the forward pass ---- */
 
@@ -62,7 +52,7 @@ static void expect_differences(struct computed *forward, struct computed *backwa
     }
 }
 
-Test(wiring_backward, gradients_are_differences_of_the_forward_reference) {
+Test(block_backward, agrees_with_finite_differences) {
     struct op_sizes sizes = op_wiring_sizes(TYPE_F32, 2, 3, 2, 3, 4);
     sizes.L = 0; /* nothing was left to add */
     sizes.eps = 1e-3f;
@@ -150,7 +140,7 @@ static void expect_alike(const char *name, const double *got, const double *expe
     cr_assert(norm > 0.0 && sqrt(off) < 1e-6 * sqrt(norm), "%s: %g of %g", name, sqrt(off), sqrt(norm));
 }
 
-Test(wiring_backward, gradients_are_those_of_the_models_reference) {
+Test(block_backward, gradients_are_those_of_the_models_reference) {
     enum { T = 6 };
     static const enum gpt2_tensor places[PARAMETERS] = {GPT2_FCPROJW, GPT2_FCPROJB, GPT2_FCW,      GPT2_FCB,
                                                         GPT2_LN2W,    GPT2_LN2B,    GPT2_ATTPROJW, GPT2_ATTPROJB,
@@ -183,7 +173,7 @@ Test(wiring_backward, gradients_are_those_of_the_models_reference) {
 
 /* ---- what is kept is what the forward reference makes, rounded ---- */
 
-Test(wiring_backward, what_is_kept_is_a_forward_pass) {
+Test(block_backward, what_is_kept_is_a_forward_pass) {
     for (int type = 0; type < OP_TYPES; type++) {
         struct op_sizes sizes = op_wiring_sizes((enum op_type)type, 3, 5, 2, 6, 7);
         struct computed c = fill("block_backward", sizes, 41), next = fill("residual_layernorm_forward", sizes, 1);
@@ -204,4 +194,21 @@ Test(wiring_backward, what_is_kept_is_a_forward_pass) {
         drop(&next);
         drop(&c);
     }
+}
+
+/* ---- known values ---- */
+
+/* The last bias is added to out itself, so its gradient is the sum of dout over the rows. */
+Test(block_backward, the_last_bias_gets_the_sum_of_dout) {
+    struct computed c = fill("block_backward", op_wiring_sizes(TYPE_F32, 1, 2, 1, 2, 2), 51);
+    give(&c, "dout", 1, 2, 3, 4);
+    give(&c, "dmlp_bias", 10, 20);
+    compute(&c);
+    expect(&c, "dmlp_bias", 0, 14, 26);
+    drop(&c);
+}
+
+Test(block_backward, floor_counts_every_tensor_once) {
+    size_t B = 2, N = 6, C = 10, count = 12 * C * C + 13 * C;
+    expect_floor("block_backward", floor_wiring(), 18 * N * C + count, count + 4 * N + B);
 }
