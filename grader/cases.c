@@ -162,8 +162,8 @@ static void add_secret(struct case_list *list, uint64_t secret) {
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,
              struct test_case *cases, int capacity) {
     struct case_list list = {cases, 0, capacity, generate_mix(seed + (uint64_t)kind), op, type};
-    if (op_is_wiring(op)) {
-        cases_wiring(&list, kind, secret);
+    if (op_is_of_model(op)) {
+        cases_model(&list, kind, secret);
         return list.count;
     }
     switch (kind) {

@@ -21,7 +21,7 @@ void cases_other_scalars(const struct op *op, struct op_sizes *sizes);
 /* A number of [low, high] that only the secret knows. */
 int cases_draw(uint64_t *secret, int low, int high);
 
-/* The cases of an op that wires a model. cases_wiring.c */
-void cases_wiring(struct case_list *list, enum check_kind kind, uint64_t secret);
+/* The cases of an op that wires a model. cases_model.c */
+void cases_model(struct case_list *list, enum check_kind kind, uint64_t secret);
 
 #endif

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "../runner/generate.h"
 #include "elements.h"
 #include "reference.h"
-#include "../runner/generate.h"
 
 static const char *const names[VALUES_KINDS] = {
     [VALUES_NORMAL] = "normal",
@@ -114,8 +114,8 @@ static void fill_input(const struct op *op, const struct op_sizes *sizes, enum i
     const struct op_reference *reference = reference_of(op);
     enum op_type type = element_type(op, t, sizes->type);
     uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
-    bool is_hard = values != VALUES_NORMAL &&
-                   is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
+    bool is_hard =
+        values != VALUES_NORMAL && is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
     for (uint64_t i = 0; i < count; i++) {
         float z;
         if (reference->fill) {
@@ -143,7 +143,8 @@ static void fill_lengths(const struct op *op, const struct op_sizes *sizes, enum
     }
 }
 
-static void fill_poison(const struct op *op, const struct op_sizes *sizes, uint64_t seed, float *const tensor[], int t) {
+static void fill_poison(const struct op *op, const struct op_sizes *sizes, uint64_t seed, float *const tensor[],
+                        int t) {
     enum op_type type = element_type(op, t, sizes->type);
     uint64_t count = op_elements(op, t, sizes);
     for (uint64_t i = 0; i < count; i++) {

@@ -17,7 +17,7 @@ enum input_values {
     VALUES_TINY_VARIANCE, /* deviation 0.1 on a mean of 1000: E[x^2] - E[x]^2 cancels */
     VALUES_CONSTANT_ROWS, /* every row one value of its own */
     VALUES_EQUAL,         /* every element 1 */
-    VALUES_MINUS_INF,     /* a third of the entries -inf, as masks leave them, and the first three quarters of odd rows */
+    VALUES_MINUS_INF, /* a third of the entries -inf, as masks leave them, and the first three quarters of odd rows */
     VALUES_ROW_MINUS_INF, /* one row all -inf */
     VALUES_PLUS_INF,      /* one +inf in one row */
     VALUES_NAN,           /* one NaN in one row */
@@ -30,14 +30,14 @@ enum input_values {
 
 /* Sets of kinds, for a description's .hard. */
 #define HARD(values) (1u << (values))
-#define HARD_FINITE                                                                                           \
-    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) |                 \
+#define HARD_FINITE                                                                           \
+    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) | \
      HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL))
 #define HARD_NAN     HARD(VALUES_NAN)
 #define HARD_SPOILED (HARD(VALUES_PLUS_INF) | HARD_NAN)
 #define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF))
 #define HARD_CAUSAL  (HARD(VALUES_MASKED_NAN) | HARD(VALUES_LENGTHS))
-#define HARD_WIRED   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
+#define HARD_MODEL   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
 
 /* "large (up to 1e4)": as it reads in a report. */
 const char *inputs_name(enum input_values values);

@@ -182,7 +182,7 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
     return sizes;
 }
 
-bool op_is_wiring(const struct op *op) {
+bool op_is_of_model(const struct op *op) {
     return op->layout == LAYOUT_PROMPTS || op->layout == LAYOUT_TOKENS || op->layout == LAYOUT_MODEL;
 }
 
@@ -190,7 +190,7 @@ bool op_is_model(const struct op *op) {
     return op->layout == LAYOUT_MODEL;
 }
 
-struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S) {
+struct op_sizes op_model_sizes(enum op_type type, int B, int T, int H, int D, int S) {
     struct op_sizes sizes = {
         .N = B * T, .C = H * D, .eps = 1e-5f, .type = type, .B = B, .H = H, .T = T, .lengths = 1, .S = S, .L = 1};
     return sizes;
@@ -331,7 +331,9 @@ bool op_is_sound(const struct op *op, char *text, size_t size) {
     if (!(op->types & OP_F32)) { snprintf(text, size, "it has no launcher for f32"); }
     const char *const inputs[] = {op->hard_input ? op->hard_input : "x", op->nan_input ? op->nan_input : "x"};
     for (size_t i = 0; i < 2 && op->hard; i++) {
-        if (op_tensor_find(op, inputs[i]) < 0) { snprintf(text, size, "hard values go into '%s', no tensor", inputs[i]); }
+        if (op_tensor_find(op, inputs[i]) < 0) {
+            snprintf(text, size, "hard values go into '%s', no tensor", inputs[i]);
+        }
     }
     return text[0] == '\0';
 }

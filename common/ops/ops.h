@@ -63,7 +63,7 @@ struct op_tensor {
     const char *shape;
     enum op_element element;
     enum op_values holds;
-    bool nullable; /* may be a null pointer: sizes->lengths says whether the call has it */
+    bool nullable;                     /* may be a null pointer: sizes->lengths says whether the call has it */
     const char *alias[OP_MAX_ALIASES]; /* of an output: the tensors whose pointer it may share */
 };
 
@@ -102,10 +102,10 @@ struct op {
      * N C B H T D S L V, upper (int), eps and scale (float). */
     const char *scalars;
     struct op_scalar own[OP_MAX_OWN]; /* those of the scalars that are not known: int or float, usual and other value */
-    op_hard hard;                            /* kinds of hard values that the contract covers */
-    const char *hard_input, *nan_input;      /* the inputs that get the hard values, and the NaN; by default "x" */
-    bool elementwise;                        /* each element depends on its own place alone, besides small tensors */
-    bool order_free;                         /* the order of sums is free: two calls may differ in the last bits */
+    op_hard hard;                     /* kinds of hard values that the contract covers */
+    const char *hard_input, *nan_input; /* the inputs that get the hard values, and the NaN; by default "x" */
+    bool elementwise;                   /* each element depends on its own place alone, besides small tensors */
+    bool order_free;                    /* the order of sums is free: two calls may differ in the last bits */
 };
 
 /* All ops, in the order of their names, ended by NULL. */
@@ -157,14 +157,14 @@ bool op_is_causal(const struct op *op);
 struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float scale);
 
 /* Is it a part of a model: attention, a block, a whole pass? */
-bool op_is_wiring(const struct op *op);
+bool op_is_of_model(const struct op *op);
 
 /* Is it a whole model, with all its weights? */
 bool op_is_model(const struct op *op);
 
 /* Sizes of a call of a model's part, N and C included: B sequences of T tokens, H heads of D channels, S positions; L is 1
  * and V is 0. */
-struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S);
+struct op_sizes op_model_sizes(enum op_type type, int B, int T, int H, int D, int S);
 
 /* ---- tensors ---- */
 

@@ -5,12 +5,13 @@
 
 enum { WARP = 32, VECTOR = 4, LARGEST_BLOCK = 1024 };
 
-
 /* ---- outputs that still hold what was there before ---- */
 
 static size_t untouched(const struct evidence *evidence, const struct evidence_case *shown, int tensor) {
     size_t count = 0;
-    for (size_t i = 0, end = evidence_elements(evidence, shown, tensor); i < end; i++) { count += evidence_untouched(shown, tensor, i); }
+    for (size_t i = 0, end = evidence_elements(evidence, shown, tensor); i < end; i++) {
+        count += evidence_untouched(shown, tensor, i);
+    }
     return count;
 }
 
@@ -125,8 +126,6 @@ bool shows_first_warp_right(const struct evidence *evidence, int argument) {
     (void)argument;
     return some_block(evidence, other_warp, 2 * WARP);
 }
-
-
 
 /* Elements of 16 bytes. */
 static int vector_elements(const struct evidence *evidence) {
@@ -319,8 +318,7 @@ bool shows_start_left_out(const struct evidence *evidence, int argument) {
 
 /* Wrong for most shapes whose columns are no multiple of a vector (argument 0), or of a warp, and for no other. */
 bool shows_tail(const struct evidence *evidence, int argument) {
-    int tails = 0, right_tails = 0, wholes = 0,
-        group = argument ? argument : vector_elements(evidence);
+    int tails = 0, right_tails = 0, wholes = 0, group = argument ? argument : vector_elements(evidence);
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         bool tail = shown->test.sizes.C % group != 0;
@@ -332,7 +330,6 @@ bool shows_tail(const struct evidence *evidence, int argument) {
     }
     return tails > 2 && wholes > 2 && right_tails <= tails;
 }
-
 
 /* The first call is right; of the calls after it nearly all are wrong, also at shapes that were right before. */
 bool shows_state_kept(const struct evidence *evidence, int argument) {
@@ -393,5 +390,3 @@ bool shows_only_values(const struct evidence *evidence, int argument) {
     }
     return found;
 }
-
-

@@ -177,7 +177,8 @@ bool shows_grid_rounds_to_zero(const struct evidence *evidence, int argument) {
 bool shows_grid_too_tall(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
-    bool tall = evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.y") || evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.z");
+    bool tall = evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.y") ||
+                evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.z");
     return tall && !strstr(first->failure.text, " is 0,");
 }
 
@@ -185,7 +186,8 @@ bool shows_grid_too_tall(const struct evidence *evidence, int argument) {
 bool shows_block_too_large(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
-    if (evidence_finding_says(evidence, SIMT_LAUNCH, "blockDim") || evidence_finding_says(evidence, SIMT_LAUNCH, "threads")) {
+    if (evidence_finding_says(evidence, SIMT_LAUNCH, "blockDim") ||
+        evidence_finding_says(evidence, SIMT_LAUNCH, "threads")) {
         return true;
     }
     for (int i = 0; i < evidence->count; i++) {
@@ -208,4 +210,3 @@ bool shows_float4_of_halves(const struct evidence *evidence, int argument) {
     }
     return false;
 }
-

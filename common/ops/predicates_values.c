@@ -7,7 +7,6 @@
 #include "elements.h"
 #include "predicates.h"
 
-
 /* ---- elements of the right result in the wrong place ---- */
 
 static size_t element_count(const struct evidence *evidence, const struct evidence_case *shown) {
@@ -181,8 +180,6 @@ bool shows_low_precision(const struct evidence *evidence, int argument) {
            evidence_all_wrong(evidence, ordinary_nearly_right);
 }
 
-
-
 /* ---- rounding ---- */
 
 /* In some output of 16 bits every wrong element is the neighbour of the right one that is nearer to 0. */
@@ -227,7 +224,6 @@ bool evidence_only_wrong(const struct evidence *evidence, const char *wrong, con
     }
     return found;
 }
-
 
 /* ---- invariants ---- */
 

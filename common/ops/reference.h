@@ -59,7 +59,7 @@ enum op_mistake_stage {
 struct op_mistake {
     const char *id;
     const char *cause; /* one sentence: what the code does, and what it should do */
-    int hint;          /* the level of the hint to read: 1 the idea is missing, 2 the place, 3 the code is nearly right */
+    int hint; /* the level of the hint to read: 1 the idea is missing, 2 the place, 3 the code is nearly right */
     const char *kernel;            /* a wrong kernel that makes it: tests/wrong/KERNEL of some op's folder */
     op_compute *compute;           /* what it yields ... */
     int variant[OP_MAX_VARIANTS];  /* ... in one of these forms, ended by 0 */

@@ -26,22 +26,22 @@ const shape row_shapes[] = {{1, 1, 0, 0},     {3, 33, 0, 0},   {129, 31, 0, 0}, 
                             {600, 768, 0, 0}, {2, 1600, 0, 0}, {530, 1600, 0, 0}, {3, 16384, 0, 0}, {0, 8, 0, 0}};
 const shape causal_shapes[] = {{1, 1, 0, 0},   {3, 33, 0, 1},   {4, 31, 1, 0},   {2, 64, 0, 0}, {5, 96, 1, 1},
                                {3, 127, 0, 0}, {1, 1023, 0, 0}, {100, 64, 1, 0}, {0, 8, 0, 0}};
-const shape wiring_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
+const shape model_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
 
 /* Directly, or from a graph: memory comes in another way then. 0 right, 1 wrong or failed, -1 no such rung. */
 int exercise(const op *op, op_type type, int rung, bool graph) {
     reference_error worst;
     bool causal = op_is_causal(op);
-    const shape *shapes = op_is_wiring(op) ? wiring_shapes : causal ? causal_shapes : row_shapes;
-    size_t count = op_is_wiring(op) ? sizeof wiring_shapes / sizeof *shapes
-                   : causal         ? sizeof causal_shapes / sizeof *shapes
-                                    : sizeof row_shapes / sizeof *shapes;
+    const shape *shapes = op_is_of_model(op) ? model_shapes : causal ? causal_shapes : row_shapes;
+    size_t count = op_is_of_model(op) ? sizeof model_shapes / sizeof *shapes
+                   : causal           ? sizeof causal_shapes / sizeof *shapes
+                                      : sizeof row_shapes / sizeof *shapes;
     char name[64];
     op_launcher_name(op, type, name, sizeof name);
     for (size_t i = 0; i < count; i++) {
         reference_case asked;
         asked.sizes = reference_sizes(op, type, shapes[i].N, shapes[i].C);
-        if (!op_is_wiring(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
+        if (!op_is_of_model(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
         asked.rung = rung;
         reference_call call(op, asked);
         int status = 0;
@@ -97,8 +97,8 @@ int main(int count, char **arguments) {
             for (int rung = 0; rung == 0 || launcher_find(op->name, (op_type)type, rung); rung++) {
                 int outcome = exercise(op, (op_type)type, rung, false);
                 if (outcome < 0) { break; }
-                // gpt2's tests capture the wiring.
-                if (rung == 0 && !op_is_wiring(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
+                // gpt2's tests capture the model parts.
+                if (rung == 0 && !op_is_of_model(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
                 called++;
                 failed += outcome;
             }

@@ -172,7 +172,9 @@ static int allocate_sets(struct timing *t, int launches) {
     double sets = fmax(MIN_LAUNCHES, fmax(TARGET_US / shortest_us, 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
     sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(allocated, 1)));
     t->sets = sets < TRIAL_LAUNCHES ? TRIAL_LAUNCHES : (int)sets;
-    for (int i = 0; i < op_tensor_count(t->op); i++) { TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets)); }
+    for (int i = 0; i < op_tensor_count(t->op); i++) {
+        TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets));
+    }
     TRY(cudaMalloc((void **)&t->scratch, ALIGNMENT));
     struct copy_streams s = streams_of_set(t, 0);
     t->reads = s.reads;

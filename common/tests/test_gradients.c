@@ -154,10 +154,10 @@ Test(gradients, every_backward_op_is_here) {
     int count = 0;
     for (int k = 0; ops[k]; k++) {
         const struct op *op = ops[k];
-        bool found = !strstr(op->name, "_backward") || op_is_wiring(op); /* a block: test_wiring */
+        bool found = !strstr(op->name, "_backward") || op_is_of_model(op); /* a block: test_transformer */
         for (int i = 0; i < RULES; i++) { found = found || strcmp(rules[i].backward, op->name) == 0; }
         cr_assert(found, "%s", op->name);
-        count += strstr(op->name, "_backward") != NULL && !op_is_wiring(op);
+        count += strstr(op->name, "_backward") != NULL && !op_is_of_model(op);
     }
     cr_assert_eq(count, RULES);
 }

@@ -1,8 +1,8 @@
 /* diagnose: every known mistake is recognised, and not taken for another one. */
 #include <criterion/criterion.h>
 
-#include "labs.h"
 #include "diagnosing.h"
+#include "labs.h"
 
 TestSuite(diagnose, .timeout = 600);
 
@@ -23,8 +23,7 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
         out[t] = calloc(count + 1, sizeof(double));
         memcpy(given[t], tensor[t], count * sizeof(float));
     }
-    struct op_call call = {
-        .op = played_op, .sizes = sizes, .tensor = (const float *const *)given, .expected = out};
+    struct op_call call = {.op = played_op, .sizes = sizes, .tensor = (const float *const *)given, .expected = out};
     played->compute(&call, played_variant);
     for (int t = 0; t < tensors; t++) {
         size_t count = played_op->tensor[t].role == ROLE_IN ? 0 : op_elements(played_op, t, sizes);
@@ -39,8 +38,8 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
 static bool is_marked(const struct op *op, enum op_type type) {
     for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-            bool wired = op_is_wiring(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
-            if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !wired) { return true; }
+            bool part_of_model = op_is_of_model(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
+            if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !part_of_model) { return true; }
         }
     }
     return type == TYPE_F32;

@@ -37,9 +37,9 @@ endef
 $(foreach test,$(GPT2_HOST_TEST_SOURCES:$(GPT2_DIR)/%.c=%),$(eval $(call gpt2_host_test,$(test))))
 
 # Tests compare the grader's references of whole models with this one.
-$(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: $(GPT2_HOST_LIBRARY)
-$(BUILD)/tests/test_wiring $(BUILD)/tests/test_wiring_backward: TEST_LIBS += $(GPT2_HOST_LIBS)
-$(BUILD)/host/grader/tests/test_wiring.o $(BUILD)/host/grader/tests/test_wiring_backward.o: HOST_C += $(GPT2_INCLUDE)
+$(BUILD)/tests/test_transformer $(BUILD)/tests/test_transformer_backward: $(GPT2_HOST_LIBRARY)
+$(BUILD)/tests/test_transformer $(BUILD)/tests/test_transformer_backward: TEST_LIBS += $(GPT2_HOST_LIBS)
+$(BUILD)/host/grader/tests/test_transformer.o $(BUILD)/host/grader/tests/test_transformer_backward.o: HOST_C += $(GPT2_INCLUDE)
 
 # In this test the library's allocations can be made to fail.
 $(BUILD)/tests/test_out_of_memory: TEST_LIBS += $(patsubst %,-Wl$(COMMA)--wrap=%,malloc calloc realloc strdup)

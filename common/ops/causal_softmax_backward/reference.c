@@ -7,7 +7,8 @@
 
 static void compute(const struct op_call *call, int variant) {
     (void)variant;
-    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"), *lengths = call_given(call, "lengths");
+    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"),
+                *lengths = call_given(call, "lengths");
     double *dx = call_expected(call, "dx"), *condition = call_condition(call, "dx");
     size_t T = (size_t)call->sizes->C;
     for (size_t n = 0; n < (size_t)call->sizes->N; n++) {
@@ -27,7 +28,8 @@ enum {
     SQUARED, /* the Jacobian's diagonal alone */
 };
 
-static void mistaken_row(const struct causal_row *row, const float *dout, const float *out, const float *before, double *dx) {
+static void mistaken_row(const struct causal_row *row, const float *dout, const float *out, const float *before,
+                         double *dx) {
     double sum = 0.0;
     for (int j = 0; j < row->T; j++) {
         if (!causal_allows(row, j)) { continue; }
@@ -49,7 +51,8 @@ static void mistaken_row(const struct causal_row *row, const float *dout, const 
 }
 
 static void mistaken(const struct op_call *call, int variant) {
-    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"), *lengths = call_given(call, "lengths");
+    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"),
+                *lengths = call_given(call, "lengths");
     const float *before = call_given(call, "dx");
     double *dx = call_expected(call, "dx");
     size_t T = (size_t)call->sizes->C;

@@ -20,10 +20,10 @@ enum causal_mistake {
     CAUSAL_NO_SCALE,
     CAUSAL_SCALE_TWICE,
     CAUSAL_SCALE_DIVIDED,
-    CAUSAL_QUERIES_CUT,             /* rows from lengths[b] on are zeros */
-    CAUSAL_OWN,                     /* from here on each pass has its own */
-    CAUSAL_PADDING = 32,            /* + log2 of the vector: zeros behind the keys in the last one count in the sum */
-    CAUSAL_BY_VECTOR = 64,          /* + log2 of the vector: a whole vector is masked or not */
+    CAUSAL_QUERIES_CUT,    /* rows from lengths[b] on are zeros */
+    CAUSAL_OWN,            /* from here on each pass has its own */
+    CAUSAL_PADDING = 32,   /* + log2 of the vector: zeros behind the keys in the last one count in the sum */
+    CAUSAL_BY_VECTOR = 64, /* + log2 of the vector: a whole vector is masked or not */
 };
 
 /* One row, under a mask that may be wrong. */

@@ -181,7 +181,8 @@ const struct op_mistake causal_mistakes_shown[] = {
      .predicate = shows_upper_not_zeroed,
      .stage = MISTAKE_PLACED},
     {.id = "causal-upper-written",
-     .cause = "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
+     .cause =
+         "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
      .hint = 3,
      .kernel = "causal_softmax_forward/upper_written",
      .predicate = shows_upper_written,
@@ -206,8 +207,9 @@ const struct op_mistake causal_mistakes_shown[] = {
      .argument = VALUES_MASKED_NAN,
      .stage = MISTAKE_PLACED},
     {.id = "causal-lengths",
-     .cause = "only calls with lengths are wrong: lengths belong to the batch, lengths[row / (H * T)], and mask keys, not "
-              "queries",
+     .cause =
+         "only calls with lengths are wrong: lengths belong to the batch, lengths[row / (H * T)], and mask keys, not "
+         "queries",
      .hint = 2,
      .kernel = "causal_softmax_forward/lengths_by_head",
      .predicate = shows_only_lengths,

@@ -64,7 +64,7 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     struct row row = {.mean = variant == SUM_NOT_DIVIDED ? sum
                               : variant == MEAN_BY_ROWS  ? sum / sizes->N
                               : variant == MEAN_IS_0     ? sum * (1 / C)
-                                                                   : sum / C};
+                                                         : sum / C};
     double centre = variant == NOT_CENTRED ? 0.0 : row.mean;
     for (int c = 0; c < C; c++) {
         if (counted(variant, c, warp)) { squares += (x[c] - centre) * (x[c] - centre); }
@@ -133,8 +133,13 @@ static void mistaken(const struct op_call *call, int variant) {
         values[i] = sum ? (float)element_round(call->sizes->type, (double)x[i] + residual[i]) : x[i];
         if (sum) { sum[i] = values[i]; }
     }
-    struct layernorm_rows rows = {call->sizes, values, call_given(call, "weight"), call_given(call, "bias"), out,
-                                  call_expected(call, "mean"), call_expected(call, "rstd")};
+    struct layernorm_rows rows = {call->sizes,
+                                  values,
+                                  call_given(call, "weight"),
+                                  call_given(call, "bias"),
+                                  out,
+                                  call_expected(call, "mean"),
+                                  call_expected(call, "rstd")};
     layernorm_mistaken_rows(variant, &rows);
     for (size_t i = 0; residual && !sum && i < count; i++) { out[i] += residual[i]; }
     free(values);
@@ -146,7 +151,8 @@ const struct op_mistake layernorm_mistakes[] = {
      .hint = 2,
      .kernel = "softmax_forward/other_warps_lost",
      .compute = mistaken,
-     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7, OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
+     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7,
+                 OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
     {.id = "layernorm-unbiased",
      .cause = "the variance is divided by C - 1; LayerNorm divides by C",
      .hint = 3,
@@ -331,7 +337,6 @@ static bool shows_flat_rows(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, rows_are_flat);
 }
-
 
 const struct op_mistake layernorm_mistakes_shown[] = {
     {.id = "layernorm-one-pass",

@@ -67,8 +67,13 @@ static void mistaken(const struct op_call *call, int variant) {
     size_t count = (size_t)call->sizes->N * (size_t)call->sizes->C;
     float *values = calloc(count + 1, sizeof *values);
     if (!values) { abort(); }
-    struct layernorm_rows rows = {call->sizes, values, call_given(call, "weight"), call_given(call, "bias"), out,
-                                  call_expected(call, "mean"), call_expected(call, "rstd")};
+    struct layernorm_rows rows = {call->sizes,
+                                  values,
+                                  call_given(call, "weight"),
+                                  call_given(call, "bias"),
+                                  out,
+                                  call_expected(call, "mean"),
+                                  call_expected(call, "rstd")};
     normalised_values(variant, call, values);
     layernorm_mistaken_rows(-1, &rows);
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +84,9 @@ static void mistaken(const struct op_call *call, int variant) {
     }
     if (variant == STATISTICS_IN_T || variant == STATISTICS_IN_T_USED) { round_statistics(&rows); }
     bool rounds = variant == ROUNDED_BEFORE_GAMMA || variant == ROUNDED_BEFORE_BETA;
-    if (rounds || variant == UNROUNDED_STATISTICS || variant == STATISTICS_IN_T_USED) { from_statistics(variant, &rows); }
+    if (rounds || variant == UNROUNDED_STATISTICS || variant == STATISTICS_IN_T_USED) {
+        from_statistics(variant, &rows);
+    }
     for (size_t i = 0; variant == SWAPPED && i < count; i++) {
         double swapped = out[i];
         out[i] = sum[i];

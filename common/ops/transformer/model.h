@@ -2,7 +2,7 @@
 #ifndef OP_MODEL_H
 #define OP_MODEL_H
 
-#include "wiring.h"
+#include "transformer.h"
 
 op_compute model_forward, model_decode;
 

@@ -4,7 +4,7 @@
 #include "ops/predicates.h"
 #include "runner/protocol.h"
 #include "status.h"
-#include "wiring.h"
+#include "transformer.h"
 
 static int status_of_failure(const struct evidence *evidence) {
     const struct evidence_case *first = evidence_failure(evidence);
@@ -21,18 +21,18 @@ static bool shows_product_refused(const struct evidence *evidence, int argument)
     return status_of_failure(evidence) > BLAS_ERROR;
 }
 
-int wiring_first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
+int transformer_first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         if (shown->wrong[t]) { return t; }
     }
     return -1;
 }
 
-bool wiring_begins_wrong(const struct evidence *evidence, const char *name) {
+bool transformer_begins_wrong(const struct evidence *evidence, const char *name) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown)) { continue; }
-        if (strcmp(evidence->op->tensor[wiring_first_wrong(evidence, shown)].name, name) == 0) { return true; }
+        if (strcmp(evidence->op->tensor[transformer_first_wrong(evidence, shown)].name, name) == 0) { return true; }
     }
     return false;
 }
@@ -47,7 +47,8 @@ static bool shows_tensor(const struct evidence *evidence, int argument) {
                                            [FIRST_BRANCH] = {"branch", "branch"},
                                            [FIRST_HIDDEN] = {"hidden", "hidden"}};
     if (shows_untouched(evidence, 0) || shows_low_precision(evidence, 0)) { return false; }
-    return wiring_begins_wrong(evidence, names[argument][0]) || wiring_begins_wrong(evidence, names[argument][1]);
+    return transformer_begins_wrong(evidence, names[argument][0]) ||
+           transformer_begins_wrong(evidence, names[argument][1]);
 }
 
 static bool shows_product_unwritten(const struct evidence *evidence, int argument) {
@@ -57,7 +58,7 @@ static bool shows_product_unwritten(const struct evidence *evidence, int argumen
            strncmp(first->failure.text, "cublas", strlen("cublas")) == 0;
 }
 
-static bool shows_wired_unwritten(const struct evidence *evidence, int argument) {
+static bool shows_model_unwritten(const struct evidence *evidence, int argument) {
     (void)argument;
     return shows_output_read(evidence, 0);
 }
@@ -70,7 +71,7 @@ static bool shows_sequence_index(const struct evidence *evidence, int argument) 
 /* Of the first output that is wrong in a case: does it hold for every wrong element? */
 static bool all_elements(const struct evidence *evidence, const struct evidence_case *shown,
                          bool (*holds)(const struct evidence_case *, int t, size_t i)) {
-    int t = wiring_first_wrong(evidence, shown);
+    int t = transformer_first_wrong(evidence, shown);
     for (size_t i = 0, end = op_elements(evidence->op, t, &shown->test.sizes); i < end; i++) {
         if (evidence_is_wrong(evidence, shown, t, i) && !holds(shown, t, i)) { return false; }
     }
@@ -82,7 +83,7 @@ static bool is_anothers(const struct evidence_case *shown, int t, size_t i) {
 }
 
 static bool anothers_alone(const struct evidence *evidence, const struct evidence_case *shown) {
-    return op_shape_is(evidence->op, wiring_first_wrong(evidence, shown), "B, H, S, D") &&
+    return op_shape_is(evidence->op, transformer_first_wrong(evidence, shown), "B, H, S, D") &&
            all_elements(evidence, shown, is_anothers);
 }
 
@@ -92,21 +93,21 @@ static bool shows_cache_overwritten(const struct evidence *evidence, int argumen
 }
 
 static bool untouched_alone(const struct evidence *evidence, const struct evidence_case *shown) {
-    return evidence->op->tensor[wiring_first_wrong(evidence, shown)].role == ROLE_OUT &&
+    return evidence->op->tensor[transformer_first_wrong(evidence, shown)].role == ROLE_OUT &&
            all_elements(evidence, shown, evidence_untouched);
 }
 
-static bool shows_wired_untouched(const struct evidence *evidence, int argument) {
+static bool shows_model_untouched(const struct evidence *evidence, int argument) {
     (void)argument;
     return !shows_untouched(evidence, 0) && evidence_all_wrong(evidence, untouched_alone);
 }
 
-static bool shows_wired_repeated(const struct evidence *evidence, int argument) {
+static bool shows_model_repeated(const struct evidence *evidence, int argument) {
     (void)argument;
     return !shows_untouched(evidence, 0) && shows_only_repeated(evidence, 0);
 }
 
-static bool shows_wired_values(const struct evidence *evidence, int argument) {
+static bool shows_model_values(const struct evidence *evidence, int argument) {
     return !shows_untouched(evidence, 0) && shows_only_values(evidence, argument);
 }
 
@@ -120,7 +121,7 @@ static bool only_first_right(const struct evidence *evidence, const struct evide
     return true;
 }
 
-static bool shows_wired_first_sequence(const struct evidence *evidence, int argument) {
+static bool shows_model_first_sequence(const struct evidence *evidence, int argument) {
     (void)argument;
     bool by_sequence = op_shape_is(evidence->op, 0, "B, H, S, D") || op_shape_is(evidence->op, 0, "N, C");
     return !shows_untouched(evidence, 0) && by_sequence && evidence_all_wrong(evidence, only_first_right);
@@ -128,7 +129,7 @@ static bool shows_wired_first_sequence(const struct evidence *evidence, int argu
 
 /* ---- the records ---- */
 
-const struct op_mistake wiring_mistakes_reported[] = {
+const struct op_mistake transformer_mistakes_reported[] = {
     {.id = "part-not-started",
      .cause = "a function that it calls is still the skeleton's: write that one first",
      .hint = 1,
@@ -160,31 +161,31 @@ const struct op_mistake wiring_mistakes_reported[] = {
               "yet",
      .hint = 2,
      .kernel = "attention_forward/tile_past_the_keys",
-     .predicate = shows_wired_unwritten,
+     .predicate = shows_model_unwritten,
      .stage = MISTAKE_REPORTED},
     {.id = NULL},
 };
 
 /* Where to look, when no computed mistake agrees. */
-const struct op_mistake wiring_mistakes_shown[] = {
+const struct op_mistake transformer_mistakes_shown[] = {
     {.id = "cache-past-position",
      .cause = "what lies behind the position is read: even times 0, a NaN stays a NaN",
      .hint = 2,
      .kernel = "decode_attention/reads_behind",
-     .predicate = shows_wired_values,
+     .predicate = shows_model_values,
      .argument = VALUES_MASKED_NAN,
      .stage = MISTAKE_PLACED},
     {.id = "result-cached",
      .cause = "what an earlier call left is returned: the pointers are the same, the numbers are not",
      .hint = 2,
      .kernel = "residual_forward/result_cached",
-     .predicate = shows_wired_repeated,
+     .predicate = shows_model_repeated,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-first-sequence",
      .cause = "only the first sequence is right: an index leaves the sequence b out",
      .hint = 3,
      .kernel = "decode_attention/query_of_first",
-     .predicate = shows_wired_first_sequence,
+     .predicate = shows_model_first_sequence,
      .stage = MISTAKE_PLACED},
     {.id = "cache-overwritten",
      .cause = "positions of the cache that are not this call's are written: prompts write 0 .. T - 1, decoding "
@@ -197,7 +198,7 @@ const struct op_mistake wiring_mistakes_shown[] = {
      .cause = "some elements are never written: is there a thread for each of them?",
      .hint = 2,
      .kernel = "decode_attention/wide_heads",
-     .predicate = shows_wired_untouched,
+     .predicate = shows_model_untouched,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-keys-and-values",
      .cause = "the cache is wrong already: look at what comes before attention, and at how it is split",
@@ -210,7 +211,7 @@ const struct op_mistake wiring_mistakes_shown[] = {
      .cause = "only large queries and keys come out wrong: the largest score is subtracted before exp",
      .hint = 2,
      .kernel = "decode_attention/no_max",
-     .predicate = shows_wired_values,
+     .predicate = shows_model_values,
      .argument = VALUES_SHARP,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-attention",

@@ -1,6 +1,6 @@
-/* wired.h — calls of lab 4's ops on seeded inputs, for the tests of their references. */
-#ifndef WIRED_H
-#define WIRED_H
+/* model_calls.h — calls of lab 4's ops on seeded inputs, for the tests of their references. */
+#ifndef MODEL_CALLS_H
+#define MODEL_CALLS_H
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static inline const double *output(const struct computed *c, const char *name) {
 }
 
 static inline struct op_sizes model_sizes(int B, int T, int S, int L) {
-    struct op_sizes sizes = op_wiring_sizes(TYPE_F32, B, T, 2, 6, S);
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, B, T, 2, 6, S);
     sizes.L = L;
     sizes.V = 19;
     return sizes;

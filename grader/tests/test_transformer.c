@@ -1,4 +1,4 @@
-/* wiring: lab 4's references, against gpt2/reference.c and against each other; and its mistakes, which all show. */
+/* transformer: lab 4's references, against gpt2/reference.c and against each other; and its mistakes, which all show. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "../diagnose.h"
 #include "common/ops/elements.h"
 #include "common/ops/reference.h"
-#include "common/ops/transformer/wiring.h"
+#include "common/ops/transformer/transformer.h"
 #include "gpt2/reference.h"
-#include "wired.h"
+#include "model_calls.h"
 
-TestSuite(wiring, .timeout = 60);
+TestSuite(transformer, .timeout = 60);
 
 /* Compares each state with its place in `hidden`, and the logits. */
 struct comparison {
@@ -36,7 +36,7 @@ static void compare_state(void *context, const char *stage, int layer, const dou
     comparison->compared += own != NULL;
 }
 
-Test(wiring, hidden_states_are_those_of_the_models_reference) {
+Test(transformer, hidden_states_are_those_of_the_models_reference) {
     struct computed c = fill("gpt2_forward", model_sizes(1, 7, 9, 3), 5);
     struct comparison comparison = {&c, 0};
     int32_t tokens[7];
@@ -52,7 +52,7 @@ Test(wiring, hidden_states_are_those_of_the_models_reference) {
     drop(&c);
 }
 
-Test(wiring, losses_are_those_of_the_logits) {
+Test(transformer, losses_are_those_of_the_logits) {
     struct computed c = fill("gpt2_forward", model_sizes(2, 4, 5, 1), 6);
     compute(&c);
     for (int n = 0; n < c.sizes.N; n++) {
@@ -67,7 +67,7 @@ Test(wiring, losses_are_those_of_the_logits) {
 }
 
 /* A prompt, and tokens after it one by one, give what the whole as one prompt gives in its last row. */
-Test(wiring, decoding_gives_what_prompts_give) {
+Test(transformer, decoding_gives_what_prompts_give) {
     enum { T = 3, S = 8, B = 3 };
     struct computed decode = fill("gpt2_decode", model_sizes(B, T, S, 2), 7);
     float *next = decode.tensor[op_tensor_find(decode.op, "next")];
@@ -115,7 +115,7 @@ static bool accepted(const struct computed *c, double *const *other) {
 
 /* Enough sequences, positions and layers for each of them to matter. */
 static struct computed telling_call(const char *op, enum op_type type) {
-    struct op_sizes sizes = op_wiring_sizes(type, 3, 5, 2, 6, 9);
+    struct op_sizes sizes = op_model_sizes(type, 3, 5, 2, 6, 9);
     sizes.L = 2;
     sizes.V = 19;
     op_sizes_complete(op_find(op), &sizes);
@@ -125,9 +125,9 @@ static struct computed telling_call(const char *op, enum op_type type) {
 static void expect_outside(const struct op *op, const struct op_mistake *mistake, int variant, enum op_type type) {
     struct computed c = telling_call(op->name, type), wrong = telling_call(op->name, type);
     struct op_call call = {op, &wrong.sizes, NULL, (const float *const *)wrong.tensor, wrong.out, NULL};
-    bool tiny = variant == WIRING_GELU_ERF && type != TYPE_F32; /* two GELUs differ by less than bf16 can hold */
-    if (variant == WIRING_BRANCH_IN_LAYER_0) { c.sizes.L = wrong.sizes.L = 0; }
-    if (variant == WIRING_EPS_FIXED) { c.sizes.eps = wrong.sizes.eps = 0.125f; }
+    bool tiny = variant == TRANSFORMER_GELU_ERF && type != TYPE_F32; /* two GELUs differ by less than bf16 can hold */
+    if (variant == TRANSFORMER_BRANCH_IN_LAYER_0) { c.sizes.L = wrong.sizes.L = 0; }
+    if (variant == TRANSFORMER_EPS_FIXED) { c.sizes.eps = wrong.sizes.eps = 0.125f; }
     compute(&c);
     cr_assert(accepted(&c, c.out), "%s", op->name);
     mistake->compute(&call, variant);
@@ -136,12 +136,12 @@ static void expect_outside(const struct op *op, const struct op_mistake *mistake
     drop(&wrong);
 }
 
-Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
+Test(transformer, every_mistake_is_outside_the_tolerance_in_every_type) {
     int tried = 0;
     for (int i = 0; ops[i]; i++) {
         const struct op_reference *reference = reference_of(ops[i]);
         int types = op_is_model(ops[i]) ? 1 : OP_TYPES; /* in bf16 a model's roundings hide some of them */
-        for (int list = 0; op_is_wiring(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
+        for (int list = 0; op_is_of_model(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
             for (const struct op_mistake *mistake = reference->mistakes[list]; mistake->id; mistake++) {
                 for (int v = 0; v < OP_MAX_VARIANTS && mistake->variant[v]; v++) {
                     for (int type = 0; type < types; type++, tried++) {
@@ -154,7 +154,7 @@ Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
     cr_assert(tried > 150, "%d", tried);
 }
 
-Test(wiring, lower_precision_is_outside_the_tolerance) {
+Test(transformer, lower_precision_is_outside_the_tolerance) {
     static const char *const names[] = {"attention_forward", "block_forward", "block_backward", "decode_attention",
                                         "gpt2_forward"};
     for (int i = 0; i < 5; i++) {
