@@ -18,7 +18,7 @@ static bool shows_steps(const struct evidence *evidence, int argument) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "cache-of-layer-0",
-     .cause = "every block has layer 0's cache: it is all.cache[layer]",
+     .cause = "every block uses layer 0's cache: use all.cache[layer]",
      .hint = 3,
      .kernel = "gpt2_decode/cache_of_layer_0",
      .compute = transformer_mistaken,
@@ -29,8 +29,8 @@ static const struct op_mistake mistakes[] = {
 
 static const struct op_mistake shown[] = {
     {.id = "wiring-decoding",
-     .cause = "the prompt's end is right and the next token is not: what is left in the cache, and does decoding ask "
-              "for that?",
+     .cause = "the results of the prompt are right, the next token's are wrong: check what the prompt stores and "
+              "decoding reads",
      .hint = 2,
      .kernel = "gpt2_decode/decodes_from_prompt",
      .predicate = shows_steps,

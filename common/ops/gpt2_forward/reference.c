@@ -3,7 +3,7 @@
 
 const struct op_mistake model_mistakes[] = {
     {.id = "weights-of-layer-0",
-     .cause = "every block has layer 0's weights: they are all.weights.blocks[layer]",
+     .cause = "every block uses layer 0's weights: use all.weights.blocks[layer]",
      .hint = 3,
      .kernel = "gpt2_forward/weights_of_layer_0",
      .compute = transformer_mistaken,

@@ -98,15 +98,13 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
 
 const struct op_mistake softmax_mistakes_shown[] = {
     {.id = "softmax-all-masked-row",
-     .cause = "a row that is all -inf must give NaN, by the contract",
+     .cause = "a row that is all -inf is not NaN: the contract requires NaN",
      .hint = 3,
      .kernel = "softmax_forward/masked_row_is_zero",
      .predicate = shows_all_masked,
      .stage = MISTAKE_SPECIAL},
     {.id = "softmax-not-the-maximum",
-     .cause =
-         "only rows of large magnitude are wrong: exp overflows or underflows, so the value that is subtracted is not "
-         "the row's own maximum",
+     .cause = "only rows of large magnitude are wrong: the value subtracted before exp is not the row's own maximum",
      .hint = 2,
      .kernel = "softmax_forward/max_of_magnitudes",
      .predicate = shows_not_the_maximum},
@@ -117,18 +115,16 @@ const struct op_mistake softmax_mistakes_shown[] = {
      .kernel = "softmax_forward/inf_minus_inf",
      .predicate = shows_inf_minus_inf},
     {.id = "reduction-incomplete",
-     .cause =
-         "the lanes of a warp divide by different sums: an exchange is missing (16, 8, 4, 2, 1), or the result stays "
-         "in one lane",
+     .cause = "the lanes of a warp divide by different sums: a shuffle step (16, 8, 4, 2, 1) or the final broadcast is "
+              "missing",
      .hint = 2,
      .kernel = "softmax_forward/butterfly_stops_early",
      .predicate = shows_row_factor,
      .argument = 32,
      .stage = MISTAKE_VAGUE},
     {.id = "softmax-sum-wrong",
-     .cause =
-         "every row is right but for one factor: its sum is wrong (a column left out or counted twice, partial sums "
-         "added without rescaling)",
+     .cause = "each row is wrong by one factor, its sum: a column is missing or counted twice, or partial sums are not "
+              "rescaled",
      .hint = 2,
      .kernel = "softmax_forward/merge_without_rescale",
      .predicate = shows_row_factor,
