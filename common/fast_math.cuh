@@ -7,7 +7,7 @@
 #include <math.h>
 
 #if defined(__CUDA_ARCH__) && !defined(SIMT_CPU_BACKEND)
-#define ANY_PTX 1 // compiled for a GPU, of whatever generation
+#define ANY_PTX 1 // compiled for a GPU of any generation
 #else
 #define ANY_PTX 0
 #endif

@@ -4,13 +4,14 @@
 #include "cases.h"
 #include "common/runner/generate.h"
 
-/* B, T, H, D, S: one token, a cache that is full and one that is not, odd heads, heads wider than a warp or a block. */
+/* B, T, H, D, S: one token, full and partly filled caches, odd numbers of heads, heads wider than a warp or a block. */
 static const int attention[][5] = {
     {1, 4, 2, 8, 6},     {1, 1, 1, 1, 1},    {2, 3, 1, 4, 3},     {3, 5, 2, 3, 9},
     {1, 17, 3, 16, 17},  {5, 8, 4, 8, 8},    {2, 33, 2, 64, 40},  {1, 64, 2, 16, 80},
     {1, 127, 1, 5, 130}, {2, 65, 2, 33, 70}, {1, 20, 1, 150, 20},
 };
-static const int long_cache[] = {1, 1025, 1, 2, 1030}; /* of decoding: more keys than a block may have threads */
+static const int long_cache[] = {1, 1025, 1, 2,
+                                 1030}; /* for decoding: more keys than the threads of the largest block */
 static const int blocks[][5] = {
     {1, 4, 2, 4, 6},   {1, 1, 1, 2, 1},    {2, 3, 1, 5, 3}, {3, 6, 2, 3, 9},
     {1, 17, 3, 8, 17}, {2, 20, 2, 16, 24}, {5, 7, 4, 4, 8},
@@ -65,7 +66,7 @@ static void add_values(struct case_list *list) {
     }
 }
 
-/* The same twice, in another order, on memory that another call has used, and with launches that fail. */
+/* The same call repeated, in another order, after a call on the same memory, and with launches that fail. */
 static void add_memory(struct case_list *list) {
     static const int part[5] = {2, 6, 2, 8, 9}, model[7] = {2, 4, 2, 4, 7, 2, 13};
     for (int i = 0; i < 5; i++) {

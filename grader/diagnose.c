@@ -1,4 +1,4 @@
-/* diagnose.c — the general causes, which any op can have, and the order in which they and an op's own are tried. */
+/* diagnose.c — the general causes, which any op can have, and the order of diagnosis. */
 #include "diagnose.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "common/ops/elements.h"
 #include "common/ops/predicates.h"
 
-/* Reported by the process, the launch, the backend, or the memory beside the tensors. */
+/* Reported by the process, the launch, the backend, or canaries. */
 static const struct op_mistake reported[] = {
     {.id = "too-slow-or-endless",
      .cause = "smaller calls were right: one thread does the work of a whole row, or a loop does not end at this size",
@@ -277,7 +277,7 @@ static const struct op_mistake reported[] = {
     {.id = NULL},
 };
 
-/* Rows, columns and vectors that are left out, and calls that keep something of earlier ones. */
+/* Missing rows, columns and vectors, and calls that depend on earlier ones. */
 static const struct op_mistake places[] = {
     {.id = "result-cached",
      .cause = "the result of an earlier call is returned: the pointers are the same, but the values differ",
@@ -478,7 +478,7 @@ static const struct op_mistake slow[] = {
     {.id = NULL},
 };
 
-/* ---- computed mistakes: do the outputs agree with the op with that mistake in it? ---- */
+/* ---- computed mistakes: do the outputs agree with those that the mistake produces? ---- */
 
 enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 9000 };
 
@@ -497,7 +497,7 @@ static double distance(const struct op *op, const struct evidence_case *shown, d
 
 /* ---- mistakes ---- */
 
-/* How far what the case shows is from what the mistake would have given. */
+/* The difference between the case's outputs and those that the mistake produces. */
 static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op,
                           const struct evidence_case *shown) {
     double *out[OP_MAX_TENSORS] = {0};
@@ -509,7 +509,7 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     struct op_call call = {
         .op = op, .sizes = &shown->test.sizes, .tensor = (const float *const *)shown->given, .expected = out};
     mistake->compute(&call, variant);
-    for (int t = 0; t < op_tensor_count(op); t++) { /* as a kernel would have stored it */
+    for (int t = 0; t < op_tensor_count(op); t++) { /* rounded as a kernel stores it */
         enum op_type type = element_type(op, t, shown->test.sizes.type);
         for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); out[t] && i < end; i++) {
             out[t][i] = element_round(type, out[t][i]);
@@ -520,7 +520,8 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     return sum;
 }
 
-/* A wrong case holds what the mistake gives; a right one does not tell against it: there it changes next to nothing. */
+/* A wrong case agrees with the mistake's outputs. A right case does not contradict the mistake, if the mistake changes next
+ * to nothing there. */
 static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
                    const struct evidence_case *shown) {
     double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
@@ -552,7 +553,7 @@ static bool is_computed(const struct op_mistake *mistake, const struct evidence 
     return false;
 }
 
-/* ---- in order ---- */
+/* ---- order of diagnosis ---- */
 
 static bool matches(const struct op_mistake *mistake, const struct evidence *evidence) {
     if (mistake->compute) { return is_computed(mistake, evidence); }
@@ -578,7 +579,7 @@ static const struct op_mistake *first_own(const struct op_reference *reference, 
     return NULL;
 }
 
-/* The general causes that come after an op's own of that stage. */
+/* The general causes that follow an op's own causes of that stage. */
 static const struct op_mistake *const general[MISTAKE_STAGES] = {
     [MISTAKE_REPORTED] = reported, [MISTAKE_PLACED] = places,       [MISTAKE_COMPUTED] = NULL,
     [MISTAKE_SPECIAL] = special,   [MISTAKE_SUSPECTED] = suspected, [MISTAKE_VAGUE] = precision,
@@ -594,9 +595,9 @@ const struct op_mistake *diagnose(const struct evidence *evidence) {
     return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all mistakes ---- */
 
-/* Every list, the general ones first, then each op's; NULL past the last. */
+/* List i: the general lists first, then those of each op; NULL after the last. */
 static const struct op_mistake *list_at(int i) {
     static const struct op_mistake *const lists[] = {reported, places, special, suspected, precision, slow};
     const int general_lists = sizeof lists / sizeof *lists;

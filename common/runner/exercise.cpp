@@ -4,7 +4,7 @@
  *   compute-sanitizer --tool racecheck build/cuda/step2_warp_reduce/solution/softmax.exercise [f32|f16|bf16]...
  * One line for each launcher and rung, of these types or all: the largest error, how much of the tolerance it uses, and
  * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no such
- * launcher. initcheck does not see what cuBLASLt's 16-bit kernels write: ask it for f32 where there are matrix products.
+ * launcher. initcheck does not see the writes of cuBLASLt's 16-bit kernels: for files with matrix products, give it f32.
  */
 #include <cuda_runtime.h>
 
@@ -16,8 +16,8 @@
 
 namespace {
 
-/* Odd sizes among them: a single element, less than a warp, one past a block, GPT-2's widths, long rows, one row and more
- * than a dispatcher calls few; of causal ops both forms, with lengths and without. */
+/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, long rows, a single row, and more rows
+ * than a dispatcher's threshold; for causal ops both forms, with and without lengths. */
 struct shape {
     int N, C; /* or B and T */
     int upper, lengths;
@@ -28,7 +28,8 @@ const shape causal_shapes[] = {{1, 1, 0, 0},   {3, 33, 0, 1},   {4, 31, 1, 0},  
                                {3, 127, 0, 0}, {1, 1023, 0, 0}, {100, 64, 1, 0}, {0, 8, 0, 0}};
 const shape model_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
 
-/* Directly, or from a graph: memory comes in another way then. 0 right, 1 wrong or failed, -1 no such rung. */
+/* Calls directly or from a graph, in which memory is allocated differently. 0: right; 1: wrong or failed; -1: no such
+ * rung. */
 int exercise(const op *op, op_type type, int rung, bool graph) {
     reference_error worst;
     bool causal = op_is_causal(op);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Every launcher of every contract, weak before it is declared, so that the lab file may define some of them only. */
+/* Every launcher of every contract is declared weak first, so that a lab file may define only some of them. */
 #define PRAGMA(text)     _Pragma(#text)
 #define LAUNCHER(op, of) PRAGMA(weak op##_##of) PRAGMA(weak op##_##of##_rung)
 #define LAUNCHERS_ONLY

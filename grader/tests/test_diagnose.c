@@ -1,4 +1,4 @@
-/* diagnose: every known mistake is recognised, and not taken for another one. */
+/* diagnose: every known mistake is recognised, and not confused with another one. */
 #include <criterion/criterion.h>
 
 #include "diagnosing.h"
@@ -6,7 +6,7 @@
 
 TestSuite(diagnose, .timeout = 600);
 
-/* ---- every computed mistake of an op, in every form of it, played by a fake: a process for each op ---- */
+/* ---- every form of every computed mistake of an op, produced by a fake: one process per op ---- */
 
 static const struct op *played_op;
 static const struct op_mistake *played;
@@ -45,7 +45,7 @@ static bool is_marked(const struct op *op, enum op_type type) {
     return type == TYPE_F32;
 }
 
-/* A rounding to T too many is none in fp32. */
+/* An extra rounding to T changes nothing in fp32. */
 static bool is_of_16_bits(const char *id) {
     static const char *const ids[] = {"fused-unrounded-sum", "statistics-in-16-bits", "rounded-before-gamma",
                                       "rounded-before-dsum"};
@@ -90,7 +90,7 @@ ParameterizedTest(int *index, diagnose, each_computed_mistake_is_named) {
     }
 }
 
-/* ---- what the backend says ---- */
+/* ---- findings of the backend ---- */
 
 static const struct {
     int kind;

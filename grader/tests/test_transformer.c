@@ -1,4 +1,4 @@
-/* transformer: lab 4's references, against gpt2/reference.c and against each other; and its mistakes, which all show. */
+/* transformer: lab 4's references, against gpt2/reference.c and each other; and their mistakes, all of which are detected. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 TestSuite(transformer, .timeout = 60);
 
-/* Compares each state with its place in `hidden`, and the logits. */
+/* Compares each state with its part of `hidden`, and the logits. */
 struct comparison {
     const struct computed *c;
     int compared;
@@ -66,12 +66,12 @@ Test(transformer, losses_are_those_of_the_logits) {
     drop(&c);
 }
 
-/* A prompt, and tokens after it one by one, give what the whole as one prompt gives in its last row. */
+/* A prompt and single tokens after it give the same last row as one prompt of all tokens. */
 Test(transformer, decoding_gives_what_prompts_give) {
     enum { T = 3, S = 8, B = 3 };
     struct computed decode = fill("gpt2_decode", model_sizes(B, T, S, 2), 7);
     float *next = decode.tensor[op_tensor_find(decode.op, "next")];
-    next[1] = -1; /* sequence 1 rests in the first step */
+    next[1] = -1; /* sequence 1 skips the first step */
     for (int i = 0; i < (S - T) * B; i++) { next[i] = i == 1 ? -1.0f : fabsf(next[i]); }
     compute(&decode);
     for (int b = 0; b < B; b++) {
@@ -100,7 +100,7 @@ Test(transformer, decoding_gives_what_prompts_give) {
     drop(&decode);
 }
 
-/* ---- what is wrong shows ---- */
+/* ---- mistakes are detected ---- */
 
 static bool accepted(const struct computed *c, double *const *other) {
     for (int t = 0; t < op_tensor_count(c->op); t++) {
@@ -125,7 +125,8 @@ static struct computed telling_call(const char *op, enum op_type type) {
 static void expect_outside(const struct op *op, const struct op_mistake *mistake, int variant, enum op_type type) {
     struct computed c = telling_call(op->name, type), wrong = telling_call(op->name, type);
     struct op_call call = {op, &wrong.sizes, NULL, (const float *const *)wrong.tensor, wrong.out, NULL};
-    bool tiny = variant == TRANSFORMER_GELU_ERF && type != TYPE_F32; /* two GELUs differ by less than bf16 can hold */
+    bool tiny =
+        variant == TRANSFORMER_GELU_ERF && type != TYPE_F32; /* the two GELUs differ by less than bf16's precision */
     if (variant == TRANSFORMER_BRANCH_IN_LAYER_0) { c.sizes.L = wrong.sizes.L = 0; }
     if (variant == TRANSFORMER_EPS_FIXED) { c.sizes.eps = wrong.sizes.eps = 0.125f; }
     compute(&c);
@@ -140,7 +141,7 @@ Test(transformer, every_mistake_is_outside_the_tolerance_in_every_type) {
     int tried = 0;
     for (int i = 0; ops[i]; i++) {
         const struct op_reference *reference = reference_of(ops[i]);
-        int types = op_is_model(ops[i]) ? 1 : OP_TYPES; /* in bf16 a model's roundings hide some of them */
+        int types = op_is_model(ops[i]) ? 1 : OP_TYPES; /* the roundings of a bf16 model hide some mistakes */
         for (int list = 0; op_is_of_model(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
             for (const struct op_mistake *mistake = reference->mistakes[list]; mistake->id; mistake++) {
                 for (int v = 0; v < OP_MAX_VARIANTS && mistake->variant[v]; v++) {

@@ -1,5 +1,5 @@
-/* transformer_backward: the float64 gradients of a block, against differences of its forward reference and against the gradients
- * of a whole model (gpt2/reference_backward.c); and what it keeps.
+/* transformer_backward: the float64 gradients of a block, against finite differences of its forward reference, and against the
+ * gradients of a whole model (gpt2/reference_backward.c); and the tensors that it keeps.
  */
 #include <math.h>
 
@@ -26,7 +26,7 @@ static size_t elements(const struct computed *c, const char *name) {
 
 /* ---- differences of the forward pass ---- */
 
-/* The sum of dout times what the block gives: the stream, and the branch that the next block would add. */
+/* The sum of dout times the block's output: the stream plus the branch, which the next block would add. */
 static double loss(struct computed *forward, const float *dout) {
     double sum = 0.0;
     compute(forward);
@@ -64,7 +64,7 @@ static void expect_differences(struct computed *forward, struct computed *backwa
 
 Test(transformer_backward, gradients_are_differences_of_the_forward_reference) {
     struct op_sizes sizes = op_model_sizes(TYPE_F32, 2, 3, 2, 3, 4);
-    sizes.L = 0; /* nothing was left to add */
+    sizes.L = 0; /* no branch to add */
     sizes.eps = 1e-3f;
     struct computed backward = fill("block_backward", sizes, 21), forward = fill("block_forward", sizes, 22);
     for (int t = 0; t < op_tensor_count(forward.op); t++) {
@@ -84,7 +84,7 @@ Test(transformer_backward, gradients_are_differences_of_the_forward_reference) {
 
 /* ---- a model of one block ---- */
 
-/* The gradient of the block's output, from that of the loss: back through logits and the last LayerNorm. */
+/* The gradient of the block's output, from the gradient of the loss, through the logits and the last LayerNorm. */
 static void fill_dout(struct computed *model, float *dout) {
     size_t N = (size_t)model->sizes.N, C = (size_t)model->sizes.C, V = (size_t)model->sizes.V;
     struct transformer w = transformer_of(&model->sizes, NULL, TRANSFORMER_RIGHT);
@@ -119,7 +119,7 @@ static void fill_dout(struct computed *model, float *dout) {
     free(statistics);
 }
 
-/* The same block, as the op has it: its input is the embeddings' sum. */
+/* The same block as an op, whose input is the sum of the embeddings. */
 static struct computed block_of(struct computed *model) {
     struct computed block = fill("block_backward", model->sizes, 1);
     size_t C = (size_t)model->sizes.C;
@@ -181,7 +181,7 @@ Test(transformer_backward, gradients_are_those_of_the_models_reference) {
     drop(&model);
 }
 
-/* ---- what is kept is what the forward reference makes, rounded ---- */
+/* ---- the kept tensors are those of the forward reference, rounded ---- */
 
 Test(transformer_backward, what_is_kept_is_a_forward_pass) {
     for (int type = 0; type < OP_TYPES; type++) {

@@ -1,4 +1,4 @@
-/* block_backward in float64: what a block keeps for its backward pass, its gradients from that, and known mistakes. */
+/* block_backward in float64: the tensors that a block keeps, the gradients from them, and known mistakes. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 /* ---- forward ---- */
 
-/* The next tensor as the device has it: without error, rounded. */
+/* The next kept tensor, as stored on the device: rounded, with errors of 0. */
 static struct field keep(enum op_type type, float *kept, struct field computed, size_t count) {
     for (size_t i = 0; i < count; i++) { kept[i] = (float)element_round(type, computed.value[i]); }
     field_free(computed);
@@ -65,9 +65,9 @@ void transformer_keep(const struct op_sizes *sizes, const float *lengths, const 
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) { field_free(made[i]); }
 }
 
-/* ---- back ---- */
+/* ---- backward ---- */
 
-/* Places of the gradients: the order in which the op has them. */
+/* Indices of the gradients, in the order of the op's tensors. */
 enum { MLP, FC = 2, LN2 = 4, ATTENTION = 6, QKV = 8, LN1 = 10, GRADIENTS = 12 };
 
 static const char *const gradient_names[GRADIENTS] = {
@@ -84,7 +84,7 @@ struct back {
     const struct transformer_block *p;
     struct field gradient[GRADIENTS]; /* of the weights, each followed by its bias */
     struct field stream;              /* (N, C) */
-    struct field narrow;              /* (N, C)    of what a LayerNorm gave, and of the attention's output */
+    struct field narrow;              /* (N, C)    of a LayerNorm's output, and of the attention's */
     struct field wide;                /* (N, 4C)   of hidden and fc; of qkv */
     int N, C;
 };
@@ -93,7 +93,7 @@ static bool is(const struct back *b, enum transformer_mistake mistake) {
     return b->w->mistake == mistake;
 }
 
-/* A linear layer's gradients; x_weight: what dx is multiplied by. */
+/* A linear layer's gradients; x_weight is the weight that computes dx. */
 static void linear_backward(struct back *b, int at, struct field dx, struct field dout, const float *x,
                             const float *x_weight, bool biased, int C, int OC) {
     if (biased) { transformer_linear_dbias(b->gradient[at + 1], dout, b->N, OC); }
@@ -175,7 +175,7 @@ static void block_backward(struct back *b) {
     field_free(before);
 }
 
-/* What a parameter's gradient is added to. */
+/* The value of a parameter's gradient before the call. */
 static struct field start(const struct op_call *call, enum transformer_mistake mistake, int at) {
     bool matrix = at == MLP || at == FC || at == ATTENTION || at == QKV;
     struct field before = call_field(call, gradient_names[at]);
@@ -186,7 +186,7 @@ static struct field start(const struct op_call *call, enum transformer_mistake m
     return before;
 }
 
-/* A gradient is never exact: zeros that were added to are compared within their error. */
+/* A gradient is never exact: even zeros are compared with a tolerance. */
 static void finish(const struct op_call *call, const char *name, struct field field) {
     double *out = call_expected(call, name), *condition = call_condition(call, name);
     size_t count = op_elements(call->op, op_tensor_find(call->op, name), call->sizes);
@@ -202,8 +202,8 @@ static void compute(const struct op_call *call, int mistake) {
     struct transformer_kept kept = call_kept(call);
     struct transformer_block weights = call_block(call);
     size_t N = (size_t)call->sizes->N, C = (size_t)call->sizes->C;
-    /* A parameter's gradient is a float, so it shows each rounding of the 16-bit tensors before it, and a call has 100 000
-     * of them: roundings count with their largest size, which is twice the usual one. */
+    /* A parameter's gradient is a float, so it contains every rounding of the 16-bit tensors before it. A call has 100 000
+     * of them, so each counts with its largest size, which is twice the usual one. */
     w.rounding *= 2.0;
     struct back b = {.w = &w,
                      .kept = &kept,
@@ -221,7 +221,7 @@ static void compute(const struct op_call *call, int mistake) {
     field_free(b.wide);
 }
 
-/* What a forward pass would have kept, from the block's input and the parameters. */
+/* Computes the kept tensors from the block's input and the parameters. */
 static void complete(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
     struct op_call call = {.op = op, .sizes = sizes, .tensor = (const float *const *)tensor};
     struct transformer_block weights = call_block(&call);
@@ -346,9 +346,9 @@ static const struct op_mistake mistakes[] = {
     {.id = NULL},
 };
 
-/* ---- which gradient is the first that is wrong ---- */
+/* ---- the first wrong gradient ---- */
 
-/* `argument`: the place of the weight among gradient_names; its bias follows it. GRADIENTS: dx. */
+/* `argument`: the index of the weight in gradient_names, where its bias follows it; GRADIENTS means dx. */
 static bool shows_gradient(const struct evidence *evidence, int argument) {
     if (shows_untouched(evidence, 0) || shows_low_precision(evidence, 0)) { return false; }
     for (int i = 0; i < evidence->count; i++) {

@@ -3,7 +3,7 @@
 
 #include "ops/transformer/transformer.h"
 
-/* A later block's neighbour in the test has parameters of zeros, and a cache that is no output. */
+/* In the test of a later layer, the other layers' parameters are 0, and their caches are no outputs. */
 static void compute(const struct op_call *call, int mistake) {
     struct transformer w = call_transformer(call, mistake);
     struct transformer_block weights = call_block(call);

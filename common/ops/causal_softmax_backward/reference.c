@@ -25,7 +25,7 @@ enum {
     SUM_OF_DOUT,
     NO_OUT,
     ADDED,
-    SQUARED, /* the Jacobian's diagonal alone */
+    SQUARED, /* only the Jacobian's diagonal */
 };
 
 static void mistaken_row(const struct causal_row *row, const float *dout, const float *out, const float *before,

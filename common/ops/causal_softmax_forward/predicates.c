@@ -1,5 +1,5 @@
-/* The mask of the causal ops, right and with one mistake; and mistakes that are recognised by which elements of a causal
- * matrix, or which calls, are wrong. */
+/* The mask of the causal ops, right and with one mistake; and mistakes that are recognised by the elements of a causal
+ * matrix, or by the calls, that are wrong. */
 #include <math.h>
 
 #include "causal.h"
@@ -53,7 +53,7 @@ void causal_write_masked(const struct causal_row *row, const float *before, int 
 
 /* ---- predicates ---- */
 
-/* Where an element of output 0 stands. */
+/* The part of the matrix that an element of output 0 belongs to. */
 enum part { ALLOWED, PADDED /* on or below the diagonal, past the length */, ABOVE };
 
 static enum part part_of(const struct evidence *evidence, const struct evidence_case *shown, size_t i) {
@@ -119,7 +119,7 @@ static bool empty_rows_wrong(const struct evidence *evidence, const struct evide
     return true;
 }
 
-/* Rows without a key hold NaN, and nothing else is wrong. */
+/* Rows without allowed keys are NaN, and all other elements are right. */
 static bool shows_empty_row(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, empty_rows_wrong);
@@ -129,7 +129,7 @@ static bool is_wrong_at_all(const struct evidence_case *shown) {
     return shown->failure.kind != FAILURE_NONE;
 }
 
-/* Every call that went wrong has lengths, and there were right ones without. */
+/* Every failed call has lengths, and calls without lengths are right. */
 static bool shows_only_lengths(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false, right = false;
@@ -142,7 +142,7 @@ static bool shows_only_lengths(const struct evidence *evidence, int argument) {
     return found && right;
 }
 
-/* Every call that went wrong is of the form that keeps what is above the diagonal. */
+/* Every failed call has CAUSAL_UPPER_KEEP. */
 static bool shows_only_upper_kept(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -154,7 +154,7 @@ static bool shows_only_upper_kept(const struct evidence *evidence, int argument)
     return found;
 }
 
-/* Of a causal op the one small tensor is lengths. */
+/* The only small tensor of a causal op is lengths. */
 static bool shows_lengths_index(const struct evidence *evidence, int argument) {
     (void)argument;
     return shows_small_tensor(evidence, 0);

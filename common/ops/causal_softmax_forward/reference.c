@@ -18,7 +18,7 @@ static void compute(const struct op_call *call, int variant) {
     }
 }
 
-/* A row's keys sum to 1, unless there is none. */
+/* The allowed elements of a row sum to 1, if there are any. */
 static bool rows_sum_to_one(const struct op *op, const struct evidence_case *shown, struct failure *broken) {
     const float *lengths = shown->given[op_tensor_find(op, "lengths")];
     for (long n = 0; n < shown->test.sizes.N; n++) {
@@ -31,11 +31,11 @@ static bool rows_sum_to_one(const struct op *op, const struct evidence_case *sho
 /* ---- with one mistake ---- */
 
 enum {
-    MASK_AFTER = CAUSAL_OWN, /* softmax of the whole row, and then the mask */
+    MASK_AFTER = CAUSAL_OWN, /* softmax of the whole row, then the mask */
     MASKED_AS_ZERO,          /* masked scores are 0, so they count in the sum */
     MASKED_AS_ZERO_WRITTEN,  /* and their exponentials are written */
     MAX_OF_MASKED,
-    MAX_UNSCALED, /* of x, and subtracted from scale * x */
+    MAX_UNSCALED, /* the maximum of x is subtracted from scale * x */
     NO_MAX,
     NOT_NORMALISED,
 };
@@ -55,7 +55,7 @@ static void mistaken_row(const struct causal_row *row, const float *x, const flo
     if (row->variant == NO_MAX) { maximum = 0.0; }
     for (int j = 0; j < row->T; j++) {
         bool here = causal_allows(row, j);
-        /* in float, so that it overflows and underflows as a kernel does */
+        /* in float, to overflow and underflow as a kernel does */
         if (here || whole) { sum += expf((float)(row->scale * x[j] - maximum)); }
         if (!here && zeros) { sum += exp(-maximum); }
     }

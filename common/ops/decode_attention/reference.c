@@ -1,4 +1,4 @@
-/* decode_attention in float64, and the mistakes of attention over a cache, which decoding with a model can have too. */
+/* decode_attention in float64, and the mistakes of attention over a cache, which a decoding model can have too. */
 #include "ops/predicates.h"
 #include "ops/transformer/transformer.h"
 

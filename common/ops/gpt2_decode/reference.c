@@ -1,4 +1,4 @@
-/* gpt2_decode in float64, and the mistakes of a model that decodes. */
+/* gpt2_decode in float64, and the mistakes of a decoding model. */
 #include "ops/predicates.h"
 #include "ops/transformer/model.h"
 

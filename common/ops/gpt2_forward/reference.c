@@ -1,4 +1,4 @@
-/* gpt2_forward in float64, and the mistakes of a model among its layers. */
+/* gpt2_forward in float64, and the mistakes that involve several layers of a model. */
 #include "ops/transformer/model.h"
 
 const struct op_mistake model_mistakes[] = {

@@ -196,9 +196,9 @@ const struct op_mistake layernorm_backward_mistakes[] = {
     {.id = NULL},
 };
 
-/* ---- recognised by which output is wrong ---- */
+/* ---- recognised by the output that is wrong ---- */
 
-/* argument 0: dinp is right and the parameters' gradients are not; 1: the other way round. */
+/* argument 0: dinp is right, and the parameters' gradients are wrong; 1: the opposite. */
 static bool shows_direction(const struct evidence *evidence, int argument) {
     if (argument) {
         return evidence_only_wrong(evidence, "dinp", "dweight") && evidence_only_wrong(evidence, "dinp", "dbias");
@@ -211,7 +211,7 @@ static bool has_other_eps(const struct evidence *evidence, const struct evidence
     return shown->test.sizes.eps != 1e-5f;
 }
 
-/* rstd is given; eps is no argument of a backward pass, and yet decides. */
+/* Only calls with another eps are wrong, although the op has no eps: it must use the rstd that is passed in. */
 static bool shows_only_other_eps(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, has_other_eps);

@@ -30,8 +30,8 @@ enum {
     SQUARES_NOT_DIVIDED,
     SUM_NOT_RESET,
     SQUARES_NOT_RESET,
-    PADDING,         /* lanes past C count as (0 - mean)^2 */
-    TIMES_DEVIATION, /* multiplied by the deviation in place of its inverse */
+    PADDING,         /* lanes past C add (0 - mean)^2 */
+    TIMES_DEVIATION, /* multiplied by the deviation instead of its inverse */
     MEAN_BY_ROWS,    /* divided by N */
     VARIANCE_BY_ROWS,
     MEAN_IS_0, /* sum * (1 / C) in integers */
@@ -97,7 +97,7 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     return row;
 }
 
-/* The rows of `values` normalised with that mistake in it. */
+/* Normalises the rows of `values` with that mistake. */
 void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
     const struct op_sizes *sizes = rows->sizes;
     const float *x = rows->x;
@@ -122,7 +122,7 @@ void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
     }
 }
 
-/* Of an op that adds a residual: before LayerNorm, where it writes the sum, or after it. */
+/* For ops that add a residual: before LayerNorm if they write the sum, else after it. */
 static void mistaken(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
     size_t count = (size_t)call->sizes->N * (size_t)call->sizes->C;
@@ -282,14 +282,14 @@ const struct op_mistake layernorm_mistakes[] = {
     {.id = NULL},
 };
 
-/* ---- recognised by which rows and outputs are wrong ---- */
+/* ---- recognised by the rows and outputs that are wrong ---- */
 
 static bool has_large_mean(enum input_values values) {
     return values == VALUES_SHIFTED || values == VALUES_TINY_VARIANCE || values == VALUES_NEGATIVE ||
            values == VALUES_CONSTANT_ROWS;
 }
 
-/* Rows of one or two elements have a variance of nearly nothing, so there any mean is large. */
+/* Rows of one or two elements have a variance near 0, so any mean is large in comparison. */
 static bool only_large_mean(const struct evidence *evidence, const struct evidence_case *shown) {
     bool spoiled = shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN;
     (void)evidence;
@@ -312,13 +312,13 @@ static bool wrong_are_untouched(const struct evidence *evidence, const struct ev
     return true;
 }
 
-/* out is right; argument 1: and the wrong elements of the statistics were never written. */
+/* out is right and the statistics are wrong; argument 1: their wrong elements are unwritten. */
 static bool shows_statistics(const struct evidence *evidence, int argument) {
     bool wrong = evidence_only_wrong(evidence, "mean", "out") || evidence_only_wrong(evidence, "rstd", "out");
     return wrong && (!argument || evidence_all_wrong(evidence, wrong_are_untouched));
 }
 
-/* Every wrong row has a variance of nearly nothing: 1 / sqrt(variance + eps) is large. */
+/* Every wrong row has a variance near 0, so 1 / sqrt(variance + eps) is large. */
 static bool rows_are_flat(const struct evidence *evidence, const struct evidence_case *shown) {
     enum { LARGE = 30 };
     int rstd = op_tensor_find(evidence->op, "rstd");

@@ -9,7 +9,7 @@ static void compute(const struct op_call *call, int variant) {
     double *out = call_expected(call, "out"), *condition = call_condition(call, "out");
     (void)variant;
     for (size_t i = 0; i < (size_t)call->sizes->N * (size_t)call->sizes->C; i++) {
-        /* the sum of two floats in double, rounded once more, is the float sum: 53 >= 2 * 24 + 2 */
+        /* rounding the double sum of two floats gives the correctly rounded float sum: 53 >= 2 * 24 + 2 */
         reference_exact(out, condition, i, (double)x[i] + residual[i]);
     }
 }

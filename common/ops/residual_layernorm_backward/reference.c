@@ -6,7 +6,7 @@ enum {
     NO_DSUM = 1,
     DSUM_ALONE,
     DSUM_SCALED,   /* by rstd */
-    DOUT_ADDED,    /* dout where dsum is meant */
+    DOUT_ADDED,    /* dout instead of dsum */
     ROUNDED_FIRST, /* to T before dsum is added */
 };
 

@@ -9,7 +9,7 @@
 enum {
     NO_RESIDUAL = 1,
     SUBTRACTED,
-    OF_X,        /* x is normalised, the sum only written */
+    OF_X,        /* x is normalised; the sum is written, but not used */
     OTHER_ORDER, /* LayerNorm(x) + residual */
     SUM_IS_OUT,
     SUM_IS_X,
@@ -22,7 +22,7 @@ enum {
     ROUNDED_BEFORE_BETA,
 };
 
-/* The residual's part of a sum: with some mistakes there is none, or it is subtracted. */
+/* The residual's term of the sum, which some mistakes omit or subtract. */
 static double added(int variant, float residual) {
     switch (variant) {
         case NO_RESIDUAL: return 0.0;
@@ -31,7 +31,7 @@ static double added(int variant, float residual) {
     }
 }
 
-/* With some mistakes the values that are normalised are not the rounded sum. */
+/* The values that are normalised: the rounded sum, except with some mistakes. */
 static void normalised_values(int variant, const struct op_call *call, float *values) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
     for (size_t i = 0; i < (size_t)call->sizes->N * (size_t)call->sizes->C; i++) {
@@ -49,7 +49,7 @@ static void round_statistics(const struct layernorm_rows *rows) {
     }
 }
 
-/* Everything after the statistics once more, from the rounded sum, with roundings to T in between. */
+/* Computes the outputs again from the rounded sum, with extra roundings to T. */
 static void from_statistics(int variant, const struct layernorm_rows *rows) {
     size_t C = (size_t)rows->sizes->C;
     for (size_t i = 0; i < (size_t)rows->sizes->N * C; i++) {
@@ -95,7 +95,7 @@ static void mistaken(const struct op_call *call, int variant) {
     free(values);
 }
 
-/* out is right, and sum is nowhere written. */
+/* out is right, and no element of sum is written. */
 static bool sum_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
     int sum = op_tensor_find(evidence->op, "sum");
     if (!shown->got[sum] || shown->test.in_place) { return shown->test.in_place; }

@@ -10,7 +10,7 @@ static double mean_square(const float *x, int C) {
     return sum / C;
 }
 
-/* No term is negative, so nothing cancels: relative errors alone. */
+/* No term is negative, so nothing cancels, and all errors are relative. */
 static void compute(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *weight = call_given(call, "weight");
     double *out = call_expected(call, "out"), *out_condition = call_condition(call, "out");
@@ -28,7 +28,7 @@ static void compute(const struct op_call *call, int variant) {
     }
 }
 
-/* (out / weight) has a mean square of 1 - eps * rstd^2 in every row; the weights stay above 0.2. */
+/* (out / weight) has a mean square of 1 - eps * rstd^2 in every row; the weights are above 0.2. */
 static bool rows_have_their_mean_square(const struct op *op, const struct evidence_case *shown,
                                         struct failure *broken) {
     const float *weight = shown->given[op_tensor_find(op, "weight")];

@@ -24,7 +24,7 @@ static void compute(const struct op_call *call, int variant) {
 
 enum { SUM_NOT_SQUARED = 1 };
 
-/* The plain sum. */
+/* The sum without weights or squares. */
 static void mistaken(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x");
     double *out = call_expected(call, "out");

@@ -1,4 +1,4 @@
-/* Mistakes of any softmax that are recognised by which elements are wrong, and by how much. */
+/* Mistakes of any softmax that are recognised by the elements that are wrong, and by their errors. */
 #include <math.h>
 
 #include "ops/predicates.h"
@@ -17,7 +17,7 @@ static bool shows_all_masked(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, all_masked);
 }
 
-/* Every wrong element is NaN and should be a number. (What becomes of +inf and NaN is another question.) */
+/* Every wrong element is NaN and should be a number. (Inputs with +inf and NaN are not considered.) */
 static bool nan_instead(const struct evidence *evidence, const struct evidence_case *shown) {
     if (shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN) { return true; }
     for (size_t i = 0, end = op_elements(evidence->op, 0, &shown->test.sizes); i < end; i++) {
@@ -27,7 +27,7 @@ static bool nan_instead(const struct evidence *evidence, const struct evidence_c
     return true;
 }
 
-/* It shows first where a lane has no column at all, or where the row has -inf entries; magnitude has no part in it. */
+/* The first failure has lanes without a column, or rows with -inf entries, and inputs of ordinary magnitude. */
 static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -37,7 +37,7 @@ static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
            evidence_all_wrong(evidence, nan_instead);
 }
 
-/* Rows of ordinary size are right, and large ones are not. */
+/* Rows of ordinary magnitude are right, and rows of large magnitude are wrong. */
 static bool shows_not_the_maximum(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -53,7 +53,7 @@ static bool shows_not_the_maximum(const struct evidence *evidence, int argument)
     return found;
 }
 
-/* ---- sums: what is divided by shows in the quotient of got and expected ---- */
+/* ---- sums: got / expected is the quotient of the right sum and the kernel's ---- */
 
 /* got / expected; 0 where that says nothing (or nothing is to be written), negative where got is no quotient at all. */
 static double factor(const struct evidence_case *shown, long row, long column) {
@@ -63,8 +63,7 @@ static double factor(const struct evidence_case *shown, long row, long column) {
     return isfinite(got) && got > 0.0 ? got / expected : -1.0;
 }
 
-/* In every row the factor is the same at all columns c that agree in c % period. `several`: and in some row it is not the
- * same at all columns. */
+/* In every row the factor is a function of c % period. `several`: in some row it is not the same for all columns. */
 static bool same_factor(const struct evidence_case *shown, long period, bool *several) {
     long C = shown->test.sizes.C;
     for (long n = 0; n < shown->test.sizes.N; n++) {
@@ -81,7 +80,7 @@ static bool same_factor(const struct evidence_case *shown, long period, bool *se
     return true;
 }
 
-/* A factor for each row (argument 1), or one for each lane of a warp (argument 32): enough ordinary cases show it. */
+/* One factor per row (argument 1) or per lane of a warp (argument 32), in enough ordinary cases. */
 static bool shows_row_factor(const struct evidence *evidence, int argument) {
     int cases = 0;
     bool several = false;
@@ -89,7 +88,7 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }
-        if (shown->test.sizes.C <= 2) { continue; } /* of one or two terms a wrong sum may hold none */
+        if (shown->test.sizes.C <= 2) { continue; } /* with one or two terms, a wrong sum may have none of them */
         if (!same_factor(shown, argument, &several)) { return false; }
         cases += shown->test.sizes.C > 2 * WARP;
     }

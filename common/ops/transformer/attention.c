@@ -130,7 +130,7 @@ static void attend(const struct transformer *w, struct field out, struct field q
 
 /* ---- prompts ---- */
 
-/* Where part 0 (q), 1 (k) or 2 (v) of a head begins in a row of qkv. */
+/* The index of part 0 (q), 1 (k) or 2 (v) of a head in a row of qkv. */
 static size_t part_at(const struct transformer *w, int part, int h) {
     if (w->mistake == TRANSFORMER_KV_SWAPPED && part > 0) { part = 3 - part; }
     if (w->mistake == TRANSFORMER_QK_SWAPPED && part < 2) { part = 1 - part; }
@@ -147,7 +147,7 @@ int transformer_keys(const struct transformer *w, int b, int i) {
     return keys < length ? keys : length;
 }
 
-/* Where token t's head h of sequence b goes in out. */
+/* The index in out of head h of token t of sequence b. */
 static void merge(const struct transformer *w, struct field out, struct field head, int b, int h, int t) {
     size_t n = (size_t)(b * w->T + t), D = (size_t)w->D, C = (size_t)w->C;
     for (size_t d = 0; d < D; d++) {
@@ -160,7 +160,7 @@ static void merge(const struct transformer *w, struct field out, struct field he
     }
 }
 
-/* out_j = sum over i >= j of p_ij v_i: the weights' matrix taken transposed */
+/* out_j = sum over i >= j of p_ij v_i: the attention weights transposed */
 static void attend_transposed(const struct transformer *w, struct field out, struct field q, struct field k,
                               struct field v, int b) {
     size_t D = (size_t)w->D;
@@ -212,7 +212,7 @@ void transformer_attention(const struct transformer *w, struct field out, struct
     }
 }
 
-/* ---- one token a sequence ---- */
+/* ---- one token per sequence ---- */
 
 static int decode_keys(const struct transformer *w, int position) {
     int keys = position + 1;

@@ -28,7 +28,7 @@ void transformer_linear_dx(const struct transformer *w, struct field dx, struct 
     }
 }
 
-/* to += sum, a sum of `terms` terms whose squared errors, but for those of adding them up, are `squares`. */
+/* to += sum, a sum of `terms` terms. `squares` is the sum of their squared errors, without those of the additions. */
 static void add_sum(struct field to, int i, double sum, double squares, double sizes, int terms) {
     double growth = reference_growth(terms), start = to.value[i];
     to.value[i] += sum;
@@ -62,7 +62,7 @@ void transformer_linear_dbias(struct field dbias, struct field dout, int N, int 
     }
 }
 
-/* ---- GELU: reference_gelu_backward has the same slope, and says where its errors come from ---- */
+/* ---- GELU: bias_gelu_backward/reference.c has the same derivative, and explains its errors ---- */
 
 static double gelu_slope(double x, double bias, double *error) {
     const double k = 0.79788456080286535588, cubic = 0.044715, tanh_is_one = 9.5;
@@ -83,7 +83,7 @@ void transformer_gelu_backward(const struct transformer *w, struct field dx, str
             double own, slope = gelu_slope(x[i], bias[c], &own), value = dout.value[i] * slope;
             double error = square(dout.error[i] * slope) + square(dout.value[i] * own);
             sum += value;
-            squares += error; /* the sum is of what is not rounded yet */
+            squares += error; /* the terms of the sum are not rounded */
             sizes += square(value);
             dx.value[i] = value;
             dx.error[i] = sqrt(error + square(w->rounding * value));
@@ -92,9 +92,9 @@ void transformer_gelu_backward(const struct transformer *w, struct field dx, str
     }
 }
 
-/* ---- LayerNorm: reference_layernorm.c has the same formulas for inputs without errors ---- */
+/* ---- LayerNorm: layernorm_backward/reference.c has the same formulas for exact inputs ---- */
 
-/* One row: d, s (NULL: none) and out are its parts of dout, dsum and dx. */
+/* One row: d, s (or NULL) and out are rows of dout, dsum and dx. */
 static void layernorm_row(const struct transformer *w, struct field out, struct field d, struct field s, const float *x,
                           double mean, double rstd, const float *weight) {
     int C = w->C;
@@ -162,7 +162,7 @@ struct head {
     struct field q, k, v, dout, dq, dk, dv;
 };
 
-/* to (D) += factor * x (D), of a sum with so many terms; errors are squared until round_off. */
+/* to (D) += factor * x (D), in a sum with that number of terms; errors are squared until round_off. */
 static void add_scaled(const struct transformer *w, struct field to, double factor, double error, struct field x, int t,
                        int from, double growth) {
     for (int d = 0; d < w->D; d++) {

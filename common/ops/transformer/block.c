@@ -84,7 +84,7 @@ void transformer_bias_gelu(const struct transformer *w, struct field x, const fl
     }
 }
 
-/* The block on its way: fields of (N, C) and larger that it works in. */
+/* The intermediate fields of a block, (N, C) and larger. */
 struct work {
     struct field sum, normalised, qkv, attention, hidden;
 };
@@ -126,7 +126,7 @@ static void mlp_part(const struct transformer *w, const struct transformer_block
                        w->mistake == TRANSFORMER_MLP_BIAS_MISSING ? NULL : p->mlp_bias, N, 4 * C, C);
 }
 
-/* LayerNorm 2 of what the mistake, or nobody, makes of the sum; residual holds it after that. */
+/* LayerNorm 2 of the sum, which the mistake may change; then residual holds the sum. */
 static void second_sum(const struct transformer *w, const struct transformer_block *p, struct work *work,
                        struct field residual, struct field branch, int rows) {
     size_t count = (size_t)rows * (size_t)w->C;

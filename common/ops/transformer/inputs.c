@@ -53,7 +53,7 @@ static float model_value(const struct op_sizes *sizes, uint64_t key, uint64_t i)
                  : parameter_value(parameter_find("final_bias"), sizes, key + 3, i - C);
 }
 
-/* The first sequence is the longest, the second the shortest, others lie between. */
+/* The first sequence is the longest, the second the shortest; the lengths of the others are in between. */
 static int length_at(uint64_t key, uint64_t b, int least, int most) {
     if (b < 2) { return b == 0 ? most : least; }
     return least + (int)(generate_mix(key + b) % (uint64_t)(most - least + 1));
@@ -88,7 +88,7 @@ float transformer_fill(const struct op *op, const struct op_sizes *sizes, enum i
         return (float)(least + (int)(generate_mix(key + i) % (uint64_t)(V - least)));
     }
     if (parameter) { return parameter_value(parameter, sizes, key, i); }
-    if (op->tensor[t].role == ROLE_ACCUMULATE) { /* a parameter's gradient so far */
+    if (op->tensor[t].role == ROLE_ACCUMULATE) { /* a parameter's gradient before the call */
         return inputs_bell(key, i) * (op_is_list(op, t) ? 0.1f : 1.0f / sqrtf((float)sizes->C));
     }
     return state(op, sizes, values, lengths >= 0 ? tensor[lengths] : NULL, t, key, i);

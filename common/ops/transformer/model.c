@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-/* Everything that a pass needs. */
+/* The state of a pass. */
 struct model {
     const struct op_call *call;
     struct transformer w; /* T is 1 when decoding */
@@ -45,7 +45,7 @@ static void run_blocks(struct model *m, bool decoding, bool shown) {
     }
 }
 
-/* normalised and logits of `rows` rows of residual + branch; logits are float whatever the type. */
+/* normalised and logits of `rows` rows of residual + branch; logits are float in every type. */
 static void run_end(struct model *m, struct field residual, struct field branch, int rows) {
     struct transformer in_float = m->w;
     in_float.rounding = 1.0;
@@ -124,7 +124,7 @@ void model_forward(const struct op_call *call, int mistake) {
     model_free(&m);
 }
 
-/* hidden, logits and the likeliest token of one step; a sequence that rests may hold anything. */
+/* hidden, logits and the likeliest token of one step; undefined for a sequence that skips the step. */
 static void show_step(const struct model *m, int step, const float *next) {
     const struct op_call *call = m->call;
     size_t B = (size_t)m->w.B, C = (size_t)m->w.C, V = (size_t)call->sizes->V, first = (size_t)step * B;

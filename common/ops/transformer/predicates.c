@@ -1,4 +1,4 @@
-/* predicates.c — mistakes of a model's parts that are recognised by what was reported, or by which output is wrong. */
+/* predicates.c — mistakes of a model's parts that are recognised by a report, or by the output that is wrong. */
 #include <string.h>
 
 #include "ops/predicates.h"
@@ -37,7 +37,7 @@ bool transformer_begins_wrong(const struct evidence *evidence, const char *name)
     return false;
 }
 
-/* The tensors that a wrong result is traced to, in the order in which they are computed. */
+/* Outputs in the order of computation: the first wrong one locates the mistake. */
 enum first_wrong { FIRST_CACHE, FIRST_OUT, FIRST_RESIDUAL, FIRST_BRANCH, FIRST_HIDDEN };
 
 static bool shows_tensor(const struct evidence *evidence, int argument) {
@@ -68,7 +68,7 @@ static bool shows_sequence_index(const struct evidence *evidence, int argument) 
     return shows_small_tensor(evidence, 0);
 }
 
-/* Of the first output that is wrong in a case: does it hold for every wrong element? */
+/* Does the property hold for every wrong element of the case's first wrong output? */
 static bool all_elements(const struct evidence *evidence, const struct evidence_case *shown,
                          bool (*holds)(const struct evidence_case *, int t, size_t i)) {
     int t = transformer_first_wrong(evidence, shown);
@@ -111,7 +111,7 @@ static bool shows_model_values(const struct evidence *evidence, int argument) {
     return !shows_untouched(evidence, 0) && shows_only_values(evidence, argument);
 }
 
-/* Output 0 is right for sequence 0, and its other sequences, each a B-th of it, are where it is wrong. */
+/* Output 0 is right for sequence 0, and wrong for other sequences. Each sequence is a B-th of it. */
 static bool only_first_right(const struct evidence *evidence, const struct evidence_case *shown) {
     size_t count = op_elements(evidence->op, 0, &shown->test.sizes), B = (size_t)shown->test.sizes.B;
     if (B < 2 || !shown->wrong[0]) { return false; }
@@ -164,7 +164,7 @@ const struct op_mistake transformer_mistakes_reported[] = {
     {.id = NULL},
 };
 
-/* Where to look, when no computed mistake agrees. */
+/* The place to check, if no computed mistake agrees. */
 const struct op_mistake transformer_mistakes_shown[] = {
     {.id = "cache-past-position",
      .cause = "the cache past the position is read: it may hold NaN, and 0 * NaN is NaN",
