@@ -8,7 +8,7 @@ const struct op op_rmsnorm_forward = {
     .tensor =
         {
             {.name = "out", .role = ROLE_OUT, .shape = "N, C", .alias = {"x"}},
-            {.name = "rstd", .role = ROLE_OUT, .shape = "N"},
+            {.name = "rstd", .role = ROLE_OUT, .shape = "N", .element = ELEMENT_FLOAT},
             {.name = "x", .role = ROLE_IN, .shape = "N, C"},
             {.name = "weight", .role = ROLE_IN, .shape = "C", .holds = HOLDS_WEIGHT},
         },
