@@ -70,7 +70,7 @@ static void add_shapes(struct case_list *list) {
         test->sizes.upper = published_matrices[i].upper;
         test->sizes.lengths = published_matrices[i].lengths;
     }
-    /* More elements than 1024 blocks of 256 threads and than 16 bits can count, and more rows than a grid may have in y. */
+    /* More elements than 1024 blocks of 256 threads and than 16 bits can count; more rows than a grid may have in y. */
     if (list->op->elementwise) {
         add(list, 66001, 4, VALUES_NORMAL);
     } else if (!op_is_causal(list->op) && !too_large(list, 349, 769)) {

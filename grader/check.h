@@ -1,7 +1,7 @@
 /* check.h — is this op right? Calls it on one case after another and compares every element with the reference.
  *
- * It handles buffers, not processes: a device is a function that runs one job. Every call is recorded as evidence, because
- * the cause of a failure is recognised by the pattern over several calls (diagnose.h).
+ * It handles buffers, not processes: a device is a function that runs one job. Every call is recorded as evidence,
+ * because the cause of a failure is recognised by the pattern over several calls (diagnose.h).
  */
 #ifndef CHECK_H
 #define CHECK_H

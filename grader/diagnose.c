@@ -520,8 +520,8 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     return sum;
 }
 
-/* A wrong case agrees with the mistake's outputs. A right case does not contradict the mistake, if the mistake changes next
- * to nothing there. */
+/* A wrong case agrees with the mistake's outputs. A right case does not contradict the mistake, if the mistake changes
+ * next to nothing there. */
 static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
                    const struct evidence_case *shown) {
     double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)

@@ -1,9 +1,9 @@
 /* diagnose.h — finds a failure's likely cause among the known mistakes.
  *
- * A mistake is recognised by the recorded calls of an exercise (common/ops/evidence.h): a predicate over them holds, or the
- * outputs agree with those that the mistake produces. An op's own mistakes are declared in its folder. The general
- * mistakes, which any op can have, are declared in diagnose.c. The first match is the diagnosis, so the certain ones come
- * first.
+ * A mistake is recognised by the recorded calls of an exercise (common/ops/evidence.h): a predicate over them holds, or
+ * the outputs agree with those that the mistake produces. An op's own mistakes are declared in its folder. The general
+ * mistakes, which any op can have, are declared in diagnose.c. The first match is the diagnosis, so the certain ones
+ * come first.
  */
 #ifndef DIAGNOSE_H
 #define DIAGNOSE_H

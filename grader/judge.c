@@ -227,7 +227,7 @@ static void judge_refused(const struct result *result, struct evidence_case *sho
              "the grader made this launch fail, but the launcher returned 0");
 }
 
-/* A right result was not computed by a kernel, or was copied to the host and back, as the CPU backend's counters show. */
+/* A right result was not computed by a kernel, or was copied to the host and back, by the CPU backend's counters. */
 static void judge_where(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
     enum { SMALL = 1024 };
     const struct simt_counters *counters = &exchange->result.counters;

@@ -22,8 +22,9 @@ unsigned char *judge_buffer_make(const struct job *job, const struct op *op, int
 /* Starts a failure of that kind with the case's description. */
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test);
 
-/* Fills shown->failure with the failure that explains most: a finding, an error, a missing launcher, a forbidden write, a
- * wrong element, a difference from the previous call (the last one in evidence), a violated invariant. Fills shown->got. */
+/* Fills shown->failure with the failure that explains most: a finding, an error, a missing launcher, a forbidden write,
+ * a wrong element, a difference from the previous call (the last one in evidence), a violated invariant. Fills
+ * shown->got. */
 void judge_call(const struct exchange *exchange, const struct evidence *evidence, struct evidence_case *shown);
 
 #endif

@@ -49,8 +49,8 @@ bool inputs_need_lengths(enum input_values values);
 int inputs_special_row(const struct op_sizes *sizes);
 
 /* Fills every tensor: inputs and accumulated outputs with values, other outputs and scratch with poison. Inputs that
- * depend on others are consistent with them (mean and rstd are those of x, an input `out` is a softmax). tensor[i] holds
- * op_elements() floats. */
+ * depend on others are consistent with them (mean and rstd are those of x, an input `out` is a softmax). tensor[i]
+ * holds op_elements() floats. */
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]);
 

@@ -1,9 +1,9 @@
-/* ops.h — how an op is described. Each folder NAME beside this file holds one op: its contract (the header that learners
- * read), its description (op.c), its float64 reference and known mistakes (reference.c), and its tests. The build finds
- * the folders; no list names them.
+/* ops.h — how an op is described. Each folder NAME beside this file holds one op: its contract (the header that
+ * learners read), its description (op.c), its float64 reference and known mistakes (reference.c), and its tests. The
+ * build finds the folders; no list names them.
  *
- * A description is data. It is also linked into the runner, the process that runs a learner's code. The code that judges
- * a result is in the grader alone (reference.h).
+ * A description is data. It is also linked into the runner, the process that runs a learner's code. The code that
+ * judges a result is in the grader alone (reference.h).
  *
  * Sizes have names. Rows are (N, C). Causal ops work on (B, H, T, T), which is (N, C) with N = B * H * T rows of
  * C = T columns. Ops of a model work on B sequences of T tokens: N = B * T rows of C = H * D channels, and a key-value
@@ -67,7 +67,7 @@ struct op_tensor {
     const char *alias[OP_MAX_ALIASES]; /* for an output: the tensors that may have its pointer */
 };
 
-/* A scalar argument. Most calls use the usual value. Some use the other one, which detects a value fixed in the code. */
+/* A scalar argument. Most calls use the usual value. Some use the other one, to detect a value fixed in the code. */
 struct op_scalar {
     const char *name;
     bool is_float;
@@ -141,8 +141,8 @@ double op_scalar_get(const struct op *op, const struct op_sizes *sizes, int i);
 /* Does the launcher take a scalar of that name? */
 bool op_has_scalar(const struct op *op, const char *name);
 
-/* Sets a size or scalar by name, known or the op's own. False if there is none of that name. D sets C to H * D, so set H
- * first. op_sizes_complete() derives N and C of causal and model ops. */
+/* Sets a size or scalar by name, known or the op's own. False if there is none of that name. D sets C to H * D, so set
+ * H first. op_sizes_complete() derives N and C of causal and model ops. */
 bool op_sizes_set(const struct op *op, struct op_sizes *sizes, const char *name, double value);
 
 /* Derives N and C from the other sizes, if the op's layout does so. Scalars that are 0 get their usual value. */
@@ -162,8 +162,8 @@ bool op_is_of_model(const struct op *op);
 /* Is it a whole model, with all its weights? */
 bool op_is_model(const struct op *op);
 
-/* Sizes of a call of a model's part, N and C included: B sequences of T tokens, H heads of D channels, S positions; L is 1
- * and V is 0. */
+/* Sizes of a call of a model's part, N and C included: B sequences of T tokens, H heads of D channels, S positions;
+ * L is 1 and V is 0. */
 struct op_sizes op_model_sizes(enum op_type type, int B, int T, int H, int D, int S);
 
 /* ---- tensors ---- */
@@ -192,8 +192,9 @@ bool op_is_given(const struct op *op, int tensor, const struct op_sizes *sizes);
 /* Elements of one tensor; 0 if it is null. It parses the shape: call it once per tensor, not per element. */
 size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes);
 
-/* The least number of elements of one tensor that a call reads or writes: all of them, except that a (B, H, T, T) tensor
- * that is read, or written with upper == 1, counts on and below the diagonal. Keys masked by lengths are counted. */
+/* The least number of elements of one tensor that a call reads or writes: all of them, except that a (B, H, T, T)
+ * tensor that is read, or written with upper == 1, counts on and below the diagonal. Keys masked by lengths are
+ * counted. */
 size_t op_needed_elements(const struct op *op, int tensor, const struct op_sizes *sizes);
 
 /* The byte floor: every input read once, every output written once. */

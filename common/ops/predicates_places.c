@@ -1,4 +1,4 @@
-/* predicates_places.c — predicates over which elements are wrong (rows, columns, groups, blocks), and in which calls. */
+/* predicates_places.c — predicates over the wrong elements (rows, columns, groups, blocks) and the wrong calls. */
 #include <string.h>
 
 #include "predicates.h"

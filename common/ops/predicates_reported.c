@@ -198,8 +198,8 @@ bool shows_block_too_large(const struct evidence *evidence, int argument) {
     return found;
 }
 
-/* A 16-byte access is past the end of a tensor of 16-bit elements whose rows are multiples of 16 bytes: the elements were
- * counted as floats. */
+/* A 16-byte access is past the end of a tensor of 16-bit elements whose rows are multiples of 16 bytes: the elements
+ * were counted as floats. */
 bool shows_float4_of_halves(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);

@@ -1,6 +1,6 @@
 /* reference.h — how an op is judged: its float64 reference, the tolerance, its invariants and its known mistakes. Each
- * op's folder defines op_reference_NAME. The grader and other programs that judge are linked with it; a learner's process
- * is not.
+ * op's folder defines op_reference_NAME. The grader and other programs that judge are linked with it; a learner's
+ * process is not.
  *
  * For each output element the reference computes the value and a condition: the magnitude of the values that are
  * rounded in its computation, in units of one float32 rounding (2^-24). It grows with the magnitudes that cancel
@@ -13,8 +13,8 @@
  * the inputs or the sums to 16 bits or to TF32 does not.
  *
  * Results in 16-bit types are computed in float32 and rounded once, so nearly all of them are roundings of a value
- * within the float32 tolerance. Each must be within one unit in the last place of such a rounding, and the share of those
- * that are not such a rounding is bounded. This bound detects a second rounding (before gamma, of the statistics,
+ * within the float32 tolerance. Each must be within one unit in the last place of such a rounding, and the share of
+ * those that are not such a rounding is bounded. This bound detects a second rounding (before gamma, of the statistics,
  * of partial sums).
  */
 #ifndef REFERENCE_H
@@ -45,8 +45,8 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 6 };
 
-/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/diagnose.c), which any op can
- * have. The first match is the diagnosis. */
+/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/diagnose.c), which any op
+ * can have. The first match is the diagnosis. */
 enum op_mistake_stage {
     MISTAKE_REPORTED = 1, /* a status or finding with a meaning of its own in this op: before the general reports */
     MISTAKE_PLACED,       /* elements of one kind are wrong: before missing rows, columns and vectors */
@@ -74,14 +74,14 @@ struct op_mistake {
 
 struct op_reference {
     op_compute *compute;
-    /* Element i of input t, before it is rounded; NULL: the op's description determines the values. `tensor`: the tensors
-     * filled so far, lengths first. */
+    /* Element i of input t, before it is rounded; NULL: the op's description determines the values. `tensor`: the
+     * tensors filled so far, lengths first. */
     float (*fill)(const struct op *op, const struct op_sizes *sizes, enum input_values values, float *const tensor[],
                   int t, uint64_t key, uint64_t i);
     /* Called after all inputs are filled: computes those that depend on others (statistics, a softmax). May be NULL. */
     void (*complete)(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
-    /* An invariant that does not depend on the reference (rows sum to 1). If it is violated, `broken` describes how. May
-     * be NULL. */
+    /* An invariant that does not depend on the reference (rows sum to 1). If it is violated, `broken` describes how.
+     * May be NULL. */
     bool (*invariant)(const struct op *op, const struct evidence_case *shown, struct failure *broken);
     /* Lists of mistakes, each ended by one without id, in the order of diagnosis. */
     const struct op_mistake *mistakes[OP_MAX_MISTAKE_LISTS];

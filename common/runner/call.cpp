@@ -1,7 +1,8 @@
 /* call.cpp — JOB_CALL: uploads the buffers, calls the launcher once, and sends back the buffers and the findings.
  *
- * On the CPU backend device memory is ordinary memory, so an output's poison is written without the backend's knowledge. The
- * backend still treats the output as uninitialised, and the parent can detect elements that were never written.
+ * On the CPU backend device memory is ordinary memory, so an output's poison is written without the backend's
+ * knowledge. The backend still treats the output as uninitialised, and the parent can detect elements that were never
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ cudaError_t download(const buffer &b) {
     return cudaSuccess;
 }
 #else
-/* From pageable memory cudaMemcpy may return before the last bytes have landed, and the launcher's stream does not wait. */
+/* From pageable memory cudaMemcpy may return before the last bytes are copied, and the launcher's stream does not
+ * wait. */
 cudaError_t upload(const buffer &b, enum op_role) {
     cudaError_t error = cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice);
     return error != cudaSuccess ? error : cudaDeviceSynchronize();

@@ -3,8 +3,9 @@
  * A program without a parent, so that compute-sanitizer, a debugger or a profiler can watch it:
  *   compute-sanitizer --tool racecheck build/cuda/step2_warp_reduce/solution/softmax.exercise [f32|f16|bf16]...
  * One line for each launcher and rung, of these types or all: the largest error, how much of the tolerance it uses, and
- * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no such
- * launcher. initcheck does not see the writes of cuBLASLt's 16-bit kernels: for files with matrix products, give it f32.
+ * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no
+ * such launcher. initcheck does not see the writes of cuBLASLt's 16-bit kernels: for files with matrix products, give
+ * it f32.
  */
 #include <cuda_runtime.h>
 
@@ -16,8 +17,8 @@
 
 namespace {
 
-/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, long rows, a single row, and more rows
- * than a dispatcher's threshold; for causal ops both forms, with and without lengths. */
+/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, long rows, a single row, and more
+ * rows than a dispatcher's threshold; for causal ops both forms, with and without lengths. */
 struct shape {
     int N, C; /* or B and T */
     int upper, lengths;

@@ -1,7 +1,7 @@
 /* protocol.h — the protocol between the grader (parent) and a runner process (child).
  *
- * One AF_UNIX stream socket, file descriptor 3 of the child. The parent writes a struct job and then, for each tensor in
- * the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers and its findings.
+ * One AF_UNIX stream socket, file descriptor 3 of the child. The parent writes a struct job and then, for each tensor
+ * in the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers and its findings.
  * Both sides run on the same machine, from the same build, so the structs are sent as they are in memory.
  *
  * A buffer is `guard` bytes, `offset` elements, the tensor's elements, `guard` bytes, in the tensor's type. The

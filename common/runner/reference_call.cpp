@@ -60,7 +60,7 @@ static bool is_left_out(const op *op, int i) {
     return (op->tensor[i].role == ROLE_OUT || op->tensor[i].role == ROLE_WORK) && !cache;
 }
 
-/* Outputs are uploaded only if a causal op does not write all of them, so that reads of uninitialised outputs are found. */
+/* Outputs are uploaded only if a causal op does not write all of them, so that uninitialised reads are found. */
 cudaError_t reference_call::upload() {
     for (int i = 0; i < op_tensor_count(asked_op); i++) {
         size_t bytes = elements(i) * element_bytes(i), lead = asked.offset * element_bytes(i);

@@ -1,13 +1,14 @@
 /* timing.h — times one launcher against a copy of the same footprint on a GPU, so that caching gains nothing:
  *
- *   every launch of a batch has a set of tensors of its own, filled before the batch. No input is in the cache (together,
- *   the sets are four times the L2, if memory allows), and no result can be kept from an earlier call;
+ *   every launch of a batch has a set of tensors of its own, filled before the batch. No input is in the cache
+ *   (together, the sets are four times the L2, if memory allows), and no result can be kept from an earlier call;
  *   a batch is a CUDA graph of many launches, so the time is the kernels', not the CPU's. A launcher that cannot be
  *   captured is called directly, and the result says so;
  *   the device is synchronised before the last event, so work on other streams counts;
  *   the L2's persistence is reset before each batch.
  *
- * Used by the grader's JOB_TIME (time_job.cu) and by bench.cu. Functions return a cudaError_t, or the launcher's status.
+ * Used by the grader's JOB_TIME (time_job.cu) and by bench.cu. Functions return a cudaError_t, or the launcher's
+ * status.
  */
 #ifndef TIMING_H
 #define TIMING_H

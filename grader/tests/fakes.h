@@ -1,7 +1,7 @@
 /* fakes.h — kernels in plain C and a device that runs them, so that the judge is tested without a backend.
  *
- * A fake computes in float as a kernel would, with parameters for the differences of kernels: the number of partial sums,
- * and the rounding of values and sums.
+ * A fake computes in float as a kernel would, with parameters for the differences of kernels: the number of partial
+ * sums, and the rounding of values and sums.
  */
 #ifndef FAKES_H
 #define FAKES_H

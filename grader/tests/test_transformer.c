@@ -1,4 +1,4 @@
-/* transformer: lab 4's references, against gpt2/reference.c and each other; and their mistakes, all of which are detected. */
+/* transformer: lab 4's references, against gpt2/reference.c and each other; and their mistakes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* transformer_backward: the float64 gradients of a block, against finite differences of its forward reference, and against the
- * gradients of a whole model (gpt2/reference_backward.c); and the tensors that it keeps.
+/* transformer_backward: the float64 gradients of a block, against finite differences of its forward reference, and
+ * against the gradients of a whole model (gpt2/reference_backward.c); and the tensors that it keeps.
  */
 #include <math.h>
 

@@ -202,8 +202,8 @@ static void compute(const struct op_call *call, int mistake) {
     struct transformer_kept kept = call_kept(call);
     struct transformer_block weights = call_block(call);
     size_t N = (size_t)call->sizes->N, C = (size_t)call->sizes->C;
-    /* A parameter's gradient is a float, so it contains every rounding of the 16-bit tensors before it. A call has 100 000
-     * of them, so each counts with its largest size, which is twice the usual one. */
+    /* A parameter's gradient is a float, so it contains every rounding of the 16-bit tensors before it. A call has
+     * 100 000 of them, so each counts with its largest size, which is twice the usual one. */
     w.rounding *= 2.0;
     struct back b = {.w = &w,
                      .kept = &kept,

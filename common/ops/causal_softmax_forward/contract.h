@@ -16,7 +16,7 @@
  * Reads     x only where j <= i. Masked elements do not affect the result, even if they are NaN.
  * Aliasing  out may be the same pointer as x.
  * Specials  as softmax_forward on the allowed part of a row: -inf gives exactly 0 beside a finite value; all -inf,
- *           +inf or NaN in the allowed part gives NaN there. The masked part is still 0, and other rows are not affected.
+ *           +inf or NaN in the allowed part gives NaN there. The masked part is still 0. Other rows are not affected.
  * Bytes     1.5 x the element size for each element of out with CAUSAL_UPPER_ZERO, 1 x with CAUSAL_UPPER_KEEP.
  * Returns   see types.h, which has the rules of all contracts.
  */

@@ -1,10 +1,11 @@
 /* gpt2_decode — a whole GPT-2 that reads prompts, then decodes K = S - T steps of one token per sequence.
  *
  * Defined    by the course: the model around the three files of lab 4
- * Shapes     hidden: (K + 1, B, C), the last LayerNorm's output where a token is chosen: at each prompt's end, and after
- *            each step; logits: (K + 1, B, V), float in every type; greedy: (K + 1, B), int: the likeliest token;
- *            weights: as in gpt2_forward; tokens: (B, T); next: (K, B): the token that each step reads; with a negative one
- *            its sequence skips the step: its length stays, and its outputs of that step are undefined; lengths: (B), 1 to T
+ * Shapes     hidden: (K + 1, B, C), the last LayerNorm's output where a token is chosen: at each prompt's end, and
+ *            after each step; logits: (K + 1, B, V), float in every type; greedy: (K + 1, B), int: the likeliest token;
+ *            weights: as in gpt2_forward; tokens: (B, T); lengths: (B), 1 to T;
+ *            next: (K, B): the token that each step reads. With a negative token its sequence skips the step: its
+ *            length stays, and its outputs of that step are undefined.
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
   */

@@ -29,7 +29,8 @@ static void forward_row(const struct forward *f, size_t n, const float *x, const
     for (int c = 0; c < C; c++) { magnitude += fabs((double)x[c]); }
     magnitude /= C;
     double mean_error = reference_growth(C) * magnitude, spread = mean_error * rstd;
-    /* Welford's one pass is accepted too, which loses |mean| / deviation; an error d of the mean adds d^2 to the variance */
+    /* Welford's one pass is accepted too, which loses |mean| / deviation; an error d of the mean adds d^2 to the
+     * variance */
     double rstd_error = reference_growth(C) * (1.0 + magnitude * rstd) + 4.0 * 0x1p-24 * spread * spread;
     f->mean[n] = mean;
     f->mean_condition[n] = mean_error + DBL_MIN;

@@ -7,7 +7,7 @@
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
  * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to 4 bytes, no more.
- * Specials  a row that holds NaN gives NaN in every column of that row and in its rstd; the other rows are not affected.
+ * Specials  a row that holds NaN gives NaN in every column of that row and in its rstd, and in no other row.
  * Returns   0 (cudaSuccess), or the launch's cudaError_t.
  */
 #ifndef CONTRACT_RMSNORM_FORWARD_H

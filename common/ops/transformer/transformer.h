@@ -1,5 +1,6 @@
-/* transformer.h — the parts of GPT-2 in float64 and plain loops: attention, decoding, a block, their gradients. Each part is
- * computed correctly, or with one well-known mistake: a kernel that makes the mistake is recognised by its result.
+/* transformer.h — the parts of GPT-2 in float64 and plain loops: attention, decoding, a block, their gradients. Each
+ * part is computed correctly, or with one well-known mistake: a kernel that makes the mistake is recognised by its
+ * result.
  *
  * Every value carries an estimate of its rounding error, in units of 2^-24. Errors of separate roundings add in
  * quadrature. Each stage multiplies the errors of its inputs by the derivatives of its outputs.
@@ -145,15 +146,15 @@ void transformer_add(const struct transformer *w, struct field sum, struct field
 /* out (N, C) from qkv (N, 3C) of whole prompts; positions 0..T-1 of k and v (B, H, S, D) are written. */
 void transformer_attention(const struct transformer *w, struct field out, struct field k, struct field v,
                            struct field qkv);
-/* transformer_keys: the number of keys that query i of sequence b of a prompt attends to. transformer_probabilities: their
- * weights p (count), with errors (count) relative to p, from q (D) and k (count, D). */
+/* transformer_keys: the number of keys that query i of sequence b of a prompt attends to. transformer_probabilities:
+ * their weights p (count), with errors (count) relative to p, from q (D) and k (count, D). */
 int transformer_keys(const struct transformer *w, int b, int i);
 void transformer_probabilities(const struct transformer *w, double *p, double *error, struct field q, struct field k,
                                int count);
-/* out (B, C) from qkv (B, 3C) of one token per sequence, at positions (B), which are written in k and v (B, H, S, D). */
+/* out (B, C) from qkv (B, 3C) of one token per sequence; writes k and v (B, H, S, D) at positions (B). */
 void transformer_decode(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
                         const float *positions);
-/* A block: residual and branch (N, C) in and out. positions NULL: whole prompts; else one token per sequence (T is 1). */
+/* A block: residual and branch (N, C) in and out. positions: NULL for whole prompts, else one token per sequence. */
 void transformer_block(const struct transformer *w, const struct transformer_block *weights, int layer,
                        struct field residual, struct field branch, struct field k, struct field v,
                        const float *positions);
@@ -170,8 +171,8 @@ void transformer_linear_dbias(struct field dbias, struct field dout, int N, int 
 /* dx (N, C), which may be dout, and dbias (C); x is GELU's input, before the bias is added */
 void transformer_gelu_backward(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
                                const float *x, const float *bias, int N, int C);
-/* dx (N, C) = LayerNorm'(dout) + dsum; dsum is absent if its values are NULL; dx may be dout or dsum; dweight, dbias (C);
- * x is LayerNorm's input */
+/* dx (N, C) = LayerNorm'(dout) + dsum; dweight, dbias (C). dsum's values may be NULL. dx may be dout or dsum.
+ * norm->x is LayerNorm's input. */
 struct transformer_norm {
     const float *x, *mean, *rstd, *weight;
 };
