@@ -50,7 +50,7 @@ struct result {
     uint64_t nonce;
     int backend_is_gpu;
     int missing;                                 /* 1: the file does not define this op's launcher (or rung) */
-    int status;                                  /* what the launcher returned */
+    int status;                                  /* the launcher's return value */
     int error;                                   /* cudaGetLastError / synchronize after the call */
     int sticky;                                  /* the error is permanent: this process cannot run another job */
     int returned;                                /* the buffers follow the result */
@@ -87,7 +87,7 @@ struct time_request {
 
 struct time_reply {
     uint32_t magic;
-    int error; /* a cudaError_t, or what the launcher returned */
+    int error; /* a cudaError_t, or the launcher's return value */
     uint64_t nonce;
     double us; /* TIME_OP, TIME_COPY: per launch, by the child's events */
 };             /* TIME_SAMPLE: the elements follow when error is 0 */

@@ -10,7 +10,7 @@
 #include "common/ops/reference.h"
 #include "gpt2/formats/weights.h"
 
-/* One call of an op: inputs, and what comes out. */
+/* One call of an op: inputs and results. */
 struct computed {
     const struct op *op;
     struct op_sizes sizes;

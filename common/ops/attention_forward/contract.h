@@ -12,7 +12,7 @@
  * Sizes      B, T, H, D >= 1, T <= S
  * Aliasing   none
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_ATTENTION_FORWARD_H
 #define CONTRACT_ATTENTION_FORWARD_H
 

@@ -1,4 +1,4 @@
-/* attention_forward: its description. contract.h says what it computes. */
+/* attention_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_attention_forward = {

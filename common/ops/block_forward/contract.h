@@ -10,7 +10,7 @@
  *            (out, in); biases as wide as their products; lengths: (B), int, 1 to T
  * Sizes      B, T, H, D >= 1, T <= S; layer >= 0
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_BLOCK_FORWARD_H
 #define CONTRACT_BLOCK_FORWARD_H
 

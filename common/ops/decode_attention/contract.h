@@ -8,7 +8,7 @@
  * Sizes      B, H, D, S >= 1, D <= 1024
  * Reads      no position after p: it may hold NaN, and 0 * NaN is NaN
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_DECODE_ATTENTION_H
 #define CONTRACT_DECODE_ATTENTION_H
 

@@ -1,4 +1,4 @@
-/* decode_attention: its description. contract.h says what it computes. */
+/* decode_attention: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_decode_attention = {

@@ -8,7 +8,7 @@
  *            length stays, and its outputs of that step are undefined.
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_GPT2_DECODE_H
 #define CONTRACT_GPT2_DECODE_H
 

@@ -2,14 +2,14 @@
  *
  * Defined    by the course: the model around the three files of lab 4
  * Shapes     hidden: (2 L + 1, N, C): the residual stream after the attention of block 0, the branch of block 0, the
- *            same two of block 1, ..., and the last LayerNorm's output; logits: (N, V), losses: (N), both float in
- *            every type;
- *            weights: all tensors in the order of gpt2/formats/weights.h, each with all its layers, matrices as (out,
- *            in); tokens: (N), 0 to V - 1; targets: (N), where a negative target gives a loss of 0; lengths: (B), 1 to
- *            T
+ *            same two of block 1, ..., and the last LayerNorm's output;
+ *            logits: (N, V), losses: (N), both float in every type;
+ *            weights: all tensors in the order of gpt2/formats/weights.h, each with all its layers, matrices (out, in);
+ *            tokens: (N), 0 to V - 1; targets: (N), where a negative target gives a loss of 0;
+ *            lengths: (B), 1 to T
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S; N = B * T, C = H * D
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_GPT2_FORWARD_H
 #define CONTRACT_GPT2_FORWARD_H
 

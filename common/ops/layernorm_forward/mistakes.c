@@ -46,7 +46,7 @@ struct row {
     double stored_mean, stored_rstd; /* written to mean and rstd */
 };
 
-/* The columns whose terms reach the sum: all, or those of one warp of the block. */
+/* Is column c in the sum, which is over all columns, or over those of one warp of the block? */
 static bool counted(int variant, int c, int warp) {
     if (variant < FIRST_WARP) { return true; }
     int log2_block = variant >= OWN_WARP ? variant - OWN_WARP : variant - FIRST_WARP;

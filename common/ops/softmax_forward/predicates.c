@@ -55,7 +55,8 @@ static bool shows_not_the_maximum(const struct evidence *evidence, int argument)
 
 /* ---- sums: got / expected is the quotient of the right sum and the kernel's ---- */
 
-/* got / expected; 0 where that says nothing (or nothing is to be written), negative where got is no quotient at all. */
+/* got / expected; 0 if expected is not significant or the element is not to be written; -1 if got is not positive and
+ * finite. */
 static double factor(const struct evidence_case *shown, long row, long column) {
     long i = row * shown->test.sizes.C + column;
     double expected = shown->expected[0][i], got = shown->got[0][i];
