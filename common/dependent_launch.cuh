@@ -1,7 +1,7 @@
-// dependent_launch.cuh — programmatic dependent launch: a kernel starts while the kernel before it in the stream still runs
+// dependent_launch.cuh — programmatic dependent launch: a kernel starts before the previous one in its stream ends
 //
-//   wait_for_previous_kernel   returns when the previous kernel has ended and its writes are visible. It comes before any
-//                              other access to memory
+//   wait_for_previous_kernel   returns when the previous kernel has ended and its writes are visible. It comes before
+//                              any other access to memory
 //   let_next_kernel_start      the next kernel of the stream may start from now on
 //   starts_early               can anything run before wait_for_previous_kernel()?
 //   launch                     launches a kernel this way, where the GPU can (Hopper)

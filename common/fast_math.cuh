@@ -1,5 +1,5 @@
-// fast_math.cuh — an exponential and a reciprocal of one instruction each: relative error about 1e-7, subnormals become 0.
-// The CPU backend computes exp2f(x) and 1 / x.
+// fast_math.cuh — an exponential and a reciprocal of one instruction each
+// The relative error is about 1e-7, and subnormals become 0. The CPU backend computes exp2f(x) and 1 / x.
 #ifndef FAST_MATH_CUH
 #define FAST_MATH_CUH
 
@@ -7,7 +7,7 @@
 #include <math.h>
 
 #if defined(__CUDA_ARCH__) && !defined(SIMT_CPU_BACKEND)
-#define ANY_PTX 1 // compiled for a GPU, of whatever generation
+#define ANY_PTX 1 // compiled for a GPU of any generation
 #else
 #define ANY_PTX 0
 #endif

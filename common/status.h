@@ -1,4 +1,4 @@
-/* status.h — what a launcher returns besides 0 and cudaError_t values, for code that includes no CUDA header. */
+/* status.h — return values of launchers other than 0 and cudaError_t, for code that includes no CUDA header. */
 #ifndef STATUS_H
 #define STATUS_H
 

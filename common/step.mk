@@ -53,7 +53,7 @@ objects: $(NAMES:%=$(OUT)/obj/%.o)
 
 # $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and the programs made of it.
 define logged
-$(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$* $(call wired_with,$*); exit 1; fi
+$(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$* $(call programs_with,$*); exit 1; fi
 endef
 
 ifeq ($(BACKEND),cpu)
@@ -117,7 +117,7 @@ $(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHAR
 endif
 
 # ---- what the lab's programs are linked with besides: its lab.mk adds prerequisites to $(OUT)/NAME, lists in NAMED_PARTS the
-# files of SRC that others are linked with, and in $(call wired_with,PART) the programs that a part belongs to ----
+# files of SRC that others are linked with, and in $(call programs_with,PART) the programs that a part belongs to ----
 NAMED_PARTS :=
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 

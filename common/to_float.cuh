@@ -1,4 +1,4 @@
-// to_float.cuh — one element of any of the three types as a float, and back with one rounding to nearest even
+// to_float.cuh — conversions between the three types and float, rounding to nearest even
 #ifndef TO_FLOAT_CUH
 #define TO_FLOAT_CUH
 

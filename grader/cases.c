@@ -1,10 +1,10 @@
-/* cases.c — which calls make up each correctness check. */
+/* cases.c — the calls of each correctness check. */
 #include <string.h>
 
 #include "cases.h"
 #include "common/runner/generate.h"
 
-/* Columns around the widths that kernels are built of: 1, a warp, a block, a float4, GPT-2's own 768, 1600 and 50257. */
+/* Columns around the widths that matter to kernels: 1, a warp, a block, a float4, and GPT-2's 768, 1600 and 50257. */
 static const struct {
     int N, C;
 } published[] = {
@@ -12,7 +12,7 @@ static const struct {
     {1, 129}, {37, 768}, {3, 1023}, {3, 1024}, {3, 1025}, {2, 1600}, {1031, 33}, {1, 50257},
 };
 
-/* The same for (B, H, T, T): one key, odd matrices, a vector more and less, lengths given and not, both forms. */
+/* The same for (B, H, T, T): one key, odd matrices, sizes around a vector, with and without lengths, both forms. */
 static const struct {
     int B, H, T, upper, lengths;
 } published_matrices[] = {
@@ -21,7 +21,7 @@ static const struct {
     {5, 1, 129, 1, 1}, {1, 1, 768, 0, 0}, {1, 1, 1023, 0, 0}, {1, 1, 1025, 1, 0}, {1, 1, 1600, 0, 0},
 };
 
-/* The 16-bit types have the same logic: what is large is done in fp32 alone. */
+/* The 16-bit types have the same logic, so large calls are made in fp32 only. */
 enum { LARGE_FOR_16_BITS = 1 << 20 };
 
 struct test_case *cases_add(struct case_list *list, struct op_sizes sizes, enum input_values values) {
@@ -49,7 +49,7 @@ static struct test_case *add_matrices(struct case_list *list, int B, int H, int 
     return cases_add(list, op_causal_sizes(list->type, B, H, T, 0.0f), values);
 }
 
-/* Rows of an op on rows; a causal op gets matrices instead, with about as many elements. */
+/* (N, C) for an op on rows; matrices with about as many elements for a causal op. */
 static struct test_case *add_usual(struct case_list *list, int N, int C, int B, int T) {
     return op_is_causal(list->op) ? add_matrices(list, B, 2, T, VALUES_NORMAL) : add(list, N, C, VALUES_NORMAL);
 }
@@ -70,7 +70,7 @@ static void add_shapes(struct case_list *list) {
         test->sizes.upper = published_matrices[i].upper;
         test->sizes.lengths = published_matrices[i].lengths;
     }
-    /* More elements than 1024 blocks of 256 and than 16 bits count, and more rows than a grid has in y. */
+    /* More elements than 1024 blocks of 256 threads and than 16 bits can count; more rows than a grid may have in y. */
     if (list->op->elementwise) {
         add(list, 66001, 4, VALUES_NORMAL);
     } else if (!op_is_causal(list->op) && !too_large(list, 349, 769)) {
@@ -93,10 +93,10 @@ static void add_values(struct case_list *list) {
             continue;
         }
         add(list, 6, 771, (enum input_values)values);
-        add(list, 5, 20, (enum input_values)values); /* fewer columns than lanes: some lanes see no element */
+        add(list, 5, 20, (enum input_values)values); /* fewer columns than lanes: some lanes have no element */
     }
     struct test_case *test = add_usual(list, 6, 771, 1, 67);
-    test->sizes.eps = 0.125f; /* a backward pass gets its statistics with this eps */
+    test->sizes.eps = 0.125f; /* a backward pass gets statistics computed with this eps */
     cases_other_scalars(list->op, &test->sizes);
 }
 
@@ -120,7 +120,7 @@ static void add_memory(struct case_list *list) {
     second->again = true;
     struct test_case *third = add_usual(list, 67, 257, 2, 70);
     *third = *second;
-    third->shuffled = true; /* atomics of floats come in another order then */
+    third->shuffled = true; /* changes the order of float atomics */
     add_usual(list, 9, 300, 1, 36)->rehearsed = true;
     add_usual(list, 9, 300, 1, 36)->refused = true;
     add_usual(list, 0, 768, 0, 64);
@@ -162,8 +162,8 @@ static void add_secret(struct case_list *list, uint64_t secret) {
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,
              struct test_case *cases, int capacity) {
     struct case_list list = {cases, 0, capacity, generate_mix(seed + (uint64_t)kind), op, type};
-    if (op_is_wiring(op)) {
-        cases_wiring(&list, kind, secret);
+    if (op_is_of_model(op)) {
+        cases_model(&list, kind, secret);
         return list.count;
     }
     switch (kind) {

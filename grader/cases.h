@@ -1,4 +1,4 @@
-/* cases.h — what the files of the cases share. Inside cases.c's work. */
+/* cases.h — shared by cases.c and cases_model.c only. */
 #ifndef CASES_H
 #define CASES_H
 
@@ -15,13 +15,13 @@ struct case_list {
 /* A case of the list's type with a seed of its own. */
 struct test_case *cases_add(struct case_list *list, struct op_sizes sizes, enum input_values values);
 
-/* Every scalar that has a usual value gets its other one: an argument that is fixed in the code shows. */
+/* Every scalar with a usual value gets its other value, which detects values fixed in the code. */
 void cases_other_scalars(const struct op *op, struct op_sizes *sizes);
 
-/* A number of [low, high] that only the secret knows. */
+/* A number in [low, high], drawn from the secret. */
 int cases_draw(uint64_t *secret, int low, int high);
 
-/* The cases of an op that wires a model. cases_wiring.c */
-void cases_wiring(struct case_list *list, enum check_kind kind, uint64_t secret);
+/* The cases of a model or a part of one. cases_model.c */
+void cases_model(struct case_list *list, enum check_kind kind, uint64_t secret);
 
 #endif

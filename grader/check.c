@@ -85,7 +85,7 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
         shown->condition[t] = allocate(count, sizeof(double));
     }
     inputs_fill(op, &test->sizes, test->values, test->seed, shown->given);
-    if (test->in_place) { /* the output starts as what it shares its pointer with */
+    if (test->in_place) { /* the output starts with the values of the tensor whose pointer it has */
         size_t bytes = op_elements(op, test->output, &test->sizes) * sizeof(float);
         memcpy(shown->given[test->output], shown->given[test->in_place - 1], bytes);
     }
@@ -104,7 +104,7 @@ static struct evidence_case *run(const struct device *device, const struct test_
     if (status == CHILD_OK) {
         shown->finding_count = shown->findings ? exchange.result.finding_count : 0;
         shown->launches = exchange.result.counters.launches;
-        shown->returned = exchange.result.returned && !test->refused; /* a refused launch leaves nothing to look at */
+        shown->returned = exchange.result.returned && !test->refused; /* a refused launch has no result to judge */
         if (shown->returned) { unpack_buffers(&exchange, op, shown); }
         judge_call(&exchange, evidence, shown);
     } else {
@@ -142,13 +142,14 @@ bool check_count(const struct device *device, const struct op_sizes *sizes, uint
     return failure->kind == FAILURE_NONE;
 }
 
-/* The skeleton as it was handed out: its launcher says so, and launches nothing; of a model the course launches the rest. */
+/* An unchanged skeleton: its launcher returns cudaErrorNotSupported and launches nothing. In a model, the course's own
+ * kernels are launched. */
 static bool not_started(const struct op *op, const struct evidence_case *shown) {
     bool said = shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_NOT_SUPPORTED;
     return said && (shown->launches == 0 || op_is_model(op));
 }
 
-/* After these nothing more is learned by calling again. */
+/* Failures after which further calls give no information. */
 static bool hopeless(enum failure_kind kind) {
     return kind == FAILURE_CRASH || kind == FAILURE_TIMEOUT || kind == FAILURE_MISSING;
 }

@@ -1,7 +1,7 @@
 /* check.h — is this op right? Calls it on one case after another and compares every element with the reference.
  *
- * Knows buffers, not processes: a device is a function that runs one job. What every call has shown is kept as evidence,
- * because the cause of a failure is seen in the pattern over several calls (diagnose.h).
+ * It handles buffers, not processes: a device is a function that runs one job. Every call is recorded as evidence,
+ * because the cause of a failure is recognised by the pattern over several calls (diagnose.h).
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -10,7 +10,7 @@
 #include "grader.h"
 #include "job.h"
 
-/* Runs one JOB_CALL as runner_call() does; `message` says why the last call gave something else than CHILD_OK. */
+/* Runs one JOB_CALL as runner_call() does; `message` says why the last call did not return CHILD_OK. */
 struct device {
     enum child_status (*call)(void *context, const struct job *job, void *const buffers[], struct result *result,
                               struct finding_record **findings);
@@ -21,19 +21,19 @@ struct device {
 
 void evidence_init(struct evidence *evidence, const struct op *op, enum op_type type);
 void evidence_free(struct evidence *evidence);
-/* Runs one case and adds it to the evidence. True when it was right; else shown->failure says what was not. */
+/* Runs one case and adds it to the evidence. False if it is wrong; shown->failure describes the failure. */
 bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence);
 
-/* Runs all cases of a correctness check (cases.c). Goes on after a wrong result, because the pattern over shapes tells
- * the cause, but not after a crash or a time-out. `secret` seeds CHECK_SECRET's shapes and values. */
+/* Runs all cases of a correctness check (cases.c). It continues after a wrong result, because the pattern over shapes
+ * shows the cause, but not after a crash or a time-out. `secret` seeds CHECK_SECRET's shapes and values. */
 enum verdict check_run(const struct device *device, enum check_kind kind, uint64_t seed, uint64_t secret,
                        struct evidence *evidence, struct failure *failure);
 
-/* Calls once at these sizes for its counters (traffic, chains). False: it failed, and the failure says how. */
+/* Calls once at these sizes for its counters (traffic, chains). False if it fails; then the failure describes it. */
 bool check_count(const struct device *device, const struct op_sizes *sizes, uint64_t seed, struct evidence *evidence,
                  struct result *result, struct failure *failure);
 
-/* The cases of a check, in the order that explains best: count of them. cases.c */
+/* Fills in the cases of a check, simple ones first, and returns their number. cases.c */
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,
              struct test_case *cases, int capacity);
 

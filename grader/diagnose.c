@@ -1,4 +1,4 @@
-/* diagnose.c — the general causes, which any op can have, and the order in which they and an op's own are tried. */
+/* diagnose.c — the general causes, which any op can have, and the order of diagnosis. */
 #include "diagnose.h"
 
 #include <math.h>
@@ -8,15 +8,14 @@
 #include "common/ops/elements.h"
 #include "common/ops/predicates.h"
 
-/* Reported by the process, the launch, the backend, or the memory beside the tensors. */
+/* Reported by the process, the launch, the backend, or canaries. */
 static const struct op_mistake reported[] = {
     {.id = "too-slow-or-endless",
-     .cause = "smaller calls were right: every thread does a whole row's work, or a loop does not reach its bound at "
-              "this size",
+     .cause = "smaller calls were right: one thread does the work of a whole row, or a loop does not end at this size",
      .hint = 2,
      .predicate = shows_late_timeout},
     {.id = "endless-loop",
-     .cause = "the kernel or its launcher never ends: a loop whose variable does not reach its bound",
+     .cause = "the kernel or its launcher never ends: the variable of a loop does not reach its bound",
      .hint = 2,
      .kernel = "residual_forward/endless_loop",
      .predicate = shows_failure_kind,
@@ -28,13 +27,13 @@ static const struct op_mistake reported[] = {
      .predicate = shows_ending,
      .argument = CHILD_EXITED},
     {.id = "forged-answer",
-     .cause = "the lab's code wrote to the grader's own connection: results belong into the output tensors",
+     .cause = "the lab's code wrote to the grader's connection: write results to the output tensors",
      .hint = 2,
      .kernel = "residual_forward/forges_answer",
      .predicate = shows_ending,
      .argument = CHILD_FORGED},
     {.id = "forged-answer",
-     .cause = "the lab's code wrote to the grader's own connection: results belong into the output tensors",
+     .cause = "the lab's code wrote to the grader's connection: write results to the output tensors",
      .hint = 2,
      .kernel = "residual_forward/forges_answer",
      .predicate = shows_ending,
@@ -46,12 +45,12 @@ static const struct op_mistake reported[] = {
      .predicate = shows_ending,
      .argument = CHILD_CLOSED},
     {.id = "too-much-memory",
-     .cause = "the launcher allocates without end: what it needs is known from N and C",
+     .cause = "the launcher allocates memory without end: compute the amount from N and C",
      .hint = 2,
      .predicate = shows_ending,
      .argument = CHILD_MEMORY},
     {.id = "too-much-output",
-     .cause = "a printf is left in a kernel: every thread of every call prints",
+     .cause = "a kernel contains printf, and every thread of every call prints: remove it",
      .hint = 3,
      .kernel = "residual_forward/output",
      .predicate = shows_ending,
@@ -69,13 +68,13 @@ static const struct op_mistake reported[] = {
      .predicate = shows_failure_kind,
      .argument = FAILURE_MISSING},
     {.id = "launch-error-not-returned",
-     .cause = "the launcher never asks whether its launch worked: CUDA_CHECK(cudaGetLastError()) right after it",
+     .cause = "the launcher does not check its launch: call CUDA_CHECK(cudaGetLastError()) right after it",
      .hint = 3,
      .kernel = "residual_forward/error_not_asked",
      .predicate = shows_failure_kind,
      .argument = FAILURE_SILENT},
     {.id = "computed-on-host",
-     .cause = "the result comes from the host: a kernel is to compute it, from the tensors on the device",
+     .cause = "the result is computed on the host: compute it in a kernel, from the tensors on the device",
      .hint = 1,
      .kernel = "residual_forward/copied_to_host",
      .predicate = shows_failure_kind,
@@ -86,18 +85,17 @@ static const struct op_mistake reported[] = {
      .kernel = "residual_forward/ignores_zero_rows",
      .predicate = shows_zero_grid},
     {.id = "grid-rounds-to-zero",
-     .cause = "small sizes get a grid of 0 blocks: the number of blocks is rounded down; it is (count + block - 1) / "
-              "block",
+     .cause = "small sizes give a grid of 0 blocks, because the count is rounded down: use (count + block - 1) / block",
      .hint = 3,
      .kernel = "residual_forward/ceil_of_integers",
      .predicate = shows_grid_rounds_to_zero},
     {.id = "grid-too-tall",
-     .cause = "a grid has at most 65535 blocks in y and in z: count the many (rows, elements) in x",
+     .cause = "a grid has at most 65535 blocks in y and in z: put the large count (rows, elements) in x",
      .hint = 3,
      .kernel = "residual_forward/rows_in_grid_y",
      .predicate = shows_grid_too_tall},
     {.id = "launch-block-too-large",
-     .cause = "a block may have at most 1024 threads: take more blocks, or let each thread loop over the columns",
+     .cause = "a block has at most 1024 threads: launch more blocks, or let each thread loop over the columns",
      .hint = 2,
      .kernel = "residual_forward/threads_and_blocks_swapped",
      .predicate = shows_block_too_large},
@@ -108,78 +106,75 @@ static const struct op_mistake reported[] = {
      .predicate = shows_failure_kind,
      .argument = FAILURE_STATUS},
     {.id = "stream-ignored",
-     .cause = "work is done on a stream that is not the launcher's: a launch has it as its fourth argument, a copy as "
-              "its last",
+     .cause =
+         "work runs on another stream than the launcher's: pass stream as a launch's fourth argument, a copy's last",
      .hint = 3,
      .kernel = "causal_softmax_forward/memset_default_stream",
      .predicate = shows_finding,
      .argument = SIMT_STREAM},
     {.id = "shared-out-of-bounds",
-     .cause = "an index leaves the shared array: give it an entry for each warp (or thread), and the launch a dynamic "
+     .cause = "an index is past the shared array's end: give it an entry per warp (or thread), and pass a dynamic "
               "one's bytes",
      .hint = 2,
      .kernel = "softmax_forward/dynamic_shared_missing",
      .predicate = shows_shared_out_of_bounds},
     {.id = "float4-of-halves",
-     .cause = "16 bytes hold 8 elements of a 16-bit type, not 4: a half array read through float4 ends twice too far",
+     .cause = "16 bytes hold 8 elements of a 16-bit type, not 4: reading halves through float4 ends twice too far",
      .hint = 2,
      .kernel = "causal_softmax_forward/float4_of_halves",
      .predicate = shows_float4_of_halves},
     {.id = "workspace-too-small",
-     .cause = "memory that the launcher has allocated is smaller than what this call needs: its size follows from N "
-              "and C",
+     .cause = "a buffer that the launcher allocates is too small for this call: compute its size from N and C",
      .hint = 2,
      .kernel = "softmax_forward/scratch_of_first_call",
      .predicate = shows_own_memory},
     {.id = "small-tensor-index",
-     .cause = "a tensor with one entry per column (or per row) is indexed by element: weight[c], mean[n]",
+     .cause = "a tensor with one entry per column (or per row) is indexed by element: use weight[c], mean[n]",
      .hint = 3,
      .kernel = "layernorm_forward/mean_by_element",
      .predicate = shows_small_tensor},
     {.id = "vector-tail-out-of-bounds",
-     .cause = "elements are taken 16 bytes at a time, and the last group reaches past the end when their number is no "
-              "multiple",
+     .cause = "the last vector of 16 bytes reaches past the end when the count is no multiple of its elements",
      .hint = 3,
      .kernel = "residual_forward/pairs_past_the_end",
      .predicate = shows_out_of_bounds_tail},
     {.id = "out-of-bounds-by-one",
-     .cause = "a thread (or a loop) one past the end is not stopped: guard with `if (i >= count) return;`, loop with "
-              "`c < C`",
+     .cause = "a thread or loop goes one element past the end: guard with `if (i >= count) return;`, loop with `c < C`",
      .hint = 3,
      .kernel = "bias_add/guard_off_by_one",
      .predicate = shows_out_of_bounds_by_one},
     {.id = "out-of-bounds",
-     .cause = "an index leaves its tensor: compare how it is computed with the shape in the contract",
+     .cause = "an index is outside its tensor: compare its computation with the shape in the contract",
      .hint = 2,
      .kernel = "softmax_forward/fixed_pitch",
      .predicate = shows_finding,
      .argument = SIMT_OUT_OF_BOUNDS},
     {.id = "misaligned-vector",
-     .cause = "an access of 16 (or 8) bytes needs a multiple of that as address; the contract promises one element's "
-              "alignment",
+     .cause =
+         "an access of 16 (or 8) bytes needs an address that is a multiple of it: the contract aligns to one element",
      .hint = 2,
      .kernel = "causal_softmax_forward/float4_by_columns",
      .predicate = shows_finding,
      .argument = SIMT_MISALIGNED},
     {.id = "output-accumulated",
-     .cause = "the result is added to what the output held: write with `=`",
+     .cause = "the result is added to the output's old value: write with `=`",
      .hint = 3,
      .kernel = "residual_forward/accumulates",
      .predicate = shows_accumulated},
     {.id = "uninitialised-output-read",
-     .cause = "an output (or memory from cudaMalloc) is read before it was written: `+=` for `=`, or arguments in the "
-              "wrong order",
+     .cause =
+         "an output (or cudaMalloc's memory) is read before it is written: `+=` for `=`, or wrong order of arguments",
      .hint = 3,
      .kernel = "layernorm_forward/sum_in_the_output",
      .predicate = shows_output_read},
     {.id = "uninitialised-read",
-     .cause = "shared memory is read where no thread has written: some entries are never filled",
+     .cause = "shared memory is read before it is written: some entries are never filled",
      .hint = 2,
      .kernel = "softmax_forward/uninitialised_shared",
      .predicate = shows_finding,
      .argument = SIMT_UNINITIALISED},
     {.id = "host-pointer",
-     .cause = "the kernel was given the address of host memory",
+     .cause = "a kernel uses a pointer to host memory",
      .hint = 2,
      .kernel = "residual_forward/arguments_on_the_host",
      .predicate = shows_finding,
@@ -191,49 +186,49 @@ static const struct op_mistake reported[] = {
      .predicate = shows_finding,
      .argument = SIMT_DEVICE_POINTER},
     {.id = "in-place-hazard",
-     .cause = "only the in-place call is wrong: an element may be overwritten before another thread has read it",
+     .cause = "only the in-place call is wrong: an element is overwritten before another thread has read it",
      .hint = 2,
      .kernel = "causal_softmax_forward/dead_lanes_read",
      .predicate = shows_race_in_place},
     {.id = "race-in-global-memory",
-     .cause = "two threads use the same element of a tensor: the index gives it to both, or a sum of many threads "
-              "needs atomicAdd",
+     .cause =
+         "two threads use the same element of a tensor: correct the index, or use atomicAdd for a sum of many threads",
      .hint = 2,
      .kernel = "layernorm_backward/no_atomics",
      .predicate = shows_global_race},
     {.id = "race",
-     .cause = "two threads use the same word with nothing that orders them: a __syncthreads (in a warp, __syncwarp) "
-              "is missing",
+     .cause =
+         "two threads access the same word without synchronisation: a __syncthreads (in a warp, __syncwarp) is missing",
      .hint = 2,
      .kernel = "attention_forward/no_syncwarp",
      .predicate = shows_finding,
      .argument = SIMT_RACE},
     {.id = "barrier-divergent",
-     .cause = "not all threads of the block reach the same __syncthreads: it stands in a branch or loop",
+     .cause = "not all threads of the block reach the same __syncthreads: move it out of the branch or loop",
      .hint = 2,
      .kernel = "softmax_forward/barrier_in_branch",
      .predicate = shows_finding,
      .argument = SIMT_BARRIER_DIVERGENT},
     {.id = "deadlock",
-     .cause = "threads wait for others that never come: a barrier or shuffle that some have left out",
+     .cause = "threads wait at a barrier or shuffle that other threads never reach",
      .hint = 2,
      .kernel = "softmax_forward/deadlock",
      .predicate = shows_finding,
      .argument = SIMT_DEADLOCK},
     {.id = "absent-lane",
-     .cause = "a shuffle reads a lane that does not take part in it: its mask or the loop before it is wrong",
+     .cause = "a shuffle reads from a lane that does not take part in it: check its mask and the loop around it",
      .hint = 2,
      .kernel = "softmax_forward/guard_by_thread",
      .predicate = shows_finding,
      .argument = SIMT_ABSENT_LANE},
     {.id = "stack-overflow",
-     .cause = "a thread's local arrays or recursion are too large for its stack",
+     .cause = "the local arrays or the recursion of a thread exceed its stack",
      .hint = 2,
      .kernel = "residual_forward/device_recursion",
      .predicate = shows_finding,
      .argument = SIMT_STACK_OVERFLOW},
     {.id = "endless-loop",
-     .cause = "the kernel or its launcher never ends: a loop whose variable does not reach its bound",
+     .cause = "the kernel or its launcher never ends: the variable of a loop does not reach its bound",
      .hint = 2,
      .kernel = "residual_forward/endless_loop",
      .predicate = shows_finding,
@@ -245,13 +240,13 @@ static const struct op_mistake reported[] = {
      .predicate = shows_finding,
      .argument = SIMT_ASSERT},
     {.id = "leak",
-     .cause = "memory from cudaMalloc is never freed: every call of the launcher loses it",
+     .cause = "memory from cudaMalloc is never freed: every call of the launcher leaks it",
      .hint = 2,
      .kernel = "residual_forward/leaks",
      .predicate = shows_finding,
      .argument = SIMT_LEAK},
     {.id = "arithmetic",
-     .cause = "an operation whose result CUDA leaves undefined (a shift past the width, a conversion that overflows)",
+     .cause = "the result of an operation is undefined in CUDA: a shift past the width, or a conversion that overflows",
      .hint = 2,
      .kernel = "residual_forward/shift",
      .predicate = shows_finding,
@@ -263,18 +258,18 @@ static const struct op_mistake reported[] = {
      .predicate = shows_finding,
      .argument = SIMT_LAUNCH},
     {.id = "input-modified",
-     .cause = "an input was written: results belong into the outputs alone",
+     .cause = "an input was written: write results to the outputs only",
      .hint = 2,
      .kernel = "block_backward/writes_kept",
      .predicate = shows_failure_kind,
      .argument = FAILURE_MODIFIED},
     {.id = "buffer-overrun",
-     .cause = "memory beside a tensor was written: a guard is missing or lets one index too many pass",
+     .cause = "memory outside a tensor was written: a guard is missing, or it allows one index too many",
      .hint = 2,
      .predicate = shows_failure_kind,
      .argument = FAILURE_OVERRUN},
     {.id = "not-repeatable",
-     .cause = "the order of the operations differs from call to call: a race, or float atomics",
+     .cause = "the order of operations differs from call to call: look for a race or float atomics",
      .hint = 2,
      .kernel = "residual_layernorm_backward/atomics",
      .predicate = shows_failure_kind,
@@ -282,10 +277,10 @@ static const struct op_mistake reported[] = {
     {.id = NULL},
 };
 
-/* Rows, columns and vectors that are left out, and calls that keep something of earlier ones. */
+/* Missing rows, columns and vectors, and calls that depend on earlier ones. */
 static const struct op_mistake places[] = {
     {.id = "result-cached",
-     .cause = "what an earlier call left is returned: the pointers are the same, the numbers are not",
+     .cause = "the result of an earlier call is returned: the pointers are the same, but the values differ",
      .hint = 2,
      .kernel = "residual_forward/result_cached",
      .predicate = shows_only_repeated},
@@ -301,64 +296,64 @@ static const struct op_mistake places[] = {
      .kernel = "softmax_forward/last_column_missing",
      .predicate = shows_end_left_out},
     {.id = "first-row-missing",
-     .cause = "row 0 is never written: indices begin at 0",
+     .cause = "row 0 is never written: start the index at 0",
      .hint = 3,
      .kernel = "softmax_forward/first_row_missing",
      .predicate = shows_start_left_out,
      .argument = 1},
     {.id = "first-column-missing",
-     .cause = "column 0 is never written: indices begin at 0",
+     .cause = "column 0 is never written: start the index at 0",
      .hint = 3,
      .kernel = "softmax_forward/columns_from_1",
      .predicate = shows_start_left_out},
     {.id = "vector-tail",
-     .cause = "the last elements are wrong or left out where a vector of 16 bytes does not divide their number",
+     .cause = "the last elements are wrong or not written when the count is no multiple of a 16-byte vector",
      .hint = 2,
      .kernel = "bias_add/last_group_dropped",
      .predicate = shows_vector_left_out},
     {.id = "columns-rounded-down",
-     .cause = "the last columns are left out where 32 (or the block) does not divide C: loop while c < C, not C / 32 "
-              "times",
+     .cause =
+         "the last columns are skipped when C is no multiple of 32 (or the block): loop while c < C, not C / 32 times",
      .hint = 3,
      .kernel = "softmax_forward/multiple_of_32",
      .predicate = shows_columns_rounded_down},
     {.id = "last-block-missing",
-     .cause = "the grid is rounded down, so the last part has no threads: (count + block - 1) / block",
+     .cause = "the grid is rounded down, so the last elements have no threads: use (count + block - 1) / block",
      .hint = 3,
      .kernel = "causal_softmax_forward/two_rows_a_warp",
      .predicate = shows_last_block_missing},
     {.id = "only-row-0",
-     .cause = "row 0 alone is right, or written: the row's index does not reach the address (x + (size_t)n * C)",
+     .cause = "only row 0 is right or written: the row's index is missing from the address (x + (size_t)n * C)",
      .hint = 3,
      .kernel = "layernorm_forward/row_not_used",
      .predicate = shows_row_0_written},
     {.id = "columns-past-block",
-     .cause = "columns past a fixed number are not written: each thread must loop on to C, c += blockDim.x",
+     .cause = "columns past a fixed number are not written: each thread must loop to C with c += blockDim.x",
      .hint = 2,
      .kernel = "residual_layernorm_forward/first_1024_columns",
      .predicate = shows_columns_past_block},
     {.id = "rows-past-grid",
-     .cause = "rows past a fixed number are not written: the grid does not grow with N, or needs a row loop",
+     .cause = "rows past a fixed number are not written: let the grid grow with N, or loop over the rows",
      .hint = 2,
      .kernel = "residual_forward/fixed_grid",
      .predicate = shows_rows_past_grid},
     {.id = "state-kept-between-calls",
-     .cause = "the first call is right and later ones are not: a __device__ variable is not cleared",
+     .cause = "the first call is right, later ones are wrong: reset the __device__ variable in every call",
      .hint = 2,
      .kernel = "softmax_forward/state_kept",
      .predicate = shows_state_kept},
     {.id = "output-untouched",
-     .cause = "no output was written: is the kernel launched, with a grid that is not empty?",
+     .cause = "no output was written: check that the kernel is launched, with a grid that is not empty",
      .hint = 1,
      .kernel = "softmax_forward/only_known_shapes",
      .predicate = shows_untouched},
     {.id = "stats-not-written",
-     .cause = "out is written, but another output that the contract asks for is not",
+     .cause = "out is written, but another output that the contract requires is not",
      .hint = 3,
      .kernel = "layernorm_forward/rstd_not_written",
      .predicate = shows_one_output_untouched},
     {.id = "nan-in-other-rows",
-     .cause = "one row's NaN or infinity reaches other rows: rows must share nothing",
+     .cause = "a NaN or infinity of one row reaches other rows: rows must be independent",
      .hint = 2,
      .kernel = "layernorm_forward/nan_leaks",
      .predicate = shows_nan_in_other_rows},
@@ -368,32 +363,32 @@ static const struct op_mistake places[] = {
 /* Only in-place, misaligned or special calls, or one thread's elements, are right or wrong. */
 static const struct op_mistake special[] = {
     {.id = "in-place-hazard",
-     .cause = "only the in-place call is wrong: an element may be overwritten before another thread has read it",
+     .cause = "only the in-place call is wrong: an element is overwritten before another thread has read it",
      .hint = 2,
      .kernel = "causal_softmax_forward/dead_lanes_read",
      .predicate = shows_only_in_place},
     {.id = "offset-hazard",
-     .cause = "only tensors that are not 16-byte aligned come out wrong: test the address before float4",
+     .cause = "only tensors that are not 16-byte aligned give wrong results: test the address before float4",
      .hint = 2,
      .kernel = "softmax_forward/unaligned_path",
      .predicate = shows_only_offset},
     {.id = "nan-hidden",
-     .cause = "NaN or an infinity of the input does not reach its row: fmaxf and comparisons drop NaN",
+     .cause = "a NaN or infinity of the input does not reach its row's result: fmaxf and comparisons drop NaN",
      .hint = 2,
      .kernel = "causal_softmax_forward/inf_hidden",
      .predicate = shows_nan_hidden},
     {.id = "only-row-0",
-     .cause = "row 0 alone is right, or written: the row's index does not reach the address (x + (size_t)n * C)",
+     .cause = "only row 0 is right or written: the row's index is missing from the address (x + (size_t)n * C)",
      .hint = 3,
      .kernel = "layernorm_forward/row_not_used",
      .predicate = shows_only_row_0},
     {.id = "only-lane-0",
-     .cause = "only the thread that holds the reduced value is right: give the result to every thread",
+     .cause = "only the thread that holds the reduced value is right: broadcast the result to every thread",
      .hint = 2,
      .kernel = "softmax_forward/lane_0_only",
      .predicate = shows_only_lane_0},
     {.id = "other-warps-lost",
-     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .cause = "each warp reduces its own columns, and the warps' results are not combined",
      .hint = 2,
      .kernel = "softmax_forward/other_warps_lost",
      .predicate = shows_first_warp_right},
@@ -403,7 +398,7 @@ static const struct op_mistake special[] = {
 /* Shifted, transposed, wrong at tails, partly written, or scaled. */
 static const struct op_mistake suspected[] = {
     {.id = "shifted-by-one",
-     .cause = "every result stands one element beside its place: an index starts at 1, or uses the next thread's",
+     .cause = "every result is one element off: an index starts at 1, or is the next thread's",
      .hint = 3,
      .kernel = "softmax_forward/shifted_by_one",
      .predicate = shows_shifted},
@@ -413,23 +408,23 @@ static const struct op_mistake suspected[] = {
      .kernel = "residual_forward/index_transposed",
      .predicate = shows_transposed},
     {.id = "vector-tail",
-     .cause = "the last elements are wrong or left out where a vector of 16 bytes does not divide their number",
+     .cause = "the last elements are wrong or not written when the count is no multiple of a 16-byte vector",
      .hint = 2,
      .kernel = "bias_add/last_group_dropped",
      .predicate = shows_tail},
     {.id = "warp-tail",
-     .cause = "wrong only where 32 does not divide C: the last lanes have fewer elements than the others, or none",
+     .cause = "only sizes where C is no multiple of 32 are wrong: the last lanes have fewer elements, or none",
      .hint = 2,
      .kernel = "residual_layernorm_forward/welford_equal_counts",
      .predicate = shows_tail,
      .argument = 32},
     {.id = "output-partly-untouched",
-     .cause = "some elements are never written: is there a thread for each of them?",
+     .cause = "some elements are never written: check that each has a thread",
      .hint = 2,
      .kernel = "decode_attention/wide_heads",
      .predicate = shows_partly_untouched},
     {.id = "scaled-by-constant",
-     .cause = "all results are off by one common factor: something is counted twice, or a factor is missing",
+     .cause = "all results are off by one common factor: a term is counted twice, or a factor is missing",
      .hint = 2,
      .kernel = "softmax_forward/scaled_by_constant",
      .predicate = shows_scaled},
@@ -439,12 +434,13 @@ static const struct op_mistake suspected[] = {
 /* Nearly right. */
 static const struct op_mistake precision[] = {
     {.id = "rounded-towards-zero",
-     .cause = "what is stored is cut off, not rounded: __float2half_rn, __float2bfloat16_rn round to the nearest",
+     .cause = "results are truncated, not rounded: __float2half_rn and __float2bfloat16_rn round to nearest",
      .hint = 3,
      .kernel = "causal_softmax_forward/cut_off",
      .predicate = shows_cut_off},
     {.id = "low-precision",
-     .cause = "nearly right, but not to float32: sums and what is kept between must be float, not half or bf16",
+     .cause =
+         "results are close, but not to float32's precision: keep sums and intermediates in float, not half or bf16",
      .hint = 2,
      .kernel = "attention_forward/query_in_bf16",
      .predicate = shows_low_precision},
@@ -454,35 +450,35 @@ static const struct op_mistake precision[] = {
 /* Right, but slow: score.c names these. */
 static const struct op_mistake slow[] = {
     {.id = "too-few-warps",
-     .cause = "too few warps to keep a GPU busy: give every row (or element) a thread or a warp of its own",
+     .cause = "there are too few warps to keep a GPU busy: give every row (or element) a thread or a warp of its own",
      .hint = 1,
      .kernel = "softmax_forward/one_thread"},
     {.id = "long-chain",
-     .cause = "one warp makes far more requests, one after the other, than are needed: spread the work",
+     .cause = "one warp makes far more dependent requests than needed: distribute the work over more warps",
      .hint = 2,
      .kernel = "residual_forward/long_chain"},
     {.id = "uncoalesced",
-     .cause = "neighbouring threads touch words far apart, and each 4-byte access moves a sector of 32 bytes",
+     .cause = "neighbouring threads access words far apart, so each 4-byte access moves a sector of 32 bytes",
      .hint = 1,
      .kernel = "residual_forward/uncoalesced"},
     {.id = "too-many-launches",
-     .cause = "more kernels are launched than the wiring needs: fuse the residual add with the LayerNorm after it, "
-              "one launch for all heads",
+     .cause = "more kernels are launched than needed: fuse the residual add into the next LayerNorm, launch once for "
+              "all heads",
      .hint = 1,
      .kernel = "block_forward/too_many_launches"},
     {.id = "split-sectors",
-     .cause = "each byte is asked for once, but a warp begins within a sector, which two requests then take: begin at "
-              "32 bytes",
+     .cause = "each byte is read once, but warps start within a sector, which two requests then read: start at "
+              "multiples of 32 bytes",
      .hint = 2,
      .kernel = "residual_forward/split_sectors"},
     {.id = "too-much-traffic",
-     .cause = "the rows are read or written more often than needed: keep what you have in registers",
+     .cause = "the rows are read or written more often than needed: keep the values in registers",
      .hint = 1,
      .kernel = "residual_forward/read_eight_times"},
     {.id = NULL},
 };
 
-/* ---- computed mistakes: do the outputs agree with the op with that mistake in it? ---- */
+/* ---- computed mistakes: do the outputs agree with those that the mistake produces? ---- */
 
 enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 9000 };
 
@@ -501,7 +497,7 @@ static double distance(const struct op *op, const struct evidence_case *shown, d
 
 /* ---- mistakes ---- */
 
-/* How far what the case shows is from what the mistake would have given. */
+/* The difference between the case's outputs and those that the mistake produces. */
 static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op,
                           const struct evidence_case *shown) {
     double *out[OP_MAX_TENSORS] = {0};
@@ -513,7 +509,7 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     struct op_call call = {
         .op = op, .sizes = &shown->test.sizes, .tensor = (const float *const *)shown->given, .expected = out};
     mistake->compute(&call, variant);
-    for (int t = 0; t < op_tensor_count(op); t++) { /* as a kernel would have stored it */
+    for (int t = 0; t < op_tensor_count(op); t++) { /* rounded as a kernel stores it */
         enum op_type type = element_type(op, t, shown->test.sizes.type);
         for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); out[t] && i < end; i++) {
             out[t][i] = element_round(type, out[t][i]);
@@ -524,7 +520,8 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     return sum;
 }
 
-/* A wrong case holds what the mistake gives; a right one does not tell against it: there it changes next to nothing. */
+/* A wrong case agrees with the mistake's outputs. A right case does not contradict the mistake, if the mistake changes
+ * next to nothing there. */
 static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
                    const struct evidence_case *shown) {
     double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
@@ -556,7 +553,7 @@ static bool is_computed(const struct op_mistake *mistake, const struct evidence 
     return false;
 }
 
-/* ---- in order ---- */
+/* ---- order of diagnosis ---- */
 
 static bool matches(const struct op_mistake *mistake, const struct evidence *evidence) {
     if (mistake->compute) { return is_computed(mistake, evidence); }
@@ -582,7 +579,7 @@ static const struct op_mistake *first_own(const struct op_reference *reference, 
     return NULL;
 }
 
-/* The general causes that come after an op's own of that stage. */
+/* The general causes that follow an op's own causes of that stage. */
 static const struct op_mistake *const general[MISTAKE_STAGES] = {
     [MISTAKE_REPORTED] = reported, [MISTAKE_PLACED] = places,       [MISTAKE_COMPUTED] = NULL,
     [MISTAKE_SPECIAL] = special,   [MISTAKE_SUSPECTED] = suspected, [MISTAKE_VAGUE] = precision,
@@ -598,9 +595,9 @@ const struct op_mistake *diagnose(const struct evidence *evidence) {
     return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all mistakes ---- */
 
-/* Every list, the general ones first, then each op's; NULL past the last. */
+/* List i: the general lists first, then those of each op; NULL after the last. */
 static const struct op_mistake *list_at(int i) {
     static const struct op_mistake *const lists[] = {reported, places, special, suspected, precision, slow};
     const int general_lists = sizeof lists / sizeof *lists;

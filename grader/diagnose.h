@@ -1,8 +1,8 @@
-/* diagnose.h — from a failure to its likely cause: known mistakes.
+/* diagnose.h — finds a failure's likely cause among the known mistakes.
  *
- * A mistake is recognised by what all calls of an exercise have shown so far (common/ops/evidence.h): a predicate over
- * them holds, or the outputs agree with the op recomputed with that mistake in it. An op's own mistakes are declared in
- * its folder; the general ones, which any op can have, in diagnose.c. The first that matches wins, so the certain ones
+ * A mistake is recognised by the recorded calls of an exercise (common/ops/evidence.h): a predicate over them holds, or
+ * the outputs agree with those that the mistake produces. An op's own mistakes are declared in its folder. The general
+ * mistakes, which any op can have, are declared in diagnose.c. The first match is the diagnosis, so the certain ones
  * come first.
  */
 #ifndef DIAGNOSE_H
@@ -14,10 +14,10 @@
 /* The first mistake that matches, or NULL. */
 const struct op_mistake *diagnose(const struct evidence *evidence);
 
-/* The first mistake of that id, or NULL. */
+/* A mistake with that id, or NULL. */
 const struct op_mistake *diagnosis_find(const char *id);
 
-/* Every known mistake, one after the other, starting with {0, 0}; NULL after the last. Ops that share a list repeat it. */
+/* The next known mistake, starting with {0, 0}; NULL after the last. Lists that several ops share are repeated. */
 struct diagnosis_place {
     int list, entry;
 };

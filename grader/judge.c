@@ -24,7 +24,7 @@ void judge_describe(struct failure *failure, enum failure_kind kind, const struc
     failure->row = failure->column = -1;
 }
 
-/* Row and column of a tensor's element; -1 where the tensor has none. */
+/* Row and column of a tensor's element; -1 if the tensor has none. */
 static void locate(const struct op *op, int tensor, const struct op_sizes *sizes, size_t i, struct failure *failure) {
     size_t width = op_row_elements(op, tensor, sizes);
     failure->tensor = tensor;
@@ -32,8 +32,7 @@ static void locate(const struct op *op, int tensor, const struct op_sizes *sizes
     failure->column = op_is_list(op, tensor) && !op_shape_is(op, tensor, "C") ? -1 : (long)(i % width);
 }
 
-/* Every element of an output is one of the nearest values, give or take a few; where they are too many, all of those count
- * as wrong. */
+/* An output may have only a few misrounded elements. If there are more, all misrounded ones count as wrong. */
 static void judge_rounding(const struct op *op, struct evidence_case *shown, int t) {
     enum op_type type = element_type(op, t, shown->test.sizes.type);
     size_t count = op_elements(op, t, &shown->test.sizes);
@@ -87,7 +86,7 @@ unsigned char *judge_buffer_make(const struct job *job, const struct op *op, int
     return buffer;
 }
 
-/* The values of the element that byte `at` of a tensor's buffer belongs to: what it was, and what it is. */
+/* The value of the element that contains byte `at` of a tensor's buffer, before and after the call. */
 static void judge_values(const struct exchange *exchange, const struct op *op, int t, size_t at,
                          const unsigned char *was, struct failure *failure) {
     enum op_type type = exchange->job.sizes.type;
@@ -99,7 +98,7 @@ static void judge_values(const struct exchange *exchange, const struct op *op, i
     failure->got = values[1];
 }
 
-/* Inputs must hold the same bytes, and so must everything around the tensors. `was`: the whole buffer before the call. */
+/* Inputs and the memory around the tensors must be unchanged. `was`: the whole buffer before the call. */
 static void judge_buffer(const struct exchange *exchange, const struct op *op, int t, const unsigned char *was,
                          struct evidence_case *shown) {
     struct failure *failure = &shown->failure;
@@ -138,7 +137,7 @@ static void judge_memory(const struct exchange *exchange, const struct op *op, s
     }
 }
 
-/* One mistake may show itself in several ways: threads that miss a barrier race, and races read stale words. */
+/* One mistake may cause several findings: a missing barrier causes races, and races read stale words. */
 static int depth(const struct finding_record *finding) {
     switch (finding->kind) {
         case SIMT_BARRIER_DIVERGENT:
@@ -149,7 +148,7 @@ static int depth(const struct finding_record *finding) {
     }
 }
 
-/* The first error; of those that may follow from each other, the one that explains the others. */
+/* The first error; among errors that may cause each other, the one that explains the others. */
 static const struct finding_record *telling_finding(const struct evidence_case *shown) {
     const struct finding_record *telling = NULL;
     for (int i = 0; i < shown->finding_count; i++) {
@@ -184,11 +183,11 @@ static void judge_status(const struct op *op, const struct result *result, struc
     } else if (shown->status == CUDA_NOT_SUPPORTED && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,
-                 "a part of it is not started: something that it calls returned cudaErrorNotSupported");
+                 "a part of it is not started: a function that it calls returned cudaErrorNotSupported");
     } else if (shown->status > BLAS_ERROR && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,
-                 "cuBLAS refused a product with status %d (7: a size, leading dimension or pointer that cannot be)",
+                 "cuBLAS refused a product with status %d (7: an invalid size, leading dimension or pointer)",
                  shown->status - BLAS_ERROR);
     } else if (shown->status && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
@@ -211,7 +210,7 @@ static void judge_repeat(const struct op *op, const struct evidence *evidence, s
             shown->failure.expected = before->got[t][i];
             shown->failure.got = shown->got[t][i];
             snprintf(shown->failure.text, sizeof shown->failure.text,
-                     "%s gave two results, though its order of operations should be fixed",
+                     "%s gave two different results, but its order of operations must be fixed",
                      shown->test.shuffled ? "the same call with blocks and warps in two orders"
                                           : "the same call twice");
             return;
@@ -219,16 +218,16 @@ static void judge_repeat(const struct op *op, const struct evidence *evidence, s
     }
 }
 
-/* Every launch of this call was refused, as a GPU with fewer registers may do: the launcher is to return that. */
+/* Every launch of this call was refused, as on a GPU with fewer registers. The launcher must return the error. */
 static void judge_refused(const struct result *result, struct evidence_case *shown) {
     shown->status = result->status;
     if (result->status) { return; }
     judge_describe(&shown->failure, FAILURE_SILENT, &shown->test);
     snprintf(shown->failure.text, sizeof shown->failure.text,
-             "the grader had this launch refused, and the launcher returned 0 as if it had worked");
+             "the grader made this launch fail, but the launcher returned 0");
 }
 
-/* A right result that no kernel has computed, or that went to the host and came back. The CPU backend counts. */
+/* A right result was not computed by a kernel, or was copied to the host and back, by the CPU backend's counters. */
 static void judge_where(const struct exchange *exchange, const struct op *op, struct evidence_case *shown) {
     enum { SMALL = 1024 };
     const struct simt_counters *counters = &exchange->result.counters;
@@ -239,7 +238,7 @@ static void judge_where(const struct exchange *exchange, const struct op *op, st
     if (counters->launches == 0) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text, "no kernel was launched");
-    } else if (!op_is_wiring(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
+    } else if (!op_is_of_model(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
                counters->bytes_to_device >= bytes) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text,

@@ -1,10 +1,10 @@
-/* judge.h — what one answered call shows: every byte that came back is looked at. Inside check.c's work. */
+/* judge.h — judges one answered call, every byte of its buffers. Private to check.c and its helpers. */
 #ifndef JUDGE_H
 #define JUDGE_H
 
 #include "check.h"
 
-/* One call on its way: the job, its buffers with guards, and the answer. */
+/* One call: the job, its buffers with guards, and the answer. */
 struct exchange {
     struct job job;
     struct result result;
@@ -12,7 +12,7 @@ struct exchange {
     size_t bytes[OP_MAX_TENSORS];
 };
 
-/* What guards and offsets hold: byte i of a tensor's buffer. */
+/* The canary in guards and offsets: byte i of a tensor's buffer. */
 unsigned char judge_canary(uint64_t seed, int tensor, size_t i);
 
 /* A tensor's whole buffer before the call: canaries, and the values in the tensor's type. The caller frees it. */
@@ -22,8 +22,9 @@ unsigned char *judge_buffer_make(const struct job *job, const struct op *op, int
 /* Starts a failure of that kind with the case's description. */
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test);
 
-/* Fills shown->failure with what explains most: a finding, an error, a missing launcher, a write where none is allowed, a
- * wrong element, a difference from the call before (evidence's last), a broken invariant. shown->got is filled. */
+/* Fills shown->failure with the failure that explains most: a finding, an error, a missing launcher, a forbidden write,
+ * a wrong element, a difference from the previous call (the last one in evidence), a violated invariant. Fills
+ * shown->got. */
 void judge_call(const struct exchange *exchange, const struct evidence *evidence, struct evidence_case *shown);
 
 #endif

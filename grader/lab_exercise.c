@@ -45,11 +45,11 @@ static bool take_size(struct given *given, const struct word *word) {
 /* All sizes of a call from those that its launcher takes. */
 static struct op_sizes complete(const struct given *given) {
     struct op_sizes sizes = {.eps = 1e-5f};
-    if (op_is_wiring(given->op)) { sizes = op_wiring_sizes(TYPE_F32, 1, 1, 1, 1, 0); }
+    if (op_is_of_model(given->op)) { sizes = op_model_sizes(TYPE_F32, 1, 1, 1, 1, 0); }
     for (int i = 0; i < op_scalar_count(given->op); i++) {
         if (given->is_given[i]) { op_sizes_set(given->op, &sizes, op_scalar_at(given->op, i)->name, given->value[i]); }
     }
-    if (op_is_wiring(given->op) && sizes.S == 0) { sizes.S = sizes.T; }
+    if (op_is_of_model(given->op) && sizes.S == 0) { sizes.S = sizes.T; }
     op_sizes_complete(given->op, &sizes);
     return sizes;
 }

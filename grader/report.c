@@ -57,7 +57,7 @@ static void print_lines(const struct page *page, const char *text, const char *i
 
 static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
-    if (op_is_wiring(op)) {
+    if (op_is_of_model(op)) {
         const char *separator = "    ";
         for (int i = 0; i < op_scalar_count(op); i++) {
             const struct op_scalar *scalar = op_scalar_at(op, i);
@@ -286,7 +286,7 @@ void report_next(struct report *report, const struct prediction *prediction, con
 }
 
 /* The index of an element of a model: "[0][1][3][5]" of a cache, " state, block 1, residual after attention [4][5]". */
-static void wired_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
+static void model_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     const char *shape = op->tensor[failure->tensor].shape;
     long row = failure->row, N = sizes->N;
@@ -313,8 +313,8 @@ static void wired_element(const struct op *op, const struct failure *failure, ch
 void report_element(const struct op *op, const struct failure *failure, char *name, size_t size) {
     const struct op_sizes *sizes = &failure->sizes;
     int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
-    if (op_is_wiring(op) && sizes->S > 0) { /* the sizes of a call are known */
-        wired_element(op, failure, name + length, size - (size_t)length);
+    if (op_is_of_model(op) && sizes->S > 0) { /* the sizes of a call are known */
+        model_element(op, failure, name + length, size - (size_t)length);
         return;
     }
     if (op_is_causal(op) && op_has_rows(op, failure->tensor) && failure->row >= 0 && sizes->T > 0) {

@@ -28,7 +28,7 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     if (failure->values) {
         json_integer(json, "N", failure->sizes.N);
         json_integer(json, "C", failure->sizes.C);
-        for (int i = 0; op_is_wiring(op) && i < op_scalar_count(op); i++) {
+        for (int i = 0; op_is_of_model(op) && i < op_scalar_count(op); i++) {
             const struct op_scalar *scalar = op_scalar_at(op, i);
             if (!scalar->is_float) { json_integer(json, scalar->name, (int)op_scalar_get(op, &failure->sizes, i)); }
         }

@@ -15,7 +15,7 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
 /* Tensors whose traffic is the figure: the large ones, and of a model's part no workspace. */
 static bool is_counted(const struct op *op, int t) {
     bool large = op_shape_is(op, t, "N, C") || op_shape_is(op, t, "N, 3C") || op_shape_is(op, t, "B, H, S, D");
-    return op_is_wiring(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
+    return op_is_of_model(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
 }
 
 static double counted_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
@@ -58,13 +58,13 @@ static bool is_scattered(const struct result *result) {
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    if (op_is_wiring(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
+    if (op_is_of_model(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
     double all = traffic_bytes(&result->counters.global, target->unit) + (double)result->counters.bytes_on_device;
     return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
 }
 
 double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    return op_is_wiring(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
+    return op_is_of_model(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
 }
 
 void score_traffic(struct outcome *outcome, const struct result *result) {

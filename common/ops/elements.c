@@ -18,7 +18,7 @@ static const struct format {
 static double spacing(const struct format *format, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    int exponent = (int)(bits >> 52 & 0x7ff) - 1023; /* -1023 for 0 and what is smaller than any of our types' values */
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023; /* -1023 for 0 and for values below the types' smallest */
     if (exponent < format->least_exponent) { exponent = format->least_exponent; }
     bits = (uint64_t)(exponent - format->mantissa + 1023) << 52;
     memcpy(&value, &bits, sizeof value);
@@ -28,7 +28,7 @@ static double spacing(const struct format *format, double value) {
 double element_round(enum op_type type, double value) {
     const struct format *format = &formats[type];
     if (!isfinite(value) || value == 0.0) { return value; }
-    /* Added to a number whose last bit is worth one unit, the value is rounded there; taking it off again is exact. */
+    /* Adding a number whose last bit is worth one unit rounds the value to that unit; subtracting it again is exact. */
     double shift = 0x1.8p52 * spacing(format, value), rounded = value + shift - shift;
     if (fabs(rounded) > format->largest) { return copysign(INFINITY, value); }
     return rounded == 0.0 ? copysign(0.0, value) : rounded;

@@ -1,5 +1,5 @@
-/* evidence.h — the record of calls: the request, the result, and what is wrong with it; and predicates over several of
- * them, from which the cause of a failure is derived. The grader fills it (grader/check.c, judge.c).
+/* evidence.h — the record of calls: the request, the result and the failure; and predicates over several records, from
+ * which the cause of a failure is derived. The grader fills it (grader/check.c, judge.c).
  */
 #ifndef EVIDENCE_H
 #define EVIDENCE_H
@@ -16,14 +16,14 @@ struct test_case {
     int offset;     /* elements by which every pointer is moved */
     int in_place;   /* 0, or 1 + the tensor that an output shares its pointer with */
     int output;     /* that output; usually 0 */
-    bool again;     /* the call before it once more: the outputs must agree bit for bit */
+    bool again;     /* repeats the previous call: the outputs must agree bit for bit */
     bool shuffled;  /* CPU backend: blocks in another order */
-    bool rehearsed; /* called before on the same pointers with other inputs */
-    bool refused;   /* CPU backend: every launch fails, and the launcher must return that */
+    bool rehearsed; /* preceded by a call on the same pointers with other inputs */
+    bool refused;   /* CPU backend: every launch fails, and the launcher must return the error */
     uint64_t seed;
 };
 
-/* ---- what was wrong ---- */
+/* ---- failures ---- */
 
 enum failure_kind {
     FAILURE_NONE,
@@ -39,11 +39,11 @@ enum failure_kind {
     FAILURE_REPEAT,   /* two calls differ */
     FAILURE_INVARIANT,
     FAILURE_SILENT,  /* a launch was refused, and the launcher returned 0 */
-    FAILURE_ON_HOST, /* right, but not computed on the device */
-    FAILURE_SLOW,    /* traffic or parallelism past its target */
+    FAILURE_ON_HOST, /* the result is right, but computed on the host */
+    FAILURE_SLOW,    /* traffic or parallelism misses its target */
 };
 
-/* The first thing that was wrong, in enough detail to see it without another run. */
+/* The first failure, in enough detail to explain it without another run. */
 struct failure {
     enum failure_kind kind;
     struct op_sizes sizes;
@@ -55,7 +55,7 @@ struct failure {
     long row, column; /* of the first wrong element; column -1 for (N), row -1 for (C) */
     double expected, got, tolerance;
     long wrong, total; /* elements of this tensor */
-    bool misrounded;   /* they are within a unit in the last place of the type, but not the nearest values */
+    bool misrounded;   /* all are within one unit in the last place of the type, but not the nearest values */
     int finding;       /* enum simt_finding_kind, for FAILURE_FINDING */
     int line;
     char file[256];
@@ -70,16 +70,16 @@ struct failure {
 /* The arrays hold op_elements() each; those that do not apply are NULL. */
 struct evidence_case {
     struct test_case test;
-    struct failure failure; /* the first thing that was wrong */
-    int end;                /* enum child_status of the process, where it gave no answer */
+    struct failure failure; /* the first one of this call */
+    int end;                /* enum child_status of the process, if it did not answer */
     int status;             /* the launcher's, or the error after it */
     uint64_t launches;      /* CPU backend */
     int finding_count;
     struct finding_record *findings; /* errors and notes of the backend */
-    long wrong[OP_MAX_TENSORS];      /* elements outside their tolerance; of 16 bits also the misrounded, if too many */
-    bool returned;                   /* got is there */
-    bool misrounded[OP_MAX_TENSORS]; /* all are within a unit in the last place, but too many not the nearest */
-    float *given[OP_MAX_TENSORS];    /* what every tensor held before the call, as floats */
+    long wrong[OP_MAX_TENSORS]; /* elements outside their tolerance; with 16 bits also misrounded ones, if too many */
+    bool returned;              /* got is filled */
+    bool misrounded[OP_MAX_TENSORS]; /* all are within one unit in the last place, but too many are not the nearest */
+    float *given[OP_MAX_TENSORS];    /* every tensor before the call, as floats */
     float *got[OP_MAX_TENSORS];      /* outputs after the call */
     double *expected[OP_MAX_TENSORS], *condition[OP_MAX_TENSORS];
 };
@@ -93,7 +93,7 @@ struct evidence {
     struct evidence_case *cases[EVIDENCE_MAX_CASES];
 };
 
-/* ---- predicates: does the evidence show this? `argument` chooses within a family. ---- */
+/* ---- predicates over recorded calls; `argument` chooses within a family ---- */
 
 typedef bool evidence_predicate(const struct evidence *evidence, int argument);
 
@@ -103,22 +103,22 @@ typedef bool evidence_property(const struct evidence *evidence, const struct evi
 /* The first case that failed, or NULL. */
 const struct evidence_case *evidence_failure(const struct evidence *evidence);
 
-/* The call came back and some element is outside its tolerance. */
+/* The call returned results, and some element is outside its tolerance. */
 bool evidence_case_is_wrong(const struct evidence_case *shown);
 
-/* There is a wrong call, and the property holds for every wrong call. */
+/* There is a wrong call, and the property holds for all wrong calls. */
 bool evidence_all_wrong(const struct evidence *evidence, evidence_property *holds);
 
-/* Is element i of that output wrong? A misrounded one is where there are too many of them. */
+/* Is element i of that output wrong? Misrounded elements count as wrong if there are too many of them. */
 bool evidence_is_wrong(const struct evidence *evidence, const struct evidence_case *shown, int tensor, size_t i);
 
-/* Was the output's element i left as it was before the call? */
+/* Is the output's element i unchanged by the call? */
 bool evidence_untouched(const struct evidence_case *shown, int tensor, size_t i);
 
 /* Elements of a tensor in that call. */
 size_t evidence_elements(const struct evidence *evidence, const struct evidence_case *shown, int tensor);
 
-/* |a - b| over the larger of the two: 0 alike, 1 as different as can be. */
+/* |a - b| / max(|a|, |b|): 0 for equal values, 1 for the largest difference. */
 double evidence_difference(double a, double b);
 
 #endif

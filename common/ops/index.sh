@@ -1,6 +1,6 @@
 #!/bin/sh
-# index.sh OPS INCLUDE — write what lists the ops of the folder OPS, for the compiler; see module.mk. Files that would be
-# the same are left alone.
+# index.sh OPS INCLUDE — write the headers that list the ops of the folder OPS; see module.mk. Unchanged files are not
+# written.
 set -eu
 ops=$1 include=$2
 mkdir -p "$include/ops" "$include/common/contracts"

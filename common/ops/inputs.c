@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "../runner/generate.h"
 #include "elements.h"
 #include "reference.h"
-#include "../runner/generate.h"
 
 static const char *const names[VALUES_KINDS] = {
     [VALUES_NORMAL] = "normal",
@@ -16,12 +16,12 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_TINY_VARIANCE] = "mean 1000, deviation 0.1",
     [VALUES_CONSTANT_ROWS] = "constant rows",
     [VALUES_EQUAL] = "all equal",
-    [VALUES_MINUS_INF] = "a third -inf",
+    [VALUES_MINUS_INF] = "a third of the elements -inf",
     [VALUES_ROW_MINUS_INF] = "one row all -inf",
     [VALUES_PLUS_INF] = "one +inf",
     [VALUES_NAN] = "one NaN",
     [VALUES_DENORMAL] = "denormal",
-    [VALUES_MASKED_NAN] = "NaN in all that is masked",
+    [VALUES_MASKED_NAN] = "NaN in every masked element",
     [VALUES_LENGTHS] = "lengths outside 0..T",
     [VALUES_SHARP] = "large queries and keys",
 };
@@ -53,7 +53,7 @@ static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
     return tensor->holds == HOLDS_WEIGHT ? 1.0f + 0.3f * inputs_bell(key, i) : inputs_bell(key, i);
 }
 
-/* One element of the hard input, from its ordinary value z. `width`: columns of its row that count, the unmasked ones. */
+/* One element of the hard input, from its ordinary value z. `width`: the number of unmasked columns of its row. */
 static float hard_value(enum input_values values, const struct op_sizes *sizes, int width, uint64_t key, uint64_t i,
                         float z) {
     int n = (int)(i / (uint64_t)sizes->C), c = (int)(i % (uint64_t)sizes->C);
@@ -66,7 +66,7 @@ static float hard_value(enum input_values values, const struct op_sizes *sizes, 
         case VALUES_NEGATIVE: return z - 5000.0f;
         case VALUES_SHIFTED: return z + 1000.0f;
         case VALUES_TINY_VARIANCE: return 0.1f * z + 1000.0f;
-        /* few mantissa bits, so that any order of summation is exact: a constant row is no test of rounding */
+        /* few mantissa bits, so that sums are exact in any order: constant rows do not test rounding */
         case VALUES_CONSTANT_ROWS: return 0.25f * (float)(1 + n % 64) * (n % 2 ? -1.0f : 1.0f);
         case VALUES_EQUAL: return 1.0f;
         case VALUES_MINUS_INF: {
@@ -91,14 +91,14 @@ float inputs_poison(uint64_t seed, int tensor, uint64_t element) {
     return poison;
 }
 
-/* A length of every kind: the whole, nothing, one key, all but one, and any; `outside`: also what has to be clamped. */
+/* Lengths of every kind: all keys, none, one, all but one, any number. `outside`: also lengths that must be clamped. */
 static float length_of(const struct op_sizes *sizes, bool outside, uint64_t key, int b) {
     int T = sizes->T, any = (int)(generate_mix(key + (uint64_t)b) % (uint64_t)(T + 1));
     const int kinds[] = {any, T, 0, 1, T - 1}, clamped[] = {T + 1, -1, any, -2147483647, 1 << 24};
     return (float)(outside ? clamped : kinds)[(b + (int)(key % 5)) % 5];
 }
 
-/* The columns of element i's row that the mask leaves; all of them when there is none. */
+/* The number of unmasked columns in element i's row; C if the op has no mask. */
 static int width_of(const struct op *op, const struct op_sizes *sizes, float *const tensor[], uint64_t i) {
     int lengths = op_tensor_find(op, "lengths");
     if (!op_is_causal(op)) { return sizes->C; }
@@ -114,8 +114,8 @@ static void fill_input(const struct op *op, const struct op_sizes *sizes, enum i
     const struct op_reference *reference = reference_of(op);
     enum op_type type = element_type(op, t, sizes->type);
     uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
-    bool is_hard = values != VALUES_NORMAL &&
-                   is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
+    bool is_hard =
+        values != VALUES_NORMAL && is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
     for (uint64_t i = 0; i < count; i++) {
         float z;
         if (reference->fill) {
@@ -128,7 +128,7 @@ static void fill_input(const struct op *op, const struct op_sizes *sizes, enum i
     }
 }
 
-/* What is masked depends on the tensor of (B) ints, so it is filled first. */
+/* The mask depends on the tensor of (B) ints, so that tensor is filled first. */
 static bool is_first(const struct op *op, int t) {
     return op_shape_is(op, t, "B") && op->tensor[t].element == ELEMENT_INT;
 }
@@ -143,7 +143,8 @@ static void fill_lengths(const struct op *op, const struct op_sizes *sizes, enum
     }
 }
 
-static void fill_poison(const struct op *op, const struct op_sizes *sizes, uint64_t seed, float *const tensor[], int t) {
+static void fill_poison(const struct op *op, const struct op_sizes *sizes, uint64_t seed, float *const tensor[],
+                        int t) {
     enum op_type type = element_type(op, t, sizes->type);
     uint64_t count = op_elements(op, t, sizes);
     for (uint64_t i = 0; i < count; i++) {

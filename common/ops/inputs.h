@@ -1,5 +1,5 @@
-/* inputs.h — the inputs of correctness calls: seeded, made by a counter (runner/generate.h), so that any element can be
- * made alone and a device could make the same; and the hard values that separate right kernels from lucky ones.
+/* inputs.h — the inputs of correctness calls: seeded and counter-based (runner/generate.h), so that any element can be
+ * generated alone, also on a device; and the hard values, which detect kernels that are right by chance.
  *
  * Values are floats, rounded to the tensor's type.
  */
@@ -15,31 +15,31 @@ enum input_values {
     VALUES_NEGATIVE,      /* around -5000: a maximum that starts at 0 is wrong */
     VALUES_SHIFTED,       /* deviation 1 on a mean of 1000 */
     VALUES_TINY_VARIANCE, /* deviation 0.1 on a mean of 1000: E[x^2] - E[x]^2 cancels */
-    VALUES_CONSTANT_ROWS, /* every row one value of its own */
+    VALUES_CONSTANT_ROWS, /* all elements of a row are equal */
     VALUES_EQUAL,         /* every element 1 */
-    VALUES_MINUS_INF,     /* a third of the entries -inf, as masks leave them, and the first three quarters of odd rows */
+    VALUES_MINUS_INF,     /* a third of the entries -inf, as after a mask, and the first three quarters of odd rows */
     VALUES_ROW_MINUS_INF, /* one row all -inf */
     VALUES_PLUS_INF,      /* one +inf in one row */
     VALUES_NAN,           /* one NaN in one row */
     VALUES_DENORMAL,      /* below the smallest normal number of the type */
     VALUES_MASKED_NAN,    /* causal: NaN in every masked element, lengths given */
-    VALUES_LENGTHS,       /* causal: lengths outside 0..T, which are to be clamped */
-    VALUES_SHARP,         /* attention: queries and keys so large that each query attends to a few keys */
+    VALUES_LENGTHS,       /* causal: lengths outside 0..T, which must be clamped */
+    VALUES_SHARP,         /* attention: large queries and keys, so that each query attends to a few keys */
     VALUES_KINDS
 };
 
 /* Sets of kinds, for a description's .hard. */
 #define HARD(values) (1u << (values))
-#define HARD_FINITE                                                                                           \
-    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) |                 \
+#define HARD_FINITE                                                                           \
+    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) | \
      HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL))
 #define HARD_NAN     HARD(VALUES_NAN)
 #define HARD_SPOILED (HARD(VALUES_PLUS_INF) | HARD_NAN)
 #define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF))
 #define HARD_CAUSAL  (HARD(VALUES_MASKED_NAN) | HARD(VALUES_LENGTHS))
-#define HARD_WIRED   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
+#define HARD_MODEL   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
 
-/* "large (up to 1e4)": as it reads in a report. */
+/* The name in a report: "large (up to 1e4)". */
 const char *inputs_name(enum input_values values);
 
 /* Does a case of that kind need lengths? */
@@ -48,20 +48,20 @@ bool inputs_need_lengths(enum input_values values);
 /* The row to which VALUES_ROW_MINUS_INF, VALUES_PLUS_INF and VALUES_NAN apply. */
 int inputs_special_row(const struct op_sizes *sizes);
 
-/* Fills every tensor: inputs and the start of accumulated outputs with values, outputs and scratch with poison. Inputs
- * that follow from others do so (statistics are those of x, an `out` that is an input is a softmax). tensor[i] holds
- * op_elements() floats. */
+/* Fills every tensor: inputs and accumulated outputs with values, other outputs and scratch with poison. Inputs that
+ * depend on others are consistent with them (mean and rstd are those of x, an input `out` is a softmax). tensor[i]
+ * holds op_elements() floats. */
 void inputs_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values, uint64_t seed,
                  float *const tensor[]);
 
-/* The values of outputs before a call: random, finite, of magnitude 16384 to 32768, and told apart from results bit by
- * bit. In the 16-bit types they are rounded. */
+/* The values of outputs before a call: random, finite, of magnitude 16384 to 32768, and distinguished from results by
+ * their bits. They are rounded to 16-bit types. */
 float inputs_poison(uint64_t seed, int tensor, uint64_t element);
 
 /* Bell-shaped on (-2.5, 2.5), deviation 1, with a full mantissa. */
 float inputs_bell(uint64_t key, uint64_t i);
 
-/* Keys that row `row` of a causal op may attend to: those on and below the diagonal, before its length. `lengths` is NULL
+/* Number of keys that row `row` of a causal op attends to: up to the diagonal, and below its length. `lengths` is NULL
  * or (B). */
 int inputs_keys(const struct op_sizes *sizes, const float *lengths, int row);
 

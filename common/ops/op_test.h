@@ -135,8 +135,8 @@ static inline struct op_sizes floor_causal(int upper) {
 }
 
 /* That of a model's part: 2 sequences of 3 tokens, 2 heads of 5 channels, 7 positions. */
-static inline struct op_sizes floor_wiring(void) {
-    return op_wiring_sizes(TYPE_F32, 2, 3, 2, 5, 7);
+static inline struct op_sizes floor_of_model(void) {
+    return op_model_sizes(TYPE_F32, 2, 3, 2, 5, 7);
 }
 
 /* ---- finite differences ----

@@ -56,7 +56,7 @@ void op_launcher_name(const struct op *op, enum op_type type, char *text, size_t
 
 static const struct known {
     struct op_scalar scalar;
-    size_t offset; /* in struct op_sizes; of D, which is C / H, none */
+    size_t offset; /* in struct op_sizes; none for D, which is C / H */
 } known_scalars[] = {
     {{"N", false, 0, 0}, offsetof(struct op_sizes, N)},
     {{"C", false, 0, 0}, offsetof(struct op_sizes, C)},
@@ -84,7 +84,7 @@ static const struct known *known_find(const char *name, size_t length) {
     return NULL;
 }
 
-/* The place of the op's own scalar in sizes->own, or -1. */
+/* The index of the op's own scalar in sizes->own, or -1. */
 static int own_find(const struct op *op, const char *name, size_t length) {
     for (int i = 0; i < OP_MAX_OWN && op->own[i].name; i++) {
         if (is_named(op->own[i].name, name, length)) { return i; }
@@ -92,7 +92,7 @@ static int own_find(const struct op *op, const char *name, size_t length) {
     return -1;
 }
 
-/* Name i of the list; its length, or 0 past the last. */
+/* Finds name i of the list. Returns its length, or 0 after the last. */
 static size_t scalar_name(const struct op *op, int i, const char **name) {
     const char *at = op->scalars ? op->scalars : "";
     for (;; i--) {
@@ -182,7 +182,7 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
     return sizes;
 }
 
-bool op_is_wiring(const struct op *op) {
+bool op_is_of_model(const struct op *op) {
     return op->layout == LAYOUT_PROMPTS || op->layout == LAYOUT_TOKENS || op->layout == LAYOUT_MODEL;
 }
 
@@ -190,7 +190,7 @@ bool op_is_model(const struct op *op) {
     return op->layout == LAYOUT_MODEL;
 }
 
-struct op_sizes op_wiring_sizes(enum op_type type, int B, int T, int H, int D, int S) {
+struct op_sizes op_model_sizes(enum op_type type, int B, int T, int H, int D, int S) {
     struct op_sizes sizes = {
         .N = B * T, .C = H * D, .eps = 1e-5f, .type = type, .B = B, .H = H, .T = T, .lengths = 1, .S = S, .L = 1};
     return sizes;
@@ -215,7 +215,7 @@ static long letter_value(const struct op_sizes *sizes, char letter) {
     }
 }
 
-/* One dimension; *at goes to the comma or the end behind it. */
+/* One dimension; *at moves to the comma or the end after it. */
 static size_t dimension(const char **at, const struct op_sizes *sizes) {
     size_t sum = 0, product = 1;
     for (; **at && **at != ','; (*at)++) {
@@ -251,7 +251,7 @@ bool op_is_list(const struct op *op, int tensor) {
 
 size_t op_row_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
     const char *shape = op->tensor[tensor].shape, *last = strrchr(shape, ',');
-    if (op_shape_is(op, tensor, "C")) { return (size_t)sizes->C; } /* an element for each column */
+    if (op_shape_is(op, tensor, "C")) { return (size_t)sizes->C; } /* one element per column */
     if (!last) { return 1; }
     last++;
     return dimension(&last, sizes);
@@ -292,7 +292,7 @@ size_t op_floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     return bytes;
 }
 
-/* ---- is a description sound? ---- */
+/* ---- checks of a description ---- */
 
 static bool shape_is_sound(const char *shape) {
     struct op_sizes sizes = {.N = 1, .C = 1, .B = 1, .H = 1, .T = 1, .S = 2, .L = 1, .V = 1};
@@ -332,7 +332,9 @@ bool op_is_sound(const struct op *op, char *text, size_t size) {
     if (!(op->types & OP_F32)) { snprintf(text, size, "it has no launcher for f32"); }
     const char *const inputs[] = {op->hard_input ? op->hard_input : "x", op->nan_input ? op->nan_input : "x"};
     for (size_t i = 0; i < 2 && op->hard; i++) {
-        if (op_tensor_find(op, inputs[i]) < 0) { snprintf(text, size, "hard values go into '%s', no tensor", inputs[i]); }
+        if (op_tensor_find(op, inputs[i]) < 0) {
+            snprintf(text, size, "hard values go into '%s', no tensor", inputs[i]);
+        }
     }
     return text[0] == '\0';
 }

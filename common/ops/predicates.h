@@ -1,5 +1,5 @@
-/* predicates.h — predicates over recorded calls, for the descriptions of mistakes: the general causes (grader/diagnose.c)
- * and those of one op (its reference.c). Each says whether the evidence shows one pattern; `argument` chooses within a
+/* predicates.h — predicates over recorded calls, for the descriptions of mistakes: the general causes
+ * (grader/diagnose.c) and those of one op (its reference.c). Each tests for one pattern; `argument` chooses within a
  * family.
  */
 #ifndef PREDICATES_H
@@ -25,33 +25,33 @@ evidence_predicate shows_columns_rounded_down, shows_vector_left_out;
 evidence_predicate shows_tail;                               /* argument: 0 a vector, or the columns of a warp */
 evidence_predicate shows_end_left_out, shows_start_left_out; /* argument: 0 a column of every row, 1 a row */
 evidence_predicate shows_state_kept, shows_only_in_place, shows_only_offset, shows_only_repeated;
-evidence_predicate shows_only_values; /* argument: enum input_values of every call that went wrong in any way */
+evidence_predicate shows_only_values; /* argument: the enum input_values of every failed call */
 
 /* ---- predicates_values.c: the values of the wrong elements ---- */
 evidence_predicate shows_shifted, shows_transposed, shows_halved_or_doubled, shows_scaled, shows_accumulated;
 evidence_predicate shows_nan_in_other_rows, shows_nan_hidden, shows_cut_off, shows_low_precision;
 
-/* ---- for predicates of one op ---- */
+/* ---- helpers for an op's own predicates ---- */
 
-/* The first failure is a finding of that kind whose text has these words. */
+/* Is the first failure a finding of that kind whose text contains `words`? */
 bool evidence_finding_says(const struct evidence *evidence, int kind, const char *words);
 
-/* Every wrong element of output 0 should be NaN and is not, in a row that holds a special value. */
+/* Every wrong element of output 0 should be NaN but is not, and is in a row with a special value. */
 evidence_property evidence_nan_missing;
 
 /* Every wrong call has output `wrong` wrong in some, and output `right` right in all of them. */
 bool evidence_only_wrong(const struct evidence *evidence, const char *wrong, const char *right);
 
-/* ---- for invariants ---- */
+/* ---- helpers for invariants ---- */
 
-/* Do the first `count` elements of row n of output 0 sum to 1? Rows that should be NaN, and count 0, do. */
+/* Do the first `count` elements of row n of output 0 sum to 1? True for rows that should be NaN, and for count 0. */
 bool invariant_sum_is_one(const struct op *op, const struct evidence_case *shown, long n, long count,
                           struct failure *broken);
 
-/* Compares one row's figure; on false `broken` tells `what` of that row is not `expected`. */
+/* Compares one row's value with `expected`. If it differs, `broken` describes it, with the name `what`. */
 bool invariant_row(struct failure *broken, long row, double expected, double got, double tolerance, const char *what);
 
-/* The sum of what the elements i .. i + count - 1 of output 0 may differ by. */
+/* The sum of the tolerances of the elements i .. i + count - 1 of output 0. */
 double invariant_tolerance(const struct evidence_case *shown, size_t i, long count);
 
 #endif

@@ -1,16 +1,17 @@
-/* predicates_places.c — predicates over which elements are wrong (rows, columns, groups, blocks), and in which calls. */
+/* predicates_places.c — predicates over the wrong elements (rows, columns, groups, blocks) and the wrong calls. */
 #include <string.h>
 
 #include "predicates.h"
 
 enum { WARP = 32, VECTOR = 4, LARGEST_BLOCK = 1024 };
 
-
-/* ---- outputs that still hold what was there before ---- */
+/* ---- outputs that are not written ---- */
 
 static size_t untouched(const struct evidence *evidence, const struct evidence_case *shown, int tensor) {
     size_t count = 0;
-    for (size_t i = 0, end = evidence_elements(evidence, shown, tensor); i < end; i++) { count += evidence_untouched(shown, tensor, i); }
+    for (size_t i = 0, end = evidence_elements(evidence, shown, tensor); i < end; i++) {
+        count += evidence_untouched(shown, tensor, i);
+    }
     return count;
 }
 
@@ -26,7 +27,7 @@ bool shows_untouched(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, all_untouched);
 }
 
-/* Output 0 was written everywhere, another output nowhere. */
+/* Output 0 is written completely, and another output not at all. */
 static bool one_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
     bool found = false;
     if (untouched(evidence, shown, 0) > 0 && shown->wrong[0]) { return false; }
@@ -50,15 +51,15 @@ static bool some_wrong_untouched(const struct evidence *evidence, const struct e
     return false;
 }
 
-/* Some elements are left in every wrong case, though not all in all of them. */
+/* Some elements are unwritten in every wrong case, but not all elements in every wrong case. */
 bool shows_partly_untouched(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, some_wrong_untouched) && !evidence_all_wrong(evidence, all_untouched);
 }
 
-/* ---- which rows, columns and shapes ---- */
+/* ---- rows, columns and shapes ---- */
 
-/* Wrong elements of output 0 are exactly where `selected` says, give or take a tenth that is right by chance. */
+/* The wrong elements of output 0 are the selected ones; a tenth of these may be right by chance. */
 static bool wrong_where(const struct evidence *evidence, const struct evidence_case *shown,
                         bool (*selected)(long row, long column, long argument), long argument) {
     long C = shown->test.sizes.C;
@@ -82,7 +83,7 @@ static bool row_0_right(const struct evidence *evidence, const struct evidence_c
     for (int t = 1; t < op_tensor_count(evidence->op); t++) {
         if (shown->wrong[t] && evidence_is_wrong(evidence, shown, t, 0)) { return false; }
     }
-    /* where C is 1, LayerNorm's out is the bias whichever row was read */
+    /* if C is 1, LayerNorm's out is the bias, whichever row was read */
     return shown->wrong[0] == 0 || wrong_where(evidence, shown, past_row_0, 0);
 }
 
@@ -126,24 +127,22 @@ bool shows_first_warp_right(const struct evidence *evidence, int argument) {
     return some_block(evidence, other_warp, 2 * WARP);
 }
 
-
-
-/* Elements of 16 bytes. */
+/* The number of elements in 16 bytes. */
 static int vector_elements(const struct evidence *evidence) {
     return evidence->type == TYPE_F32 ? VECTOR : 2 * VECTOR;
 }
 
-/* The op leaves this element alone: what a causal op does not write, with CAUSAL_UPPER_KEEP. */
+/* The op does not write this element: above the diagonal, with CAUSAL_UPPER_KEEP. */
 static bool is_kept(const struct evidence_case *shown, long i) {
     return shown->expected[0][i] == (double)shown->given[0][i];
 }
 
-/* It should have been written and was not. */
+/* The element must be written, and is not. */
 static bool is_left(const struct evidence_case *shown, long i) {
     return evidence_untouched(shown, 0, (size_t)i) && !is_kept(shown, i);
 }
 
-/* First row (or column) from which on output 0 is untouched, while all before is written; -1 when that is not so. */
+/* The row (or column) from which output 0 is unwritten, if everything before it is written; else -1. */
 static long edge(const struct evidence_case *shown, bool by_column) {
     long N = shown->test.sizes.N, C = shown->test.sizes.C, first = by_column ? C : N;
     for (long i = 0; i < N * C; i++) {
@@ -157,7 +156,7 @@ static long edge(const struct evidence_case *shown, bool by_column) {
     return first;
 }
 
-/* The same edge in every wrong case, and no right case beyond it. */
+/* The edge is the same in every wrong case, and no right case is larger. */
 static long common_edge(const struct evidence *evidence, bool by_column) {
     long common = -1;
     if (!op_has_rows(evidence->op, 0)) { return -1; }
@@ -176,7 +175,7 @@ bool shows_columns_past_block(const struct evidence *evidence, int argument) {
     return common_edge(evidence, true) > 0;
 }
 
-/* The first untouched element of output 0 in the order of memory, all before it written; -1 when that is not so. */
+/* The first unwritten element of output 0 in memory order, after which nothing is written; -1 if there is none. */
 static long flat_edge(const struct evidence_case *shown, long count) {
     long first = 0;
     while (first < count && !is_left(shown, first)) { first++; }
@@ -186,7 +185,7 @@ static long flat_edge(const struct evidence_case *shown, long count) {
     return first;
 }
 
-/* Rows, or elements, from a fixed number on. */
+/* Rows or elements past a fixed number are unwritten. */
 bool shows_rows_past_grid(const struct evidence *evidence, int argument) {
     (void)argument;
     long common = -1;
@@ -201,13 +200,13 @@ bool shows_rows_past_grid(const struct evidence *evidence, int argument) {
     return common > 0;
 }
 
-/* Nothing but row 0 is ever written. */
+/* Only row 0 is written, in every wrong case. */
 bool shows_row_0_written(const struct evidence *evidence, int argument) {
     (void)argument;
     return common_edge(evidence, false) == 1;
 }
 
-/* Everything from a multiple of the block on is untouched, the grid having been rounded down: `units` are elements or rows. */
+/* Everything past a multiple of the block is unwritten: the grid is rounded down. `units` are elements or rows. */
 static bool rounded_down(const struct evidence *evidence, long block, bool rows) {
     bool found = false;
     for (int i = 0; i < evidence->count; i++) {
@@ -224,7 +223,7 @@ static bool rounded_down(const struct evidence *evidence, long block, bool rows)
     return found;
 }
 
-/* A grid that is rounded down leaves out elements or rows; groups of two or four elements are a vector's tail. */
+/* A grid that is rounded down skips elements or rows; a vector's tail is a group of two or four elements. */
 bool shows_last_block_missing(const struct evidence *evidence, int argument) {
     (void)argument;
     if (!op_has_rows(evidence->op, 0)) { return false; }
@@ -235,11 +234,11 @@ bool shows_last_block_missing(const struct evidence *evidence, int argument) {
     return false;
 }
 
-/* ---- the same part of every row or of every matrix ---- */
+/* ---- the same part of every row or matrix ---- */
 
 typedef bool part(const struct op_sizes *sizes, long row, long column, long argument);
 
-/* In every wrong case exactly that part of output 0 is untouched, and right cases have no such part. */
+/* In every wrong case exactly that part of output 0 is unwritten, and right cases have no such part. */
 static bool left_out(const struct evidence *evidence, part *belongs, long argument) {
     bool found = false, elementwise = evidence->op->elementwise;
     if (!op_has_rows(evidence->op, 0)) { return false; }
@@ -255,7 +254,7 @@ static bool left_out(const struct evidence *evidence, part *belongs, long argume
             if (here != (wrong && is_left(shown, k))) { return false; }
             parts += here;
         }
-        if (elementwise && shown->wrong[0] != parts) { return false; } /* what is written is right */
+        if (elementwise && shown->wrong[0] != parts) { return false; } /* the written elements are right */
         found = found || wrong;
     }
     return found;
@@ -317,10 +316,9 @@ bool shows_start_left_out(const struct evidence *evidence, int argument) {
     return left_out(evidence, argument ? first_row : first_column, 0);
 }
 
-/* Wrong for most shapes whose columns are no multiple of a vector (argument 0), or of a warp, and for no other. */
+/* Most shapes whose columns are no multiple of a vector (argument 0) or of a warp are wrong, and no others. */
 bool shows_tail(const struct evidence *evidence, int argument) {
-    int tails = 0, right_tails = 0, wholes = 0,
-        group = argument ? argument : vector_elements(evidence);
+    int tails = 0, right_tails = 0, wholes = 0, group = argument ? argument : vector_elements(evidence);
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         bool tail = shown->test.sizes.C % group != 0;
@@ -333,8 +331,7 @@ bool shows_tail(const struct evidence *evidence, int argument) {
     return tails > 2 && wholes > 2 && right_tails <= tails;
 }
 
-
-/* The first call is right; of the calls after it nearly all are wrong, also at shapes that were right before. */
+/* The first call is right, and nearly all later ones are wrong, also at shapes that were right before. */
 bool shows_state_kept(const struct evidence *evidence, int argument) {
     (void)argument;
     int wrong = 0, calls = 0;
@@ -383,7 +380,7 @@ static bool is_wrong_at_all(const struct evidence_case *shown) {
     return shown->failure.kind != FAILURE_NONE;
 }
 
-/* Every call that went wrong, whichever way, is of these values. */
+/* Every failed call, for whatever reason, has these values. */
 bool shows_only_values(const struct evidence *evidence, int argument) {
     bool found = false;
     for (int i = 0; i < evidence->count; i++) {
@@ -393,5 +390,3 @@ bool shows_only_values(const struct evidence *evidence, int argument) {
     }
     return found;
 }
-
-

@@ -49,7 +49,7 @@ bool shows_global_race(const struct evidence *evidence, int argument) {
     return evidence_finding_says(evidence, SIMT_RACE, "__global__");
 }
 
-/* The race is there in the in-place calls alone. */
+/* Only in-place calls have the race. */
 bool shows_race_in_place(const struct evidence *evidence, int argument) {
     (void)argument;
     if (!shows_global_race(evidence, 0)) { return false; }
@@ -65,11 +65,11 @@ bool shows_ending(const struct evidence *evidence, int argument) {
     return first && first->failure.kind == FAILURE_CRASH && first->end == argument;
 }
 
-/* "of size 4,092 bytes": the number; 0 when the text has none. */
+/* The number in "of size 4,092 bytes"; 0 if the text has none. */
 static long allocation_bytes(const char *text) {
     long bytes = 0;
     const char *at = strstr(text, "of size ");
-    const char *last = at; /* the access has a size as well: the allocation's comes last */
+    const char *last = at; /* the access has a size too; the allocation's is the last one */
     while (at) {
         last = at;
         at = strstr(at + 1, "of size ");
@@ -80,7 +80,7 @@ static long allocation_bytes(const char *text) {
     return bytes;
 }
 
-/* The allocation that was left is none of the tensors: the launcher's own. */
+/* The access is past an allocation that is not a tensor's, so it is the launcher's own. */
 bool shows_own_memory(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -94,7 +94,7 @@ bool shows_own_memory(const struct evidence *evidence, int argument) {
     return bytes > 0;
 }
 
-/* The tensor that was left is one of a row's or a column's, and every (N, C) tensor is larger. */
+/* The access is past a tensor with one element per row or column; every (N, C) tensor is larger. */
 bool shows_small_tensor(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -113,7 +113,7 @@ bool shows_small_tensor(const struct evidence *evidence, int argument) {
     return small && smaller;
 }
 
-/* Out of bounds only where the number of elements, or of columns, is no multiple of a vector, and never elsewhere. */
+/* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector. */
 bool shows_out_of_bounds_tail(const struct evidence *evidence, int argument) {
     (void)argument;
     int tails = 0, wholes = 0;
@@ -145,7 +145,7 @@ static bool is_configuration_error(const struct evidence_case *shown) {
     return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_INVALID_CONFIGURATION;
 }
 
-/* The launch is refused for N == 0 alone. */
+/* Only launches for N == 0 are refused. */
 bool shows_zero_grid(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -160,7 +160,7 @@ bool shows_zero_grid(const struct evidence *evidence, int argument) {
     return found;
 }
 
-/* The launch is refused for its empty grid where there is something to do, and works where there is more. */
+/* A launch with work to do is refused for its empty grid, and launches with more work succeed. */
 bool shows_grid_rounds_to_zero(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -177,15 +177,17 @@ bool shows_grid_rounds_to_zero(const struct evidence *evidence, int argument) {
 bool shows_grid_too_tall(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
-    bool tall = evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.y") || evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.z");
+    bool tall = evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.y") ||
+                evidence_finding_says(evidence, SIMT_LAUNCH, "gridDim.z");
     return tall && !strstr(first->failure.text, " is 0,");
 }
 
-/* The launch is refused because of its threads: the backend says so, or it happens from more than 1024 columns on. */
+/* The launch is refused for its number of threads: the backend reports it, or it happens above 1024 columns. */
 bool shows_block_too_large(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
-    if (evidence_finding_says(evidence, SIMT_LAUNCH, "blockDim") || evidence_finding_says(evidence, SIMT_LAUNCH, "threads")) {
+    if (evidence_finding_says(evidence, SIMT_LAUNCH, "blockDim") ||
+        evidence_finding_says(evidence, SIMT_LAUNCH, "threads")) {
         return true;
     }
     for (int i = 0; i < evidence->count; i++) {
@@ -196,16 +198,16 @@ bool shows_block_too_large(const struct evidence *evidence, int argument) {
     return found;
 }
 
-/* A 16-byte access leaves a tensor of 16-bit elements though 16 bytes divide its rows: counted as if of floats. */
+/* A 16-byte access is past the end of a tensor of 16-bit elements whose rows are multiples of 16 bytes: the elements
+ * were counted as floats. */
 bool shows_float4_of_halves(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
     int per_vector = VECTOR_BYTES / 2;
     if (evidence->type == TYPE_F32 || !first || first->test.sizes.C % per_vector != 0) { return false; }
-    for (int i = 0; i < first->finding_count; i++) { /* rows that are written into each other race, too */
+    for (int i = 0; i < first->finding_count; i++) { /* rows that overlap race, too */
         const struct finding_record *finding = &first->findings[i];
         if (finding->kind == SIMT_OUT_OF_BOUNDS && strstr(finding->text, "of size 16 bytes")) { return true; }
     }
     return false;
 }
-

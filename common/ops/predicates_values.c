@@ -1,4 +1,4 @@
-/* predicates_values.c — predicates over the values of the wrong elements, and the invariants' shared parts. */
+/* predicates_values.c — predicates over the values of the wrong elements, and helpers for invariants. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,6 @@
 
 #include "elements.h"
 #include "predicates.h"
-
 
 /* ---- elements of the right result in the wrong place ---- */
 
@@ -61,9 +60,9 @@ bool shows_transposed(const struct evidence *evidence, int argument) {
     return op_has_rows(evidence->op, 0) && has_large_case(evidence) && evidence_all_wrong(evidence, transposed);
 }
 
-/* ---- the right result times a constant, or added to what was there ---- */
+/* ---- the right result times a constant, or added to the old value ---- */
 
-/* got / expected, the same for every element of output 0; 0 when it is not. */
+/* got / expected, if it is the same for every element of output 0; else 0. */
 static double ratio(const struct evidence *evidence, const struct evidence_case *shown) {
     double common = 0.0;
     for (size_t i = 0, end = element_count(evidence, shown); i < end; i++) {
@@ -78,7 +77,7 @@ static double ratio(const struct evidence *evidence, const struct evidence_case 
 
 static bool is_scaled(const struct evidence *evidence, const struct evidence_case *shown) {
     double here = ratio(evidence, shown);
-    return here != 0.0 && fabs(here - 1.0) > 0.01; /* nearer to 1 it is precision */
+    return here != 0.0 && fabs(here - 1.0) > 0.01; /* a factor closer to 1 is lost precision */
 }
 
 static bool is_halved_or_doubled(const struct evidence *evidence, const struct evidence_case *shown) {
@@ -108,19 +107,19 @@ static bool is_accumulated(const struct evidence *evidence, const struct evidenc
     return true;
 }
 
-/* Small results vanish in the poison: where nothing has changed at all, nothing was added either. */
+/* Small results vanish in the poison. If no element has changed, nothing was added. */
 bool shows_accumulated(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, is_accumulated) && !shows_untouched(evidence, 0);
 }
 
-/* ---- NaN where there should be none, or none where it should be ---- */
+/* ---- unexpected or missing NaN ---- */
 
 static bool spoils_one_row(enum input_values values) {
     return values == VALUES_NAN || values == VALUES_PLUS_INF || values == VALUES_ROW_MINUS_INF;
 }
 
-/* Wrong rows beside the spoiled one, and NaN in them. */
+/* Rows other than the one with the special value are wrong, and hold NaN. */
 static bool nan_elsewhere(const struct evidence *evidence, const struct evidence_case *shown) {
     bool found = false;
     int C = op_is_list(evidence->op, 0) ? 1 : shown->test.sizes.C;
@@ -137,7 +136,7 @@ bool shows_nan_in_other_rows(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, nan_elsewhere);
 }
 
-/* Every wrong element should be NaN and is not. */
+/* Every wrong element should be NaN but is not. */
 bool evidence_nan_missing(const struct evidence *evidence, const struct evidence_case *shown) {
     for (size_t i = 0, end = element_count(evidence, shown); i < end; i++) {
         if (evidence_is_wrong(evidence, shown, 0, i) && !isnan(shown->expected[0][i])) { return false; }
@@ -150,9 +149,9 @@ bool shows_nan_hidden(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, evidence_nan_missing);
 }
 
-/* ---- digits lost ---- */
+/* ---- lost precision ---- */
 
-/* Nearly right everywhere: off by more than float32 allows and by less than a hundredth of the largest element. */
+/* Every wrong element is off by at most 2 % of the largest element. */
 static bool nearly_right(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         double largest = 0.0;
@@ -169,7 +168,7 @@ static bool nearly_right(const struct evidence *evidence, const struct evidence_
 }
 
 static bool ordinary_nearly_right(const struct evidence *evidence, const struct evidence_case *shown) {
-    /* in a row of a few elements 1 / sqrt(variance + eps) makes small errors large, in a long one coarse sums stand still */
+    /* in short rows 1 / sqrt(variance + eps) amplifies errors; in long ones sums of low precision stop growing */
     bool ordinary = shown->test.values == VALUES_NORMAL && shown->test.sizes.C >= 16 && shown->test.sizes.C <= 2048;
     return !ordinary || nearly_right(evidence, shown);
 }
@@ -181,11 +180,9 @@ bool shows_low_precision(const struct evidence *evidence, int argument) {
            evidence_all_wrong(evidence, ordinary_nearly_right);
 }
 
-
-
 /* ---- rounding ---- */
 
-/* In some output of 16 bits every wrong element is the neighbour of the right one that is nearer to 0. */
+/* In some 16-bit output every wrong element is the right one's neighbour towards 0. */
 static bool is_cut_off(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         enum op_type type = element_type(evidence->op, t, shown->test.sizes.type);
@@ -210,7 +207,7 @@ static long wrong_elements(const struct evidence *evidence) {
 }
 
 bool shows_cut_off(const struct evidence *evidence, int argument) {
-    enum { ENOUGH = 50 }; /* not by chance */
+    enum { ENOUGH = 50 }; /* to exclude chance */
     (void)argument;
     return wrong_elements(evidence) >= ENOUGH && evidence_all_wrong(evidence, is_cut_off);
 }
@@ -227,7 +224,6 @@ bool evidence_only_wrong(const struct evidence *evidence, const char *wrong, con
     }
     return found;
 }
-
 
 /* ---- invariants ---- */
 

@@ -1,19 +1,21 @@
-/* reference.h — what an op gives: its float64 reference, how far a right kernel may be from it, what must hold besides, and
- * the mistakes that are known. Each op's folder defines op_reference_NAME. Only the grader and programs that judge are
- * linked with it; a learner's process is not.
+/* reference.h — how an op is judged: its float64 reference, the tolerance, its invariants and its known mistakes. Each
+ * op's folder defines op_reference_NAME. The grader and other programs that judge are linked with it; a learner's
+ * process is not.
  *
- * For each output element the reference gives the exact-enough value and a condition: the magnitude of the values that are
+ * For each output element the reference computes the value and a condition: the magnitude of the values that are
  * rounded in its computation, in units of one float32 rounding (2^-24). It grows with the magnitudes that cancel
  * (|mean| / deviation for LayerNorm, the largest |x| for softmax, the sum of |terms| for gradients) and with the square
- * root of the number of terms, because any order of summation in float32 is right. A condition of 0 means that the result
- * is exact, rounded once; an infinite one that the contract leaves the element open.
+ * root of the number of terms, because any order of summation in float32 is right. A condition of 0 means that the
+ * result must be the exact value, rounded once. An infinite condition means that the contract does not define the
+ * element.
  *
  * The conditions were chosen so that fused multiply-adds, __expf, rsqrtf and sequential sums pass, and so that rounding
  * the inputs or the sums to 16 bits or to TF32 does not.
  *
- * Results in 16-bit types are computed in float32 and rounded once, so nearly all of them are the rounding of a value
- * within the float32 tolerance. Each must be within one unit in the last place of that, and the share of those that are no
- * such rounding is bounded. This bound detects a second rounding (before gamma, of the statistics, of partial sums).
+ * Results in 16-bit types are computed in float32 and rounded once, so nearly all of them are roundings of a value
+ * within the float32 tolerance. Each must be within one unit in the last place of such a rounding, and the share of
+ * those that are not such a rounding is bounded. This bound detects a second rounding (before gamma, of the statistics,
+ * of partial sums).
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
@@ -25,13 +27,13 @@
 struct op_call {
     const struct op *op;
     const struct op_sizes *sizes;
-    const int *rows;            /* NULL: row n is row n of the whole; else row rows[n] */
-    const float *const *tensor; /* what every tensor held before the call, in the op's order */
-    double *const *expected;    /* of every output: op_elements() values, which the caller owns */
-    double *const *condition;   /* the same; NULL where only values are wanted */
+    const int *rows;            /* NULL, or the row of the whole call that each row n is: rows[n] */
+    const float *const *tensor; /* every tensor before the call, in the op's order */
+    double *const *expected;    /* for every output: op_elements() values, owned by the caller */
+    double *const *condition;   /* the same; NULL if only values are needed */
 };
 
-/* The tensor of that name: what it held before the call; an output's values; its conditions. NULL: no such tensor. */
+/* The tensor of that name: before the call, its expected values, its conditions. NULL: no such tensor. */
 const float *call_given(const struct op_call *call, const char *name);
 double *call_expected(const struct op_call *call, const char *name);
 double *call_condition(const struct op_call *call, const char *name);
@@ -43,65 +45,65 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 6 };
 
-/* When a mistake is looked for. Each stage comes before the general causes named beside it (grader/diagnose.c), which any
- * op can have; the first match is the diagnosis. */
+/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/diagnose.c), which any op
+ * can have. The first match is the diagnosis. */
 enum op_mistake_stage {
-    MISTAKE_REPORTED = 1, /* a status or finding that means more in this op: before the general reports */
-    MISTAKE_PLACED,       /* elements of one kind are wrong: before rows, columns and vectors that are left out */
-    MISTAKE_COMPUTED,     /* the outputs agree with the op with this mistake in it */
+    MISTAKE_REPORTED = 1, /* a status or finding with a meaning of its own in this op: before the general reports */
+    MISTAKE_PLACED,       /* elements of one kind are wrong: before missing rows, columns and vectors */
+    MISTAKE_COMPUTED,     /* the outputs agree with those that the mistake produces */
     MISTAKE_SPECIAL,      /* rows of special values are wrong: before NaN, in-place and one-lane causes */
     MISTAKE_SUSPECTED,    /* before shifted results and tails */
     MISTAKE_VAGUE,        /* before lost precision */
     MISTAKE_STAGES
 };
 
-/* One known mistake. It is recognised by what it computes, or by a predicate over the recorded calls. */
+/* One known mistake. It is recognised by its results, or by a predicate over the recorded calls. */
 struct op_mistake {
     const char *id;
-    const char *cause; /* one sentence: what the code does, and what it should do */
-    int hint;          /* the level of the hint to read: 1 the idea is missing, 2 the place, 3 the code is nearly right */
-    const char *kernel;            /* a wrong kernel that makes it: tests/wrong/KERNEL of some op's folder */
-    op_compute *compute;           /* what it yields ... */
-    int variant[OP_MAX_VARIANTS];  /* ... in one of these forms, ended by 0 */
-    evidence_predicate *predicate; /* or whether the evidence shows it */
+    const char *cause; /* one sentence: the mistake, and the correction or the place to check */
+    int hint; /* the level of the hint to read: 1 the idea is missing, 2 the place, 3 the code is nearly right */
+    const char *kernel;            /* a wrong kernel with this mistake: OP/NAME for the file NAME in OP/tests/wrong */
+    op_compute *compute;           /* computes its results ... */
+    int variant[OP_MAX_VARIANTS];  /* ... in these forms, ended by 0 */
+    evidence_predicate *predicate; /* or NULL */
     int argument;                  /* of the predicate */
-    enum op_mistake_stage stage;   /* 0: MISTAKE_COMPUTED of what computes, else MISTAKE_SUSPECTED */
+    enum op_mistake_stage stage;   /* 0: MISTAKE_COMPUTED with compute, MISTAKE_SUSPECTED with a predicate */
 };
 
-/* ---- everything that judges one op ---- */
+/* ---- one op ---- */
 
 struct op_reference {
     op_compute *compute;
-    /* Element i of input t, before it is rounded; NULL: the op's description says what it holds. `tensor`: those filled so
-     * far, lengths first. */
+    /* Element i of input t, before it is rounded; NULL: the op's description determines the values. `tensor`: the
+     * tensors filled so far, lengths first. */
     float (*fill)(const struct op *op, const struct op_sizes *sizes, enum input_values values, float *const tensor[],
                   int t, uint64_t key, uint64_t i);
-    /* After all inputs are filled: those that follow from others (statistics, a softmax). NULL: there are none. */
+    /* Called after all inputs are filled: computes those that depend on others (statistics, a softmax). May be NULL. */
     void (*complete)(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
-    /* What must hold whatever the reference says (rows sum to 1): a second, independent look. False: `broken` says what
-     * does not. NULL: nothing. */
+    /* An invariant that does not depend on the reference (rows sum to 1). If it is violated, `broken` describes how.
+     * May be NULL. */
     bool (*invariant)(const struct op *op, const struct evidence_case *shown, struct failure *broken);
-    /* Lists of mistakes, each ended by one without id, in the order in which they are tried. */
+    /* Lists of mistakes, each ended by one without id, in the order of diagnosis. */
     const struct op_mistake *mistakes[OP_MAX_MISTAKE_LISTS];
 };
 
 const struct op_reference *reference_of(const struct op *op);
 
-/* tensor[i]: inputs, and what outputs held before the call (accumulated values, elements that the op leaves alone). */
+/* tensor[i]: the tensors before the call: inputs, accumulated values, and elements that the op does not write. */
 void reference_compute(const struct op *op, const struct op_sizes *sizes, const float *const tensor[],
                        double *const expected[], double *const condition[]);
 
-/* The same for some rows of a larger call alone: sizes->N of them, and row n of every tensor is row rows[n] of the
- * whole. (A causal row's mask depends on which row it is. Sums over rows are over these.) */
+/* The same for sizes->N rows of a larger call: row n of every tensor is row rows[n] of that call. A causal row's mask
+ * depends on rows[n]. Sums over rows include these rows only. */
 void reference_compute_rows(const struct op *op, const struct op_sizes *sizes, const int *rows,
                             const float *const tensor[], double *const expected[], double *const condition[]);
 
-/* ---- for those who write a reference ---- */
+/* ---- helpers for references ---- */
 
-/* Roundings of a sum of so many terms, in any order: they add up like a random walk. */
+/* The rounding error of a sum of so many terms, in any order: it grows like a random walk. */
 double reference_growth(long terms);
 
-/* Sets an element that has one right result. */
+/* Sets an element whose result must be exact. */
 void reference_exact(double *expected, double *condition, size_t i, double value);
 
 /* Mean and 1 / sqrt(variance + eps) of one row, two passes. */
@@ -109,20 +111,20 @@ void reference_row_statistics(const float *x, int C, double eps, double *mean, d
 
 /* ---- the one comparison ---- */
 
-/* |computed - expected| allowed for a condition before the result is rounded to its type. Covers results that are flushed
- * to zero below the smallest normal float. */
+/* The allowed |computed - expected| for a condition, before the result is rounded to its type. It allows results below
+ * the smallest normal float to be flushed to zero. */
 double reference_tolerance(double condition);
 
-/* |got - expected| allowed, with the rounding to a 16-bit type. */
+/* The allowed |got - expected|, which includes the rounding to a 16-bit type. */
 double reference_allowance(enum op_type type, double expected, double condition);
 
 /* NaN matches NaN, an infinity the same infinity, and a NaN never passes a tolerance. */
 bool reference_accepts(enum op_type type, double expected, double condition, float got);
 
-/* A 16-bit result that is accepted, and yet is the rounding of no value within the float32 tolerance. */
+/* Is an accepted 16-bit result not the rounding of any value within the float32 tolerance? */
 bool reference_misrounded(enum op_type type, double expected, double condition, float got);
 
-/* So many misrounded elements out of `count` are accepted. */
+/* The number of misrounded elements out of `count` that is accepted. */
 long reference_misrounded_allowed(size_t count);
 
 #endif

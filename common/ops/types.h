@@ -1,15 +1,15 @@
-/* types.h — what the contracts of all launchers share.
+/* types.h — the rules that the contracts of all launchers share.
  *
  * Name      op_f32, op_f16, op_bf16: T is float, __half, __nv_bfloat16. The math, sums and statistics are fp32 in all
  *           three; a result is rounded once, to nearest even, when it is stored.
  * Order     outputs, const inputs, sizes, stream. All pointers are device pointers, all tensors row-major and dense.
  * Pointers  aligned to their element, no more. Multiples of 16 bytes are the fast path; the results are the same.
- * Aliasing  only what a contract allows, and then the very same pointer; partial overlap is never allowed.
+ * Aliasing  only where a contract allows it, and then with the same pointer; partial overlap is never allowed.
  * Stream    all work is done on the given stream, and the launcher does not wait for it.
- * Returns   0 (cudaSuccess), or the cudaError_t that a launch gave. cudaErrorInvalidValue, with nothing launched: a
- *           negative size, no columns (C or T < 1), sizes whose product no launch can serve, or a null pointer for a
- *           tensor that has elements. With no rows (N == 0, or B * H == 0) there is nothing to do, and that succeeds
- *           whatever the pointers are. (Labs 1 and 2 do not ask for these checks of arguments.)
+ * Returns   0 (cudaSuccess), or a launch's cudaError_t. cudaErrorInvalidValue, without a launch, for: a negative size;
+ *           no columns (C or T < 1); sizes whose product exceeds what a launch can cover; a null pointer for a tensor
+ *           that has elements. With no rows (N == 0, or B * H == 0) the launcher does nothing and succeeds, whatever
+ *           the pointers are. (Labs 1 and 2 do not require these checks of arguments.)
  *
  * A file that defines a launcher for a 16-bit type includes cuda_fp16.h and cuda_bf16.h.
  */
@@ -26,10 +26,10 @@ typedef struct __half __half;
 typedef struct __nv_bfloat16 __nv_bfloat16;
 #endif
 
-/* What a causal op leaves above the diagonal. */
+/* How a causal op treats the elements above the diagonal. */
 enum {
     CAUSAL_UPPER_ZERO = 0, /* zeros */
-    CAUSAL_UPPER_KEEP = 1, /* what was there: it is neither read nor written (a buffer prepared once) */
+    CAUSAL_UPPER_KEEP = 1, /* unchanged: neither read nor written (a buffer prepared once) */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* bench.cu — main() of NAME.bench: a lab file's ladders on this GPU, rung by rung, against the best copy of the same
  * footprint in the same run. Prints a table and appends JSON lines. It times; the grader checks (./grader).
  *
- * Batches of the op and of the copy alternate, so that both see the same clocks; the figure is the median of copy time /
- * op time over the pairs.
+ * Batches of the op and of the copy alternate, so that both run at the same clocks. The result is the median of copy
+ * time / op time over the pairs.
  */
 #include <algorithm>
 #include <stdio.h>
@@ -52,8 +52,7 @@ bool describe_machine(machine *m, int argc, char **argv) {
     strftime(m->date, sizeof m->date, "%Y-%m-%d", gmtime(&now));
     size_t used = 0;
     for (int i = 0; i < argc && used < sizeof m->command; i++) {
-        const char *slash =
-            i == 0 ? strrchr(argv[0], '/') : nullptr; /* the program's name, not the machine's folders */
+        const char *slash = i == 0 ? strrchr(argv[0], '/') : nullptr; /* the program's name, without folders */
         used += (size_t)snprintf(m->command + used, sizeof m->command - used, "%s%s", i ? " " : "",
                                  slash ? slash + 1 : argv[i]);
     }
@@ -61,7 +60,7 @@ bool describe_machine(machine *m, int argc, char **argv) {
     return true;
 }
 
-/* What the driver's own tool calls its version ("580.159.04"), or "". */
+/* The driver's version as nvidia-smi shows it ("580.159.04"), or "". */
 void driver_version(char *text, size_t size) {
     text[0] = '\0';
     FILE *f = fopen("/proc/driver/nvidia/version", "r");
@@ -127,7 +126,7 @@ void append_json(FILE *file, const machine &m, const timing *t, const figure &f)
     fflush(file);
 }
 
-/* All rungs of one op at one size; a file without a ladder has the launcher alone, as rung 0. */
+/* All rungs of one op at one size; a file without a ladder has only rung 0, the launcher. */
 int bench_size(const op *op, const op_sizes &sizes, const bench_options &options, const machine &m, FILE *json) {
     timing t;
     int first = options.rung >= 0 ? options.rung : launcher_find(op->name, sizes.type, 1) ? 1 : 0;
@@ -155,7 +154,7 @@ int bench_size(const op *op, const op_sizes &sizes, const bench_options &options
     return error;
 }
 
-/* Every size that the options ask for of this op. */
+/* Every size of the options, for this op. */
 int sizes_of(const op *op, const bench_options &options, op_type type, op_sizes *sizes) {
     int count = 0;
     if (op_is_causal(op)) {

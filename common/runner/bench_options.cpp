@@ -117,5 +117,5 @@ int bench_options_read(struct bench_options *options, int argc, char **argv) {
             default: fputs("--help lists the options\n", stderr); return 3;
         }
     }
-    return optind < argc ? mistake("what is this", argv[optind]) : 0;
+    return optind < argc ? mistake("unexpected argument", argv[optind]) : 0;
 }

@@ -17,7 +17,7 @@ struct bench_options {
     int samples;                                                               /* batches per figure */
 };
 
-/* 0: go on; otherwise exit with that value minus one (--help gives 1, a mistake gives 3). */
+/* 0: continue; otherwise exit with that value minus one (--help gives 1, an error gives 3). */
 int bench_options_read(struct bench_options *options, int argc, char **argv);
 
 #endif

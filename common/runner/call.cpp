@@ -1,7 +1,8 @@
-/* call.cpp — JOB_CALL: upload the buffers, call the launcher once, send back what it left and what was seen.
+/* call.cpp — JOB_CALL: uploads the buffers, calls the launcher once, and sends back the buffers and the findings.
  *
- * On the CPU backend device memory is ordinary memory, so an output's poison is put there without telling the backend: the
- * backend still knows the output as uninitialised, and the parent still sees what was never written.
+ * On the CPU backend device memory is ordinary memory, so an output's poison is written without the backend's
+ * knowledge. The backend still treats the output as uninitialised, and the parent can detect elements that were never
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,12 @@ cudaError_t upload(const buffer &b, enum op_role role) {
 }
 
 cudaError_t download(const buffer &b) {
-    memcpy(b.host, b.device, b.bytes); /* not cudaMemcpy, which would report what was never written */
+    memcpy(b.host, b.device, b.bytes); /* not cudaMemcpy, which would report uninitialised elements */
     return cudaSuccess;
 }
 #else
-/* From pageable memory cudaMemcpy may return before the last bytes have landed, and the launcher's stream does not wait. */
+/* From pageable memory cudaMemcpy may return before the last bytes are copied, and the launcher's stream does not
+ * wait. */
 cudaError_t upload(const buffer &b, enum op_role) {
     cudaError_t error = cudaMemcpy(b.device, b.host, b.bytes, cudaMemcpyHostToDevice);
     return error != cudaSuccess ? error : cudaDeviceSynchronize();
@@ -51,13 +53,13 @@ cudaError_t make_buffer(const struct job *job, const struct op *op, int i, buffe
     *b = {nullptr, nullptr, buffer_bytes(job, op, i)};
     if (b->bytes == 0) { return cudaSuccess; }
     b->host = (char *)malloc(b->bytes);
-    if (!b->host) { _exit(1); } /* the wire cannot be read past it */
+    if (!b->host) { _exit(1); } /* the rest of the socket's data cannot be read */
     wire_read(b->host, b->bytes);
     cudaError_t error = cudaMalloc((void **)&b->device, b->bytes);
     return error != cudaSuccess ? error : upload(*b, op->tensor[i].role);
 }
 
-/* Everything from the launch to the last error of it, as CUDA tells it. */
+/* From the launch to its last error, as CUDA reports it. */
 void launch(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream,
             struct result *result) {
     int status = function(job->rung, tensors, &job->sizes, stream);
@@ -69,15 +71,15 @@ void launch(launcher *function, const struct job *job, void *const tensors[], cu
     result->sticky = error != cudaSuccess && cudaDeviceSynchronize() != cudaSuccess;
 }
 
-/* Of floating-point numbers the sign is the highest bit, in the last byte; lengths stay as they are. */
+/* The sign of a floating-point number is the highest bit, in the last byte. Lengths are not changed. */
 void reverse_signs(const buffer &b, const struct op *op, int i, enum op_type type) {
     size_t one = op_element_bytes(op, i, type);
     if (op->tensor[i].element == ELEMENT_INT) { return; }
     for (size_t at = one - 1; at < b.bytes; at += one) { b.host[at] ^= (char)0x80; }
 }
 
-/* The same call on the same pointers with every input's sign reversed, and then everything as it was: a launcher that
- * remembers pointers, results or sums of the call before shows it in the call that counts. */
+/* Calls on the same pointers with every input's sign reversed, then restores all tensors. If a launcher keeps pointers,
+ * results or sums from this call, the result of the next call is wrong. */
 cudaError_t rehearse(launcher *function, const struct job *job, const struct op *op, const buffer *buffers,
                      void *const tensors[], cudaStream_t stream) {
     struct result ignored;
@@ -151,7 +153,7 @@ void run_call(const struct job *job) {
     void *tensors[OP_MAX_TENSORS] = {};
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < op_tensor_count(op); i++) {
-        cudaError_t made = make_buffer(job, op, i, &buffers[i]); /* reads the wire whatever went wrong before */
+        cudaError_t made = make_buffer(job, op, i, &buffers[i]); /* reads from the socket even after an error */
         if (error == cudaSuccess) { error = made; }
     }
     for (int i = 0; i < op_tensor_count(op); i++) {

@@ -5,11 +5,11 @@
 
 namespace {
 
-/* What the sweep varies. */
+/* The parameters of the sweep. */
 struct shape {
     int unroll, threads;
     bool streaming;  /* __ldcs and __stcs: this data is used once */
-    bool persistent; /* as many blocks as fit, each walking over the tensor; else one block a piece */
+    bool persistent; /* as many blocks as fit, each looping over the tensor; else one block per chunk */
 };
 
 const shape shapes[] = {
@@ -55,7 +55,7 @@ template <int READS, int WRITES, int UNROLL, bool STREAMING> __global__ void cop
                     *to = sum;
                 }
             }
-            /* A kernel that only reads must look as if it might write, or nothing of it would be left. */
+            /* A kernel that only reads has a write that never happens; otherwise the compiler removes the reads. */
             if (WRITES == 0 && sum.x == -1.25e38f) { *(volatile float *)s.write[0] = sum.y; }
         }
     }

@@ -1,7 +1,8 @@
-/* copy.h — the yardstick: the fastest of a small sweep of vectorised kernels that read and write as many tensors as the op.
+/* copy.h — the reference for bandwidth: the fastest of a small sweep of vectorised kernels that read and write as many
+ * tensors as the op.
  *
- * "2R:1W" reads two streams of bytes and writes one. A stream is a tensor; where an op needs no more than half of some of
- * its tensors (a causal mask), every stream is half a tensor, and a tensor that is written whole makes two. A row reduction
+ * "2R:1W" reads two streams of bytes and writes one. A stream is a tensor. If an op needs only half of some tensors (a
+ * causal mask), every stream is half a tensor, and a tensor that is written completely is two streams. A row reduction
  * (1R:0W) is measured against a kernel that only reads.
  */
 #ifndef COPY_H
@@ -19,10 +20,10 @@ struct copy_streams {
     size_t bytes; /* in each stream */
 };
 
-/* How many kernels the sweep has for this mix; 0: no kernel for it. */
+/* The number of kernels in the sweep for this mix of streams; 0: none. */
 int copy_count(int reads, int writes);
 
-/* Launches one of them; early: by programmatic dependent launch, where the GPU has it. */
+/* Launches one of them; early: by programmatic dependent launch, if the GPU has it. */
 void copy_launch(int variant, const struct copy_streams *streams, bool early, cudaStream_t stream);
 
 /* "2R:1W, 16 bytes x 4, 512 threads, streaming" */

@@ -3,8 +3,9 @@
  * A program without a parent, so that compute-sanitizer, a debugger or a profiler can watch it:
  *   compute-sanitizer --tool racecheck build/cuda/step2_warp_reduce/solution/softmax.exercise [f32|f16|bf16]...
  * One line for each launcher and rung, of these types or all: the largest error, how much of the tolerance it uses, and
- * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no such
- * launcher. initcheck does not see what cuBLASLt's 16-bit kernels write: ask it for f32 where there are matrix products.
+ * how many 16-bit results are not the nearest. Exit 1 if a result is wrong or a call fails, 2 if the file defines no
+ * such launcher. initcheck does not see the writes of cuBLASLt's 16-bit kernels: for files with matrix products, give
+ * it f32.
  */
 #include <cuda_runtime.h>
 
@@ -16,8 +17,8 @@
 
 namespace {
 
-/* Odd sizes among them: a single element, less than a warp, one past a block, GPT-2's widths, long rows, one row and more
- * than a dispatcher calls few; of causal ops both forms, with lengths and without. */
+/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, long rows, a single row, and more
+ * rows than a dispatcher's threshold; for causal ops both forms, with and without lengths. */
 struct shape {
     int N, C; /* or B and T */
     int upper, lengths;
@@ -26,22 +27,23 @@ const shape row_shapes[] = {{1, 1, 0, 0},     {3, 33, 0, 0},   {129, 31, 0, 0}, 
                             {600, 768, 0, 0}, {2, 1600, 0, 0}, {530, 1600, 0, 0}, {3, 16384, 0, 0}, {0, 8, 0, 0}};
 const shape causal_shapes[] = {{1, 1, 0, 0},   {3, 33, 0, 1},   {4, 31, 1, 0},   {2, 64, 0, 0}, {5, 96, 1, 1},
                                {3, 127, 0, 0}, {1, 1023, 0, 0}, {100, 64, 1, 0}, {0, 8, 0, 0}};
-const shape wiring_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
+const shape model_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
 
-/* Directly, or from a graph: memory comes in another way then. 0 right, 1 wrong or failed, -1 no such rung. */
+/* Calls directly or from a graph, in which memory is allocated differently. 0: right; 1: wrong or failed; -1: no such
+ * rung. */
 int exercise(const op *op, op_type type, int rung, bool graph) {
     reference_error worst;
     bool causal = op_is_causal(op);
-    const shape *shapes = op_is_wiring(op) ? wiring_shapes : causal ? causal_shapes : row_shapes;
-    size_t count = op_is_wiring(op) ? sizeof wiring_shapes / sizeof *shapes
-                   : causal         ? sizeof causal_shapes / sizeof *shapes
-                                    : sizeof row_shapes / sizeof *shapes;
+    const shape *shapes = op_is_of_model(op) ? model_shapes : causal ? causal_shapes : row_shapes;
+    size_t count = op_is_of_model(op) ? sizeof model_shapes / sizeof *shapes
+                   : causal           ? sizeof causal_shapes / sizeof *shapes
+                                      : sizeof row_shapes / sizeof *shapes;
     char name[64];
     op_launcher_name(op, type, name, sizeof name);
     for (size_t i = 0; i < count; i++) {
         reference_case asked;
         asked.sizes = reference_sizes(op, type, shapes[i].N, shapes[i].C);
-        if (!op_is_wiring(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
+        if (!op_is_of_model(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
         asked.rung = rung;
         reference_call call(op, asked);
         int status = 0;
@@ -97,8 +99,8 @@ int main(int count, char **arguments) {
             for (int rung = 0; rung == 0 || launcher_find(op->name, (op_type)type, rung); rung++) {
                 int outcome = exercise(op, (op_type)type, rung, false);
                 if (outcome < 0) { break; }
-                // gpt2's tests capture the wiring.
-                if (rung == 0 && !op_is_wiring(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
+                // gpt2's tests capture the model parts.
+                if (rung == 0 && !op_is_of_model(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
                 called++;
                 failed += outcome;
             }

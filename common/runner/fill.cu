@@ -35,9 +35,7 @@ __global__ void fill_kernel(char *first, size_t stride, size_t count, uint64_t s
     if (i >= count) { return; }
     uint64_t key = generate_key(seed, (int)blockIdx.y, tensor);
     T *out = (T *)(first + blockIdx.y * stride);
-    if (role == ROLE_IN) {
-        store(out + i, element == ELEMENT_INT ? (float)length : generate_float(key, has_rows, i));
-    }
+    if (role == ROLE_IN) { store(out + i, element == ELEMENT_INT ? (float)length : generate_float(key, has_rows, i)); }
     if (role == ROLE_OUT) { store_poison(out + i, generate_poison(key, i)); }
     if (role == ROLE_ACCUMULATE) { store(out + i, 0.0f); }
 }
@@ -47,9 +45,8 @@ static void launch(const struct op *op, int tensor, const struct op_sizes *sizes
                    uint64_t seed, cudaStream_t stream) {
     size_t count = op_elements(op, tensor, sizes);
     dim3 blocks((unsigned)((count + FILL_THREADS - 1) / FILL_THREADS), (unsigned)sets);
-    fill_kernel<T>
-        <<<blocks, FILL_THREADS, 0, stream>>>(first, stride, count, seed, tensor, op->tensor[tensor].role,
-                                              op->tensor[tensor].element, op_has_rows(op, tensor), sizes->T);
+    fill_kernel<T><<<blocks, FILL_THREADS, 0, stream>>>(first, stride, count, seed, tensor, op->tensor[tensor].role,
+                                                        op->tensor[tensor].element, op_has_rows(op, tensor), sizes->T);
 }
 
 void fill_tensor(const struct op *op, int tensor, const struct op_sizes *sizes, char *first, size_t stride, int sets,

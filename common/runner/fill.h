@@ -1,4 +1,4 @@
-/* fill.h — fills one tensor of every set on the device: see generate.h for what with. */
+/* fill.h — fills one tensor of every set on the device, with the values of generate.h. */
 #ifndef FILL_H
 #define FILL_H
 
@@ -6,7 +6,7 @@
 
 #include "../ops/ops.h"
 
-/* `first`: set 0's tensor; the others follow, `stride` bytes apart. Lengths are all T. Launches and does not wait. */
+/* `first`: set 0's tensor; the others follow, `stride` bytes apart. Lengths are all T. Does not wait for the kernel. */
 void fill_tensor(const struct op *op, int tensor, const struct op_sizes *sizes, char *first, size_t stride, int sets,
                  uint64_t seed, cudaStream_t stream);
 

@@ -1,9 +1,9 @@
-/* generate.h — the inputs of timed calls, made from a seed by a counter: element i of tensor t of set s depends on nothing
- * but (seed, s, t, i). The device fills its tensors with it, and the parent regenerates the rows that it checks.
+/* generate.h — the inputs of timed calls, seeded and counter-based: element i of tensor t of set s depends only on
+ * (seed, s, t, i). The device fills its tensors with them, and the parent regenerates the rows that it checks.
  *
- * (N, C) and (B, H, T, T) tensors: a triangular distribution on (-2, 2); (C), and (N), which hold means and reciprocal
- * deviations: on [0.5, 1.5). All values are multiples of 2^-22, so that host and device agree to the last bit, and then
- * rounded to the tensor's type, to nearest even.
+ * (N, C) and (B, H, T, T) tensors: a triangular distribution on (-2, 2); (C) and (N) tensors (means and reciprocal
+ * deviations): on [0.5, 1.5). All values are multiples of 2^-22, so that host and device agree to the last bit, and
+ * then rounded to the tensor's type, to nearest even.
  */
 #ifndef GENERATE_H
 #define GENERATE_H
@@ -38,8 +38,8 @@ GENERATE_FUNCTION float generate_float(uint64_t key, bool has_rows, uint64_t i) 
     return has_rows ? a - b : 0.5f + 0.5f * a;
 }
 
-/* The poison of outputs before a timed batch: a NaN that differs from element to element. Accumulated outputs start at
- * 0. The upper half of it is a NaN in both 16-bit types. */
+/* The poison of outputs before a timed batch: a NaN whose bits depend on the element. Accumulated outputs start at 0.
+ * The upper half of the poison is a NaN in both 16-bit types. */
 GENERATE_FUNCTION uint32_t generate_poison(uint64_t key, uint64_t i) {
     return 0x7fc00000u | (uint32_t)(generate_mix(key ^ i) & 0x3fffff);
 }

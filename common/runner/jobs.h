@@ -1,4 +1,4 @@
-/* jobs.h — what a runner process does with the jobs that it reads: one function for each kind.
+/* jobs.h — the jobs of a runner process: one function for each kind.
  *
  * A runner measures and reports; it never judges. Both functions read from and write to the wire.
  */
@@ -18,7 +18,7 @@ void run_timing(const struct job *job);
 /* A result with header, nonce, backend and device filled in. */
 struct result result_make(const struct job *job);
 
-/* Notes an error and its name: of the launcher's status when `error` is cudaSuccess. */
+/* Stores an error and its name: those of the launcher's status if `error` is cudaSuccess. */
 void result_set_error(struct result *result, int status, cudaError_t error);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Every launcher of every contract, weak before it is declared, so that the lab file may define some of them only. */
-#define PRAGMA(text) _Pragma(#text)
+/* Every launcher of every contract is declared weak first, so that a lab file may define only some of them. */
+#define PRAGMA(text)     _Pragma(#text)
 #define LAUNCHER(op, of) PRAGMA(weak op##_##of) PRAGMA(weak op##_##of##_rung)
 #define LAUNCHERS_ONLY
 #include "ops/launchers.h"
@@ -81,17 +81,21 @@ const op_type type_f32 = TYPE_F32, type_f16 = TYPE_F16, type_bf16 = TYPE_BF16;
 #include "ops/launchers.h"
 #undef LAUNCHER
 
-#define LAUNCHER(op, of)                                                                                              \
-    static int adapt_##op##_##of(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) {       \
-        arguments from = {tensors, op_find(#op), sizes, stream, 0};                                                     \
-        return rung > 0 ? call_rung(op##_##of##_rung, rung, from) : call_launcher(op##_##of, from);                 \
+#define LAUNCHER(op, of)                                                                                        \
+    static int adapt_##op##_##of(int rung, void *const tensors[], const op_sizes *sizes, cudaStream_t stream) { \
+        arguments from = {tensors, op_find(#op), sizes, stream, 0};                                             \
+        return rung > 0 ? call_rung(op##_##of##_rung, rung, from) : call_launcher(op##_##of, from);             \
     }
 #include "ops/launchers.h"
 #undef LAUNCHER
 
 static const entry *entry_find(const char *op, enum op_type type) {
-#define LAUNCHER(op, of)                                                                                              \
-    {#op, type_##of, op##_##of != nullptr, op##_##of##_rung != nullptr, adapt_##op##_##of,                      \
+#define LAUNCHER(op, of)          \
+    {#op,                         \
+     type_##of,                   \
+     op##_##of != nullptr,        \
+     op##_##of##_rung != nullptr, \
+     adapt_##op##_##of,           \
      signature_of<decltype(op##_##of)>::text()},
     static const entry table[] = {
 #include "ops/launchers.h"

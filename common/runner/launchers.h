@@ -1,8 +1,9 @@
 /* launchers.h — the launchers of all contracts, by the op's name and type.
  *
- * A lab file defines the launchers of its own ops and no others, so all are weak symbols here: one that the file does not
- * define is null, and launcher_find() says so. `rung` 0 is the contract's launcher; k >= 1 is kernel k of the ladder,
- * which a reference solution exports as <launcher>_rung(int rung, ...), returning cudaErrorInvalidValue past the last.
+ * A lab file defines only the launchers of its own ops, so all launchers are weak symbols here. One that the file does
+ * not define is null, and launcher_find() returns NULL. `rung` 0 is the contract's launcher; k >= 1 is kernel k of the
+ * ladder, which a reference solution exports as <launcher>_rung(int rung, ...), returning cudaErrorInvalidValue past
+ * the last.
  */
 #ifndef LAUNCHERS_H
 #define LAUNCHERS_H

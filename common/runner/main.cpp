@@ -1,5 +1,5 @@
-/* main.cpp — a runner process: one lab file's kernels behind a socket. It does job after job until it is told to quit,
- * crashes, or the grader goes away. See protocol.h for what is said, jobs.h for what is done.
+/* main.cpp — a runner process: one lab file's kernels behind a socket. It runs jobs until it is told to quit,
+ * crashes, or the grader ends. protocol.h describes the messages, jobs.h the jobs.
  */
 #include <stdio.h>
 #include <string.h>

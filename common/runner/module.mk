@@ -1,9 +1,9 @@
-# common/runner/module.mk — what the tests of the runner and of the gate to it need: programs that misbehave on purpose.
+# common/runner/module.mk — programs for the tests of the runner and the sandbox, some of which misbehave on purpose.
 # The runners themselves are built by common/step.mk, beside the step that they run.
 
 HOSTILE_MODES := $(shell sed -n 's/^ *{"\([a-z0-9_]*\)", mode_.*/&/p' $(wildcard $(COURSE)/grader/tests/hostile/hostile.c) /dev/null | \
                    grep -o '{"[a-z0-9_]*"' | tr -d '{"') constructor
-# What the tests start is always the ordinary build, also when the tests themselves are under sanitizers (make test-asan).
+# Tests always start programs of the ordinary build, even if the tests are built with sanitizers (make test-asan).
 PLAIN_BUILD := $(patsubst %/asan,%,$(BUILD))
 HOSTILE := $(HOSTILE_MODES:%=$(PLAIN_BUILD)/hostile/%)
 GATE_TESTS := spawn sandbox job measure
@@ -14,7 +14,7 @@ $(PLAIN_BUILD)/hostile/hostile: $(HOSTILE_OBJECTS) $(OPS_DESCRIBED:%.c=$(PLAIN_B
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^
 
-# One program under many names: a runner gets no arguments, so its name says what it does.
+# One program under many names: a runner gets no arguments, so its name selects its behaviour.
 $(HOSTILE): $(PLAIN_BUILD)/hostile/%: $(PLAIN_BUILD)/hostile/hostile
 	@ln -f $< $@
 
@@ -51,7 +51,7 @@ $(BUILD)/tests/test_generate: $(BUILD)/host/common/runner/tests/test_generate.o
 TESTS += $(BUILD)/tests/test_runner $(BUILD)/tests/test_generate
 -include $(BUILD)/host/common/runner/tests/test_runner.d $(BUILD)/host/common/runner/tests/test_generate.d
 
-# On a GPU, without Criterion: ways to look fast, which must gain nothing.
+# On a GPU, without Criterion: kernels that cheat the timing, which must gain nothing.
 $(BUILD)/tests/cheats: $(COURSE)/common/runner/tests/gpu/cheats.c $(BUILD)/grader/libgrader.a
 	@mkdir -p $(@D)
 	$(HOST_C) -o $@ $(filter %.c %.a,$^) -lm

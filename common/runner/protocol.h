@@ -1,14 +1,14 @@
-/* protocol.h — what the grader (parent) and a runner process (child) say to each other.
+/* protocol.h — the protocol between the grader (parent) and a runner process (child).
  *
- * One AF_UNIX stream socket, file descriptor 3 of the child. The parent writes a struct job and then, for each tensor in
- * the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers, and its findings.
- * Both sides are the same machine and the same build: plain structs, native byte order.
+ * One AF_UNIX stream socket, file descriptor 3 of the child. The parent writes a struct job and then, for each tensor
+ * in the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers and its findings.
+ * Both sides run on the same machine, from the same build, so the structs are sent as they are in memory.
  *
  * A buffer is `guard` bytes, `offset` elements, the tensor's elements, `guard` bytes, in the tensor's type. The
  * parent fills all of it (inputs, poison in outputs, canaries in guards); the child uploads it, calls the launcher,
- * and sends it back; the parent alone judges. A tensor that is not given (lengths) has no buffer, and its pointer is
- * null. On the CPU backend guard is 0: the backend's red zones name the line instead, and outputs are left
- * uninitialised so that a read before the write is found.
+ * and sends it back; only the parent judges. A nullable tensor that is absent (lengths) has no buffer, and its
+ * pointer is null. On the CPU backend guard is 0, because the backend's red zones report the line; and outputs stay
+ * uninitialised, so that a read before the first write is reported.
  */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
@@ -22,24 +22,24 @@ enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };
 
 enum job_kind {
     JOB_CALL, /* run the launcher once on the given buffers, count, send the buffers back */
-    JOB_TIME, /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers travel */
+    JOB_TIME, /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers are sent */
     JOB_QUIT,
 };
 
 struct job {
     uint32_t magic, version;
     enum job_kind kind;
-    uint64_t nonce; /* echoed in the result; no result with it, no marks */
+    uint64_t nonce; /* echoed in the result; results without it are rejected */
     char op[48];    /* ops.h name */
     struct op_sizes sizes;
     int rung;   /* 0: the contract's launcher; k >= 1: kernel k of the ladder, where the file exports one */
     int guard;  /* bytes before and after each tensor, a multiple of 16 */
     int offset; /* elements by which each tensor is moved off its natural alignment */
-    /* -1, or the tensor whose pointer this output gets; its own buffer then stays empty */
+    /* -1, or the tensor whose pointer this output gets; its own buffer is then empty */
     int alias_of[OP_MAX_TENSORS];
-    int shuffled_order;  /* CPU backend: run blocks in the shuffled order that hunts races */
-    int rehearse;        /* call once before, on the same pointers with other inputs: nothing of it may be left */
-    int refuse_launches; /* CPU backend: every launch fails, so that one sees whether the launcher says so */
+    int shuffled_order;  /* CPU backend: run blocks in a shuffled order, which reveals races */
+    int rehearse;        /* first call on the same pointers with other inputs, which must not affect the result */
+    int refuse_launches; /* CPU backend: every launch fails, and the launcher must return the error */
     int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
@@ -50,9 +50,9 @@ struct result {
     uint64_t nonce;
     int backend_is_gpu;
     int missing;                                 /* 1: the file does not define this op's launcher (or rung) */
-    int status;                                  /* what the launcher returned */
+    int status;                                  /* the launcher's return value */
     int error;                                   /* cudaGetLastError / synchronize after the call */
-    int sticky;                                  /* the error stays: this process can run nothing more */
+    int sticky;                                  /* the error is permanent: this process cannot run another job */
     int returned;                                /* the buffers follow the result */
     char error_name[64], error_text[160];        /* of error, else of status */
     char device[128];                            /* device name, or "CPU backend, checked" */
@@ -60,17 +60,18 @@ struct result {
     struct simt_traffic traffic[OP_MAX_TENSORS]; /* CPU backend: per tensor */
     int finding_count;                           /* findings follow the buffers: finding_count records */
     /* JOB_TIME */
-    int launches, copy_launches; /* per batch of the op, of the copy; launch i works on set i of the tensors */
+    int launches, copy_launches; /* per batch of the op and of the copy; launch i uses set i of the tensors */
     int sets;                    /* at least as many */
-    int uses_graph;           /* 0: the launcher cannot be captured into a CUDA graph, so launch cost is in the time */
+    int uses_graph;           /* 0: the launcher cannot be captured into a CUDA graph, so the time includes launches */
     double peak_bytes_per_us; /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
     char copy_name[64];         /* the best copy of the sweep: "2R:1W, 16 bytes x 4, 512 threads" */
 };
 
-/* JOB_TIME goes on after its result with steps, each a request and a reply: for every batch TIME_PREPARE (inputs of every
- * set from a seed that was secret so far, outputs poisoned), TIME_OP (each set once), TIME_SAMPLE (a set and rows that were
- * secret so far), TIME_COPY; at the end TIME_END. The parent's clock runs from the request of TIME_OP to its reply. */
+/* After the result, JOB_TIME continues with steps, each a request and a reply. For every batch: TIME_PREPARE (fills the
+ * inputs of every set from a new secret seed, poisons the outputs), TIME_OP (uses each set once), TIME_SAMPLE (returns
+ * secret rows of a secret set), TIME_COPY. TIME_END ends the job.
+ * The parent's clock runs from the request of TIME_OP to its reply. */
 enum time_action { TIME_PREPARE, TIME_OP, TIME_SAMPLE, TIME_COPY, TIME_END };
 
 enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 4096 };
@@ -86,7 +87,7 @@ struct time_request {
 
 struct time_reply {
     uint32_t magic;
-    int error; /* a cudaError_t, or what the launcher returned */
+    int error; /* a cudaError_t, or the launcher's return value */
     uint64_t nonce;
     double us; /* TIME_OP, TIME_COPY: per launch, by the child's events */
 };             /* TIME_SAMPLE: the elements follow when error is 0 */

@@ -18,8 +18,8 @@ enum { seed = 1 };
 op_sizes reference_sizes(const op *op, op_type type, int N, int C) {
     if (op_is_causal(op)) { return op_causal_sizes(type, N, 2, C, 0.125f); }
     op_sizes sizes = {};
-    if (op_is_wiring(op)) { // B = N sequences of T = C tokens
-        sizes = op_wiring_sizes(type, N, C, 2, 8, C + 3);
+    if (op_is_of_model(op)) { // B = N sequences of T = C tokens
+        sizes = op_model_sizes(type, N, C, 2, 8, C + 3);
         sizes.V = 17;
         sizes.L = 2;
     } else {
@@ -54,13 +54,13 @@ reference_call::~reference_call() {
     for (void *memory : allocated) { cudaFree(memory); }
 }
 
-/* Outputs and room to work in: but caches, which are compared whole. */
+/* Outputs and scratch, except caches, which are compared whole. */
 static bool is_left_out(const op *op, int i) {
     bool cache = op_shape_is(op, i, "B, H, S, D");
     return (op->tensor[i].role == ROLE_OUT || op->tensor[i].role == ROLE_WORK) && !cache;
 }
 
-/* Outputs are uploaded only where a causal op leaves some of them alone, so that what reads others is still found. */
+/* Outputs are uploaded only if a causal op does not write all of them, so that uninitialised reads are found. */
 cudaError_t reference_call::upload() {
     for (int i = 0; i < op_tensor_count(asked_op); i++) {
         size_t bytes = elements(i) * element_bytes(i), lead = asked.offset * element_bytes(i);
@@ -88,7 +88,7 @@ cudaError_t reference_call::launch_from_graph(int *status) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     cudaError_t error =
-        cudaDeviceSynchronize(); /* a copy from the host may still be on its way; this stream would not wait */
+        cudaDeviceSynchronize(); /* a copy from the host may be unfinished, and this stream does not wait for it */
     if (error == cudaSuccess) { error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }
     if (error != cudaSuccess) { return error; }
     error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);

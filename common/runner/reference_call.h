@@ -1,7 +1,7 @@
-/* reference_call.h — one call of a launcher in this very process, beside its result in float64.
+/* reference_call.h — one call of a launcher in this process, and its result in float64.
  *
- * For programs without a parent (exercise, and the tests of a step's ladders): what a lab file defines is called
- * directly, on buffers that begin where the allocation begins, or `offset` elements further on.
+ * For programs without a parent (exercise, and the tests of a step's ladders): the launchers of a lab file are
+ * called directly, on buffers that begin at the start of an allocation, or `offset` elements after it.
  */
 #ifndef REFERENCE_CALL_H
 #define REFERENCE_CALL_H
@@ -14,7 +14,7 @@ extern "C" {
 #include "../ops/ops.h"
 }
 
-/* What is asked. */
+/* The request. */
 struct reference_case {
     op_sizes sizes;
     int rung = 0;
@@ -22,9 +22,9 @@ struct reference_case {
     int output = 0, in_place = 0; /* in_place: 1 + the tensor whose pointer `output` gets; 0: none */
 };
 
-/* How far a result is from what is expected. */
+/* The errors of a result. */
 struct reference_error {
-    double error = 0, share = 0; /* |got - expected|, and the same over what is allowed */
+    double error = 0, share = 0; /* |got - expected|, and its quotient by the tolerance */
     size_t wrong = 0, misrounded = 0, elements = 0;
 };
 
@@ -39,8 +39,8 @@ class reference_call {
     reference_call &operator=(const reference_call &) = delete;
 
     cudaError_t upload();
-    cudaError_t launch(int *status);            /* the launcher's status, and the error after it */
-    cudaError_t launch_from_graph(int *status); /* the same, captured first */
+    cudaError_t launch(int *status);            /* the launcher's status; returns the error after it */
+    cudaError_t launch_from_graph(int *status); /* the same, captured into a graph */
     cudaError_t download();
     void compare(reference_error *worst) const;
     double distance(int i) const; /* |got - expected| / |expected|, of a whole tensor */

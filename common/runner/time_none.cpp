@@ -1,4 +1,4 @@
-/* time_none.cpp — JOB_TIME on the CPU backend: its seconds say nothing about a GPU, so it gives none. */
+/* time_none.cpp — JOB_TIME on the CPU backend: not supported, because its times say nothing about a GPU. */
 #include "jobs.h"
 #include "wire.h"
 

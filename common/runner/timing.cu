@@ -6,7 +6,7 @@
 
 enum {
     MIN_LAUNCHES = 50,
-    TARGET_US = 5000,    /* length of a batch: long against the cost of starting it */
+    TARGET_US = 5000,    /* duration of a batch: long compared with the cost of starting it */
     LONGEST_US = 500000, /* a slow kernel gets fewer launches than the minimum rather than a longer batch */
     TRIAL_LAUNCHES = 4,
     COPY_TRIAL_LAUNCHES = 40,
@@ -36,7 +36,7 @@ int timing_prepare(struct timing *t, uint64_t seed) {
     return cudaDeviceSynchronize();
 }
 
-/* ---- what is launched: number `i` of a batch works on set i ---- */
+/* ---- launches: launch i of a batch uses set i ---- */
 
 static int launch_op(const struct timing *t, int i) {
     void *tensors[OP_MAX_TENSORS];
@@ -47,7 +47,7 @@ static int launch_op(const struct timing *t, int i) {
     return status ? status : (int)cudaGetLastError();
 }
 
-/* What a copy of the same footprint reads and writes in set i. */
+/* The streams of a copy of the same footprint, in set i. */
 static struct copy_streams streams_of_set(const struct timing *t, int i) {
     struct copy_streams s = {};
     bool halves = op_is_causal(t->op);
@@ -84,7 +84,7 @@ static void drop_batch(struct batch *batch) {
 }
 
 /* Captures the launches into a graph. A launcher that allocates, synchronises or uses another stream cannot be
- * captured; that is no error, its launches are then made directly. */
+ * captured. This is no error: it is then launched directly. */
 static void capture(const struct timing *t, launch_function *launch, struct batch *batch) {
     cudaGraph_t graph = nullptr;
     if (cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeRelaxed) != cudaSuccess) { return; }
@@ -93,7 +93,7 @@ static void capture(const struct timing *t, launch_function *launch, struct batc
     cudaError_t ended = cudaStreamEndCapture(t->stream, &graph);
     size_t captured = 0;
     if (ended == cudaSuccess && graph) { cudaGraphGetNodes(graph, nullptr, &captured); }
-    /* Fewer nodes than launches: some launches went elsewhere, and a replay would not do the work. */
+    /* With fewer nodes than launches, some launches were not captured, and a replay would skip them. */
     if (status != 0 || captured < (size_t)batch->launches ||
         cudaGraphInstantiate(&batch->graph, graph, 0) != cudaSuccess) {
         batch->graph = nullptr;
@@ -102,7 +102,7 @@ static void capture(const struct timing *t, launch_function *launch, struct batc
     cudaGetLastError();
 }
 
-/* Launches the batch between events. The end counts when the device is idle, wherever work went meanwhile. */
+/* Launches the batch between events. The end is taken when the whole device is idle, to include other streams. */
 static int run_batch(struct timing *t, launch_function *launch, const struct batch *batch, double *us) {
     cudaCtxResetPersistingL2Cache();
     cudaGetLastError(); /* devices without persistence have nothing to reset */
@@ -117,7 +117,7 @@ static int run_batch(struct timing *t, launch_function *launch, const struct bat
     float ms = 0, all_ms = 0;
     TRY(cudaEventElapsedTime(&ms, t->start, t->end));
     TRY(cudaEventElapsedTime(&all_ms, t->start, t->all_done));
-    /* The way back to the CPU takes some 20 us; more means that work went on after the stream was done. */
+    /* Returning to the CPU takes about 20 us. A longer time means that work continued after the stream's end. */
     if (all_ms > ms * 1.02f + 0.1f) { ms = all_ms; }
     *us = (double)ms * 1e3 / batch->launches;
     return 0;
@@ -162,17 +162,19 @@ static int allocate_sets(struct timing *t, int launches) {
     t->set_bytes = (double)op_floor_bytes(t->op, &t->sizes);
     size_t free_bytes = 0, total_bytes = 0;
     TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
-    double allocated = 0; /* a set's tensors are larger than its floor where a mask leaves half of them */
+    double allocated = 0; /* a set's tensors are larger than its byte floor if half of them is masked */
     for (int i = 0; i < op_tensor_count(t->op); i++) {
         t->stride[i] = (tensor_bytes(t, i) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         allocated += (double)t->stride[i];
     }
-    /* As many as a batch of the fastest possible kernel needs, in half of the memory that is free. */
+    /* As many as a batch of the fastest possible kernel needs, in at most half of the free memory. */
     double shortest_us = 1 + t->set_bytes / fmax(t->peak_bytes_per_us, 1e6);
     double sets = fmax(MIN_LAUNCHES, fmax(TARGET_US / shortest_us, 4 * t->l2_bytes / fmax(t->set_bytes, 1)));
     sets = fmin(fmax(sets, launches), fmin(TIME_MAX_SETS, 0.5 * (double)free_bytes / fmax(allocated, 1)));
     t->sets = sets < TRIAL_LAUNCHES ? TRIAL_LAUNCHES : (int)sets;
-    for (int i = 0; i < op_tensor_count(t->op); i++) { TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets)); }
+    for (int i = 0; i < op_tensor_count(t->op); i++) {
+        TRY(cudaMalloc((void **)&t->tensor[i], t->stride[i] * t->sets));
+    }
     TRY(cudaMalloc((void **)&t->scratch, ALIGNMENT));
     struct copy_streams s = streams_of_set(t, 0);
     t->reads = s.reads;
@@ -200,7 +202,7 @@ int timing_open(struct timing *t, const struct op *op, const struct op_sizes *si
     return timing_set_rung(t, rung, launches);
 }
 
-/* The shortest of a few short batches of one variant, after one that warms up. */
+/* The shortest time of a few short batches of one variant, after a warm-up batch. */
 static int try_copy(struct timing *t, int variant, double *best_us) {
     struct batch trial = {nullptr, t->sets < COPY_TRIAL_LAUNCHES ? t->sets : COPY_TRIAL_LAUNCHES};
     t->copy_variant = variant;

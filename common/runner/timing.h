@@ -1,12 +1,14 @@
-/* timing.h — times one launcher against a copy of the same footprint on a GPU, honestly:
+/* timing.h — times one launcher against a copy of the same footprint on a GPU, so that caching gains nothing:
  *
- *   every launch of a batch has a set of tensors of its own, made anew before the batch: nothing is in the cache (the sets
- *   are four times the L2 together, where memory allows), and no result can be kept from an earlier call;
- *   a batch is a CUDA graph of many launches, so the time is the kernels', not the CPU's; where the launcher cannot be
- *   captured it is called directly and the figure says so; the device is synchronised before the last event is taken,
- *   so work on other streams counts; and the L2's persistence is reset before each batch.
+ *   every launch of a batch has a set of tensors of its own, filled before the batch. No input is in the cache
+ *   (together, the sets are four times the L2, if memory allows), and no result can be kept from an earlier call;
+ *   a batch is a CUDA graph of many launches, so the time is the kernels', not the CPU's. A launcher that cannot be
+ *   captured is called directly, and the result says so;
+ *   the device is synchronised before the last event, so work on other streams counts;
+ *   the L2's persistence is reset before each batch.
  *
- * Used by the grader's JOB_TIME (time_job.cu) and by bench.cu. Functions return a cudaError_t, or the launcher's status.
+ * Used by the grader's JOB_TIME (time_job.cu) and by bench.cu. Functions return a cudaError_t, or the launcher's
+ * status.
  */
 #ifndef TIMING_H
 #define TIMING_H
@@ -32,20 +34,20 @@ struct timing {
     cudaEvent_t start, end, all_done;
     int sets;
     size_t stride[OP_MAX_TENSORS]; /* bytes from one set's tensor to the next set's */
-    char *tensor[OP_MAX_TENSORS];  /* set 0's; the others follow */
-    char *scratch;                 /* where a copy writes when the op has no output of rows; at least 16 bytes */
+    char *tensor[OP_MAX_TENSORS];  /* of set 0; the others follow */
+    char *scratch;                 /* a copy writes here if the op has no output with rows; at least 16 bytes */
     int reads, writes;             /* streams of the copy: see copy.h */
     double l2_bytes, set_bytes, peak_bytes_per_us;
     int copy_variant;
     struct batch op_batch, copy_batch;
 };
 
-/* Allocates the sets and finds out how to launch; `launches` 0: as many as take about 5 ms, at least 50
- * where memory allows so many sets. */
+/* Allocates the sets and decides how to launch. `launches` 0: as many as take about 5 ms, and at least 50 if memory
+ * allows that many sets. */
 int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches);
-/* Allocates and sweeps the copies; they need the sets. */
+/* Allocates and sweeps the copies; call it after the sets are allocated. */
 int timing_open_copy(struct timing *t);
-/* The same sets, another rung of the same ladder. */
+/* Another rung of the same ladder, on the same sets. */
 int timing_set_rung(struct timing *t, int rung, int launches);
 
 /* Fills the inputs from the seed, poisons the outputs, zeroes the accumulated ones. */

@@ -1,6 +1,6 @@
-/* wire.h — the child's end of the socket to the grader (descriptor 3): whole structs, or the process ends.
+/* wire.h — the child's end of the socket to the grader (descriptor 3): reads and writes of whole structs.
  *
- * When the grader is gone or speaks another version there is nothing left to do, so a failure ends the process.
+ * If the grader has ended or has another version, no job can be done, so a failure ends the process.
  */
 #ifndef WIRE_H
 #define WIRE_H

@@ -19,8 +19,8 @@ Test(reference, every_op_has_one) {
         float *tensor[OP_MAX_TENSORS] = {0};
         double *expected[OP_MAX_TENSORS] = {0}, *condition[OP_MAX_TENSORS] = {0};
         struct op_sizes shape = sizes;
-        if (op_is_wiring(op)) {
-            shape = op_wiring_sizes(TYPE_F32, 3, 4, 2, 5, 6);
+        if (op_is_of_model(op)) {
+            shape = op_model_sizes(TYPE_F32, 3, 4, 2, 5, 6);
             shape.V = 9;
         }
         op_sizes_complete(op, &shape);

@@ -6,7 +6,7 @@
 
 static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
 
-/* The first check that fails, or 0; `failure` says how. */
+/* The first check that fails, or 0; `failure` describes it. */
 static inline enum check_kind first_failing_of(struct fake *fake, const char *op, enum op_type type, int guard,
                                                struct failure *failure) {
     struct evidence evidence;

@@ -1,4 +1,4 @@
-/* diagnosing.h — what a learner would read of a fake kernel: for the tests of diagnose.c and of the patterns. */
+/* diagnosing.h — the diagnosis of a fake kernel, for the tests of diagnose.c and of the patterns. */
 #ifndef DIAGNOSING_H
 #define DIAGNOSING_H
 
@@ -7,7 +7,7 @@
 #include "../diagnose.h"
 #include "fakes.h"
 
-/* The id that a learner would read, "" when no check fails, "none" when nothing matches. */
+/* The id of the diagnosis; "" if no check fails, "none" if no mistake matches. */
 static inline const char *diagnosis_of(struct fake *fake, const char *op, enum op_type type, int guard) {
     static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
     struct evidence evidence;
@@ -28,14 +28,14 @@ static inline const char *diagnosis(struct fake *fake, const char *op, int guard
     return diagnosis_of(fake, op, TYPE_F32, guard);
 }
 
-/* Of the many fakes every one, but under sanitizers every fifth: they look at the code, which is the same for all. */
+/* All fakes are tested; with sanitizers only every fifth, because sanitizers test the code, which all fakes share. */
 #ifdef __SANITIZE_ADDRESS__
 enum { EVERY = 5 };
 #else
 enum { EVERY = 1 };
 #endif
 
-/* Criterion hands parameters over by their bytes, so they are indices. */
+/* Criterion copies parameters byte by byte to another process, so they are indices. */
 static inline struct criterion_test_params indices(int count) {
     static int index[1024];
     cr_assert(count <= 1024, "%d parameters", count);

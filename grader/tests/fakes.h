@@ -1,7 +1,7 @@
 /* fakes.h — kernels in plain C and a device that runs them, so that the judge is tested without a backend.
  *
- * A fake computes in float as a kernel would, with parameters for what kernels differ in: how many partial sums there are,
- * and how values and sums are rounded.
+ * A fake computes in float as a kernel would, with parameters for the differences of kernels: the number of partial
+ * sums, and the rounding of values and sums.
  */
 #ifndef FAKES_H
 #define FAKES_H
@@ -39,18 +39,18 @@ static inline float round_tf32(float value) {
 
 struct fake {
     int lanes;        /* partial sums; 1: one after the other */
-    rounding *input;  /* of what is read */
+    rounding *input;  /* of values that are read */
     rounding *sum;    /* of every partial sum */
-    rounding *stored; /* of what is written */
+    rounding *stored; /* of values that are written */
     bool online;      /* softmax: running maximum; LayerNorm: Welford */
-    bool approximate; /* exp as __expf has it: exp2(x * log2 e) in float */
+    bool approximate; /* exp as in __expf: exp2(x * log2 e) in float */
     bool fused;       /* multiply-adds are fused */
     int (*kernel)(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes);
     int calls;                                    /* counted by the device */
-    bool rehearsed;                               /* this call was to be rehearsed */
+    bool rehearsed;                               /* this call was preceded by a rehearsal */
     enum child_status status;                     /* CHILD_OK: the call works */
     struct finding_record *finding;               /* one finding, or NULL */
-    bool writes_input, overruns, silent, on_host; /* silent: about a refused launch */
+    bool writes_input, overruns, silent, on_host; /* silent: ignores a refused launch */
 };
 
 /* A tensor's place in the buffers. */
@@ -200,7 +200,7 @@ static inline void fake_layernorm_row(const struct fake *fake, float *out, float
                                       const float *weight, const float *bias, int C, float eps) {
     struct fake_row row = {fake, x, NULL, 0.0f, 0.0f};
     float squares = 0.0f;
-    if (fake->online) { /* Welford's, each lane its own columns; put together as Chan's */
+    if (fake->online) { /* Welford's method per lane; the lanes are merged by Chan's */
         float count = 0.0f;
         for (int lane = 0; lane < fake->lanes && lane < C; lane++) {
             float own = 0.0f, mean_of_own = 0.0f, squares_of_own = 0.0f;

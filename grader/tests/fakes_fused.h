@@ -1,4 +1,4 @@
-/* fakes_fused.h — lab 3's ops as fakes: see fakes.h. They round to T where the contracts say so. */
+/* fakes_fused.h — lab 3's ops as fakes: see fakes.h. They round to T where the contracts require it. */
 #ifndef FAKES_FUSED_H
 #define FAKES_FUSED_H
 
@@ -92,7 +92,7 @@ static inline int fake_three_way_add(const struct fake *fake, float *const tenso
     return 0;
 }
 
-/* The same without the rounding in between. */
+/* The same without that rounding. */
 static inline int fake_three_way_add_at_once(const struct fake *fake, float *const tensor[],
                                              const struct op_sizes *sizes) {
     (void)fake;

@@ -12,7 +12,7 @@ struct variant {
     struct fake fake;
 };
 
-/* Right: all of these must pass everything. */
+/* Right kernels, which must pass every check. */
 static struct variant right[] = {
     {"residual_forward", "plain", {.kernel = fake_residual}},
     {"softmax_forward", "one after the other", {.kernel = fake_softmax}},
@@ -36,7 +36,7 @@ static struct variant right[] = {
     {"bias_add", "plain", {.kernel = fake_bias_add}},
 };
 
-/* Criterion hands each parameter to another process by its bytes, so it is an index: pointers would not survive. */
+/* Criterion copies parameters byte by byte to another process, so they are indices, not pointers. */
 static struct criterion_test_params indices(int count) {
     static int index[64];
     for (int i = 0; i < count; i++) { index[i] = i; }
@@ -56,7 +56,7 @@ ParameterizedTest(int *index, check, right_kernels_pass) {
               failure.values ? failure.values : "", failure.expected, failure.got, failure.tolerance, failure.text);
 }
 
-/* Lower precision: each must fail, and already at the ordinary values. */
+/* Kernels of lower precision, each of which must fail at the ordinary values. */
 static struct variant coarse[] = {
     {"residual_forward", "TF32 inputs", {.kernel = fake_residual, .input = round_tf32}},
     {"softmax_forward", "TF32 inputs", {.kernel = fake_softmax, .input = round_tf32}},

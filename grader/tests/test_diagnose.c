@@ -1,12 +1,12 @@
-/* diagnose: every known mistake is recognised, and not taken for another one. */
+/* diagnose: every known mistake is recognised, and not confused with another one. */
 #include <criterion/criterion.h>
 
-#include "labs.h"
 #include "diagnosing.h"
+#include "labs.h"
 
 TestSuite(diagnose, .timeout = 600);
 
-/* ---- every computed mistake of an op, in every form of it, played by a fake: a process for each op ---- */
+/* ---- every form of every computed mistake of an op, produced by a fake: one process per op ---- */
 
 static const struct op *played_op;
 static const struct op_mistake *played;
@@ -23,8 +23,7 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
         out[t] = calloc(count + 1, sizeof(double));
         memcpy(given[t], tensor[t], count * sizeof(float));
     }
-    struct op_call call = {
-        .op = played_op, .sizes = sizes, .tensor = (const float *const *)given, .expected = out};
+    struct op_call call = {.op = played_op, .sizes = sizes, .tensor = (const float *const *)given, .expected = out};
     played->compute(&call, played_variant);
     for (int t = 0; t < tensors; t++) {
         size_t count = played_op->tensor[t].role == ROLE_IN ? 0 : op_elements(played_op, t, sizes);
@@ -39,14 +38,14 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
 static bool is_marked(const struct op *op, enum op_type type) {
     for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-            bool wired = op_is_wiring(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
-            if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !wired) { return true; }
+            bool part_of_model = op_is_of_model(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
+            if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !part_of_model) { return true; }
         }
     }
     return type == TYPE_F32;
 }
 
-/* A rounding to T too many is none in fp32. */
+/* An extra rounding to T changes nothing in fp32. */
 static bool is_of_16_bits(const char *id) {
     static const char *const ids[] = {"fused-unrounded-sum", "statistics-in-16-bits", "rounded-before-gamma",
                                       "rounded-before-dsum"};
@@ -91,7 +90,7 @@ ParameterizedTest(int *index, diagnose, each_computed_mistake_is_named) {
     }
 }
 
-/* ---- what the backend says ---- */
+/* ---- findings of the backend ---- */
 
 static const struct {
     int kind;

@@ -8,7 +8,7 @@ TestSuite(judge, .timeout = 120);
 
 /* ---- planted defects ---- */
 
-/* Right but for one element of one shape. */
+/* Right except for one element of one shape. */
 static int one_element_off(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     fake_softmax(fake, tensor, sizes);
     if (sizes->N == 37 && sizes->C == 768) { tensor[0][36 * 768 + 767] *= 1.001f; }

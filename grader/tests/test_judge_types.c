@@ -1,4 +1,4 @@
-/* judge, lab 3's ops: what is masked, what is kept, what is misrounded, and second outputs. */
+/* judge, lab 3's ops: masked and unwritten elements, misrounded elements, and second outputs. */
 #include <criterion/criterion.h>
 
 #include "checking.h"
@@ -14,7 +14,7 @@ static enum check_kind failing(int (*kernel)(const struct fake *, float *const[]
     return first_failing_of(&fake, op, type, 64, &failure);
 }
 
-/* Zeros above the diagonal, also where they are not asked for. */
+/* Zeros above the diagonal, also with CAUSAL_UPPER_KEEP. */
 static int writes_above(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     struct op_sizes zeroing = *sizes;
     zeroing.upper = 0;
@@ -46,7 +46,7 @@ Test(judge_types, a_masked_entry_is_exactly_zero) {
     cr_assert_eq(failing(nearly_zero, "causal_softmax_forward", TYPE_F16), CHECK_SHAPES);
 }
 
-/* Cut off in place of rounded. */
+/* Truncated instead of rounded. */
 static int truncates(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     fake_residual_layernorm(fake, tensor, sizes);
     for (size_t i = 0; i < (size_t)sizes->N * (size_t)sizes->C; i++) {
@@ -65,7 +65,7 @@ Test(judge_types, too_many_misrounded_elements_are_a_failure) {
               failure.wrong, failure.total);
 }
 
-/* One element of many is its nearest value's neighbour. */
+/* One element is the neighbour of its nearest value. */
 static int one_misrounded(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     fake_causal(fake, tensor, sizes);
     double out = element_round(sizes->type, tensor[0][0]);
@@ -94,7 +94,7 @@ Test(judge_types, the_sum_is_bit_exact) {
     }
 }
 
-/* The residual is read again after the sum was written. */
+/* The residual is read again after the sum is written. */
 static int reads_late(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes) {
     size_t count = (size_t)sizes->N * (size_t)sizes->C;
     float *x = malloc(count * sizeof *x);

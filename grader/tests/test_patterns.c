@@ -1,11 +1,11 @@
-/* patterns: mistakes of index, extent and state are recognised by where the wrong elements are and what they hold. */
+/* patterns: mistakes of index, extent and state are recognised by the indices and values of the wrong elements. */
 #include <criterion/criterion.h>
 
 #include "diagnosing.h"
 
 TestSuite(patterns, .timeout = 120);
 
-/* ---- mistakes of index and extent, played by hand on a right softmax, LayerNorm or residual ---- */
+/* ---- mistakes of index and extent, applied to a right softmax, LayerNorm or residual ---- */
 
 typedef int kernel(const struct fake *fake, float *const tensor[], const struct op_sizes *sizes);
 

@@ -1,4 +1,4 @@
-/* patterns_extent: what a kernel leaves out tells which bound is wrong. */
+/* patterns_extent: a wrong bound is recognised by the elements that are not written. */
 #include <criterion/criterion.h>
 
 #include "diagnosing.h"

@@ -1,11 +1,11 @@
-/* patterns_softmax: by which factor a softmax is wrong, and on which rows, tells what was summed and subtracted. */
+/* patterns_softmax: wrong sums and maxima are recognised by the factor of the error and by the rows that are wrong. */
 #include <criterion/criterion.h>
 
 #include "diagnosing.h"
 
 TestSuite(patterns_softmax, .timeout = 120);
 
-/* Softmax in double with what the mistakes change: what is subtracted, and what divides the even and the odd columns. */
+/* Softmax in double. Mistakes change the value that is subtracted, and the divisors of the even and odd columns. */
 static int softmax(float *const tensor[], const struct op_sizes *sizes,
                    double (*subtracted)(const float *x, int C, double maximum),
                    double (*divisor)(const float *x, int C, int parity, double maximum)) {

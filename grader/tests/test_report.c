@@ -273,7 +273,7 @@ Test(report, json_has_every_outcome) {
 
 Test(report, elements_of_models_are_named) {
     char name[96];
-    struct failure failure = {.sizes = op_wiring_sizes(TYPE_F32, 2, 3, 2, 4, 5), .row = 17, .column = 3};
+    struct failure failure = {.sizes = op_model_sizes(TYPE_F32, 2, 3, 2, 4, 5), .row = 17, .column = 3};
     report_element(op_find("attention_forward"), &failure, name, sizeof name);
     cr_assert_str_eq(name, "k[1][1][2][3]");
     failure.sizes.L = 2;

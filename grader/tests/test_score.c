@@ -102,7 +102,7 @@ Test(score, parallelism_needs_warps_and_short_chains) {
 }
 
 Test(score, launches_have_tiers) {
-    static const struct exercise wired = {.op = "block_forward", .launches = {{8, 10, 14}, {100, 60, 30}}};
+    static const struct exercise block = {.op = "block_forward", .launches = {{8, 10, 14}, {100, 60, 30}}};
     static const struct check check = {CHECK_LAUNCHES, 10};
     static const struct {
         uint64_t launches;
@@ -110,7 +110,7 @@ Test(score, launches_have_tiers) {
     } tiers[] = {{6, 10}, {8, 10}, {9, 6}, {14, 3}, {15, 0}};
     for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
         struct result result = {.counters = {.launches = tiers[i].launches}};
-        struct outcome outcome = {.exercise = &wired, .check = &check};
+        struct outcome outcome = {.exercise = &block, .check = &check};
         score_launches(&outcome, &result);
         cr_assert_eq(outcome.points, tiers[i].points, "%d launches", (int)tiers[i].launches);
         cr_assert(tiers[i].points == 10 || strcmp(outcome.failure.diagnosis, "too-many-launches") == 0);
@@ -119,10 +119,10 @@ Test(score, launches_have_tiers) {
     }
 }
 
-/* Room to work in and other people's kernels do not count: a wiring's figure is that of its own tensors. */
-Test(score, a_wirings_traffic_is_that_of_its_tensors) {
+/* Scratch and the kernel set's traffic do not count: the figure of a model part is that of its own tensors. */
+Test(score, a_model_parts_traffic_is_that_of_its_tensors) {
     const struct op *op = op_find("attention_forward");
-    struct traffic_target target = {TRAFFIC_BYTES, op_wiring_sizes(TYPE_F32, 1, 8, 2, 4, 8), {1.0}, {100}};
+    struct traffic_target target = {TRAFFIC_BYTES, op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8), {1.0}, {100}};
     struct result result = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);

@@ -32,7 +32,7 @@ cp -R tools/tests/old_lab "$handout/course/lab"
 old_lab() { (cd "$handout/course/lab" && env -i PATH="$PATH" HOME="$scratch" LANG=C.UTF-8 CI=true "$@"); }
 check "an older lab finds every header that it includes" says "Next:  ./grader step2" old_lab make BACKEND=cpu step2
 check "and builds its model" says "Built ./gpt2" old_lab make BACKEND=cpu step4
-check "which decodes with the lab's wiring" says "In the" old_lab ./gpt2 generate --model ../gpt2/tiny --kernels naive \
+check "which decodes with the lab's parts" says "In the" old_lab ./gpt2 generate --model ../gpt2/tiny --kernels naive \
     --prompt "In the" --tokens 2
 check "and is marked" old_lab ./grader step4 --backend cpu --kernel decode_attention_f32
 rm -r "$handout/course/lab"

@@ -2,17 +2,17 @@
  *
  *   for each sequence b and head h, with Q, K, V: (T, D) of that head
  *   P = softmax(Q K^T / sqrt(D)), causal, keys from lengths[b] on masked         out = P V
- *   k, v at positions 0 .. T - 1 of the cache = K, V; its other positions are left alone
+ *   k, v at positions 0 .. T - 1 of the cache = K, V; its other positions keep their values
  *
  * Defined    by the course, around the template attention_forward, which the lab file defines;
- *            kernels of the ops in between come from the naive kernel set.
+ *            the other ops that it calls come from the naive kernel set.
  * Shapes     k, v: (B, H, S, D), the cache; out: (B, T, C), heads side by side, C = H * D; query: (B, H, T, D) and
- *            scores: (B, H, T, T), room to work in; qkv: (B, T, 3, H, D): Q, then K, then V of each position;
+ *            scores: (B, H, T, T), scratch; qkv: (B, T, 3, H, D): Q, then K, then V of each position;
  *            lengths: (B), int, 1 to T
  * Sizes      B, T, H, D >= 1, T <= S
  * Aliasing   none
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_ATTENTION_FORWARD_H
 #define CONTRACT_ATTENTION_FORWARD_H
 

@@ -1,4 +1,4 @@
-/* attention_forward: its description. contract.h says what it computes. */
+/* attention_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_attention_forward = {
@@ -16,7 +16,7 @@ const struct op op_attention_forward = {
             {.name = "lengths", .role = ROLE_IN, .shape = "B", .element = ELEMENT_INT},
         },
     .scalars = "B, T, H, D, S",
-    .hard = HARD_WIRED,
+    .hard = HARD_MODEL,
     .hard_input = "qkv",
     .nan_input = "qkv",
 };

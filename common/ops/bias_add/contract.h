@@ -1,13 +1,13 @@
-/* bias_add — add one vector to every row: what follows each matmul of GPT-2 (lab 2, find the planted bugs).
+/* bias_add — add one vector to every row, as after each matmul of GPT-2 (lab 2, find the planted bugs).
  *
  *   out[n][c] = x[n][c] + bias[c]
  *
  * Shapes    out, x: (N, C); bias: (C); row-major, fp32.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Aliasing  out may be the very same pointer as x; everything else is disjoint.
+ * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to 4 bytes, no more.
  * Result    bit-exact: one rounded addition per element.
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t.
  */
 #ifndef CONTRACT_BIAS_ADD_H
 #define CONTRACT_BIAS_ADD_H

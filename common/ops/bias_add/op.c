@@ -1,4 +1,4 @@
-/* bias_add: its description. contract.h says what it computes. */
+/* bias_add: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_bias_add = {

@@ -27,7 +27,7 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "bias-by-row",
-     .cause = "the bias is indexed by the row; it has one entry per column",
+     .cause = "the bias is indexed by the row: it has one entry per column",
      .hint = 3,
      .kernel = "bias_add/by_row",
      .compute = mistaken,

@@ -7,11 +7,11 @@
  *
  * Shapes    dx, dout, x: (N, C), T; bias: (C), T; dbias: (C), float in every type. x is the forward pass's input.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Writes    dx is overwritten; dbias is accumulated into what it holds, from the terms in fp32, before dx is rounded.
- * Aliasing  dx may be the very same pointer as dout.
+ * Writes    dx is overwritten; dbias is accumulated (+=) from fp32 terms, before dx is rounded.
+ * Aliasing  dx may be the same pointer as dout.
  * Order     fixed: the same call gives the same bits.
  * Bytes     3 x the element size for each element: two tensors read, one written; and the partial sums of dbias.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_BIAS_GELU_BACKWARD_H
 #define CONTRACT_BIAS_GELU_BACKWARD_H

@@ -6,7 +6,7 @@
 
 static const double k = 0.79788456080286535588, cubic = 0.044715; /* k = sqrt(2 / pi) */
 
-/* From tanh's argument 9.1 on float's tanh is 1, and then nothing cancels. */
+/* tanh is 1 in float for arguments above 9.1, and then nothing cancels. */
 static const double tanh_is_one = 9.5;
 
 static void compute(const struct op_call *call, int variant) {
@@ -25,8 +25,8 @@ static void compute(const struct op_call *call, int variant) {
         double dout = given_dout[i], x = given_x[i], bias = given_bias[i % C], u = x + bias;
         double inner = k * (u + cubic * u * u * u), t = tanh(inner);
         double slope = 0.5 * u * k * (1.0 + 3.0 * cubic * u * u), gradient = 0.5 * (1.0 + t) + slope * (1.0 - t * t);
-        /* 1 - t^2 has an absolute error, which slope enlarges; u's own error counts by the second derivative, which
-         * decays like a bell curve */
+        /* 1 - t^2 has an absolute error, which slope multiplies. The error of u is multiplied by the second derivative,
+         * which decays like a bell curve. */
         double cancelled = fabs(inner) < tanh_is_one ? 2.0 * fabs(slope) : 0.0;
         double size = 4.0 + cancelled + fabs(slope) * (1.0 - t * t) * (4.0 + 2.0 * fabs(inner)) +
                       1.2 * exp(-0.5 * fabs(u)) * (fabs(x) + fabs(bias));

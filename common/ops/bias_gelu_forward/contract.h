@@ -6,10 +6,10 @@
  * Shapes    out, x: (N, C), T; bias: (C), T.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
  * Result    x + bias stays fp32: it is not rounded to T in between.
- * Aliasing  out may be the very same pointer as x.
+ * Aliasing  out may be the same pointer as x.
  * Specials  NaN gives NaN in that element only.
  * Bytes     2 x the element size for each element.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_BIAS_GELU_FORWARD_H
 #define CONTRACT_BIAS_GELU_FORWARD_H

@@ -6,7 +6,7 @@
 
 static const double k = 0.79788456080286535588, cubic = 0.044715; /* k = sqrt(2 / pi) */
 
-/* From tanh's argument 9.1 on float's tanh is 1, and then nothing cancels. */
+/* tanh is 1 in float for arguments above 9.1, and then nothing cancels. */
 static const double tanh_is_one = 9.5;
 
 static void compute(const struct op_call *call, int variant) {

@@ -1,16 +1,17 @@
-/* block_backward — the gradients of one transformer block over whole prompts, as lab 4's optional block_backward.cu defines it.
+/* block_backward — gradients of a transformer block over whole prompts, as in lab 4's optional block_backward.cu.
  *
  *   x1  = x + attention(LayerNorm1(x))         with projection and biases        x: residual, x1: middle
  *   out = x1 + mlp(LayerNorm2(x1))
- *   dx  = the gradient of x, where dout is that of out; and those of all 12 parameters
+ *   dx  = the gradient of x, where dout is the gradient of out; also the gradients of all 12 parameters
  *
- * Defined    by the course, around the template block_backward of gpt2/model/block_backward.cuh, which the lab file defines
- * Shapes     dx, dout: (N, C), N = B * T, C = H * D. A parameter's gradient has the parameter's shape, and is float in every
- *            type; block_forward.h has the shapes of the parameters.
- *            What the forward pass kept: residual, normalised, attention, middle, normalised2: (N, C); qkv: (N, 3C);
- *            fc (before bias and GELU), hidden (after them): (N, 4C); mean, rstd (of LayerNorm 1), mean2, rstd2: (N), float.
+ * Defined    by the course, around the template block_backward (gpt2/model/block_backward.cuh) of the lab file
+ * Shapes     dx, dout: (N, C), N = B * T, C = H * D. A parameter's gradient has the parameter's shape, and is float in
+ *            every type; block_forward.h has the shapes of the parameters.
+ *            Tensors kept by the forward pass: residual, normalised, attention, middle, normalised2: (N, C);
+ *            qkv: (N, 3C); fc (before bias and GELU), hidden (after them): (N, 4C);
+ *            mean, rstd (of LayerNorm 1), mean2, rstd2: (N), float.
  *            lengths: (B), int, 1 to T
- * Writes     dx is overwritten; the parameters' gradients are added to what they hold. What was kept stays as it is.
+ * Writes     dx is overwritten; the parameters' gradients are accumulated. The kept tensors are not modified.
  * Sizes      B, T, H, D >= 1
  * Order      fixed: the same call gives the same bits.
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t

@@ -1,4 +1,4 @@
-/* block_backward: its description. contract.h says what it computes. */
+/* block_backward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_block_backward = {

@@ -1,8 +1,8 @@
 /* block_forward — one transformer block over whole prompts, as lab 4's block.cu defines it.
  *
- *   residual += branch                                      not in layer 0: nothing was left
+ *   residual += branch                                      except in layer 0, where branch is uninitialised
  *   residual += attention(LayerNorm1(residual))             with projection and biases
- *   branch    = mlp(LayerNorm2(residual))                   left for the next block
+ *   branch    = mlp(LayerNorm2(residual))                   added by the next block
  *
  * Defined    by the course, around the template block_forward, which the lab file defines
  * Shapes     k, v: (B, H, S, D), the layer's cache; residual, branch: (N, C), N = B * T, C = H * D;
@@ -10,7 +10,7 @@
  *            (out, in); biases as wide as their products; lengths: (B), int, 1 to T
  * Sizes      B, T, H, D >= 1, T <= S; layer >= 0
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_BLOCK_FORWARD_H
 #define CONTRACT_BLOCK_FORWARD_H
 

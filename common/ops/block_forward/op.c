@@ -1,4 +1,4 @@
-/* block_forward: its description. contract.h says what it computes. */
+/* block_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_block_forward = {

@@ -4,19 +4,19 @@
  *   s = sum over allowed j of out[b][h][i][j] * dout[b][h][i][j]
  *   dx[b][h][i][j] = scale * out[b][h][i][j] * (dout[b][h][i][j] - s), and exactly 0 where not allowed
  *
- * Shapes    dx, dout, out: (B, H, T, T), T; lengths: (B), int, or a null pointer, which stands for T everywhere.
- *           out is what causal_softmax_forward gave.
+ * Shapes    dx, dout, out: (B, H, T, T), T; lengths: (B), int, or a null pointer, which means T for every b.
+ *           out is the output of causal_softmax_forward.
  * Sizes     B, H >= 0, T >= 1. B * H == 0 does nothing and succeeds.
- * scale     the forward pass's; multiplied in fp32.
- * upper     CAUSAL_UPPER_ZERO: what is masked is written as 0. CAUSAL_UPPER_KEEP: what is above the diagonal (j > i) is
- *           neither read nor written.
+ * scale     as in the forward pass; multiplied in fp32.
+ * upper     CAUSAL_UPPER_ZERO: masked elements are written as 0.
+ *           CAUSAL_UPPER_KEEP: the elements above the diagonal (j > i) are neither read nor written.
  * lengths   as in causal_softmax_forward: clamped to 0..T; masked keys with j <= i are written as 0 in both forms.
- * Reads     dout and out only where j <= i. What is masked has no influence, not even NaN.
+ * Reads     dout and out only where j <= i. Masked elements do not affect the result, even if they are NaN.
  * Writes    dx is overwritten (but see upper).
- * Aliasing  dx may be the very same pointer as dout.
+ * Aliasing  dx may be the same pointer as dout.
  * Specials  NaN in the allowed part of a row of dout gives NaN in that part, and in no other row.
  * Bytes     2 x the element size for each element of dx with CAUSAL_UPPER_ZERO, 1.5 x with CAUSAL_UPPER_KEEP.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_CAUSAL_SOFTMAX_BACKWARD_H
 #define CONTRACT_CAUSAL_SOFTMAX_BACKWARD_H

@@ -1,4 +1,4 @@
-/* causal_softmax_backward: its description. contract.h says what it computes. */
+/* causal_softmax_backward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_causal_softmax_backward = {

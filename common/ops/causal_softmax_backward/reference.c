@@ -7,7 +7,8 @@
 
 static void compute(const struct op_call *call, int variant) {
     (void)variant;
-    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"), *lengths = call_given(call, "lengths");
+    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"),
+                *lengths = call_given(call, "lengths");
     double *dx = call_expected(call, "dx"), *condition = call_condition(call, "dx");
     size_t T = (size_t)call->sizes->C;
     for (size_t n = 0; n < (size_t)call->sizes->N; n++) {
@@ -24,10 +25,11 @@ enum {
     SUM_OF_DOUT,
     NO_OUT,
     ADDED,
-    SQUARED, /* the Jacobian's diagonal alone */
+    SQUARED, /* only the Jacobian's diagonal */
 };
 
-static void mistaken_row(const struct causal_row *row, const float *dout, const float *out, const float *before, double *dx) {
+static void mistaken_row(const struct causal_row *row, const float *dout, const float *out, const float *before,
+                         double *dx) {
     double sum = 0.0;
     for (int j = 0; j < row->T; j++) {
         if (!causal_allows(row, j)) { continue; }
@@ -49,7 +51,8 @@ static void mistaken_row(const struct causal_row *row, const float *dout, const 
 }
 
 static void mistaken(const struct op_call *call, int variant) {
-    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"), *lengths = call_given(call, "lengths");
+    const float *dout = call_given(call, "dout"), *out = call_given(call, "out"),
+                *lengths = call_given(call, "lengths");
     const float *before = call_given(call, "dx");
     double *dx = call_expected(call, "dx");
     size_t T = (size_t)call->sizes->C;
@@ -61,19 +64,19 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "causal-mask-strict",
-     .cause = "the diagonal is masked: key j may be seen by query i when j <= i, not only j < i",
+     .cause = "the diagonal is masked: query i attends to keys j <= i, not only j < i",
      .hint = 3,
      .kernel = "causal_softmax_forward/mask_strict",
      .compute = mistaken,
      .variant = {CAUSAL_STRICT}},
     {.id = "causal-mask-transposed",
-     .cause = "the mask is turned round: keys j <= i are seen, not j >= i",
+     .cause = "the mask is transposed: query i attends to keys j <= i, not j >= i",
      .hint = 2,
      .kernel = "causal_softmax_forward/mask_transposed",
      .compute = mistaken,
      .variant = {CAUSAL_TRANSPOSED}},
     {.id = "causal-scale-missing",
-     .cause = "x is not multiplied by scale (backward: the gradient is)",
+     .cause = "scale is not applied: multiply x by it (in the backward pass, the gradient)",
      .hint = 3,
      .kernel = "causal_softmax_backward/scale_missing",
      .compute = mistaken,
@@ -85,13 +88,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {CAUSAL_SCALE_TWICE}},
     {.id = "causal-scale-divided",
-     .cause = "x is divided by scale; it is to be multiplied",
+     .cause = "x is divided by scale: multiply by it",
      .hint = 3,
      .kernel = "causal_softmax_forward/scale_divided",
      .compute = mistaken,
      .variant = {CAUSAL_SCALE_DIVIDED}},
     {.id = "causal-queries-cut",
-     .cause = "queries from lengths[b] on are masked too: lengths mask keys, and every query has a row",
+     .cause = "rows i >= lengths[b] are masked too: lengths mask keys only, and every query has a row",
      .hint = 2,
      .kernel = "causal_softmax_forward/queries_cut",
      .compute = mistaken,
@@ -103,7 +106,7 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {NO_SUM}},
     {.id = "softmax-backward-sum-of-dout",
-     .cause = "the sum is of dout alone; it is of out * dout",
+     .cause = "the sum is taken over dout alone: it is the sum of out * dout",
      .hint = 2,
      .kernel = "causal_softmax_backward/sum_of_dout",
      .compute = mistaken,
@@ -115,13 +118,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {NO_OUT}},
     {.id = "softmax-backward-added",
-     .cause = "the sum is added to dout; it is to be subtracted",
+     .cause = "the sum is added to dout: subtract it",
      .hint = 3,
      .kernel = "causal_softmax_backward/added",
      .compute = mistaken,
      .variant = {ADDED}},
     {.id = "softmax-backward-diagonal",
-     .cause = "out * (1 - out) is the diagonal of the derivative alone: the others count too",
+     .cause = "only the diagonal of the derivative, out * (1 - out), is used: the sum over the row is missing",
      .hint = 1,
      .kernel = "causal_softmax_backward/diagonal",
      .compute = mistaken,

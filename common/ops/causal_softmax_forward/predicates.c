@@ -1,5 +1,5 @@
-/* The mask of the causal ops, right and with one mistake; and mistakes that are recognised by which elements of a causal
- * matrix, or which calls, are wrong. */
+/* The mask of the causal ops, right and with one mistake; and mistakes that are recognised by the elements of a causal
+ * matrix, or by the calls, that are wrong. */
 #include <math.h>
 
 #include "causal.h"
@@ -53,7 +53,7 @@ void causal_write_masked(const struct causal_row *row, const float *before, int 
 
 /* ---- predicates ---- */
 
-/* Where an element of output 0 stands. */
+/* The part of the matrix that an element of output 0 belongs to. */
 enum part { ALLOWED, PADDED /* on or below the diagonal, past the length */, ABOVE };
 
 static enum part part_of(const struct evidence *evidence, const struct evidence_case *shown, size_t i) {
@@ -119,7 +119,7 @@ static bool empty_rows_wrong(const struct evidence *evidence, const struct evide
     return true;
 }
 
-/* Rows without a key hold NaN, and nothing else is wrong. */
+/* Rows without allowed keys are NaN, and all other elements are right. */
 static bool shows_empty_row(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, empty_rows_wrong);
@@ -129,7 +129,7 @@ static bool is_wrong_at_all(const struct evidence_case *shown) {
     return shown->failure.kind != FAILURE_NONE;
 }
 
-/* Every call that went wrong has lengths, and there were right ones without. */
+/* Every failed call has lengths, and calls without lengths are right. */
 static bool shows_only_lengths(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false, right = false;
@@ -142,7 +142,7 @@ static bool shows_only_lengths(const struct evidence *evidence, int argument) {
     return found && right;
 }
 
-/* Every call that went wrong is of the form that keeps what is above the diagonal. */
+/* Every failed call has CAUSAL_UPPER_KEEP. */
 static bool shows_only_upper_kept(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -154,7 +154,7 @@ static bool shows_only_upper_kept(const struct evidence *evidence, int argument)
     return found;
 }
 
-/* Of a causal op the one small tensor is lengths. */
+/* The only small tensor of a causal op is lengths. */
 static bool shows_lengths_index(const struct evidence *evidence, int argument) {
     (void)argument;
     return shows_small_tensor(evidence, 0);
@@ -162,51 +162,52 @@ static bool shows_lengths_index(const struct evidence *evidence, int argument) {
 
 const struct op_mistake causal_mistakes_shown[] = {
     {.id = "causal-lengths-not-clamped",
-     .cause = "lengths below 0 and above T count as 0 and T: clamp them before they are used",
+     .cause = "lengths outside 0..T are used as they are: clamp them to 0..T first",
      .hint = 3,
      .kernel = "causal_softmax_forward/lengths_not_clamped",
      .predicate = shows_only_values,
      .argument = VALUES_LENGTHS,
      .stage = MISTAKE_REPORTED},
     {.id = "lengths-index",
-     .cause = "lengths has one entry for each batch row: lengths[row / (H * T)]",
+     .cause = "lengths has a wrong index: it has one entry per sequence, lengths[row / (H * T)]",
      .hint = 3,
      .kernel = "causal_softmax_forward/lengths_by_matrix",
      .predicate = shows_lengths_index,
      .stage = MISTAKE_REPORTED},
     {.id = "causal-upper-not-zeroed",
-     .cause = "with CAUSAL_UPPER_ZERO the part above the diagonal must be written too: zeros",
+     .cause = "the part above the diagonal is not written: with CAUSAL_UPPER_ZERO it must be written as 0",
      .hint = 3,
      .kernel = "causal_softmax_forward/upper_not_zeroed",
      .predicate = shows_upper_not_zeroed,
      .stage = MISTAKE_PLACED},
     {.id = "causal-upper-written",
-     .cause = "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
+     .cause =
+         "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
      .hint = 3,
      .kernel = "causal_softmax_forward/upper_written",
      .predicate = shows_upper_written,
      .stage = MISTAKE_PLACED},
     {.id = "causal-padding-not-zeroed",
-     .cause = "keys from lengths[b] on, up to the diagonal, must be written as 0 in both forms",
+     .cause = "keys from lengths[b] to the diagonal are not written as 0: both forms require it",
      .hint = 3,
      .kernel = "causal_softmax_forward/padding_not_zeroed",
      .predicate = shows_padding_not_zeroed,
      .stage = MISTAKE_PLACED},
     {.id = "causal-empty-row-nan",
-     .cause = "a row with no key left is all 0: dividing by a sum of 0 gives NaN",
+     .cause = "a row without allowed keys is NaN, from a division by a sum of 0: it must be all 0",
      .hint = 3,
      .kernel = "causal_softmax_forward/empty_row_nan",
      .predicate = shows_empty_row,
      .stage = MISTAKE_PLACED},
     {.id = "causal-masked-nan",
-     .cause = "masked elements must have no influence, not even a NaN: select, do not multiply by 0",
+     .cause = "a NaN in a masked element reaches the result: select the allowed elements, do not multiply by 0",
      .hint = 2,
      .kernel = "causal_softmax_forward/masked_nan",
      .predicate = shows_only_values,
      .argument = VALUES_MASKED_NAN,
      .stage = MISTAKE_PLACED},
     {.id = "causal-lengths",
-     .cause = "only calls with lengths are wrong: lengths belong to the batch, lengths[row / (H * T)], and mask keys, not "
+     .cause = "only calls with lengths are wrong: lengths[row / (H * T)] is the row's length, and it masks keys, not "
               "queries",
      .hint = 2,
      .kernel = "causal_softmax_forward/lengths_by_head",

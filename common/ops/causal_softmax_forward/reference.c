@@ -18,7 +18,7 @@ static void compute(const struct op_call *call, int variant) {
     }
 }
 
-/* A row's keys sum to 1, unless there is none. */
+/* The allowed elements of a row sum to 1, if there are any. */
 static bool rows_sum_to_one(const struct op *op, const struct evidence_case *shown, struct failure *broken) {
     const float *lengths = shown->given[op_tensor_find(op, "lengths")];
     for (long n = 0; n < shown->test.sizes.N; n++) {
@@ -31,11 +31,11 @@ static bool rows_sum_to_one(const struct op *op, const struct evidence_case *sho
 /* ---- with one mistake ---- */
 
 enum {
-    MASK_AFTER = CAUSAL_OWN, /* softmax of the whole row, and then the mask */
+    MASK_AFTER = CAUSAL_OWN, /* softmax of the whole row, then the mask */
     MASKED_AS_ZERO,          /* masked scores are 0, so they count in the sum */
     MASKED_AS_ZERO_WRITTEN,  /* and their exponentials are written */
     MAX_OF_MASKED,
-    MAX_UNSCALED, /* of x, and subtracted from scale * x */
+    MAX_UNSCALED, /* the maximum of x is subtracted from scale * x */
     NO_MAX,
     NOT_NORMALISED,
 };
@@ -55,7 +55,7 @@ static void mistaken_row(const struct causal_row *row, const float *x, const flo
     if (row->variant == NO_MAX) { maximum = 0.0; }
     for (int j = 0; j < row->T; j++) {
         bool here = causal_allows(row, j);
-        /* in float, so that it overflows and underflows as a kernel does */
+        /* in float, to overflow and underflow as a kernel does */
         if (here || whole) { sum += expf((float)(row->scale * x[j] - maximum)); }
         if (!here && zeros) { sum += exp(-maximum); }
     }
@@ -86,43 +86,43 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "causal-mask-strict",
-     .cause = "the diagonal is masked: key j may be seen by query i when j <= i, not only j < i",
+     .cause = "the diagonal is masked: query i attends to keys j <= i, not only j < i",
      .hint = 3,
      .kernel = "causal_softmax_forward/mask_strict",
      .compute = mistaken,
      .variant = {CAUSAL_STRICT}},
     {.id = "causal-mask-one-more",
-     .cause = "one key too many is seen: the keys of row i are 0 .. i, which is i + 1 of them",
+     .cause = "query i attends to one key too many: the allowed keys are 0 .. i, which are i + 1 keys",
      .hint = 3,
      .kernel = "causal_softmax_forward/mask_one_more",
      .compute = mistaken,
      .variant = {CAUSAL_ONE_MORE}},
     {.id = "causal-mask-by-vector",
-     .cause = "the vector that the diagonal cuts counts as a whole: mask each of its elements by its own column",
+     .cause = "the mask is applied to whole vectors: compare each element's own column with the diagonal",
      .hint = 2,
      .kernel = "causal_softmax_forward/mask_by_vector",
      .compute = mistaken,
      .variant = {CAUSAL_BY_VECTOR + 1, CAUSAL_BY_VECTOR + 2, CAUSAL_BY_VECTOR + 3, CAUSAL_BY_VECTOR + 5}},
     {.id = "causal-row-not-modulo",
-     .cause = "the mask needs the row within its matrix: row % T, not the row of all matrices",
+     .cause = "the mask uses the row's index in the whole tensor: use its index in the matrix, row % T",
      .hint = 2,
      .kernel = "causal_softmax_forward/row_not_modulo",
      .compute = mistaken,
      .variant = {CAUSAL_ROW_NOT_MODULO}},
     {.id = "causal-mask-transposed",
-     .cause = "the mask is turned round: keys j <= i are seen, not j >= i",
+     .cause = "the mask is transposed: query i attends to keys j <= i, not j >= i",
      .hint = 2,
      .kernel = "causal_softmax_forward/mask_transposed",
      .compute = mistaken,
      .variant = {CAUSAL_TRANSPOSED}},
     {.id = "causal-no-mask",
-     .cause = "nothing is masked: query i may see keys j <= i only",
+     .cause = "no element is masked: query i attends to keys j <= i only",
      .hint = 1,
      .kernel = "causal_softmax_forward/no_mask",
      .compute = mistaken,
      .variant = {CAUSAL_NO_MASK}},
     {.id = "causal-scale-missing",
-     .cause = "x is not multiplied by scale (backward: the gradient is)",
+     .cause = "scale is not applied: multiply x by it (in the backward pass, the gradient)",
      .hint = 3,
      .kernel = "causal_softmax_forward/scale_missing",
      .compute = mistaken,
@@ -134,50 +134,49 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {CAUSAL_SCALE_TWICE}},
     {.id = "causal-scale-divided",
-     .cause = "x is divided by scale; it is to be multiplied",
+     .cause = "x is divided by scale: multiply by it",
      .hint = 3,
      .kernel = "causal_softmax_forward/scale_divided",
      .compute = mistaken,
      .variant = {CAUSAL_SCALE_DIVIDED}},
     {.id = "causal-mask-after-softmax",
-     .cause = "the mask is applied after the exponentials were summed: the sum must be over the allowed keys alone",
+     .cause = "the mask is applied after the sum of the exponentials: sum the allowed keys only",
      .hint = 1,
      .kernel = "causal_softmax_forward/mask_after_softmax",
      .compute = mistaken,
      .variant = {MASK_AFTER}},
     {.id = "causal-masked-as-zero",
-     .cause = "masked scores are set to 0, and exp(0 - max) counts: they must be -INFINITY",
+     .cause = "masked scores are set to 0, so exp(0 - max) is in the sum: set them to -INFINITY",
      .hint = 1,
      .kernel = "causal_softmax_forward/masked_as_zero",
      .compute = mistaken,
      .variant = {MASKED_AS_ZERO, MASKED_AS_ZERO_WRITTEN}},
     {.id = "causal-max-of-masked",
-     .cause = "the maximum is taken over masked keys too: where one is far larger, all that is allowed underflows",
+     .cause = "the maximum includes masked keys: if one of them is far larger, all allowed exponentials underflow",
      .hint = 2,
      .kernel = "causal_softmax_forward/max_of_masked",
      .compute = mistaken,
      .variant = {MAX_OF_MASKED}},
     {.id = "causal-max-unscaled",
-     .cause = "the maximum is of x, and what it is subtracted from is scale * x: large scores underflow, all of them",
+     .cause = "the maximum of x is subtracted from scale * x: take the maximum of scale * x, or large scores underflow",
      .hint = 2,
      .kernel = "causal_softmax_forward/max_unscaled",
      .compute = mistaken,
      .variant = {MAX_UNSCALED}},
     {.id = "causal-padding-counted",
-     .cause = "the zeros that stand behind the keys in a row's last vector are counted in the sum: exp(0 - max) is "
-              "not 0",
+     .cause = "zeros after the last key in a row's last vector are in the sum: exp(0 - max) is not 0",
      .hint = 3,
      .kernel = "causal_softmax_forward/padding_counted",
      .compute = mistaken,
      .variant = {CAUSAL_PADDING + 2, CAUSAL_PADDING + 3}},
     {.id = "causal-lengths-ignored",
-     .cause = "lengths are not looked at: keys j >= lengths[b] are masked too",
+     .cause = "lengths is ignored: keys j >= lengths[b] are masked too",
      .hint = 2,
      .kernel = "causal_softmax_forward/lengths_ignored",
      .compute = mistaken,
      .variant = {CAUSAL_NO_LENGTHS}},
     {.id = "causal-queries-cut",
-     .cause = "queries from lengths[b] on are masked too: lengths mask keys, and every query has a row",
+     .cause = "rows i >= lengths[b] are masked too: lengths mask keys only, and every query has a row",
      .hint = 2,
      .kernel = "causal_softmax_forward/queries_cut",
      .compute = mistaken,

@@ -1,14 +1,14 @@
 /* decode_attention — attention for one new token of each sequence, over the cache, as lab 4's decode.cu defines it.
  *
- *   p = positions[b]        k[b][h][p], v[b][h][p] = the new token's        out = softmax(q K^T / sqrt(D)) V over 0 .. p
+ *   p = positions[b]        k[b][h][p], v[b][h][p] = the new token's      out = softmax(q K^T / sqrt(D)) V over 0 .. p
  *
  * Defined    by the course, around the template decode_attention, which the lab file defines
- * Shapes     out: (B, C), heads side by side, C = H * D; k, v: (B, H, S, D), the cache, of which one position a sequence is
- *            written; qkv: (B, 3, H, D); positions: (B), int, 0 to S - 1
+ * Shapes     out: (B, C), heads side by side, C = H * D; k, v: (B, H, S, D), the cache, of which one position per
+ *            sequence is written; qkv: (B, 3, H, D); positions: (B), int, 0 to S - 1
  * Sizes      B, H, D, S >= 1, D <= 1024
- * Reads      no position behind p, not even to multiply it by 0: it may hold NaN
+ * Reads      no position after p: it may hold NaN, and 0 * NaN is NaN
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_DECODE_ATTENTION_H
 #define CONTRACT_DECODE_ATTENTION_H
 

@@ -1,4 +1,4 @@
-/* decode_attention: its description. contract.h says what it computes. */
+/* decode_attention: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_decode_attention = {
@@ -14,7 +14,7 @@ const struct op op_decode_attention = {
             {.name = "positions", .role = ROLE_IN, .shape = "B", .element = ELEMENT_INT},
         },
     .scalars = "B, H, D, S",
-    .hard = HARD_WIRED | HARD(VALUES_MASKED_NAN),
+    .hard = HARD_MODEL | HARD(VALUES_MASKED_NAN),
     .hard_input = "qkv",
     .nan_input = "qkv",
 };

@@ -1,13 +1,14 @@
-/* gpt2_decode — a whole GPT-2 that reads prompts and then one token a sequence and step, K = S - T steps.
+/* gpt2_decode — a whole GPT-2 that reads prompts, then decodes K = S - T steps of one token per sequence.
  *
  * Defined    by the course: the model around the three files of lab 4
- * Shapes     hidden: (K + 1, B, C), the last LayerNorm's output where a token is to be chosen: at each prompt's end, and after
- *            each step; logits: (K + 1, B, V), float in every type; greedy: (K + 1, B), int: the likeliest token;
- *            weights: as in gpt2_forward; tokens: (B, T); next: (K, B): the token that each step reads, where a negative one
- *            lets its sequence rest: it keeps its length, and its outputs of that step mean nothing; lengths: (B), 1 to T
+ * Shapes     hidden: (K + 1, B, C), the last LayerNorm's output where a token is chosen: at each prompt's end, and
+ *            after each step; logits: (K + 1, B, V), float in every type; greedy: (K + 1, B), int: the likeliest token;
+ *            weights: as in gpt2_forward; tokens: (B, T); lengths: (B), 1 to T;
+ *            next: (K, B): the token that each step reads. With a negative token its sequence skips the step: its
+ *            length stays, and its outputs of that step are undefined.
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_GPT2_DECODE_H
 #define CONTRACT_GPT2_DECODE_H
 

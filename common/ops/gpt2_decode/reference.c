@@ -1,4 +1,4 @@
-/* gpt2_decode in float64, and the mistakes of a model that decodes. */
+/* gpt2_decode in float64, and the mistakes of a decoding model. */
 #include "ops/predicates.h"
 #include "ops/transformer/model.h"
 
@@ -13,25 +13,24 @@ static bool prompt_is_right(const struct evidence *evidence, const struct eviden
 
 static bool shows_steps(const struct evidence *evidence, int argument) {
     (void)argument;
-    return !shows_untouched(evidence, 0) &&
-           evidence_all_wrong(evidence, prompt_is_right);
+    return !shows_untouched(evidence, 0) && evidence_all_wrong(evidence, prompt_is_right);
 }
 
 static const struct op_mistake mistakes[] = {
     {.id = "cache-of-layer-0",
-     .cause = "every block has layer 0's cache: it is all.cache[layer]",
+     .cause = "every block uses layer 0's cache: use all.cache[layer]",
      .hint = 3,
      .kernel = "gpt2_decode/cache_of_layer_0",
-     .compute = wiring_mistaken,
-     .variant = {WIRING_CACHE_OF_LAYER_0},
+     .compute = transformer_mistaken,
+     .variant = {TRANSFORMER_CACHE_OF_LAYER_0},
      .stage = MISTAKE_PLACED},
     {.id = NULL},
 };
 
 static const struct op_mistake shown[] = {
     {.id = "wiring-decoding",
-     .cause = "the prompt's end is right and the next token is not: what is left in the cache, and does decoding ask "
-              "for that?",
+     .cause = "the results of the prompt are right, the next token's are wrong: check what the prompt stores and "
+              "decoding reads",
      .hint = 2,
      .kernel = "gpt2_decode/decodes_from_prompt",
      .predicate = shows_steps,
@@ -41,6 +40,7 @@ static const struct op_mistake shown[] = {
 
 const struct op_reference op_reference_gpt2_decode = {
     .compute = model_decode,
-    .fill = wiring_fill,
-    .mistakes = {wiring_mistakes_reported, decode_mistakes, model_mistakes, mistakes, shown, wiring_mistakes_shown},
+    .fill = transformer_fill,
+    .mistakes = {transformer_mistakes_reported, decode_mistakes, model_mistakes, mistakes, shown,
+                 transformer_mistakes_shown},
 };

@@ -1,13 +1,15 @@
-/* gpt2_forward — a whole GPT-2 over prompts: hidden states layer by layer, logits and losses of every position.
+/* gpt2_forward — a whole GPT-2 over prompts: hidden states of every layer, logits and losses of every position.
  *
  * Defined    by the course: the model around the three files of lab 4
- * Shapes     hidden: (2 L + 1, N, C): the residual stream after the attention of block 0, what block 0 left beside it, the same
- *            of block 1, ..., and the last LayerNorm's output; logits: (N, V), losses: (N), both float in every type;
- *            weights: all tensors in the order of gpt2/formats/weights.h, each with all its layers, linear ones (out, in);
- *            tokens: (N), 0 to V - 1; targets: (N), a negative one gives a loss of 0; lengths: (B), 1 to T
+ * Shapes     hidden: (2 L + 1, N, C): the residual stream after the attention of block 0, the branch of block 0, the
+ *            same two of block 1, ..., and the last LayerNorm's output;
+ *            logits: (N, V), losses: (N), both float in every type;
+ *            weights: all tensors in the order of gpt2/formats/weights.h, each with all its layers, matrices (out, in);
+ *            tokens: (N), 0 to V - 1; targets: (N), where a negative target gives a loss of 0;
+ *            lengths: (B), 1 to T
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S; N = B * T, C = H * D
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
-  */
+ */
 #ifndef CONTRACT_GPT2_FORWARD_H
 #define CONTRACT_GPT2_FORWARD_H
 

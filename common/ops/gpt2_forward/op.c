@@ -1,4 +1,4 @@
-/* gpt2_forward: its description. contract.h says what it computes. */
+/* gpt2_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_gpt2_forward = {

@@ -1,19 +1,19 @@
-/* gpt2_forward in float64, and the mistakes of a model among its layers. */
+/* gpt2_forward in float64, and the mistakes that involve several layers of a model. */
 #include "ops/transformer/model.h"
 
 const struct op_mistake model_mistakes[] = {
     {.id = "weights-of-layer-0",
-     .cause = "every block has layer 0's weights: they are all.weights.blocks[layer]",
+     .cause = "every block uses layer 0's weights: use all.weights.blocks[layer]",
      .hint = 3,
      .kernel = "gpt2_forward/weights_of_layer_0",
-     .compute = wiring_mistaken,
-     .variant = {WIRING_WEIGHTS_OF_LAYER_0},
+     .compute = transformer_mistaken,
+     .variant = {TRANSFORMER_WEIGHTS_OF_LAYER_0},
      .stage = MISTAKE_PLACED},
     {.id = NULL},
 };
 
 const struct op_reference op_reference_gpt2_forward = {
     .compute = model_forward,
-    .fill = wiring_fill,
-    .mistakes = {wiring_mistakes_reported, block_mistakes, model_mistakes, wiring_mistakes_shown},
+    .fill = transformer_fill,
+    .mistakes = {transformer_mistakes_reported, block_mistakes, model_mistakes, transformer_mistakes_shown},
 };

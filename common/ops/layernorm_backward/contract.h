@@ -6,12 +6,12 @@
  *
  * Shapes    dinp, dout, x: (N, C), T; weight: (C), T; mean, rstd: (N) and dweight, dbias: (C), float in every type.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Writes    dinp is overwritten; dweight and dbias are accumulated into what they hold.
- * Aliasing  dinp may be the very same pointer as dout; everything else is disjoint.
+ * Writes    dinp is overwritten; dweight and dbias are accumulated (+=).
+ * Aliasing  dinp may be the same pointer as dout; everything else is disjoint.
  * Pointers  aligned to their element, no more.
  * Order     dweight and dbias may be summed in any order (atomics allowed). Lab 3's are deterministic: the same call
  *           gives the same bits.
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave. See types.h for what all contracts share.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_BACKWARD_H
 #define CONTRACT_LAYERNORM_BACKWARD_H

@@ -1,5 +1,5 @@
-/* layernorm_backward.h — LayerNorm's gradients in float64, right and with one mistake, for the ops that are made of it.
- * Tensors are found by name: the row that was normalised is sum, where an op has it, else x; dsum is added where it is.
+/* layernorm_backward.h — LayerNorm's gradients in float64, right and with one mistake, for the ops that contain it.
+ * Tensors are found by name: the normalised row is sum if the op has it, else x; dsum is added if the op has it.
  */
 #ifndef OP_LAYERNORM_BACKWARD_H
 #define OP_LAYERNORM_BACKWARD_H
@@ -8,7 +8,7 @@
 
 op_compute layernorm_backward_compute;
 
-/* An op_reference's `complete`: mean and rstd as the forward pass would have written them. */
+/* An op_reference's `complete`: computes mean and rstd as the forward pass does. */
 void layernorm_backward_complete(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
 
 /* `variant` is one of layernorm_backward_mistakes', or -1: none. */

@@ -1,4 +1,4 @@
-/* layernorm_backward: its description. contract.h says what it computes. */
+/* layernorm_backward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_layernorm_backward = {

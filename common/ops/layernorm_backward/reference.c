@@ -134,13 +134,13 @@ void layernorm_backward_mistaken(const struct op_call *call, int variant) {
 
 const struct op_mistake layernorm_backward_mistakes[] = {
     {.id = "backward-overwritten",
-     .cause = "dweight and dbias are to be added to what they hold, not overwritten",
+     .cause = "dweight and dbias are overwritten: add to the values that they hold",
      .hint = 2,
      .kernel = "layernorm_backward/clears_first",
      .compute = layernorm_backward_mistaken,
      .variant = {OVERWRITTEN}},
     {.id = "backward-no-mean-terms",
-     .cause = "dinp lacks the two means over the row: the mean and rstd depend on x too",
+     .cause = "dinp lacks the two means over the row: mean and rstd depend on x too",
      .hint = 1,
      .kernel = "layernorm_backward/no_means",
      .compute = layernorm_backward_mistaken,
@@ -152,7 +152,7 @@ const struct op_mistake layernorm_backward_mistakes[] = {
      .compute = layernorm_backward_mistaken,
      .variant = {NO_FIRST_TERM, NO_SECOND_TERM}},
     {.id = "backward-sums-for-means",
-     .cause = "dinp subtracts sums where it should subtract means: divide by C",
+     .cause = "dinp subtracts sums instead of means: divide them by C",
      .hint = 3,
      .kernel = "layernorm_backward/sums_for_means",
      .compute = layernorm_backward_mistaken,
@@ -170,25 +170,25 @@ const struct op_mistake layernorm_backward_mistakes[] = {
      .compute = layernorm_backward_mistaken,
      .variant = {NO_RSTD}},
     {.id = "backward-x-for-xhat",
-     .cause = "x is used where xhat = (x - mean) * rstd is meant",
+     .cause = "x is used instead of xhat = (x - mean) * rstd",
      .hint = 3,
      .kernel = "layernorm_backward/x_for_xhat",
      .compute = layernorm_backward_mistaken,
      .variant = {X_FOR_XHAT}},
     {.id = "backward-gradients-swapped",
-     .cause = "dweight and dbias are swapped",
+     .cause = "dweight and dbias are exchanged",
      .hint = 3,
      .kernel = "layernorm_backward/gradients_swapped",
      .compute = layernorm_backward_mistaken,
      .variant = {SWAPPED}},
     {.id = "backward-one-row",
-     .cause = "dweight and dbias hold one row's terms: they are sums over all rows",
+     .cause = "dweight and dbias hold the terms of one row: they are sums over all rows",
      .hint = 2,
      .kernel = "layernorm_backward/one_row",
      .compute = layernorm_backward_mistaken,
      .variant = {FIRST_ROW, LAST_ROW}},
     {.id = "backward-weighted-dweight",
-     .cause = "dweight sums dout * xhat, without weight",
+     .cause = "dweight includes the factor weight: it is the sum of dout * xhat",
      .hint = 3,
      .kernel = "layernorm_backward/weighted_dweight",
      .compute = layernorm_backward_mistaken,
@@ -196,9 +196,9 @@ const struct op_mistake layernorm_backward_mistakes[] = {
     {.id = NULL},
 };
 
-/* ---- recognised by which output is wrong ---- */
+/* ---- recognised by the output that is wrong ---- */
 
-/* argument 0: dinp is right and the parameters' gradients are not; 1: the other way round. */
+/* argument 0: dinp is right, and the parameters' gradients are wrong; 1: the opposite. */
 static bool shows_direction(const struct evidence *evidence, int argument) {
     if (argument) {
         return evidence_only_wrong(evidence, "dinp", "dweight") && evidence_only_wrong(evidence, "dinp", "dbias");
@@ -211,7 +211,7 @@ static bool has_other_eps(const struct evidence *evidence, const struct evidence
     return shown->test.sizes.eps != 1e-5f;
 }
 
-/* rstd is given; eps is no argument of a backward pass, and yet decides. */
+/* Only calls with another eps are wrong, although the op has no eps: it must use the rstd that is passed in. */
 static bool shows_only_other_eps(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_all_wrong(evidence, has_other_eps);
@@ -219,26 +219,27 @@ static bool shows_only_other_eps(const struct evidence *evidence, int argument) 
 
 const struct op_mistake layernorm_backward_mistakes_shown[] = {
     {.id = "backward-accumulated",
-     .cause = "dinp is to be overwritten; `+=` adds to what happened to be in memory",
+     .cause = "dinp is accumulated: overwrite it, because it is uninitialised before the call",
      .hint = 3,
      .kernel = "layernorm_backward/dinp_accumulates",
      .predicate = shows_output_read,
      .stage = MISTAKE_REPORTED},
     {.id = "backward-own-rstd",
-     .cause = "only the call with another eps goes wrong: rstd is given, take it as it is",
+     .cause = "only the call with another eps is wrong: use the rstd that is passed in, do not compute it again",
      .hint = 3,
      .kernel = "residual_layernorm_backward/own_rstd",
      .predicate = shows_only_other_eps,
      .stage = MISTAKE_VAGUE},
     {.id = "backward-columns",
-     .cause = "dinp is right, dweight or dbias is not: each sums all rows once, and is added to what it holds",
+     .cause =
+         "dinp is right, dweight or dbias is wrong: each sums all rows once, and is added to the values that it holds",
      .hint = 2,
      .kernel = "residual_layernorm_backward/rows_left_out",
      .predicate = shows_direction,
      .argument = 0,
      .stage = MISTAKE_VAGUE},
     {.id = "backward-rows",
-     .cause = "dweight and dbias are right, dinp is not: its two means are along the row",
+     .cause = "dweight and dbias are right, dinp is wrong: its two means are over the columns of a row",
      .hint = 2,
      .kernel = "layernorm_backward/rows",
      .predicate = shows_direction,

@@ -6,10 +6,10 @@
  *
  * Shapes    out, x: (N, C), T; mean, rstd: (N), float in every type; weight, bias: (C), T; row-major.
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
- * Aliasing  out may be the very same pointer as x; everything else is disjoint.
+ * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to their element, no more.
  * Specials  a row that holds NaN or an infinity gives NaN in that row only (mean may be infinite).
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave. See types.h for what all contracts share.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_FORWARD_H
 #define CONTRACT_LAYERNORM_FORWARD_H

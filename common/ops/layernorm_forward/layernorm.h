@@ -1,5 +1,5 @@
-/* layernorm.h — LayerNorm's rows in float64, right and with one mistake, for the ops that are made of it: with a residual
- * before it, after it, or without. Tensors are found by name.
+/* layernorm.h — LayerNorm's rows in float64, right and with one mistake, for the ops that contain it: with a residual
+ * added before or after, or without. Tensors are found by name.
  */
 #ifndef OP_LAYERNORM_H
 #define OP_LAYERNORM_H
@@ -11,7 +11,7 @@ op_compute layernorm_compute;
 
 bool layernorm_rows_are_normal(const struct op *op, const struct evidence_case *shown, struct failure *broken);
 
-/* (N, C) values to normalise, and where the results go. */
+/* (N, C) values to normalise, and the outputs. */
 struct layernorm_rows {
     const struct op_sizes *sizes;
     const float *x, *weight, *bias;
@@ -21,7 +21,7 @@ struct layernorm_rows {
 /* `variant` is one of layernorm_mistakes', or -1: none. */
 void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows);
 
-/* Any LayerNorm can have these: computed, and recognised by which rows are wrong. */
+/* Mistakes of any LayerNorm: computed ones, and those recognised by the rows that are wrong. */
 extern const struct op_mistake layernorm_mistakes[], layernorm_mistakes_shown[];
 
 #endif

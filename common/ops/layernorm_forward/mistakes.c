@@ -30,8 +30,8 @@ enum {
     SQUARES_NOT_DIVIDED,
     SUM_NOT_RESET,
     SQUARES_NOT_RESET,
-    PADDING,         /* lanes past C count as (0 - mean)^2 */
-    TIMES_DEVIATION, /* multiplied by the deviation in place of its inverse */
+    PADDING,         /* lanes past C add (0 - mean)^2 */
+    TIMES_DEVIATION, /* multiplied by the deviation instead of its inverse */
     MEAN_BY_ROWS,    /* divided by N */
     VARIANCE_BY_ROWS,
     MEAN_IS_0, /* sum * (1 / C) in integers */
@@ -46,7 +46,7 @@ struct row {
     double stored_mean, stored_rstd; /* written to mean and rstd */
 };
 
-/* The columns whose terms reach the sum: all, or those of one warp of the block. */
+/* Is column c in the sum, which is over all columns, or over those of one warp of the block? */
 static bool counted(int variant, int c, int warp) {
     if (variant < FIRST_WARP) { return true; }
     int log2_block = variant >= OWN_WARP ? variant - OWN_WARP : variant - FIRST_WARP;
@@ -64,7 +64,7 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     struct row row = {.mean = variant == SUM_NOT_DIVIDED ? sum
                               : variant == MEAN_BY_ROWS  ? sum / sizes->N
                               : variant == MEAN_IS_0     ? sum * (1 / C)
-                                                                   : sum / C};
+                                                         : sum / C};
     double centre = variant == NOT_CENTRED ? 0.0 : row.mean;
     for (int c = 0; c < C; c++) {
         if (counted(variant, c, warp)) { squares += (x[c] - centre) * (x[c] - centre); }
@@ -97,7 +97,7 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     return row;
 }
 
-/* The rows of `values` normalised with that mistake in it. */
+/* Normalises the rows of `values` with that mistake. */
 void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
     const struct op_sizes *sizes = rows->sizes;
     const float *x = rows->x;
@@ -122,7 +122,7 @@ void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
     }
 }
 
-/* Of an op that adds a residual: before LayerNorm, where it writes the sum, or after it. */
+/* For ops that add a residual: before LayerNorm if they write the sum, else after it. */
 static void mistaken(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
     size_t count = (size_t)call->sizes->N * (size_t)call->sizes->C;
@@ -133,8 +133,13 @@ static void mistaken(const struct op_call *call, int variant) {
         values[i] = sum ? (float)element_round(call->sizes->type, (double)x[i] + residual[i]) : x[i];
         if (sum) { sum[i] = values[i]; }
     }
-    struct layernorm_rows rows = {call->sizes, values, call_given(call, "weight"), call_given(call, "bias"), out,
-                                  call_expected(call, "mean"), call_expected(call, "rstd")};
+    struct layernorm_rows rows = {call->sizes,
+                                  values,
+                                  call_given(call, "weight"),
+                                  call_given(call, "bias"),
+                                  out,
+                                  call_expected(call, "mean"),
+                                  call_expected(call, "rstd")};
     layernorm_mistaken_rows(variant, &rows);
     for (size_t i = 0; residual && !sum && i < count; i++) { out[i] += residual[i]; }
     free(values);
@@ -142,19 +147,20 @@ static void mistaken(const struct op_call *call, int variant) {
 
 const struct op_mistake layernorm_mistakes[] = {
     {.id = "other-warps-lost",
-     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .cause = "each warp reduces its own columns, and the warps' results are not combined",
      .hint = 2,
      .kernel = "softmax_forward/other_warps_lost",
      .compute = mistaken,
-     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7, OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
+     .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7,
+                 OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
     {.id = "layernorm-unbiased",
-     .cause = "the variance is divided by C - 1; LayerNorm divides by C",
+     .cause = "the variance is divided by C - 1: LayerNorm divides it by C",
      .hint = 3,
      .kernel = "layernorm_forward/unbiased",
      .compute = mistaken,
      .variant = {UNBIASED}},
     {.id = "layernorm-eps-ignored",
-     .cause = "eps is fixed in the code; it is an argument of the launcher",
+     .cause = "eps is fixed in the code: use the launcher's argument",
      .hint = 3,
      .kernel = "layernorm_forward/eps_fixed",
      .compute = mistaken,
@@ -166,19 +172,19 @@ const struct op_mistake layernorm_mistakes[] = {
      .compute = mistaken,
      .variant = {NO_EPS}},
     {.id = "layernorm-eps-outside",
-     .cause = "eps is added outside the root: rstd = 1 / sqrt(variance + eps)",
+     .cause = "eps is added outside the square root: rstd = 1 / sqrt(variance + eps)",
      .hint = 3,
      .kernel = "layernorm_forward/eps_outside",
      .compute = mistaken,
      .variant = {EPS_AFTER_ROOT, EPS_AFTER_INVERSE}},
     {.id = "layernorm-rstd-is-variance",
-     .cause = "rstd holds the variance; it is 1 / sqrt(variance + eps)",
+     .cause = "rstd holds the variance: it is 1 / sqrt(variance + eps)",
      .hint = 3,
      .kernel = "layernorm_forward/rstd_holds_variance",
      .compute = mistaken,
      .variant = {RSTD_IS_VARIANCE}},
     {.id = "layernorm-rstd-is-deviation",
-     .cause = "the deviation is used for its inverse: rstd = 1 / sqrt(variance + eps)",
+     .cause = "rstd is the standard deviation instead of its inverse: rstd = 1 / sqrt(variance + eps)",
      .hint = 3,
      .kernel = "layernorm_forward/rstd_holds_deviation",
      .compute = mistaken,
@@ -190,19 +196,19 @@ const struct op_mistake layernorm_mistakes[] = {
      .compute = mistaken,
      .variant = {NO_ROOT}},
     {.id = "layernorm-stats-swapped",
-     .cause = "mean and rstd are written into each other's output",
+     .cause = "mean and rstd are exchanged",
      .hint = 3,
      .kernel = "layernorm_forward/stats_swapped",
      .compute = mistaken,
      .variant = {STATS_SWAPPED}},
     {.id = "layernorm-affine-swapped",
-     .cause = "weight and bias are swapped",
+     .cause = "weight and bias are exchanged",
      .hint = 3,
      .kernel = "layernorm_forward/affine_swapped",
      .compute = mistaken,
      .variant = {AFFINE_SWAPPED}},
     {.id = "layernorm-affine-by-row",
-     .cause = "weight and bias are indexed by the row; they have one entry per column",
+     .cause = "weight and bias are indexed by the row: they have one entry per column",
      .hint = 3,
      .kernel = "layernorm_forward/affine_by_row",
      .compute = mistaken,
@@ -226,19 +232,19 @@ const struct op_mistake layernorm_mistakes[] = {
      .compute = mistaken,
      .variant = {NO_BIAS}},
     {.id = "layernorm-mean-not-subtracted",
-     .cause = "the mean is not subtracted before the scaling",
+     .cause = "the mean is not subtracted before the multiplication by rstd",
      .hint = 2,
      .kernel = "layernorm_forward/mean_not_subtracted",
      .compute = mistaken,
      .variant = {MEAN_NOT_SUBTRACTED}},
     {.id = "layernorm-variance-not-centred",
-     .cause = "the variance sums x^2 in place of (x - mean)^2",
+     .cause = "the variance sums x^2 instead of (x - mean)^2",
      .hint = 2,
      .kernel = "layernorm_forward/squares_not_centred",
      .compute = mistaken,
      .variant = {NOT_CENTRED}},
     {.id = "layernorm-sum-not-divided",
-     .cause = "a sum is used for its mean: divide by C",
+     .cause = "a sum is used instead of its mean: divide by C",
      .hint = 3,
      .kernel = "layernorm_forward/sum_not_divided",
      .compute = mistaken,
@@ -256,13 +262,13 @@ const struct op_mistake layernorm_mistakes[] = {
      .compute = mistaken,
      .variant = {MEAN_IS_0, VARIANCE_IS_0}},
     {.id = "layernorm-bias-scaled",
-     .cause = "the bias is multiplied by the weight: it is added last",
+     .cause = "the bias is multiplied by the weight: add it after the multiplication",
      .hint = 3,
      .kernel = "layernorm_forward/bias_scaled",
      .compute = mistaken,
      .variant = {BIAS_SCALED}},
     {.id = "layernorm-sum-not-reset",
-     .cause = "a sum goes on from the row before: start it at 0 for every row",
+     .cause = "a sum continues from the previous row: set it to 0 at the start of every row",
      .hint = 3,
      .kernel = "layernorm_forward/sum_not_reset",
      .compute = mistaken,
@@ -276,14 +282,14 @@ const struct op_mistake layernorm_mistakes[] = {
     {.id = NULL},
 };
 
-/* ---- recognised by which rows and outputs are wrong ---- */
+/* ---- recognised by the rows and outputs that are wrong ---- */
 
 static bool has_large_mean(enum input_values values) {
     return values == VALUES_SHIFTED || values == VALUES_TINY_VARIANCE || values == VALUES_NEGATIVE ||
            values == VALUES_CONSTANT_ROWS;
 }
 
-/* Rows of one or two elements have a variance of nearly nothing, so there any mean is large. */
+/* Rows of one or two elements have a variance near 0, so any mean is large in comparison. */
 static bool only_large_mean(const struct evidence *evidence, const struct evidence_case *shown) {
     bool spoiled = shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN;
     (void)evidence;
@@ -306,13 +312,13 @@ static bool wrong_are_untouched(const struct evidence *evidence, const struct ev
     return true;
 }
 
-/* out is right; argument 1: and the wrong elements of the statistics were never written. */
+/* out is right and the statistics are wrong; argument 1: their wrong elements are unwritten. */
 static bool shows_statistics(const struct evidence *evidence, int argument) {
     bool wrong = evidence_only_wrong(evidence, "mean", "out") || evidence_only_wrong(evidence, "rstd", "out");
     return wrong && (!argument || evidence_all_wrong(evidence, wrong_are_untouched));
 }
 
-/* Every wrong row has a variance of nearly nothing: 1 / sqrt(variance + eps) is large. */
+/* Every wrong row has a variance near 0, so 1 / sqrt(variance + eps) is large. */
 static bool rows_are_flat(const struct evidence *evidence, const struct evidence_case *shown) {
     enum { LARGE = 30 };
     int rstd = op_tensor_find(evidence->op, "rstd");
@@ -332,7 +338,6 @@ static bool shows_flat_rows(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, rows_are_flat);
 }
 
-
 const struct op_mistake layernorm_mistakes_shown[] = {
     {.id = "layernorm-one-pass",
      .cause = "E[x^2] - E[x]^2 cancels when the mean is large: subtract the mean first, then square",
@@ -341,19 +346,20 @@ const struct op_mistake layernorm_mistakes_shown[] = {
      .predicate = shows_one_pass,
      .stage = MISTAKE_SPECIAL},
     {.id = "layernorm-flat-rows",
-     .cause = "only rows of hardly any variance are wrong: eps decides there, rstd = 1 / sqrt(variance + eps)",
+     .cause = "only rows with a small variance are wrong, where eps matters: rstd = 1 / sqrt(variance + eps)",
      .hint = 3,
      .kernel = "layernorm_forward/flat_rows",
      .predicate = shows_flat_rows},
     {.id = "statistics-not-written",
-     .cause = "out is right, but mean or rstd is not written for every row: each row has a writer",
+     .cause = "out is right, but mean or rstd is not written for every row: one thread of each row writes it",
      .hint = 3,
      .kernel = "residual_layernorm_forward/statistics_of_first_warp",
      .predicate = shows_statistics,
      .argument = 1,
      .stage = MISTAKE_VAGUE},
     {.id = "statistics-wrong",
-     .cause = "out is right and mean or rstd is not: does the thread that writes it hold the whole row's value?",
+     .cause =
+         "out is right, mean or rstd is wrong: the thread that writes it must hold the reduced value of the whole row",
      .hint = 3,
      .kernel = "residual_layernorm_forward/statistics_of_lane_31",
      .predicate = shows_statistics,

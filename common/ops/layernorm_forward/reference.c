@@ -7,20 +7,20 @@
 #include "ops/elements.h"
 #include "ops/predicates.h"
 
-/* What the forward ops differ in: where their tensors are; NULL where they have none. */
+/* The tensors of a forward op; NULL for those that the op does not have. */
 struct forward {
     const struct op_call *call;
     const float *x, *residual, *weight, *bias;
     double *out, *sum, *mean, *rstd, *out_condition, *sum_condition, *mean_condition, *rstd_condition;
 };
 
-/* One row, whose normalised values are `x` and to whose result `added` (or NULL) is added. */
+/* One row: normalises x, then adds `added` (or nothing, if NULL) to the result. */
 static void forward_row(const struct forward *f, size_t n, const float *x, const float *added) {
     int C = f->call->sizes->C;
     double *out = f->out + n * (size_t)C, *out_condition = f->out_condition + n * (size_t)C;
     double mean, rstd, magnitude = 0.0;
     reference_row_statistics(x, C, f->call->sizes->eps, &mean, &rstd);
-    if (!isfinite(mean) || !isfinite(rstd)) { /* the contract says NaN in out and leaves mean and rstd open */
+    if (!isfinite(mean) || !isfinite(rstd)) { /* the contract requires NaN in out, and does not define mean and rstd */
         for (int c = 0; c < C; c++) { reference_exact(out, out_condition, (size_t)c, NAN); }
         f->mean[n] = f->rstd[n] = NAN;
         f->mean_condition[n] = f->rstd_condition[n] = INFINITY;
@@ -29,7 +29,8 @@ static void forward_row(const struct forward *f, size_t n, const float *x, const
     for (int c = 0; c < C; c++) { magnitude += fabs((double)x[c]); }
     magnitude /= C;
     double mean_error = reference_growth(C) * magnitude, spread = mean_error * rstd;
-    /* Welford's one pass is right too and loses |mean| / deviation; a mean off by d adds d^2 to the variance */
+    /* Welford's one pass is accepted too, which loses |mean| / deviation; an error d of the mean adds d^2 to the
+     * variance */
     double rstd_error = reference_growth(C) * (1.0 + magnitude * rstd) + 4.0 * 0x1p-24 * spread * spread;
     f->mean[n] = mean;
     f->mean_condition[n] = mean_error + DBL_MIN;
@@ -68,7 +69,7 @@ void layernorm_compute(const struct op_call *call, int variant) {
     for (size_t n = 0; n < (size_t)call->sizes->N; n++) {
         const float *x = f.x + n * C, *residual = f.residual ? f.residual + n * C : NULL;
         for (size_t c = 0; sum && c < C; c++) {
-            /* the sum of two floats in double is exact enough to be rounded once more: 53 >= 2 * 24 + 2 */
+            /* rounding the double sum of two floats gives the correctly rounded float sum: 53 >= 2 * 24 + 2 */
             sum[c] = (float)element_round(call->sizes->type, (double)x[c] + residual[c]);
             reference_exact(f.sum, f.sum_condition, n * C + c, sum[c]);
         }
@@ -77,7 +78,7 @@ void layernorm_compute(const struct op_call *call, int variant) {
     free(sum);
 }
 
-/* xhat = (out - bias) / weight has mean 0 in every row; the weights stay above 0.2. */
+/* xhat = (out - bias) / weight has mean 0 in every row; the weights are above 0.2. */
 bool layernorm_rows_are_normal(const struct op *op, const struct evidence_case *shown, struct failure *broken) {
     int N = shown->test.sizes.N, C = shown->test.sizes.C;
     const float *weight = shown->given[op_tensor_find(op, "weight")], *bias = shown->given[op_tensor_find(op, "bias")];

@@ -4,16 +4,16 @@
  *   dinp[n][c] = rstd[n] * (g[n][c] - mean_c(g[n]) - xhat[n][c] * mean_c(g[n] * xhat[n]))
  *   dweight[c] += sum_n dout[n][c] * xhat[n][c]         dbias[c] += sum_n dout[n][c]
  *
- * The residual's gradient is dout itself, so nobody computes it, and the rest is layernorm_backward's math.
+ * The residual's gradient is dout itself, so it is not computed. The other formulas are layernorm_backward's.
  *
  * Shapes    dinp, dout, x: (N, C), T; weight: (C), T; mean, rstd: (N) and dweight, dbias: (C), float in every type.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Writes    dinp is overwritten; dweight and dbias are accumulated into what they hold.
- * Aliasing  dinp may be the very same pointer as dout (where nobody needs the residual's gradient any more).
+ * Writes    dinp is overwritten; dweight and dbias are accumulated (+=).
+ * Aliasing  dinp may be the same pointer as dout (if the residual's gradient is not needed afterwards).
  * Order     fixed: the same call gives the same bits.
  * Bytes     3 x the element size for each element: two tensors read, one written; and dweight's and dbias's partial
  *           sums.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_RESIDUAL_BACKWARD_H
 #define CONTRACT_LAYERNORM_RESIDUAL_BACKWARD_H

@@ -1,4 +1,4 @@
-/* layernorm_residual_backward in float64: the residual's gradient is dout itself, so these are LayerNorm's gradients. */
+/* layernorm_residual_backward in float64: the residual's gradient is dout itself; the others are LayerNorm's. */
 #include "ops/layernorm_backward/layernorm_backward.h"
 
 const struct op_reference op_reference_layernorm_residual_backward = {

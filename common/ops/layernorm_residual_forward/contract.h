@@ -1,18 +1,17 @@
-/* layernorm_residual_forward — LayerNorm, and then a residual added to its result: the other order.
+/* layernorm_residual_forward — LayerNorm, then a residual added to its result.
  *
  *   mean[n] = (1/C) sum_c x[n][c]
  *   rstd[n] = 1 / sqrt((1/C) sum_c (x[n][c] - mean[n])^2 + eps)          biased variance: divisor C, not C - 1
  *   out[n][c] = (x[n][c] - mean[n]) * rstd[n] * weight[c] + bias[c] + residual[n][c]          rounded to T once
  *
- * A different function from residual_layernorm_forward: the statistics are of x alone, and the residual is not
- * normalised.
+ * Unlike residual_layernorm_forward, the statistics are of x alone, and the residual is not normalised.
  *
  * Shapes    out, x, residual: (N, C), T; weight, bias: (C), T; mean, rstd: (N), float in every type.
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
- * Aliasing  out may be the very same pointer as x or as residual.
+ * Aliasing  out may be the same pointer as x or as residual.
  * Specials  a row of x that holds NaN or an infinity gives NaN in that row only (mean may be infinite).
  * Bytes     3 x the element size for each element: two tensors read, one written.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_RESIDUAL_FORWARD_H
 #define CONTRACT_LAYERNORM_RESIDUAL_FORWARD_H

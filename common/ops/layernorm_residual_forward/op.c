@@ -1,4 +1,4 @@
-/* layernorm_residual_forward: its description. contract.h says what it computes. */
+/* layernorm_residual_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_layernorm_residual_forward = {

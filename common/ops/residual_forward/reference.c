@@ -9,7 +9,7 @@ static void compute(const struct op_call *call, int variant) {
     double *out = call_expected(call, "out"), *condition = call_condition(call, "out");
     (void)variant;
     for (size_t i = 0; i < (size_t)call->sizes->N * (size_t)call->sizes->C; i++) {
-        /* the sum of two floats in double, rounded once more, is the float sum: 53 >= 2 * 24 + 2 */
+        /* rounding the double sum of two floats gives the correctly rounded float sum: 53 >= 2 * 24 + 2 */
         reference_exact(out, condition, i, (double)x[i] + residual[i]);
     }
 }
@@ -32,7 +32,7 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "residual-one-operand",
-     .cause = "out holds one of the two inputs alone",
+     .cause = "out holds only one of the two inputs",
      .hint = 3,
      .kernel = "residual_forward/one_operand",
      .compute = mistaken,
@@ -50,7 +50,7 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {RESIDUAL_MULTIPLIED}},
     {.id = "residual-added-twice",
-     .cause = "x is added to itself; the second operand is residual",
+     .cause = "x is added to itself: the second operand is residual",
      .hint = 3,
      .kernel = "residual_forward/added_twice",
      .compute = mistaken,

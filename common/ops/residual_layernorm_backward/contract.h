@@ -4,18 +4,18 @@
  *   dinp[n][c] = dsum[n][c] + rstd[n] * (g[n][c] - mean_c(g[n]) - xhat[n][c] * mean_c(g[n] * xhat[n]))
  *   dweight[c] += sum_n dout[n][c] * xhat[n][c]         dbias[c] += sum_n dout[n][c]
  *
- * dinp is the gradient of x and of residual alike: both enter as their sum. dsum is the gradient that reaches sum from
- * where else it went (the residual stream).
+ * dinp is the gradient of both x and residual, because only their sum is used. dsum is the gradient that reaches sum
+ * along the residual stream.
  *
  * Shapes    dinp, dout, dsum, sum: (N, C), T; weight: (C), T; mean, rstd: (N) and dweight, dbias: (C), float in every
  *           type.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Writes    dinp is overwritten, rounded once; dweight and dbias are accumulated into what they hold.
- * Aliasing  dinp may be the very same pointer as dout or as dsum.
+ * Writes    dinp is overwritten, rounded once; dweight and dbias are accumulated (+=).
+ * Aliasing  dinp may be the same pointer as dout or as dsum.
  * Order     fixed: the same call gives the same bits.
  * Bytes     4 x the element size for each element: three tensors read, one written; and dweight's and dbias's partial
  *           sums.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_RESIDUAL_LAYERNORM_BACKWARD_H
 #define CONTRACT_RESIDUAL_LAYERNORM_BACKWARD_H

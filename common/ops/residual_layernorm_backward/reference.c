@@ -6,7 +6,7 @@ enum {
     NO_DSUM = 1,
     DSUM_ALONE,
     DSUM_SCALED,   /* by rstd */
-    DOUT_ADDED,    /* dout where dsum is meant */
+    DOUT_ADDED,    /* dout instead of dsum */
     ROUNDED_FIRST, /* to T before dsum is added */
 };
 
@@ -29,31 +29,31 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "fused-backward-no-dsum",
-     .cause = "dsum, the gradient that reaches the sum from elsewhere, is not added",
+     .cause = "dsum, the gradient that reaches sum along the residual stream, is not added",
      .hint = 2,
      .kernel = "residual_layernorm_backward/no_dsum",
      .compute = mistaken,
      .variant = {NO_DSUM}},
     {.id = "fused-backward-dsum-scaled",
-     .cause = "dsum is multiplied by rstd: it is added to LayerNorm's gradient as it is",
+     .cause = "dsum is multiplied by rstd: add it to LayerNorm's gradient unchanged",
      .hint = 3,
      .kernel = "residual_layernorm_backward/dsum_scaled",
      .compute = mistaken,
      .variant = {DSUM_SCALED}},
     {.id = "fused-backward-dsum-alone",
-     .cause = "dinp holds dsum alone, without LayerNorm's own gradient",
+     .cause = "dinp holds only dsum: LayerNorm's gradient is missing",
      .hint = 2,
      .kernel = "residual_layernorm_backward/dsum_alone",
      .compute = mistaken,
      .variant = {DSUM_ALONE}},
     {.id = "fused-backward-dout-added",
-     .cause = "dout is added where dsum is meant",
+     .cause = "dout is added instead of dsum",
      .hint = 3,
      .kernel = "residual_layernorm_backward/dout_added",
      .compute = mistaken,
      .variant = {DOUT_ADDED}},
     {.id = "rounded-before-dsum",
-     .cause = "LayerNorm's gradient is rounded to 16 bits before dsum is added: round once",
+     .cause = "LayerNorm's gradient is rounded to 16 bits before dsum is added: round once, at the end",
      .hint = 2,
      .kernel = "residual_layernorm_backward/rounded_before_dsum",
      .compute = mistaken,

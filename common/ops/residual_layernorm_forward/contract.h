@@ -1,4 +1,4 @@
-/* residual_layernorm_forward — residual add and LayerNorm in one, the sum written out: pre-LN GPT-2.
+/* residual_layernorm_forward — residual add and LayerNorm in one kernel, which also writes the sum: pre-LN GPT-2.
  *
  *   sum[n][c] = x[n][c] + residual[n][c]                                   rounded to T
  *   mean[n] = (1/C) sum_c sum[n][c]                                        statistics of the rounded sum
@@ -7,12 +7,12 @@
  *
  * Shapes    out, sum, x, residual: (N, C), T; weight, bias: (C), T; mean, rstd: (N), float in every type.
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
- * Result    sum is bit-exact: one addition, rounded to T. The rounded sum goes on to the next layer, so it is what is
- *           normalised, and the results are those of a residual add followed by layernorm_forward.
- * Aliasing  sum may be the very same pointer as x or as residual; out may be x when sum is not.
+ * Result    sum is bit-exact: one addition, rounded to T. The rounded sum is normalised, because the next
+ *           layer gets it: the results are those of a residual add followed by layernorm_forward.
+ * Aliasing  sum may be the same pointer as x or as residual; out may be x when sum is not.
  * Specials  a row whose sum holds NaN or an infinity gives NaN in that row of out only (mean may be infinite).
  * Bytes     4 x the element size for each element: two tensors read, two written.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_RESIDUAL_LAYERNORM_FORWARD_H
 #define CONTRACT_RESIDUAL_LAYERNORM_FORWARD_H

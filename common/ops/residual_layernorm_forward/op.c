@@ -1,4 +1,4 @@
-/* residual_layernorm_forward: its description. contract.h says what it computes. */
+/* residual_layernorm_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_residual_layernorm_forward = {

@@ -9,7 +9,7 @@
 enum {
     NO_RESIDUAL = 1,
     SUBTRACTED,
-    OF_X,        /* x is normalised, the sum only written */
+    OF_X,        /* x is normalised; the sum is written, but not used */
     OTHER_ORDER, /* LayerNorm(x) + residual */
     SUM_IS_OUT,
     SUM_IS_X,
@@ -22,7 +22,7 @@ enum {
     ROUNDED_BEFORE_BETA,
 };
 
-/* The residual's part of a sum: with some mistakes there is none, or it is subtracted. */
+/* The residual's term of the sum, which some mistakes omit or subtract. */
 static double added(int variant, float residual) {
     switch (variant) {
         case NO_RESIDUAL: return 0.0;
@@ -31,7 +31,7 @@ static double added(int variant, float residual) {
     }
 }
 
-/* With some mistakes the values that are normalised are not the rounded sum. */
+/* The values that are normalised: the rounded sum, except with some mistakes. */
 static void normalised_values(int variant, const struct op_call *call, float *values) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
     for (size_t i = 0; i < (size_t)call->sizes->N * (size_t)call->sizes->C; i++) {
@@ -49,7 +49,7 @@ static void round_statistics(const struct layernorm_rows *rows) {
     }
 }
 
-/* Everything after the statistics once more, from the rounded sum, with roundings to T in between. */
+/* Computes the outputs again from the rounded sum, with extra roundings to T. */
 static void from_statistics(int variant, const struct layernorm_rows *rows) {
     size_t C = (size_t)rows->sizes->C;
     for (size_t i = 0; i < (size_t)rows->sizes->N * C; i++) {
@@ -67,8 +67,13 @@ static void mistaken(const struct op_call *call, int variant) {
     size_t count = (size_t)call->sizes->N * (size_t)call->sizes->C;
     float *values = calloc(count + 1, sizeof *values);
     if (!values) { abort(); }
-    struct layernorm_rows rows = {call->sizes, values, call_given(call, "weight"), call_given(call, "bias"), out,
-                                  call_expected(call, "mean"), call_expected(call, "rstd")};
+    struct layernorm_rows rows = {call->sizes,
+                                  values,
+                                  call_given(call, "weight"),
+                                  call_given(call, "bias"),
+                                  out,
+                                  call_expected(call, "mean"),
+                                  call_expected(call, "rstd")};
     normalised_values(variant, call, values);
     layernorm_mistaken_rows(-1, &rows);
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +84,9 @@ static void mistaken(const struct op_call *call, int variant) {
     }
     if (variant == STATISTICS_IN_T || variant == STATISTICS_IN_T_USED) { round_statistics(&rows); }
     bool rounds = variant == ROUNDED_BEFORE_GAMMA || variant == ROUNDED_BEFORE_BETA;
-    if (rounds || variant == UNROUNDED_STATISTICS || variant == STATISTICS_IN_T_USED) { from_statistics(variant, &rows); }
+    if (rounds || variant == UNROUNDED_STATISTICS || variant == STATISTICS_IN_T_USED) {
+        from_statistics(variant, &rows);
+    }
     for (size_t i = 0; variant == SWAPPED && i < count; i++) {
         double swapped = out[i];
         out[i] = sum[i];
@@ -88,7 +95,7 @@ static void mistaken(const struct op_call *call, int variant) {
     free(values);
 }
 
-/* out is right, and sum is nowhere written. */
+/* out is right, and no element of sum is written. */
 static bool sum_untouched(const struct evidence *evidence, const struct evidence_case *shown) {
     int sum = op_tensor_find(evidence->op, "sum");
     if (!shown->got[sum] || shown->test.in_place) { return shown->test.in_place; }
@@ -124,13 +131,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {SUBTRACTED}},
     {.id = "fused-normalises-x",
-     .cause = "x alone is normalised: the statistics and the result are those of the sum",
+     .cause = "x alone is normalised: the statistics and the result are computed from the sum",
      .hint = 2,
      .kernel = "residual_layernorm_forward/normalises_x",
      .compute = mistaken,
      .variant = {OF_X}},
     {.id = "fused-other-order",
-     .cause = "this is LayerNorm(x) + residual: add first, then normalise the sum",
+     .cause = "LayerNorm(x) + residual is computed: add first, then normalise the sum",
      .hint = 1,
      .kernel = "residual_layernorm_forward/other_order",
      .compute = mistaken,
@@ -148,13 +155,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {SUM_IS_X}},
     {.id = "fused-outputs-swapped",
-     .cause = "out and sum are written into each other's place",
+     .cause = "out and sum are exchanged",
      .hint = 3,
      .kernel = "residual_layernorm_forward/outputs_swapped",
      .compute = mistaken,
      .variant = {SWAPPED}},
     {.id = "fused-unrounded-sum",
-     .cause = "what is normalised is the sum before it was rounded: the next layer gets the rounded one, so take that",
+     .cause = "the sum is normalised before it is rounded: normalise the rounded sum, which the next layer gets",
      .hint = 2,
      .kernel = "residual_layernorm_forward/unrounded_sum",
      .compute = mistaken,

@@ -5,10 +5,10 @@
  *
  * Shapes    out, x: (N, C), row-major, fp32; rstd: (N); weight: (C).
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
- * Aliasing  out may be the very same pointer as x; everything else is disjoint.
+ * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to 4 bytes, no more.
- * Specials  a row that holds NaN gives NaN in every column of that row and in its rstd; the other rows are not affected.
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ * Specials  a row that holds NaN gives NaN in every column of that row and in its rstd, and in no other row.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t.
  */
 #ifndef CONTRACT_RMSNORM_FORWARD_H
 #define CONTRACT_RMSNORM_FORWARD_H

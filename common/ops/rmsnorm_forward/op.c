@@ -1,4 +1,4 @@
-/* rmsnorm_forward: its description. contract.h says what it computes. */
+/* rmsnorm_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_rmsnorm_forward = {

@@ -10,7 +10,7 @@ static double mean_square(const float *x, int C) {
     return sum / C;
 }
 
-/* No term is negative, so nothing cancels: relative errors alone. */
+/* No term is negative, so nothing cancels, and all errors are relative. */
 static void compute(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *weight = call_given(call, "weight");
     double *out = call_expected(call, "out"), *out_condition = call_condition(call, "out");
@@ -28,7 +28,7 @@ static void compute(const struct op_call *call, int variant) {
     }
 }
 
-/* (out / weight) has a mean square of 1 - eps * rstd^2 in every row; the weights stay above 0.2. */
+/* (out / weight) has a mean square of 1 - eps * rstd^2 in every row; the weights are above 0.2. */
 static bool rows_have_their_mean_square(const struct op *op, const struct evidence_case *shown,
                                         struct failure *broken) {
     const float *weight = shown->given[op_tensor_find(op, "weight")];
@@ -93,25 +93,25 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {NO_EPS}},
     {.id = "rmsnorm-eps-fixed",
-     .cause = "eps is fixed in the code; it is an argument of the launcher",
+     .cause = "eps is fixed in the code: use the launcher's argument",
      .hint = 3,
      .kernel = "rmsnorm_forward/eps_fixed",
      .compute = mistaken,
      .variant = {EPS_FIXED}},
     {.id = "rmsnorm-eps-outside",
-     .cause = "eps is added outside the root: rstd = 1 / sqrt(mean square + eps)",
+     .cause = "eps is added outside the square root: rstd = 1 / sqrt(mean square + eps)",
      .hint = 3,
      .kernel = "rmsnorm_forward/eps_outside",
      .compute = mistaken,
      .variant = {EPS_AFTER_ROOT}},
     {.id = "rmsnorm-mean-subtracted",
-     .cause = "the mean is subtracted, as LayerNorm does; RMSNorm divides x itself by its root mean square",
+     .cause = "the mean is subtracted, as in LayerNorm: RMSNorm divides x itself by its root mean square",
      .hint = 1,
      .kernel = "rmsnorm_forward/mean_subtracted",
      .compute = mistaken,
      .variant = {MEAN_SUBTRACTED}},
     {.id = "rmsnorm-sum-not-divided",
-     .cause = "the sum of squares is used for its mean: divide it by C",
+     .cause = "the sum of squares is used instead of its mean: divide it by C",
      .hint = 3,
      .kernel = "rmsnorm_forward/sum_not_divided",
      .compute = mistaken,
@@ -129,13 +129,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {NO_WEIGHT}},
     {.id = "rmsnorm-weight-by-row",
-     .cause = "weight is indexed by the row; it has one entry per column",
+     .cause = "weight is indexed by the row: it has one entry per column",
      .hint = 3,
      .kernel = "rmsnorm_forward/weight_by_row",
      .compute = mistaken,
      .variant = {WEIGHT_BY_ROW}},
     {.id = "rmsnorm-rstd-is-root",
-     .cause = "rstd holds the root mean square; it is the inverse, 1 / sqrt(mean square + eps)",
+     .cause = "rstd holds the root mean square: it is the inverse, 1 / sqrt(mean square + eps)",
      .hint = 3,
      .kernel = "rmsnorm_forward/rstd_is_root",
      .compute = mistaken,

@@ -6,9 +6,9 @@
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
  * Aliasing  all disjoint.
  * Pointers  aligned to 4 bytes, no more.
- * Order     the terms of a row may be added in any order, but in the same one in every call.
+ * Order     the terms of a row may be added in any order, which must be the same in every call.
  * Specials  NaN and infinities of a row reach that row's result and no other.
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t.
  */
 #ifndef CONTRACT_ROW_DOT_H
 #define CONTRACT_ROW_DOT_H

@@ -1,4 +1,4 @@
-/* row_sum_squares: its description. contract.h says what it computes. */
+/* row_sum_squares: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_row_sum_squares = {

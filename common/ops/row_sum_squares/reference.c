@@ -1,38 +1,9 @@
 /* row_sum_squares in float64, and its known mistakes. */
-#include <float.h>
-#include <math.h>
+#include "ops/row_sum/row_sum.h"
 
-#include "ops/reference.h"
-
-/* out (N) = the row sums of x * x. */
 static void compute(const struct op_call *call, int variant) {
-    const float *x = call_given(call, "x");
-    double *out = call_expected(call, "out"), *condition = call_condition(call, "out");
-    int C = call->sizes->C;
     (void)variant;
-    for (int n = 0; n < call->sizes->N; n++, x += C) {
-        double sum = 0.0, size = 0.0;
-        for (int c = 0; c < C; c++) {
-            double term = (double)x[c] * x[c];
-            sum += term;
-            size += fabs(term);
-        }
-        out[n] = sum;
-        condition[n] = isfinite(sum) ? reference_growth(C) * size + DBL_MIN : 0.0;
-    }
-}
-
-enum { SUM_NOT_SQUARED = 1 };
-
-/* The plain sum. */
-static void mistaken(const struct op_call *call, int variant) {
-    const float *x = call_given(call, "x");
-    double *out = call_expected(call, "out");
-    (void)variant;
-    for (int n = 0; n < call->sizes->N; n++, x += call->sizes->C) {
-        out[n] = 0.0;
-        for (int c = 0; c < call->sizes->C; c++) { out[n] += x[c]; }
-    }
+    row_sums(call, call_given(call, "x"), (size_t)call->sizes->C);
 }
 
 static const struct op_mistake mistakes[] = {
@@ -40,8 +11,8 @@ static const struct op_mistake mistakes[] = {
      .cause = "the elements are summed without being squared",
      .hint = 3,
      .kernel = "row_sum_squares/not_squared",
-     .compute = mistaken,
-     .variant = {SUM_NOT_SQUARED}},
+     .compute = row_sums_plain,
+     .variant = {1}},
     {.id = NULL},
 };
 

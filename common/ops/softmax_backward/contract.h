@@ -3,12 +3,12 @@
  *   s[n] = sum_c out[n][c] * dout[n][c]
  *   dx[n][c] = out[n][c] * (dout[n][c] - s[n])
  *
- * Shapes    dx, dout, out: (N, C), T. out is what softmax_forward gave.
+ * Shapes    dx, dout, out: (N, C), T. out is the output of softmax_forward.
  * Sizes     N >= 0, C >= 1.
  * Writes    dx is overwritten.
- * Aliasing  dx may be the very same pointer as dout.
+ * Aliasing  dx may be the same pointer as dout.
  * Specials  NaN in a row of dout or out gives NaN in that row and no other.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_SOFTMAX_BACKWARD_H
 #define CONTRACT_SOFTMAX_BACKWARD_H

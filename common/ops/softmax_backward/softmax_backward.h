@@ -1,4 +1,4 @@
-/* softmax_backward.h — one row of softmax's gradient in float64, for the ops that are made of it. */
+/* softmax_backward.h — one row of softmax's gradient in float64, for the ops that contain it. */
 #ifndef OP_SOFTMAX_BACKWARD_H
 #define OP_SOFTMAX_BACKWARD_H
 
@@ -7,7 +7,7 @@
 /* dx (C) = scale * out * (dout - sum of out * dout), and its conditions. */
 void softmax_backward_row(const float *dout, const float *out, int C, double scale, double *dx, double *condition);
 
-/* An op_reference's `complete`: makes the input called out a softmax of what it holds, under the op's mask. */
+/* An op_reference's `complete`: replaces the input `out` by its softmax, with the op's mask. */
 void softmax_complete(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
 
 #endif

@@ -4,11 +4,11 @@
  *
  * Shapes    out, x: (N, C), row-major, T.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Aliasing  out may be the very same pointer as x; partial overlap is not allowed.
+ * Aliasing  out may be the same pointer as x; partial overlap is not allowed.
  * Pointers  aligned to their element, no more.
  * Specials  -inf entries give exactly 0 when the row holds a finite value. A row that is all -inf, holds +inf
  *           or holds NaN gives NaN in every column, as PyTorch does; the other rows are not affected.
- * Returns   0 (cudaSuccess), or the cudaError_t that the launch gave. See types.h for what all contracts share.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_SOFTMAX_FORWARD_H
 #define CONTRACT_SOFTMAX_FORWARD_H

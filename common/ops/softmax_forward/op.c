@@ -1,4 +1,4 @@
-/* softmax_forward: its description. contract.h says what it computes. */
+/* softmax_forward: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_softmax_forward = {

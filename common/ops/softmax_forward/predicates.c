@@ -1,4 +1,4 @@
-/* Mistakes of any softmax that are recognised by which elements are wrong, and by how much. */
+/* Mistakes of any softmax that are recognised by the elements that are wrong, and by their errors. */
 #include <math.h>
 
 #include "ops/predicates.h"
@@ -17,7 +17,7 @@ static bool shows_all_masked(const struct evidence *evidence, int argument) {
     return evidence_all_wrong(evidence, all_masked);
 }
 
-/* Every wrong element is NaN and should be a number. (What becomes of +inf and NaN is another question.) */
+/* Every wrong element is NaN and should be a number. (Inputs with +inf and NaN are not considered.) */
 static bool nan_instead(const struct evidence *evidence, const struct evidence_case *shown) {
     if (shown->test.values == VALUES_PLUS_INF || shown->test.values == VALUES_NAN) { return true; }
     for (size_t i = 0, end = op_elements(evidence->op, 0, &shown->test.sizes); i < end; i++) {
@@ -27,7 +27,7 @@ static bool nan_instead(const struct evidence *evidence, const struct evidence_c
     return true;
 }
 
-/* It shows first where a lane has no column at all, or where the row has -inf entries; magnitude has no part in it. */
+/* The first failure has lanes without a column, or rows with -inf entries, and inputs of ordinary magnitude. */
 static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -37,7 +37,7 @@ static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
            evidence_all_wrong(evidence, nan_instead);
 }
 
-/* Rows of ordinary size are right, and large ones are not. */
+/* Rows of ordinary magnitude are right, and rows of large magnitude are wrong. */
 static bool shows_not_the_maximum(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -53,9 +53,10 @@ static bool shows_not_the_maximum(const struct evidence *evidence, int argument)
     return found;
 }
 
-/* ---- sums: what is divided by shows in the quotient of got and expected ---- */
+/* ---- sums: got / expected is the quotient of the right sum and the kernel's ---- */
 
-/* got / expected; 0 where that says nothing (or nothing is to be written), negative where got is no quotient at all. */
+/* got / expected; 0 if expected is not significant or the element is not to be written; -1 if got is not positive and
+ * finite. */
 static double factor(const struct evidence_case *shown, long row, long column) {
     long i = row * shown->test.sizes.C + column;
     double expected = shown->expected[0][i], got = shown->got[0][i];
@@ -63,8 +64,7 @@ static double factor(const struct evidence_case *shown, long row, long column) {
     return isfinite(got) && got > 0.0 ? got / expected : -1.0;
 }
 
-/* In every row the factor is the same at all columns c that agree in c % period. `several`: and in some row it is not the
- * same at all columns. */
+/* In every row the factor is a function of c % period. `several`: in some row it is not the same for all columns. */
 static bool same_factor(const struct evidence_case *shown, long period, bool *several) {
     long C = shown->test.sizes.C;
     for (long n = 0; n < shown->test.sizes.N; n++) {
@@ -81,7 +81,7 @@ static bool same_factor(const struct evidence_case *shown, long period, bool *se
     return true;
 }
 
-/* A factor for each row (argument 1), or one for each lane of a warp (argument 32): enough ordinary cases show it. */
+/* One factor per row (argument 1) or per lane of a warp (argument 32), in enough ordinary cases. */
 static bool shows_row_factor(const struct evidence *evidence, int argument) {
     int cases = 0;
     bool several = false;
@@ -89,7 +89,7 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }
-        if (shown->test.sizes.C <= 2) { continue; } /* of one or two terms a wrong sum may hold none */
+        if (shown->test.sizes.C <= 2) { continue; } /* with one or two terms, a wrong sum may have none of them */
         if (!same_factor(shown, argument, &several)) { return false; }
         cases += shown->test.sizes.C > 2 * WARP;
     }
@@ -98,14 +98,13 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
 
 const struct op_mistake softmax_mistakes_shown[] = {
     {.id = "softmax-all-masked-row",
-     .cause = "a row that is all -inf must give NaN, by the contract",
+     .cause = "a row that is all -inf is not NaN: the contract requires NaN",
      .hint = 3,
      .kernel = "softmax_forward/masked_row_is_zero",
      .predicate = shows_all_masked,
      .stage = MISTAKE_SPECIAL},
     {.id = "softmax-not-the-maximum",
-     .cause = "only rows of large magnitude are wrong: exp overflows or underflows, so the value that is subtracted is not "
-              "the row's own maximum",
+     .cause = "only rows of large magnitude are wrong: the value subtracted before exp is not the row's own maximum",
      .hint = 2,
      .kernel = "softmax_forward/max_of_magnitudes",
      .predicate = shows_not_the_maximum},
@@ -116,16 +115,16 @@ const struct op_mistake softmax_mistakes_shown[] = {
      .kernel = "softmax_forward/inf_minus_inf",
      .predicate = shows_inf_minus_inf},
     {.id = "reduction-incomplete",
-     .cause = "the lanes of a warp divide by different sums: an exchange is missing (16, 8, 4, 2, 1), or the result stays "
-              "in one lane",
+     .cause = "the lanes of a warp divide by different sums: a shuffle step (16, 8, 4, 2, 1) or the final broadcast is "
+              "missing",
      .hint = 2,
      .kernel = "softmax_forward/butterfly_stops_early",
      .predicate = shows_row_factor,
      .argument = 32,
      .stage = MISTAKE_VAGUE},
     {.id = "softmax-sum-wrong",
-     .cause = "every row is right but for one factor: its sum is wrong (a column left out or counted twice, partial sums "
-              "added without rescaling)",
+     .cause = "each row is wrong by one factor, its sum: a column is missing or counted twice, or partial sums are not "
+              "rescaled",
      .hint = 2,
      .kernel = "softmax_forward/merge_without_rescale",
      .predicate = shows_row_factor,

@@ -23,7 +23,9 @@ void softmax_row(const float *x, int C, double scale, double *out, double *condi
         double below = maximum - scale * x[c];
         out[c] = exp(-below) / sum;
         condition[c] = below == INFINITY ? 0.0 : out[c] * (reference_growth(C) + 2.0 * below + largest);
-        if (below != INFINITY && condition[c] < DBL_MIN) { condition[c] = DBL_MIN; } /* underflow is not a mask */
+        if (below != INFINITY && condition[c] < DBL_MIN) {
+            condition[c] = DBL_MIN;
+        } /* underflow is no mask: the tolerance is not 0 */
     }
 }
 
@@ -61,9 +63,9 @@ enum {
     BASE_2,
     SIGN,
     TRANSPOSED,              /* element (n, c) is read and written at c * N + n */
-    PADDING_WARP,            /* lanes past C count as exp(0 - max) */
+    PADDING_WARP,            /* lanes past C add exp(0 - max) */
     NO_RESCALE = 16,         /* + log2 of the lanes that share a row */
-    NO_RESCALE_IN_LANE = 32, /* + log2 of the lanes: only the lanes' own sums are wrong, their merge is right */
+    NO_RESCALE_IN_LANE = 32, /* + log2 of the lanes: the lanes' own sums are wrong, merging them is right */
     FIRST_WARP = 48,         /* + log2 of the block: sums of the other warps are lost */
     OWN_WARP = 64,           /* + log2 of the block: every warp uses its own sum */
 };
@@ -74,15 +76,15 @@ static float row_maximum(const float *x, int C) {
     return maximum;
 }
 
-/* exp(x - shift) / sum of them, in float, so that it overflows and underflows as a kernel does. */
+/* exp(x - shift) / their sum, in float, to overflow and underflow as a kernel does. */
 static void with_shift(const float *x, int C, float shift, double *out) {
     float sum = 0.0f;
     for (int c = 0; c < C; c++) { sum += expf(x[c] - shift); }
     for (int c = 0; c < C; c++) { out[c] = expf(x[c] - shift) / sum; }
 }
 
-/* Lanes take every `lanes`-th column, keep a running maximum, and do not rescale the sum when it grows; the lanes' sums
- * are added as they are, or rescaled to the row's maximum. */
+/* Each lane has every `lanes`-th column and a running maximum, and does not rescale its sum when the maximum grows. The
+ * lanes' sums are added without rescaling, or rescaled to the row's maximum. */
 static double unscaled_sum(const float *x, int C, int lanes, bool merged, double maximum_of_row) {
     double sum = 0.0;
     for (int lane = 0; lane < lanes && lane < C; lane++) {
@@ -125,7 +127,7 @@ static void mistaken_row(int variant, const float *x, int C, double *carried, do
     }
 }
 
-/* Lines of `length` elements, `stride` apart, the first elements of which are `step` apart. */
+/* Softmax over vectors of `length` elements with stride `stride`; the vectors start `step` elements apart. */
 static void along_lines(size_t lines, size_t step, size_t length, size_t stride, const float *x, double *out) {
     for (size_t line = 0; line < lines; line++, x += step, out += step) {
         double maximum = -INFINITY, sum = 0.0;
@@ -156,7 +158,7 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "softmax-max-starts-at-zero",
-     .cause = "the running maximum starts at 0 (or FLT_MIN): negative rows need -INFINITY",
+     .cause = "the running maximum starts at 0 (or FLT_MIN): start it at -INFINITY, for rows of negative values",
      .hint = 3,
      .kernel = "softmax_forward/max_from_zero",
      .compute = mistaken,
@@ -180,13 +182,13 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {SUM_NOT_RESET}},
     {.id = "softmax-base-2",
-     .cause = "exp2f stands in place of expf: exp(x) is exp2(x * log2(e))",
+     .cause = "exp2f is used instead of expf: exp(x) is exp2(x * log2(e))",
      .hint = 3,
      .kernel = "softmax_forward/base_2",
      .compute = mistaken,
      .variant = {BASE_2}},
     {.id = "softmax-sign",
-     .cause = "the exponent has the wrong sign: it is exp(x - maximum)",
+     .cause = "the exponent has the wrong sign: use exp(x - maximum)",
      .hint = 3,
      .kernel = "softmax_forward/sign",
      .compute = mistaken,
@@ -198,7 +200,7 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {TRANSPOSED}},
     {.id = "softmax-wrong-axis",
-     .cause = "the softmax runs down the columns: the C elements of one row belong together",
+     .cause = "the softmax is computed along the columns: compute it over the C elements of each row",
      .hint = 1,
      .kernel = "softmax_forward/wrong_axis",
      .compute = mistaken,
@@ -216,19 +218,19 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {PADDING_WARP}},
     {.id = "softmax-no-rescale",
-     .cause = "when the running maximum grows, the sum so far must be multiplied by exp(old - new)",
+     .cause = "the sum is not rescaled when the running maximum grows: multiply it by exp(old - new)",
      .hint = 1,
      .kernel = "softmax_forward/no_rescale",
      .compute = mistaken,
      .variant = {NO_RESCALE, NO_RESCALE + 5, NO_RESCALE + 7, NO_RESCALE + 8, NO_RESCALE_IN_LANE + 5,
                  NO_RESCALE_IN_LANE + 7, NO_RESCALE_IN_LANE + 8}},
     {.id = "softmax-row-counted-twice",
-     .cause = "the row's sum is twice, or half, its right value: part of the row is counted twice, or not at all",
+     .cause = "the row's sum is twice or half the right value: part of the row is counted twice or is missing",
      .hint = 2,
      .kernel = "softmax_forward/warp_counted_twice",
      .predicate = shows_halved_or_doubled},
     {.id = "other-warps-lost",
-     .cause = "each warp reduces its own columns, and the result does not combine those of all warps",
+     .cause = "each warp reduces its own columns, and the warps' results are not combined",
      .hint = 2,
      .kernel = "softmax_forward/other_warps_lost",
      .compute = mistaken,

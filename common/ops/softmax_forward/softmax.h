@@ -1,4 +1,4 @@
-/* softmax.h — one row of softmax in float64, and the mistakes of any softmax, for the ops that are made of it. */
+/* softmax.h — one row of softmax in float64, and the mistakes of any softmax, for the ops that contain it. */
 #ifndef OP_SOFTMAX_H
 #define OP_SOFTMAX_H
 
@@ -7,7 +7,7 @@
 /* out (C) = softmax(scale * x), and its conditions; C >= 1. */
 void softmax_row(const float *x, int C, double scale, double *out, double *condition);
 
-/* What any softmax can have that no computed mistake explains. */
+/* Mistakes of any softmax that are recognised without computing them. */
 extern const struct op_mistake softmax_mistakes_shown[];
 
 #endif

@@ -5,9 +5,9 @@
  * Shapes    out, a, b, c: (N, C), T.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
  * Result    bit-exact. The order matters: in fp16 (2048 + 1) + 1 is 2048, and 2048 + (1 + 1) is 2050.
- * Aliasing  out may be the very same pointer as a, b or c.
+ * Aliasing  out may be the same pointer as a, b or c.
  * Bytes     4 x the element size for each element: three tensors read, one written.
- * Returns   see types.h, which has what all contracts share.
+ * Returns   see types.h, which has the rules of all contracts.
  */
 #ifndef CONTRACT_THREE_WAY_ADD_H
 #define CONTRACT_THREE_WAY_ADD_H

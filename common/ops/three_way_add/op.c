@@ -1,4 +1,4 @@
-/* three_way_add: its description. contract.h says what it computes. */
+/* three_way_add: its description. contract.h defines the op. */
 #include "ops/inputs.h"
 
 const struct op op_three_way_add = {

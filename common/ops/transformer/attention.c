@@ -1,23 +1,23 @@
-/* attention.c — attention over prompts and over a cache; see wiring.h. block.c has the rest. */
-#include "wiring.h"
+/* attention.c — attention over prompts and over a cache; see transformer.h. block.c has the rest. */
+#include "transformer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-
-struct wiring wiring_of(const struct op_sizes *sizes, const float *lengths, enum wiring_mistake mistake) {
+struct transformer transformer_of(const struct op_sizes *sizes, const float *lengths,
+                                  enum transformer_mistake mistake) {
     static const double rounding[OP_TYPES] = {[TYPE_F32] = 0.5, [TYPE_F16] = 0x1p12, [TYPE_BF16] = 0x1p15};
-    return (struct wiring){.B = sizes->B,
-                           .T = sizes->T,
-                           .H = sizes->H,
-                           .D = sizes->C / sizes->H,
-                           .S = sizes->S,
-                           .C = sizes->C,
-                           .eps = sizes->eps,
-                           .rounding = rounding[sizes->type],
-                           .mistake = mistake,
-                           .lengths = lengths};
+    return (struct transformer){.B = sizes->B,
+                                .T = sizes->T,
+                                .H = sizes->H,
+                                .D = sizes->C / sizes->H,
+                                .S = sizes->S,
+                                .C = sizes->C,
+                                .eps = sizes->eps,
+                                .rounding = rounding[sizes->type],
+                                .mistake = mistake,
+                                .lengths = lengths};
 }
 
 struct field field_make(size_t count) {
@@ -51,17 +51,17 @@ static void copy(struct field to, struct field from, int count) {
 
 /* ---- one query ---- */
 
-static double scale_of(const struct wiring *w) {
+static double scale_of(const struct transformer *w) {
     switch (w->mistake) {
-        case WIRING_SCALE_MISSING: return 1.0;
-        case WIRING_SCALE_TWICE: return 1.0 / w->D;
-        case WIRING_SCALE_OF_C: return 1.0 / sqrt(w->C);
+        case TRANSFORMER_SCALE_MISSING: return 1.0;
+        case TRANSFORMER_SCALE_TWICE: return 1.0 / w->D;
+        case TRANSFORMER_SCALE_OF_C: return 1.0 / sqrt(w->C);
         default: return 1.0 / sqrt(w->D);
     }
 }
 
 /* score = scale q . k, of fp32 sums, and stored in the tensors' type */
-static void score(const struct wiring *w, struct field q, struct field k, double *value, double *error) {
+static void score(const struct transformer *w, struct field q, struct field k, double *value, double *error) {
     double sum = 0.0, passed = 0.0, squares = 0.0, scale = scale_of(w);
     for (int d = 0; d < w->D; d++) {
         double term = q.value[d] * k.value[d], a = q.error[d] * k.value[d], b = q.value[d] * k.error[d];
@@ -75,7 +75,7 @@ static void score(const struct wiring *w, struct field q, struct field k, double
 }
 
 /* p (count) = softmax of count scores; errors: of p, relative to it */
-static void softmax(const struct wiring *w, double *p, double *error, int count) {
+static void softmax(const struct transformer *w, double *p, double *error, int count) {
     double largest = -INFINITY, sum = 0.0, common = 0.0, size = 0.0;
     for (int j = 0; j < count; j++) {
         largest = fmax(largest, p[j]);
@@ -96,7 +96,7 @@ static void softmax(const struct wiring *w, double *p, double *error, int count)
 }
 
 /* out (D) = sum_j p_j v_j; v (count, D) */
-static void mix(const struct wiring *w, struct field out, const double *p, const double *error, struct field v,
+static void mix(const struct transformer *w, struct field out, const double *p, const double *error, struct field v,
                 int count) {
     double growth = reference_growth(count);
     for (int d = 0; d < w->D; d++) {
@@ -111,17 +111,18 @@ static void mix(const struct wiring *w, struct field out, const double *p, const
     }
 }
 
-void wiring_probabilities(const struct wiring *w, double *p, double *error, struct field q, struct field k, int count) {
+void transformer_probabilities(const struct transformer *w, double *p, double *error, struct field q, struct field k,
+                               int count) {
     for (int j = 0; j < count; j++) { score(w, q, at(k, (size_t)j * (size_t)w->D), &p[j], &error[j]); }
     softmax(w, p, error, count);
 }
 
 /* out (D) from the query and `count` keys and values */
-static void attend(const struct wiring *w, struct field out, struct field q, struct field k, struct field v,
+static void attend(const struct transformer *w, struct field out, struct field q, struct field k, struct field v,
                    int count) {
     double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
     if (!p || !error) { abort(); }
-    wiring_probabilities(w, p, error, q, k, count);
+    transformer_probabilities(w, p, error, q, k, count);
     mix(w, out, p, error, v, count);
     free(p);
     free(error);
@@ -129,43 +130,45 @@ static void attend(const struct wiring *w, struct field out, struct field q, str
 
 /* ---- prompts ---- */
 
-/* Where part 0 (q), 1 (k) or 2 (v) of a head begins in a row of qkv. */
-static size_t part_at(const struct wiring *w, int part, int h) {
-    if (w->mistake == WIRING_KV_SWAPPED && part > 0) { part = 3 - part; }
-    if (w->mistake == WIRING_QK_SWAPPED && part < 2) { part = 1 - part; }
-    if (w->mistake == WIRING_QKV_BY_HEAD) { return (size_t)((h * 3 + part) * w->D); }
+/* The index of part 0 (q), 1 (k) or 2 (v) of a head in a row of qkv. */
+static size_t part_at(const struct transformer *w, int part, int h) {
+    if (w->mistake == TRANSFORMER_KV_SWAPPED && part > 0) { part = 3 - part; }
+    if (w->mistake == TRANSFORMER_QK_SWAPPED && part < 2) { part = 1 - part; }
+    if (w->mistake == TRANSFORMER_QKV_BY_HEAD) { return (size_t)((h * 3 + part) * w->D); }
     return (size_t)((part * w->H + h) * w->D);
 }
 
-int wiring_keys(const struct wiring *w, int b, int i) {
-    int length = w->mistake == WIRING_LENGTHS_IGNORED ? w->T : (int)w->lengths[b], keys = i + 1;
-    if (w->mistake == WIRING_MASK_STRICT) { keys = i; }
-    if (w->mistake == WIRING_MASK_ONE_MORE) { keys = i + 2; }
-    if (w->mistake == WIRING_MASK_NONE) { keys = w->T; }
+int transformer_keys(const struct transformer *w, int b, int i) {
+    int length = w->mistake == TRANSFORMER_LENGTHS_IGNORED ? w->T : (int)w->lengths[b], keys = i + 1;
+    if (w->mistake == TRANSFORMER_MASK_STRICT) { keys = i; }
+    if (w->mistake == TRANSFORMER_MASK_ONE_MORE) { keys = i + 2; }
+    if (w->mistake == TRANSFORMER_MASK_NONE) { keys = w->T; }
     keys = keys < w->T ? keys : w->T;
     return keys < length ? keys : length;
 }
 
-/* Where token t's head h of sequence b goes in out. */
-static void merge(const struct wiring *w, struct field out, struct field head, int b, int h, int t) {
+/* The index in out of head h of token t of sequence b. */
+static void merge(const struct transformer *w, struct field out, struct field head, int b, int h, int t) {
     size_t n = (size_t)(b * w->T + t), D = (size_t)w->D, C = (size_t)w->C;
     for (size_t d = 0; d < D; d++) {
         size_t to = n * C + (size_t)h * D + d;
-        if (w->mistake == WIRING_HEADS_NOT_MERGED) { to = ((size_t)(b * w->H + h) * (size_t)w->T + (size_t)t) * D + d; }
-        if (w->mistake == WIRING_HEADS_INSIDE) { to = n * C + d * (size_t)w->H + (size_t)h; }
+        if (w->mistake == TRANSFORMER_HEADS_NOT_MERGED) {
+            to = ((size_t)(b * w->H + h) * (size_t)w->T + (size_t)t) * D + d;
+        }
+        if (w->mistake == TRANSFORMER_HEADS_INSIDE) { to = n * C + d * (size_t)w->H + (size_t)h; }
         copy(at(out, to), at(head, d), 1);
     }
 }
 
-/* out_j = sum over i >= j of p_ij v_i: the weights' matrix taken transposed */
-static void attend_transposed(const struct wiring *w, struct field out, struct field q, struct field k, struct field v,
-                              int b) {
+/* out_j = sum over i >= j of p_ij v_i: the attention weights transposed */
+static void attend_transposed(const struct transformer *w, struct field out, struct field q, struct field k,
+                              struct field v, int b) {
     size_t D = (size_t)w->D;
     for (int i = 0; i < w->T; i++) {
-        int count = wiring_keys(w, b, i);
+        int count = transformer_keys(w, b, i);
         double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
         if (!p || !error) { abort(); }
-        wiring_probabilities(w, p, error, at(q, (size_t)i * D), k, count);
+        transformer_probabilities(w, p, error, at(q, (size_t)i * D), k, count);
         for (int j = 0; j < count; j++) {
             for (size_t d = 0; d < D; d++) { out.value[(size_t)j * D + d] += p[j] * v.value[(size_t)i * D + d]; }
         }
@@ -174,7 +177,7 @@ static void attend_transposed(const struct wiring *w, struct field out, struct f
     }
 }
 
-static void attend_head(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv,
+static void attend_head(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
                         int b, int h) {
     size_t T = (size_t)w->T, D = (size_t)w->D, C = (size_t)w->C, S = (size_t)w->S;
     struct field part[3] = {field_make(T * D), field_make(T * D), field_make(T * D)}, heads = field_make(T * D);
@@ -182,19 +185,19 @@ static void attend_head(const struct wiring *w, struct field out, struct field k
         struct field row = at(qkv, ((size_t)b * T + t) * 3 * C);
         for (int i = 0; i < 3; i++) { copy(at(part[i], t * D), at(row, part_at(w, i, h)), w->D); }
     }
-    size_t head = (size_t)(b * w->H + h), stride = w->mistake == WIRING_CACHE_STRIDE ? T : S;
+    size_t head = (size_t)(b * w->H + h), stride = w->mistake == TRANSFORMER_CACHE_STRIDE ? T : S;
     for (size_t t = 0; t < T; t++) {
-        size_t place = t + (w->mistake == WIRING_CACHE_ONE_LATE);
+        size_t place = t + (w->mistake == TRANSFORMER_CACHE_ONE_LATE);
         if (place >= S) { continue; }
         copy(at(k, (head * stride + place) * D), at(part[1], t * D), w->D);
         copy(at(v, (head * stride + place) * D), at(part[2], t * D), w->D);
     }
-    if (w->mistake == WIRING_WEIGHTS_TRANSPOSED) { attend_transposed(w, heads, part[0], part[1], part[2], b); }
+    if (w->mistake == TRANSFORMER_WEIGHTS_TRANSPOSED) { attend_transposed(w, heads, part[0], part[1], part[2], b); }
     for (size_t t = 0; t < T; t++) {
-        if (w->mistake != WIRING_WEIGHTS_TRANSPOSED) {
-            bool exchanged = w->mistake == WIRING_QK_EXCHANGED;
+        if (w->mistake != TRANSFORMER_WEIGHTS_TRANSPOSED) {
+            bool exchanged = w->mistake == TRANSFORMER_QK_EXCHANGED;
             attend(w, at(heads, t * D), at(part[exchanged], t * D), part[!exchanged], part[2],
-                   wiring_keys(w, b, (int)t));
+                   transformer_keys(w, b, (int)t));
         }
         merge(w, out, at(heads, t * D), b, h, (int)t);
     }
@@ -202,29 +205,30 @@ static void attend_head(const struct wiring *w, struct field out, struct field k
     field_free(heads);
 }
 
-void wiring_attention(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv) {
+void transformer_attention(const struct transformer *w, struct field out, struct field k, struct field v,
+                           struct field qkv) {
     for (int b = 0; b < w->B; b++) {
         for (int h = 0; h < w->H; h++) { attend_head(w, out, k, v, qkv, b, h); }
     }
 }
 
-/* ---- one token a sequence ---- */
+/* ---- one token per sequence ---- */
 
-static int decode_keys(const struct wiring *w, int position) {
+static int decode_keys(const struct transformer *w, int position) {
     int keys = position + 1;
-    if (w->mistake == WIRING_NEW_TOKEN_MISSING) { keys = position; }
-    if (w->mistake == WIRING_DECODE_ONE_MORE) { keys = position + 2; }
-    if (w->mistake == WIRING_POSITION_IGNORED) { keys = w->S; }
+    if (w->mistake == TRANSFORMER_NEW_TOKEN_MISSING) { keys = position; }
+    if (w->mistake == TRANSFORMER_DECODE_ONE_MORE) { keys = position + 2; }
+    if (w->mistake == TRANSFORMER_POSITION_IGNORED) { keys = w->S; }
     return keys < w->S ? keys : w->S;
 }
 
-void wiring_decode(const struct wiring *w, struct field out, struct field k, struct field v, struct field qkv,
-                   const float *positions) {
+void transformer_decode(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
+                        const float *positions) {
     size_t D = (size_t)w->D, S = (size_t)w->S, heads = (size_t)w->H;
     for (size_t b = 0; b < (size_t)w->B; b++) {
-        int position = (int)positions[w->mistake == WIRING_POSITION_OF_0 ? 0 : b];
-        int place = position + (w->mistake == WIRING_CACHE_ONE_LATE) - (w->mistake == WIRING_CACHE_ONE_EARLY);
-        bool stored = w->mistake != WIRING_CACHE_NOT_WRITTEN && place >= 0 && place < w->S;
+        int position = (int)positions[w->mistake == TRANSFORMER_POSITION_OF_0 ? 0 : b];
+        int place = position + (w->mistake == TRANSFORMER_CACHE_ONE_LATE) - (w->mistake == TRANSFORMER_CACHE_ONE_EARLY);
+        bool stored = w->mistake != TRANSFORMER_CACHE_NOT_WRITTEN && place >= 0 && place < w->S;
         for (size_t h = 0; h < heads; h++) {
             struct field row = at(qkv, b * 3 * heads * D);
             size_t own = (b * heads + h) * S * D;
@@ -235,13 +239,13 @@ void wiring_decode(const struct wiring *w, struct field out, struct field k, str
                 copy(at(k, own + (size_t)place * D), at(row, part_at(w, 1, (int)h)), w->D);
                 copy(at(v, own + (size_t)place * D), at(row, part_at(w, 2, (int)h)), w->D);
             }
-            size_t read = w->mistake == WIRING_CACHE_OF_0 ? h * S * D : own;
+            size_t read = w->mistake == TRANSFORMER_CACHE_OF_0 ? h * S * D : own;
             attend(w, at(out, (b * heads + h) * D), at(row, part_at(w, 0, (int)h)), at(k, read), at(v, read),
                    decode_keys(w, position));
             for (size_t d = 0; decode_keys(w, position) == 0 && d < D; d++) { /* 0 / 0 */
                 out.value[(b * heads + h) * D + d] = NAN;
             }
-            if (w->mistake == WIRING_CACHE_USED_ONLY) {
+            if (w->mistake == TRANSFORMER_CACHE_USED_ONLY) {
                 copy(at(k, own + (size_t)place * D), was_key, w->D);
                 copy(at(v, own + (size_t)place * D), was_value, w->D);
             }

@@ -1,8 +1,8 @@
-/* backward.c — the gradients of a block's parts; see wiring.h. block_backward.c combines them. */
+/* backward.c — the gradients of a block's parts; see transformer.h. block_backward.c combines them. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "wiring.h"
+#include "transformer.h"
 
 static double square(double x) {
     return x * x;
@@ -10,8 +10,8 @@ static double square(double x) {
 
 /* ---- a linear layer ---- */
 
-void wiring_linear_dx(const struct wiring *w, struct field dx, struct field dout, const float *weight, int N, int C,
-                      int OC) {
+void transformer_linear_dx(const struct transformer *w, struct field dx, struct field dout, const float *weight, int N,
+                           int C, int OC) {
     double growth = reference_growth(OC);
     for (int n = 0; n < N; n++) {
         for (int c = 0; c < C; c++) {
@@ -28,14 +28,14 @@ void wiring_linear_dx(const struct wiring *w, struct field dx, struct field dout
     }
 }
 
-/* to += sum, a sum of `terms` terms whose squared errors, but for those of adding them up, are `squares`. */
+/* to += sum, a sum of `terms` terms. `squares` is the sum of their squared errors, without those of the additions. */
 static void add_sum(struct field to, int i, double sum, double squares, double sizes, int terms) {
     double growth = reference_growth(terms), start = to.value[i];
     to.value[i] += sum;
     to.error[i] = sqrt(squares + square(growth) * (sizes + square(start)));
 }
 
-void wiring_linear_dweight(struct field dweight, struct field dout, const float *x, int N, int C, int OC) {
+void transformer_linear_dweight(struct field dweight, struct field dout, const float *x, int N, int C, int OC) {
     for (int o = 0; o < OC; o++) {
         for (int c = 0; c < C; c++) {
             double sum = 0.0, squares = 0.0, sizes = 0.0;
@@ -50,7 +50,7 @@ void wiring_linear_dweight(struct field dweight, struct field dout, const float 
     }
 }
 
-void wiring_linear_dbias(struct field dbias, struct field dout, int N, int OC) {
+void transformer_linear_dbias(struct field dbias, struct field dout, int N, int OC) {
     for (int o = 0; o < OC; o++) {
         double sum = 0.0, squares = 0.0, sizes = 0.0;
         for (int n = 0; n < N; n++) {
@@ -62,7 +62,7 @@ void wiring_linear_dbias(struct field dbias, struct field dout, int N, int OC) {
     }
 }
 
-/* ---- GELU: reference_gelu_backward has the same slope, and says where its errors come from ---- */
+/* ---- GELU: bias_gelu_backward/reference.c has the same derivative, and explains its errors ---- */
 
 static double gelu_slope(double x, double bias, double *error) {
     const double k = 0.79788456080286535588, cubic = 0.044715, tanh_is_one = 9.5;
@@ -74,8 +74,8 @@ static double gelu_slope(double x, double bias, double *error) {
     return 0.5 * (1.0 + t) + slope * (1.0 - t * t);
 }
 
-void wiring_gelu_backward(const struct wiring *w, struct field dx, struct field dbias, struct field dout,
-                          const float *x, const float *bias, int N, int C) {
+void transformer_gelu_backward(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
+                               const float *x, const float *bias, int N, int C) {
     for (int c = 0; c < C; c++) {
         double sum = 0.0, squares = 0.0, sizes = 0.0;
         for (int n = 0; n < N; n++) {
@@ -83,7 +83,7 @@ void wiring_gelu_backward(const struct wiring *w, struct field dx, struct field 
             double own, slope = gelu_slope(x[i], bias[c], &own), value = dout.value[i] * slope;
             double error = square(dout.error[i] * slope) + square(dout.value[i] * own);
             sum += value;
-            squares += error; /* the sum is of what is not rounded yet */
+            squares += error; /* the terms of the sum are not rounded */
             sizes += square(value);
             dx.value[i] = value;
             dx.error[i] = sqrt(error + square(w->rounding * value));
@@ -92,10 +92,10 @@ void wiring_gelu_backward(const struct wiring *w, struct field dx, struct field 
     }
 }
 
-/* ---- LayerNorm: reference_layernorm.c has the same formulas for inputs without errors ---- */
+/* ---- LayerNorm: layernorm_backward/reference.c has the same formulas for exact inputs ---- */
 
-/* One row: d, s (NULL: none) and out are its parts of dout, dsum and dx. */
-static void layernorm_row(const struct wiring *w, struct field out, struct field d, struct field s, const float *x,
+/* One row: d, s (or NULL) and out are rows of dout, dsum and dx. */
+static void layernorm_row(const struct transformer *w, struct field out, struct field d, struct field s, const float *x,
                           double mean, double rstd, const float *weight) {
     int C = w->C;
     double growth = reference_growth(C), g_mean = 0.0, gx_mean = 0.0, g_size = 0.0, gx_size = 0.0, gx_error = 0.0;
@@ -124,8 +124,9 @@ static void layernorm_row(const struct wiring *w, struct field out, struct field
     }
 }
 
-void wiring_layernorm_backward(const struct wiring *w, struct field dx, struct field dweight, struct field dbias,
-                               struct field dout, struct field dsum, const struct wiring_norm *norm) {
+void transformer_layernorm_backward(const struct transformer *w, struct field dx, struct field dweight,
+                                    struct field dbias, struct field dout, struct field dsum,
+                                    const struct transformer_norm *norm) {
     int N = w->B * w->T, C = w->C;
     for (int c = 0; c < C; c++) {
         double sum = 0.0, squares = 0.0, sizes = 0.0;
@@ -139,7 +140,7 @@ void wiring_layernorm_backward(const struct wiring *w, struct field dx, struct f
         }
         add_sum(dweight, c, sum, squares, sizes, N);
     }
-    wiring_linear_dbias(dbias, dout, N, C);
+    transformer_linear_dbias(dbias, dout, N, C);
     struct field row = field_make((size_t)C);
     for (int n = 0; n < N; n++) {
         int i = n * C;
@@ -161,8 +162,8 @@ struct head {
     struct field q, k, v, dout, dq, dk, dv;
 };
 
-/* to (D) += factor * x (D), of a sum with so many terms; errors are squared until round_off. */
-static void add_scaled(const struct wiring *w, struct field to, double factor, double error, struct field x, int t,
+/* to (D) += factor * x (D), in a sum with that number of terms; errors are squared until round_off. */
+static void add_scaled(const struct transformer *w, struct field to, double factor, double error, struct field x, int t,
                        int from, double growth) {
     for (int d = 0; d < w->D; d++) {
         double term = factor * x.value[from * w->D + d];
@@ -172,16 +173,16 @@ static void add_scaled(const struct wiring *w, struct field to, double factor, d
     }
 }
 
-static void round_off(const struct wiring *w, struct field x, int count) {
+static void round_off(const struct transformer *w, struct field x, int count) {
     for (int i = 0; i < count; i++) { x.error[i] = sqrt(x.error[i] + square(w->rounding * x.value[i])); }
 }
 
 /* p (count) and ds (count) of query i, with their errors; p's are relative. */
-static void query_backward(const struct wiring *w, const struct head *h, int i, int count, struct field p,
+static void query_backward(const struct transformer *w, const struct head *h, int i, int count, struct field p,
                            struct field ds) {
     double growth = reference_growth(w->D), scale = 1.0 / sqrt(w->D), sum = 0.0, sum_squares = 0.0;
     struct field q = {h->q.value + i * w->D, h->q.error + i * w->D};
-    wiring_probabilities(w, p.value, p.error, q, h->k, count);
+    transformer_probabilities(w, p.value, p.error, q, h->k, count);
     for (int j = 0; j < count; j++) {
         double dp = 0.0, squares = 0.0;
         for (int d = 0; d < w->D; d++) {
@@ -203,11 +204,11 @@ static void query_backward(const struct wiring *w, const struct head *h, int i, 
     }
 }
 
-static void head_backward(const struct wiring *w, const struct head *h, int b) {
+static void head_backward(const struct transformer *w, const struct head *h, int b) {
     struct field p = field_make((size_t)w->T), ds = field_make((size_t)w->T);
     double growth = reference_growth(w->T);
     for (int i = 0; i < w->T; i++) {
-        int count = wiring_keys(w, b, i);
+        int count = transformer_keys(w, b, i);
         query_backward(w, h, i, count, p, ds);
         for (int j = 0; j < count; j++) {
             add_scaled(w, h->dq, ds.value[j], ds.error[j], h->k, i, j, growth);
@@ -221,7 +222,8 @@ static void head_backward(const struct wiring *w, const struct head *h, int b) {
     field_free(ds);
 }
 
-void wiring_attention_backward(const struct wiring *w, struct field dqkv, struct field dout, const float *qkv) {
+void transformer_attention_backward(const struct transformer *w, struct field dqkv, struct field dout,
+                                    const float *qkv) {
     int T = w->T, D = w->D, C = w->C;
     size_t count = (size_t)T * (size_t)D;
     for (int b = 0; b < w->B; b++) {

@@ -1,9 +1,9 @@
-/* calls.c — tensors of a call by name, and the packed weights of a model; see wiring.h. */
+/* calls.c — tensors of a call by name, and the packed weights of a model; see transformer.h. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "wiring.h"
+#include "transformer.h"
 
 struct field call_field(const struct op_call *call, const char *name) {
     return field_of(call_given(call, name), op_elements(call->op, op_tensor_find(call->op, name), call->sizes));
@@ -24,16 +24,16 @@ void call_finish(const struct op_call *call, const char *name, struct field fiel
     field_free(field);
 }
 
-struct wiring call_wiring(const struct op_call *call, int mistake) {
-    return wiring_of(call->sizes, call_given(call, "lengths"), (enum wiring_mistake)mistake);
+struct transformer call_transformer(const struct op_call *call, int mistake) {
+    return transformer_of(call->sizes, call_given(call, "lengths"), (enum transformer_mistake)mistake);
 }
 
-const char *const wiring_block_names[WIRING_BLOCK_TENSORS] = {
+const char *const transformer_block_names[TRANSFORMER_BLOCK_TENSORS] = {
     "ln1_weight", "ln1_bias", "qkv_weight", "qkv_bias", "attention_weight", "attention_bias",
     "ln2_weight", "ln2_bias", "fc_weight",  "fc_bias",  "mlp_weight",       "mlp_bias"};
 
-struct wiring_block call_block(const struct op_call *call) {
-    return (struct wiring_block){
+struct transformer_block call_block(const struct op_call *call) {
+    return (struct transformer_block){
         .ln1_weight = call_given(call, "ln1_weight"),
         .ln1_bias = call_given(call, "ln1_bias"),
         .qkv_weight = call_given(call, "qkv_weight"),
@@ -49,8 +49,8 @@ struct wiring_block call_block(const struct op_call *call) {
     };
 }
 
-struct wiring_kept call_kept(const struct op_call *call) {
-    return (struct wiring_kept){
+struct transformer_kept call_kept(const struct op_call *call) {
+    return (struct transformer_kept){
         .residual = call_given(call, "residual"),
         .normalised = call_given(call, "normalised"),
         .qkv = call_given(call, "qkv"),
@@ -66,19 +66,20 @@ struct wiring_kept call_kept(const struct op_call *call) {
     };
 }
 
-void wiring_block_elements(int C, size_t elements[WIRING_BLOCK_TENSORS]) {
+void transformer_block_elements(int C, size_t elements[TRANSFORMER_BLOCK_TENSORS]) {
     size_t c = (size_t)C;
-    const size_t sizes[WIRING_BLOCK_TENSORS] = {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c};
+    const size_t sizes[TRANSFORMER_BLOCK_TENSORS] = {c, c, 3 * c * c, 3 * c, c * c,     c,
+                                                     c, c, 4 * c * c, 4 * c, 4 * c * c, c};
     memcpy(elements, sizes, sizeof sizes);
 }
 
-struct wiring_block wiring_layer(const struct op_sizes *sizes, const float *weights, int layer) {
-    size_t elements[WIRING_BLOCK_TENSORS];
-    const float *tensors[WIRING_BLOCK_TENSORS];
-    struct wiring_block block;
-    wiring_block_elements(sizes->C, elements);
+struct transformer_block transformer_layer(const struct op_sizes *sizes, const float *weights, int layer) {
+    size_t elements[TRANSFORMER_BLOCK_TENSORS];
+    const float *tensors[TRANSFORMER_BLOCK_TENSORS];
+    struct transformer_block block;
+    transformer_block_elements(sizes->C, elements);
     weights += (size_t)(sizes->V + sizes->S) * (size_t)sizes->C;
-    for (int i = 0; i < WIRING_BLOCK_TENSORS; i++) {
+    for (int i = 0; i < TRANSFORMER_BLOCK_TENSORS; i++) {
         tensors[i] = weights + (size_t)layer * elements[i];
         weights += (size_t)sizes->L * elements[i];
     }
@@ -86,12 +87,12 @@ struct wiring_block wiring_layer(const struct op_sizes *sizes, const float *weig
     return block;
 }
 
-struct wiring_model wiring_weights(const struct op_sizes *sizes, const float *weights) {
+struct transformer_model transformer_weights(const struct op_sizes *sizes, const float *weights) {
     size_t C = (size_t)sizes->C, V = (size_t)sizes->V, S = (size_t)sizes->S, L = (size_t)sizes->L;
     const float *end = weights + (V + S) * C + L * (12 * C + 13) * C;
-    return (struct wiring_model){weights, weights + V * C, end, end + C};
+    return (struct transformer_model){weights, weights + V * C, end, end + C};
 }
 
-void wiring_mistaken(const struct op_call *call, int variant) {
+void transformer_mistaken(const struct op_call *call, int variant) {
     reference_of(call->op)->compute(call, variant);
 }

@@ -1,15 +1,15 @@
-/* model.c — a whole GPT-2 made of blocks: prompts, and decoding with a cache; see wiring.h. */
+/* model.c — a whole GPT-2 made of blocks: prompts, and decoding with a cache; see transformer.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
 
-/* Everything that a pass needs. */
+/* The state of a pass. */
 struct model {
     const struct op_call *call;
-    struct wiring w; /* T is 1 when decoding */
-    struct wiring_model weights;
+    struct transformer w; /* T is 1 when decoding */
+    struct transformer_model weights;
     struct field residual, branch;   /* (N, C) */
     struct field *k, *v;             /* (L) of (B, H, S, D) */
     struct field normalised, logits; /* (N, C), (N, V) */
@@ -24,7 +24,7 @@ static void embed(struct model *m, const float *tokens, bool decoding) {
         size_t position = decoding ? (size_t)m->positions[n] : n % (size_t)m->w.T;
         struct field a = field_of(m->weights.token_embedding + token * C, C);
         struct field b = field_of(m->weights.position_embedding + position * C, C);
-        wiring_add(&m->w, (struct field){m->residual.value + n * C, m->residual.error + n * C}, a, b, C);
+        transformer_add(&m->w, (struct field){m->residual.value + n * C, m->residual.error + n * C}, a, b, C);
         field_free(a);
         field_free(b);
     }
@@ -34,31 +34,33 @@ static void run_blocks(struct model *m, bool decoding, bool shown) {
     const struct op_sizes *sizes = m->call->sizes;
     size_t count = (size_t)(m->w.B * m->w.T) * (size_t)m->w.C;
     for (int layer = 0; layer < sizes->L; layer++) {
-        int cache = m->w.mistake == WIRING_CACHE_OF_LAYER_0 ? 0 : layer;
-        int of = m->w.mistake == WIRING_WEIGHTS_OF_LAYER_0 ? 0 : layer;
-        struct wiring_block weights = wiring_layer(sizes, call_given(m->call, "weights"), of);
-        wiring_block(&m->w, &weights, layer, m->residual, m->branch, m->k[cache], m->v[cache],
-                     decoding ? m->positions : NULL);
+        int cache = m->w.mistake == TRANSFORMER_CACHE_OF_LAYER_0 ? 0 : layer;
+        int of = m->w.mistake == TRANSFORMER_WEIGHTS_OF_LAYER_0 ? 0 : layer;
+        struct transformer_block weights = transformer_layer(sizes, call_given(m->call, "weights"), of);
+        transformer_block(&m->w, &weights, layer, m->residual, m->branch, m->k[cache], m->v[cache],
+                          decoding ? m->positions : NULL);
         if (!shown) { continue; }
         call_put(m->call, "hidden", (size_t)(2 * layer) * count, m->residual, count);
         call_put(m->call, "hidden", (size_t)(2 * layer + 1) * count, m->branch, count);
     }
 }
 
-/* normalised and logits of `rows` rows of residual + branch; logits are float whatever the type. */
+/* normalised and logits of `rows` rows of residual + branch; logits are float in every type. */
 static void run_end(struct model *m, struct field residual, struct field branch, int rows) {
-    struct wiring in_float = m->w;
+    struct transformer in_float = m->w;
     in_float.rounding = 1.0;
-    wiring_add(&m->w, residual, residual, branch, (size_t)rows * (size_t)m->w.C);
-    wiring_layernorm(&m->w, m->normalised, residual, m->weights.final_weight, m->weights.final_bias, rows);
-    wiring_linear(&in_float, m->logits, m->normalised, m->weights.token_embedding, NULL, rows, m->w.C,
-                  m->call->sizes->V);
+    transformer_add(&m->w, residual, residual, branch, (size_t)rows * (size_t)m->w.C);
+    transformer_layernorm(&m->w, m->normalised, residual, m->weights.final_weight, m->weights.final_bias, rows);
+    transformer_linear(&in_float, m->logits, m->normalised, m->weights.token_embedding, NULL, rows, m->w.C,
+                       m->call->sizes->V);
 }
 
 static struct model model_make(const struct op_call *call, int mistake) {
     const struct op_sizes *sizes = call->sizes;
     size_t count = (size_t)sizes->N * (size_t)sizes->C, cached = (size_t)(sizes->B * sizes->S) * (size_t)sizes->C;
-    struct model m = {.call = call, .w = call_wiring(call, mistake), .weights = wiring_weights(sizes, call_given(call, "weights"))};
+    struct model m = {.call = call,
+                      .w = call_transformer(call, mistake),
+                      .weights = transformer_weights(sizes, call_given(call, "weights"))};
     m.residual = field_make(count);
     m.branch = field_make(count);
     m.normalised = field_make(count);
@@ -122,7 +124,7 @@ void model_forward(const struct op_call *call, int mistake) {
     model_free(&m);
 }
 
-/* hidden, logits and the likeliest token of one step; a sequence that rests may hold anything. */
+/* hidden, logits and the likeliest token of one step; undefined for a sequence that skips the step. */
 static void show_step(const struct model *m, int step, const float *next) {
     const struct op_call *call = m->call;
     size_t B = (size_t)m->w.B, C = (size_t)m->w.C, V = (size_t)call->sizes->V, first = (size_t)step * B;

@@ -1,8 +1,8 @@
-/* model.h — the passes of a whole GPT-2 in float64, as gpt2_forward and gpt2_decode have them. */
+/* model.h — the passes of a whole GPT-2 in float64, for gpt2_forward and gpt2_decode. */
 #ifndef OP_MODEL_H
 #define OP_MODEL_H
 
-#include "wiring.h"
+#include "transformer.h"
 
 op_compute model_forward, model_decode;
 

@@ -6,7 +6,7 @@
 #include "gpt2/formats/weights.h"
 
 static inline struct op_sizes model_sizes(int B, int T, int S, int L) {
-    struct op_sizes sizes = op_wiring_sizes(TYPE_F32, B, T, 2, 6, S);
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, B, T, 2, 6, S);
     sizes.L = L;
     sizes.V = 19;
     return sizes;

@@ -1,10 +1,10 @@
-/* predicates.c — mistakes of a model's parts that are recognised by what was reported, or by which output is wrong. */
+/* predicates.c — mistakes of a model's parts that are recognised by a report, or by the output that is wrong. */
 #include <string.h>
 
 #include "ops/predicates.h"
 #include "runner/protocol.h"
 #include "status.h"
-#include "wiring.h"
+#include "transformer.h"
 
 static int status_of_failure(const struct evidence *evidence) {
     const struct evidence_case *first = evidence_failure(evidence);
@@ -21,23 +21,23 @@ static bool shows_product_refused(const struct evidence *evidence, int argument)
     return status_of_failure(evidence) > BLAS_ERROR;
 }
 
-int wiring_first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
+int transformer_first_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         if (shown->wrong[t]) { return t; }
     }
     return -1;
 }
 
-bool wiring_begins_wrong(const struct evidence *evidence, const char *name) {
+bool transformer_begins_wrong(const struct evidence *evidence, const char *name) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown)) { continue; }
-        if (strcmp(evidence->op->tensor[wiring_first_wrong(evidence, shown)].name, name) == 0) { return true; }
+        if (strcmp(evidence->op->tensor[transformer_first_wrong(evidence, shown)].name, name) == 0) { return true; }
     }
     return false;
 }
 
-/* The tensors that a wrong result is traced to, in the order in which they are computed. */
+/* Outputs in the order of computation: the first wrong one locates the mistake. */
 enum first_wrong { FIRST_CACHE, FIRST_OUT, FIRST_RESIDUAL, FIRST_BRANCH, FIRST_HIDDEN };
 
 static bool shows_tensor(const struct evidence *evidence, int argument) {
@@ -47,7 +47,8 @@ static bool shows_tensor(const struct evidence *evidence, int argument) {
                                            [FIRST_BRANCH] = {"branch", "branch"},
                                            [FIRST_HIDDEN] = {"hidden", "hidden"}};
     if (shows_untouched(evidence, 0) || shows_low_precision(evidence, 0)) { return false; }
-    return wiring_begins_wrong(evidence, names[argument][0]) || wiring_begins_wrong(evidence, names[argument][1]);
+    return transformer_begins_wrong(evidence, names[argument][0]) ||
+           transformer_begins_wrong(evidence, names[argument][1]);
 }
 
 static bool shows_product_unwritten(const struct evidence *evidence, int argument) {
@@ -57,7 +58,7 @@ static bool shows_product_unwritten(const struct evidence *evidence, int argumen
            strncmp(first->failure.text, "cublas", strlen("cublas")) == 0;
 }
 
-static bool shows_wired_unwritten(const struct evidence *evidence, int argument) {
+static bool shows_model_unwritten(const struct evidence *evidence, int argument) {
     (void)argument;
     return shows_output_read(evidence, 0);
 }
@@ -67,10 +68,10 @@ static bool shows_sequence_index(const struct evidence *evidence, int argument) 
     return shows_small_tensor(evidence, 0);
 }
 
-/* Of the first output that is wrong in a case: does it hold for every wrong element? */
+/* Does the property hold for every wrong element of the case's first wrong output? */
 static bool all_elements(const struct evidence *evidence, const struct evidence_case *shown,
                          bool (*holds)(const struct evidence_case *, int t, size_t i)) {
-    int t = wiring_first_wrong(evidence, shown);
+    int t = transformer_first_wrong(evidence, shown);
     for (size_t i = 0, end = op_elements(evidence->op, t, &shown->test.sizes); i < end; i++) {
         if (evidence_is_wrong(evidence, shown, t, i) && !holds(shown, t, i)) { return false; }
     }
@@ -82,7 +83,7 @@ static bool is_anothers(const struct evidence_case *shown, int t, size_t i) {
 }
 
 static bool anothers_alone(const struct evidence *evidence, const struct evidence_case *shown) {
-    return op_shape_is(evidence->op, wiring_first_wrong(evidence, shown), "B, H, S, D") &&
+    return op_shape_is(evidence->op, transformer_first_wrong(evidence, shown), "B, H, S, D") &&
            all_elements(evidence, shown, is_anothers);
 }
 
@@ -92,25 +93,25 @@ static bool shows_cache_overwritten(const struct evidence *evidence, int argumen
 }
 
 static bool untouched_alone(const struct evidence *evidence, const struct evidence_case *shown) {
-    return evidence->op->tensor[wiring_first_wrong(evidence, shown)].role == ROLE_OUT &&
+    return evidence->op->tensor[transformer_first_wrong(evidence, shown)].role == ROLE_OUT &&
            all_elements(evidence, shown, evidence_untouched);
 }
 
-static bool shows_wired_untouched(const struct evidence *evidence, int argument) {
+static bool shows_model_untouched(const struct evidence *evidence, int argument) {
     (void)argument;
     return !shows_untouched(evidence, 0) && evidence_all_wrong(evidence, untouched_alone);
 }
 
-static bool shows_wired_repeated(const struct evidence *evidence, int argument) {
+static bool shows_model_repeated(const struct evidence *evidence, int argument) {
     (void)argument;
     return !shows_untouched(evidence, 0) && shows_only_repeated(evidence, 0);
 }
 
-static bool shows_wired_values(const struct evidence *evidence, int argument) {
+static bool shows_model_values(const struct evidence *evidence, int argument) {
     return !shows_untouched(evidence, 0) && shows_only_values(evidence, argument);
 }
 
-/* Output 0 is right for sequence 0, and its other sequences, each a B-th of it, are where it is wrong. */
+/* Output 0 is right for sequence 0, and wrong for other sequences. Each sequence is a B-th of it. */
 static bool only_first_right(const struct evidence *evidence, const struct evidence_case *shown) {
     size_t count = op_elements(evidence->op, 0, &shown->test.sizes), B = (size_t)shown->test.sizes.B;
     if (B < 2 || !shown->wrong[0]) { return false; }
@@ -120,7 +121,7 @@ static bool only_first_right(const struct evidence *evidence, const struct evide
     return true;
 }
 
-static bool shows_wired_first_sequence(const struct evidence *evidence, int argument) {
+static bool shows_model_first_sequence(const struct evidence *evidence, int argument) {
     (void)argument;
     bool by_sequence = op_shape_is(evidence->op, 0, "B, H, S, D") || op_shape_is(evidence->op, 0, "N, C");
     return !shows_untouched(evidence, 0) && by_sequence && evidence_all_wrong(evidence, only_first_right);
@@ -128,114 +129,111 @@ static bool shows_wired_first_sequence(const struct evidence *evidence, int argu
 
 /* ---- the records ---- */
 
-const struct op_mistake wiring_mistakes_reported[] = {
+const struct op_mistake transformer_mistakes_reported[] = {
     {.id = "part-not-started",
-     .cause = "a function that it calls is still the skeleton's: write that one first",
+     .cause = "the launcher calls a function that is still the skeleton's: write that one first",
      .hint = 1,
      .kernel = "block_forward/attention_not_started",
      .predicate = shows_part_not_started,
      .stage = MISTAKE_REPORTED},
     {.id = "product-refused",
-     .cause = "cuBLAS was asked for a product that cannot be: a size, a leading dimension or an operand of the wrong "
-              "type",
+     .cause = "cuBLAS refused a product's arguments: check the sizes, the leading dimensions and the operands' types",
      .hint = 2,
      .kernel = "attention_forward/leading_dimension",
      .predicate = shows_product_refused,
      .stage = MISTAKE_REPORTED},
     {.id = "sequence-index",
-     .cause = "positions (or lengths) has one entry for each sequence: is the index b, and not h or the row?",
+     .cause = "positions or lengths has a wrong index: it has one entry per sequence, so use b, not h or the row",
      .hint = 3,
      .kernel = "decode_attention/heads_and_sequences",
      .predicate = shows_sequence_index,
      .stage = MISTAKE_REPORTED},
     {.id = "product-reads-unwritten",
-     .cause = "a product takes in what nobody has written: a leading dimension, the stride between matrices, or a "
-              "beta that is not 0",
+     .cause =
+         "a product reads uninitialised memory: check the leading dimension, the stride between matrices, and beta (0)",
      .hint = 2,
      .kernel = "attention_forward/value_stride",
      .predicate = shows_product_unwritten,
      .stage = MISTAKE_REPORTED},
     {.id = "wiring-reads-unwritten",
-     .cause = "what nobody has written is read: the cache behind the last key, or room to work in that is not filled "
-              "yet",
+     .cause = "uninitialised memory is read: the cache past the last key, or scratch that is not written yet",
      .hint = 2,
      .kernel = "attention_forward/tile_past_the_keys",
-     .predicate = shows_wired_unwritten,
+     .predicate = shows_model_unwritten,
      .stage = MISTAKE_REPORTED},
     {.id = NULL},
 };
 
-/* Where to look, when no computed mistake agrees. */
-const struct op_mistake wiring_mistakes_shown[] = {
+/* The place to check, if no computed mistake agrees. */
+const struct op_mistake transformer_mistakes_shown[] = {
     {.id = "cache-past-position",
-     .cause = "what lies behind the position is read: even times 0, a NaN stays a NaN",
+     .cause = "the cache past the position is read: it may hold NaN, and 0 * NaN is NaN",
      .hint = 2,
      .kernel = "decode_attention/reads_behind",
-     .predicate = shows_wired_values,
+     .predicate = shows_model_values,
      .argument = VALUES_MASKED_NAN,
      .stage = MISTAKE_PLACED},
     {.id = "result-cached",
-     .cause = "what an earlier call left is returned: the pointers are the same, the numbers are not",
+     .cause = "the result of an earlier call is returned: the pointers are the same, but the values differ",
      .hint = 2,
      .kernel = "residual_forward/result_cached",
-     .predicate = shows_wired_repeated,
+     .predicate = shows_model_repeated,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-first-sequence",
-     .cause = "only the first sequence is right: an index leaves the sequence b out",
+     .cause = "only the first sequence is right: an index does not include the sequence b",
      .hint = 3,
      .kernel = "decode_attention/query_of_first",
-     .predicate = shows_wired_first_sequence,
+     .predicate = shows_model_first_sequence,
      .stage = MISTAKE_PLACED},
     {.id = "cache-overwritten",
-     .cause = "positions of the cache that are not this call's are written: prompts write 0 .. T - 1, decoding "
-              "positions[b]",
+     .cause = "other positions of the cache are overwritten: prompts write 0 .. T - 1, decoding writes positions[b]",
      .hint = 2,
      .kernel = "attention_forward/cache_cleared",
      .predicate = shows_cache_overwritten,
      .stage = MISTAKE_PLACED},
     {.id = "output-partly-untouched",
-     .cause = "some elements are never written: is there a thread for each of them?",
+     .cause = "some elements are never written: check that each has a thread",
      .hint = 2,
      .kernel = "decode_attention/wide_heads",
-     .predicate = shows_wired_untouched,
+     .predicate = shows_model_untouched,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-keys-and-values",
-     .cause = "the cache is wrong already: look at what comes before attention, and at how it is split",
+     .cause = "the cache is already wrong: check the split of qkv, and the computation before attention",
      .hint = 2,
      .kernel = "attention_forward/keys_doubled",
      .predicate = shows_tensor,
      .argument = FIRST_CACHE,
      .stage = MISTAKE_PLACED},
     {.id = "attention-no-max",
-     .cause = "only large queries and keys come out wrong: the largest score is subtracted before exp",
+     .cause = "only large queries and keys give wrong results: subtract the largest score before exp",
      .hint = 2,
      .kernel = "decode_attention/no_max",
-     .predicate = shows_wired_values,
+     .predicate = shows_model_values,
      .argument = VALUES_SHARP,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-attention",
-     .cause = "the cache is right and what attention makes of it is not",
+     .cause = "the keys and values in the cache are right, the attention's output is wrong",
      .hint = 2,
      .kernel = "attention_forward/head_of_token_before",
      .predicate = shows_tensor,
      .argument = FIRST_OUT,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-residual",
-     .cause = "attention, its projection or the second add: the cache agrees with float64, and the residual does not",
+     .cause = "the cache is right, the residual is wrong: check attention, its projection and the second add",
      .hint = 2,
      .kernel = "block_forward/projection_of_normalised",
      .predicate = shows_tensor,
      .argument = FIRST_RESIDUAL,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-mlp",
-     .cause = "the residual is right and the branch is not: LayerNorm 2 or the MLP",
+     .cause = "the residual is right, the branch is wrong: check LayerNorm 2 and the MLP",
      .hint = 2,
      .kernel = "block_forward/gelu_twice",
      .predicate = shows_tensor,
      .argument = FIRST_BRANCH,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-model",
-     .cause = "the parts are right and the model is not: which layer's weights, cache and tensors does a block use?",
+     .cause = "the parts are right, the model is wrong: check which layer's weights, cache and tensors each block uses",
      .hint = 2,
      .kernel = "gpt2_forward/gelu_twice_in_layer_1",
      .predicate = shows_tensor,

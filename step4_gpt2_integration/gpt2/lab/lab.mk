@@ -7,10 +7,10 @@ PARTS_block := attention decode
 GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
 COMPILE_CU += -I$(COURSE)/step4_gpt2_integration
 
-WIRED       := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
+LINKED      := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
 parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
-wired_with   = $(foreach name,$(WIRED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
-NAMED_PARTS := $(sort $(foreach name,$(WIRED),$(call parts_of,$(name))))
+programs_with = $(foreach name,$(LINKED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
+NAMED_PARTS := $(sort $(foreach name,$(LINKED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/model
 MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
@@ -45,13 +45,13 @@ $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODE
 	@mv $@.part $@
 
 MODEL_OBJECTS := $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
-define wired_program
+define linked_program
 $(OUT)/$(1) $(OUT)/$(1).exercise: LINK_LIBS := $(MODEL_LIBS)
 $(OUT)/$(1) $(OUT)/$(1).exercise: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \
     $(MODEL_OUT)/launch_$(1).o $(MODEL_OBJECTS) $(MODEL_OUT)/libmodel.a $(MODEL_ARCHIVES)
 endef
-$(foreach name,$(WIRED),$(eval $(call wired_program,$(name))))
-$(filter $(OUT)/block,$(WIRED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
-$(filter $(OUT)/block.exercise,$(WIRED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
+$(foreach name,$(LINKED),$(eval $(call linked_program,$(name))))
+$(filter $(OUT)/block,$(LINKED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
+$(filter $(OUT)/block.exercise,$(LINKED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
 
 -include $(wildcard $(MODEL_OUT)/*.d $(MODEL_OUT)/*/*.d)

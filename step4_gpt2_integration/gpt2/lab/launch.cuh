@@ -35,7 +35,7 @@ struct lab_room {
     }
 };
 
-// The ops that the learner's template calls: the naive set, which is linked in. So a mark depends on the wiring alone.
+// The ops that the learner's template calls: the naive set, which is linked in. So a mark depends on the learner's file alone.
 inline const kernel_table &lab_kernels() {
     return gpt2_kernel_set;
 }

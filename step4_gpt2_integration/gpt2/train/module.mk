@@ -50,7 +50,7 @@ $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%_checked
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
 
 $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_CHECKED) \
-    $(GPT2_TRAIN_HOST) $(GPT2_CHECKED_OBJECTS) $(GPT2_CHECKED_WIRING) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) \
+    $(GPT2_TRAIN_HOST) $(GPT2_CHECKED_OBJECTS) $(GPT2_CHECKED_PARTS) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) \
     $(GPT2_HOST_LIBRARY) $(SIMT_CUBLAS_CHECKED) $(BUILD)/simt/libsimt_checked.a
 	@mkdir -p $(@D)
 	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)

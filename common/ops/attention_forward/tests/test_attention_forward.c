@@ -6,7 +6,7 @@ TestSuite(attention_forward, .timeout = 60);
 /* One head of 4 channels. The second query's scores are 0 and 2 log(3) / sqrt(4), so its weights are 1/4 and 3/4; where the
  * prompt has one token, it sees that one alone. */
 Test(attention_forward, known_values) {
-    struct computed c = fill("attention_forward", op_wiring_sizes(TYPE_F32, 2, 2, 1, 4, 3), 1);
+    struct computed c = fill("attention_forward", op_model_sizes(TYPE_F32, 2, 2, 1, 4, 3), 1);
     float log3 = logf(3.0f);
     give(&c, "qkv", 0, 0, 0, 0, /**/ 0, 0, 0, 0, /**/ 4, 0, 0, 1, /* sequence 0: q, k, v of token 0 */
          2, 0, 0, 0, /**/ log3, 0, 0, 0, /**/ 8, 4, 0, 1,         /* of token 1 */
@@ -24,7 +24,7 @@ Test(attention_forward, known_values) {
 
 Test(attention_forward, is_what_plain_loops_compute) {
     enum { B = 2, T = 4, H = 3, D = 2, C = H * D };
-    struct computed c = fill("attention_forward", op_wiring_sizes(TYPE_F32, B, T, H, D, T), 2);
+    struct computed c = fill("attention_forward", op_model_sizes(TYPE_F32, B, T, H, D, T), 2);
     give(&c, "lengths", 4, 2);
     compute(&c);
     for (int row = 0; row < B * T * H; row++) {
@@ -47,5 +47,5 @@ Test(attention_forward, is_what_plain_loops_compute) {
 /* The scratch tensors, query and scores, count once. */
 Test(attention_forward, floor_counts_every_tensor_once) {
     size_t B = 2, H = 2, T = 3, C = 10, S = 7;
-    expect_floor("attention_forward", floor_wiring(), 2 * B * S * C + 2 * B * T * C + B * H * T * T + 3 * B * T * C, B);
+    expect_floor("attention_forward", floor_of_model(), 2 * B * S * C + 2 * B * T * C + B * H * T * T + 3 * B * T * C, B);
 }

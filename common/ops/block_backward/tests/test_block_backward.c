@@ -2,12 +2,12 @@
  * (gpt2/reference_backward.c); what it keeps; and the floor.
  */
 #include "common/ops/transformer/model_test.h"
-#include "common/ops/transformer/wiring.h"
+#include "common/ops/transformer/transformer.h"
 #include "gpt2/reference_backward.h"
 
 TestSuite(block_backward, .timeout = 60);
 
-enum { PARAMETERS = WIRING_BLOCK_TENSORS };
+enum { PARAMETERS = TRANSFORMER_BLOCK_TENSORS };
 
 /* In the order of the op's gradients. */
 static const char *const parameters[PARAMETERS] = {"mlp_weight", "mlp_bias", "fc_weight",        "fc_bias",
@@ -53,7 +53,7 @@ static void expect_differences(struct computed *forward, struct computed *backwa
 }
 
 Test(block_backward, agrees_with_finite_differences) {
-    struct op_sizes sizes = op_wiring_sizes(TYPE_F32, 2, 3, 2, 3, 4);
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, 2, 3, 2, 3, 4);
     sizes.L = 0; /* nothing was left to add */
     sizes.eps = 1e-3f;
     struct computed backward = fill("block_backward", sizes, 21), forward = fill("block_forward", sizes, 22);
@@ -77,8 +77,8 @@ Test(block_backward, agrees_with_finite_differences) {
 /* The gradient of the block's output, from that of the loss: back through logits and the last LayerNorm. */
 static void fill_dout(struct computed *model, float *dout) {
     size_t N = (size_t)model->sizes.N, C = (size_t)model->sizes.C, V = (size_t)model->sizes.V;
-    struct wiring w = wiring_of(&model->sizes, NULL, WIRING_RIGHT);
-    struct wiring_model ends = wiring_weights(&model->sizes, input(model, "weights"));
+    struct transformer w = transformer_of(&model->sizes, NULL, TRANSFORMER_RIGHT);
+    struct transformer_model ends = transformer_weights(&model->sizes, input(model, "weights"));
     struct field dlogits = field_make(N * V), dn = field_make(N * C), dx = field_make(N * C), sink = field_make(2 * C);
     float *x = calloc(N * C, sizeof *x), *statistics = calloc(2 * N, sizeof *statistics);
     for (size_t n = 0; n < N; n++) {
@@ -96,10 +96,10 @@ static void fill_dout(struct computed *model, float *dout) {
         statistics[n] = (float)mean;
         statistics[N + n] = (float)rstd;
     }
-    wiring_linear_dx(&w, dn, dlogits, ends.token_embedding, (int)N, (int)C, (int)V);
-    struct wiring_norm norm = {x, statistics, statistics + N, ends.final_weight};
+    transformer_linear_dx(&w, dn, dlogits, ends.token_embedding, (int)N, (int)C, (int)V);
+    struct transformer_norm norm = {x, statistics, statistics + N, ends.final_weight};
     struct field none = {NULL, NULL}, sink_bias = {sink.value + C, sink.error + C};
-    wiring_layernorm_backward(&w, dx, sink, sink_bias, dn, none, &norm);
+    transformer_layernorm_backward(&w, dx, sink, sink_bias, dn, none, &norm);
     for (size_t i = 0; i < N * C; i++) { dout[i] = (float)dx.value[i]; }
     field_free(dlogits);
     field_free(dn);
@@ -113,8 +113,8 @@ static void fill_dout(struct computed *model, float *dout) {
 static struct computed block_of(struct computed *model) {
     struct computed block = fill("block_backward", model->sizes, 1);
     size_t C = (size_t)model->sizes.C;
-    struct wiring_model ends = wiring_weights(&model->sizes, input(model, "weights"));
-    struct wiring_block weights = wiring_layer(&model->sizes, input(model, "weights"), 0);
+    struct transformer_model ends = transformer_weights(&model->sizes, input(model, "weights"));
+    struct transformer_block weights = transformer_layer(&model->sizes, input(model, "weights"), 0);
     const float *from[PARAMETERS];
     int first = op_tensor_find(block.op, "ln1_weight"), residual = op_tensor_find(block.op, "residual");
     memcpy(from, &weights, sizeof weights);
@@ -127,7 +127,7 @@ static struct computed block_of(struct computed *model) {
         block.tensor[residual][i] = ends.token_embedding[token * C + i % C] + ends.position_embedding[i];
     }
     fill_dout(model, tensor(&block, "dout"));
-    wiring_keep(&block.sizes, tensor(&block, "lengths"), &weights, block.tensor + residual);
+    transformer_keep(&block.sizes, tensor(&block, "lengths"), &weights, block.tensor + residual);
     return block;
 }
 
@@ -175,7 +175,7 @@ Test(block_backward, gradients_are_those_of_the_models_reference) {
 
 Test(block_backward, what_is_kept_is_a_forward_pass) {
     for (int type = 0; type < OP_TYPES; type++) {
-        struct op_sizes sizes = op_wiring_sizes((enum op_type)type, 3, 5, 2, 6, 7);
+        struct op_sizes sizes = op_model_sizes((enum op_type)type, 3, 5, 2, 6, 7);
         struct computed c = fill("block_backward", sizes, 41), next = fill("residual_layernorm_forward", sizes, 1);
         memcpy(tensor(&next, "x"), tensor(&c, "middle"), elements(&c, "middle") * sizeof(float));
         memset(tensor(&next, "residual"), 0, elements(&c, "middle") * sizeof(float));
@@ -200,7 +200,7 @@ Test(block_backward, what_is_kept_is_a_forward_pass) {
 
 /* The last bias is added to out itself, so its gradient is the sum of dout over the rows. */
 Test(block_backward, the_last_bias_gets_the_sum_of_dout) {
-    struct computed c = fill("block_backward", op_wiring_sizes(TYPE_F32, 1, 2, 1, 2, 2), 51);
+    struct computed c = fill("block_backward", op_model_sizes(TYPE_F32, 1, 2, 1, 2, 2), 51);
     give(&c, "dout", 1, 2, 3, 4);
     give(&c, "dmlp_bias", 10, 20);
     compute(&c);
@@ -210,5 +210,5 @@ Test(block_backward, the_last_bias_gets_the_sum_of_dout) {
 
 Test(block_backward, floor_counts_every_tensor_once) {
     size_t B = 2, N = 6, C = 10, count = 12 * C * C + 13 * C;
-    expect_floor("block_backward", floor_wiring(), 18 * N * C + count, count + 4 * N + B);
+    expect_floor("block_backward", floor_of_model(), 18 * N * C + count, count + 4 * N + B);
 }

@@ -6,7 +6,7 @@ TestSuite(block_forward, .timeout = 60);
 /* The linear layers ignore their inputs, but for the attention's projection, which is the identity: attention gives the
  * values, which are qkv's bias. GELU of 30 is 30. */
 static struct computed known_block(int layer) {
-    struct op_sizes sizes = op_wiring_sizes(TYPE_F32, 1, 2, 1, 2, 3);
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, 1, 2, 1, 2, 3);
     sizes.L = layer;
     struct computed c = fill("block_forward", sizes, 1);
     give(&c, "residual", 1, 2, 3, 4);
@@ -44,5 +44,5 @@ Test(block_forward, layer_0_adds_no_branch) {
 
 Test(block_forward, floor_counts_every_tensor_once) {
     size_t B = 2, T = 3, C = 10, S = 7;
-    expect_floor("block_forward", floor_wiring(), 2 * B * S * C + 2 * B * T * C + 12 * C * C + 13 * C, B);
+    expect_floor("block_forward", floor_of_model(), 2 * B * S * C + 2 * B * T * C + 12 * C * C + 13 * C, B);
 }

@@ -5,7 +5,7 @@ TestSuite(decode_attention, .timeout = 60);
 
 /* One head of 4 channels; the new token is the second. Its scores are 0 and 2 log(3) / sqrt(4). */
 Test(decode_attention, known_values) {
-    struct computed c = fill("decode_attention", op_wiring_sizes(TYPE_F32, 1, 1, 1, 4, 3), 1);
+    struct computed c = fill("decode_attention", op_model_sizes(TYPE_F32, 1, 1, 1, 4, 3), 1);
     float log3 = logf(3.0f);
     give(&c, "qkv", 2, 0, 0, 0, /**/ log3, 0, 0, 0, /**/ 8, 4, 0, 1);
     give(&c, "positions", 1);
@@ -21,7 +21,7 @@ Test(decode_attention, known_values) {
 
 Test(decode_attention, is_what_plain_loops_compute) {
     enum { B = 3, H = 2, D = 3, C = H * D, S = 5 };
-    struct computed c = fill("decode_attention", op_wiring_sizes(TYPE_F32, B, 1, H, D, S), 2);
+    struct computed c = fill("decode_attention", op_model_sizes(TYPE_F32, B, 1, H, D, S), 2);
     give(&c, "positions", 4, 0, 2);
     compute(&c);
     for (int row = 0; row < B * H; row++) {
@@ -44,7 +44,7 @@ Test(decode_attention, is_what_plain_loops_compute) {
 
 Test(decode_attention, floor_counts_every_tensor_once) {
     size_t B = 2, C = 10, S = 7;
-    struct op_sizes sizes = floor_wiring();
+    struct op_sizes sizes = floor_of_model();
     op_sizes_complete(op_find("decode_attention"), &sizes); /* N = B */
     expect_floor("decode_attention", sizes, B * C + 2 * B * S * C + 3 * B * C, B);
 }

@@ -53,7 +53,7 @@ Test(gpt2_decode, greedy_is_the_likeliest_token) {
 }
 
 Test(gpt2_decode, floor_counts_every_tensor_once) {
-    struct op_sizes sizes = floor_wiring();
+    struct op_sizes sizes = floor_of_model();
     size_t B = 2, N = 6, C = 10, S = 7, K = 4, L = 3, V = 11;
     sizes.L = (int)L;
     sizes.V = (int)V;

@@ -58,7 +58,7 @@ Test(gpt2_forward, losses_are_those_of_the_logits) {
 }
 
 Test(gpt2_forward, floor_counts_every_tensor_once) {
-    struct op_sizes sizes = floor_wiring();
+    struct op_sizes sizes = floor_of_model();
     size_t B = 2, N = 6, C = 10, S = 7, L = 3, V = 11;
     sizes.L = (int)L;
     sizes.V = (int)V;

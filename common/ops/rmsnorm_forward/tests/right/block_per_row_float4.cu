@@ -1,7 +1,7 @@
 // step: step2  op: rmsnorm_forward
 // reason: A block per row that reads four columns at a time where the row's address allows it, and one at a time elsewhere.
-#include "ops/rmsnorm_forward/contract.h"
 #include "common/cuda_check.h"
+#include "ops/rmsnorm_forward/contract.h"
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-/* wiring: the known mistakes of lab 4's ops, and lower precision, which all show in every op that can have them. */
+/* transformer: the known mistakes of lab 4's ops, and lower precision, which all show in every op that can have them. */
 #include "common/ops/elements.h"
 #include "common/ops/op_test.h"
-#include "common/ops/transformer/wiring.h"
+#include "common/ops/transformer/transformer.h"
 
-TestSuite(wiring, .timeout = 60);
+TestSuite(transformer, .timeout = 60);
 
 static bool accepted(const struct computed *c, double *const *other) {
     for (int t = 0; t < op_tensor_count(c->op); t++) {
@@ -18,7 +18,7 @@ static bool accepted(const struct computed *c, double *const *other) {
 
 /* Enough sequences, positions and layers for each of them to matter. */
 static struct computed telling_call(const char *op, enum op_type type) {
-    struct op_sizes sizes = op_wiring_sizes(type, 3, 5, 2, 6, 9);
+    struct op_sizes sizes = op_model_sizes(type, 3, 5, 2, 6, 9);
     sizes.L = 2;
     sizes.V = 19;
     op_sizes_complete(op_find(op), &sizes);
@@ -28,9 +28,9 @@ static struct computed telling_call(const char *op, enum op_type type) {
 static void expect_outside(const struct op *op, const struct op_mistake *mistake, int variant, enum op_type type) {
     struct computed c = telling_call(op->name, type), wrong = telling_call(op->name, type);
     struct op_call call = {op, &wrong.sizes, NULL, (const float *const *)wrong.tensor, wrong.out, NULL};
-    bool tiny = variant == WIRING_GELU_ERF && type != TYPE_F32; /* two GELUs differ by less than bf16 can hold */
-    if (variant == WIRING_BRANCH_IN_LAYER_0) { c.sizes.L = wrong.sizes.L = 0; }
-    if (variant == WIRING_EPS_FIXED) { c.sizes.eps = wrong.sizes.eps = 0.125f; }
+    bool tiny = variant == TRANSFORMER_GELU_ERF && type != TYPE_F32; /* two GELUs differ by less than bf16 can hold */
+    if (variant == TRANSFORMER_BRANCH_IN_LAYER_0) { c.sizes.L = wrong.sizes.L = 0; }
+    if (variant == TRANSFORMER_EPS_FIXED) { c.sizes.eps = wrong.sizes.eps = 0.125f; }
     compute(&c);
     cr_assert(accepted(&c, c.out), "%s", op->name);
     mistake->compute(&call, variant);
@@ -39,12 +39,12 @@ static void expect_outside(const struct op *op, const struct op_mistake *mistake
     drop(&wrong);
 }
 
-Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
+Test(transformer, every_mistake_is_outside_the_tolerance_in_every_type) {
     int tried = 0;
     for (int i = 0; ops[i]; i++) {
         const struct op_reference *reference = reference_of(ops[i]);
         int types = op_is_model(ops[i]) ? 1 : OP_TYPES; /* in bf16 a model's roundings hide some of them */
-        for (int list = 0; op_is_wiring(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
+        for (int list = 0; op_is_of_model(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
             for (const struct op_mistake *mistake = reference->mistakes[list]; mistake->id; mistake++) {
                 for (int v = 0; v < OP_MAX_VARIANTS && mistake->variant[v]; v++) {
                     for (int type = 0; type < types; type++, tried++) {
@@ -57,7 +57,7 @@ Test(wiring, every_mistake_is_outside_the_tolerance_in_every_type) {
     cr_assert(tried > 150, "%d", tried);
 }
 
-Test(wiring, lower_precision_is_outside_the_tolerance) {
+Test(transformer, lower_precision_is_outside_the_tolerance) {
     static const char *const names[] = {"attention_forward", "block_forward", "block_backward", "decode_attention",
                                         "gpt2_forward"};
     for (int i = 0; i < 5; i++) {
