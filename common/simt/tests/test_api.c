@@ -1,8 +1,8 @@
 /* The runtime API from C17: memory, copies, device facts, streams, events, errors; CUDA's codes for wrong calls. */
 #include <cuda_runtime_api.h>
 
-#include "ops/softmax_forward/contract.h" /* a contract must be readable in C */
 #include "findings.h"
+#include "ops/softmax_forward/contract.h" /* a contract must be readable in C */
 
 TestSuite(api, .init = quiet, .timeout = 60);
 

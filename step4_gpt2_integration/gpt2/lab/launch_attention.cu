@@ -1,7 +1,7 @@
 // launch_attention.cu — the launchers of attention_forward around the template that lab 4 writes
-#include "ops/attention_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/attention.cuh"
+#include "ops/attention_forward/contract.h"
 
 template <class T>
 static int attention(T *k, T *v, T *out, T *query, T *scores, const T *qkv, const int *lengths, int B, int T_, int H,

@@ -1,7 +1,7 @@
 // launch_block.cu — the launchers of block_forward around the template that lab 4 writes
-#include "ops/block_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/block.cuh"
+#include "ops/block_forward/contract.h"
 
 // The given parameters and cache belong to this layer. The layers beside it have parameters of zeros and another cache, so that the use
 // of a wrong layer is a valid access with a wrong result.

@@ -1,8 +1,8 @@
 // launch_block_backward.cu — the launchers of block_backward around the template that lab 4's optional task writes
-#include "ops/block_backward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/bias_backward.cuh"
 #include "gpt2/model/block_backward.cuh"
+#include "ops/block_backward/contract.h"
 
 template <class T>
 static int backward(const block_weights<float> &gradients, T *dx, const T *dout, const kept<T> &kept,

@@ -1,7 +1,7 @@
 // launch_decode.cu — the launchers of decode_attention around the template that lab 4 writes
-#include "ops/decode_attention/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/decode.cuh"
+#include "ops/decode_attention/contract.h"
 
 template <class T>
 static int decode(T *out, T *k, T *v, const T *qkv, const int *positions, int B, int H, int D, int S,

@@ -1,10 +1,10 @@
 // launch_model.cu — the launchers of gpt2_forward and gpt2_decode: the model's passes around lab 4's three files
-#include "ops/gpt2_decode/contract.h"
-#include "ops/gpt2_forward/contract.h"
 #include "gpt2/lab/launch.cuh"
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/embedding.cuh"
 #include "gpt2/model/forward.cuh"
+#include "ops/gpt2_decode/contract.h"
+#include "ops/gpt2_forward/contract.h"
 
 #include <cstring>
 

@@ -2,8 +2,8 @@
 //
 // Math      common/ops/bias_gelu_forward/contract.h
 // Bytes     2 x the element size for each element, which is the minimum; but each access is only 2 or 4 bytes wide.
-#include "ops/bias_gelu_forward/contract.h"
 #include "elements.cuh"
+#include "ops/bias_gelu_forward/contract.h"
 
 template <class T>
 __global__ void bias_gelu_naive(T *out,        // (N, C)

@@ -3,8 +3,8 @@
 // Math      common/ops/bias_gelu_backward/contract.h
 // Bytes     3 x the element size for each element. Only C threads run, each over all N rows, so most of a GPU is idle. In return
 //           dbias needs no second kernel, and the order of its sums is fixed.
-#include "ops/bias_gelu_backward/contract.h"
 #include "elements.cuh"
+#include "ops/bias_gelu_backward/contract.h"
 
 // dx may alias dout: a thread reads each element before it writes it.
 template <class T>

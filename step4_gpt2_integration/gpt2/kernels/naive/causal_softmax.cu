@@ -2,8 +2,8 @@
 //
 // Math      common/ops/causal_softmax_forward/contract.h
 // Bytes     The unmasked part of each row is read three times, and neighbouring threads read addresses that are T apart.
-#include "ops/causal_softmax_forward/contract.h"
 #include "elements.cuh"
+#include "ops/causal_softmax_forward/contract.h"
 
 template <class T>
 __global__ void causal_softmax_naive(T *out,             // (B, H, T, T)

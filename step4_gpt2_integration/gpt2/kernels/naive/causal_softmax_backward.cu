@@ -2,8 +2,8 @@
 //
 // Math      common/ops/causal_softmax_backward/contract.h
 // Bytes     The unmasked part of dout and out is read twice, and neighbouring threads read addresses that are T apart.
-#include "ops/causal_softmax_backward/contract.h"
 #include "elements.cuh"
+#include "ops/causal_softmax_backward/contract.h"
 
 // dx may alias dout: a thread reads each element for the last time before it writes it.
 template <class T>

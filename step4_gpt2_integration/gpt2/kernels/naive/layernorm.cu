@@ -3,9 +3,9 @@
 // Purpose   The naive set is the baseline of the labs: the same results, with more bytes than necessary.
 // Math      common/ops/layernorm_forward/contract.h, residual_layernorm_forward/contract.h
 // Bytes     LayerNorm reads x three times. The residual add is a kernel of its own, so its sum is written and read again.
+#include "elements.cuh"
 #include "ops/layernorm_forward/contract.h"
 #include "ops/residual_layernorm_forward/contract.h"
-#include "elements.cuh"
 
 template <class T>
 __global__ void layernorm_naive(T *out,          // (N, C)

@@ -4,9 +4,9 @@
 // Bytes     dout and x are read three times along the rows and once down the columns. Along the rows, neighbouring threads read
 //           addresses that are C apart.
 // Kernels   A thread per column for dweight and dbias, so the order of their sums is fixed; a thread per row for dinp.
+#include "elements.cuh"
 #include "ops/layernorm_backward/contract.h"
 #include "ops/residual_layernorm_backward/contract.h"
-#include "elements.cuh"
 
 template <class T>
 __global__ void layernorm_columns_naive(float *dweight,    // (C)
