@@ -47,7 +47,7 @@ GPT2_TRAIN_CHECKED_TESTS := test_training_checked test_training_fused_checked te
 
 $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%_checked.o: $(GPT2_DIR)/train/tests/%.c
 	@mkdir -p $(@D)
-	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT)/core -c -o $@ $<
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT) -c -o $@ $<
 
 $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/train/%.o $(GPT2_TRAIN_CHECKED) \
     $(GPT2_TRAIN_HOST) $(GPT2_CHECKED_OBJECTS) $(GPT2_CHECKED_PARTS) $(GPT2_NAIVE_CHECKED) $(GPT2_OUT)/naive/table.o $(GPT2_MODEL_HOST_OBJECTS) \
