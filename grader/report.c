@@ -73,8 +73,12 @@ static void print_where(const struct page *page, const struct op *op, const stru
     } else {
         fprintf(page->out, "    N = %d, C = %d, values %s", sizes->N, sizes->C, failure->values);
     }
-    const float usual_eps = 1e-5f;
-    if (!op_is_causal(op) && sizes->eps != usual_eps) { fprintf(page->out, ", eps %g", (double)sizes->eps); }
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(op, i);
+        float value = (float)op_scalar_get(op, sizes, i);
+        if (!scalar->is_float || strcmp(scalar->name, "scale") == 0) { continue; } /* causal ops show theirs above */
+        if (value != (float)scalar->usual) { fprintf(page->out, ", %s %g", scalar->name, (double)value); }
+    }
     const char *plural = failure->offset == 1 ? "" : "s";
     if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(page->out, ", in place"); }

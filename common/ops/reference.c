@@ -36,6 +36,13 @@ double *call_condition(const struct op_call *call, const char *name) {
     return t < 0 || !call->condition ? NULL : call->condition[t];
 }
 
+double call_scalar(const struct op_call *call, const char *name) {
+    int i = 0;
+    while (strcmp(op_scalar_at(call->op, i)->name, name) != 0) { i++; }
+    double value = op_scalar_get(call->op, call->sizes, i);
+    return op_scalar_at(call->op, i)->is_float ? (double)(float)value : value;
+}
+
 void reference_compute_rows(const struct op *op, const struct op_sizes *sizes, const int *rows,
                             const float *const tensor[], double *const expected[], double *const condition[]) {
     struct op_call call = {op, sizes, rows, tensor, expected, condition};

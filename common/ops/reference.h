@@ -38,6 +38,9 @@ const float *call_given(const struct op_call *call, const char *name);
 double *call_expected(const struct op_call *call, const char *name);
 double *call_condition(const struct op_call *call, const char *name);
 
+/* The scalar of that name, as the launcher gets it: rounded to float or int. The op must have it. */
+double call_scalar(const struct op_call *call, const char *name);
+
 /* Fills the outputs. `variant` is 0 for the reference, else one of the op's mistakes. */
 typedef void op_compute(const struct op_call *call, int variant);
 

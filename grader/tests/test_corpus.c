@@ -241,6 +241,8 @@ Test(corpus, kernels_lie_in_the_folder_of_their_op) {
             cr_assert(strncmp(kernel->op, kernel->folder, length) == 0 && strchr("_", kernel->op[length]),
                       "%s is a kernel of %s", kernel->path, kernel->op);
             cr_assert(!kernel->diagnosis[0] == (v == 1), "%s: diagnosis '%s'", kernel->path, kernel->diagnosis);
+            cr_assert(v == 1 || diagnosis_find(kernel->diagnosis), "%s: no known mistake is called '%s'", kernel->path,
+                      kernel->diagnosis);
         }
     }
 }

@@ -1,10 +1,13 @@
 /* lab: descriptions are read strictly, never crash the reader, and those of the course are worth what they promise. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../options.h"
 #include "../predict.h"
 #include "../profile.h"
 #include "labs.h"
@@ -57,6 +60,27 @@ Test(lab, exercises_name_ops_files_and_targets) {
                     cr_assert(exercise->traffic.percent[i] < exercise->traffic.percent[i - 1]);
                 }
                 cr_assert_eq(exercise->traffic.percent[0], 100);
+            }
+        }
+    }
+}
+
+static void must_exist(const char *format, ...) {
+    char path[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    cr_assert(access(path, R_OK) == 0, "there is no %s", path);
+}
+
+Test(lab, exercises_have_a_solution_a_skeleton_and_all_hints) {
+    for (const struct step *step = all_labs(); step->name; step++) {
+        for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+            must_exist("%s/solution/%s", step->folder, exercise->file);
+            must_exist("%s/skeleton/%s", step->folder, exercise->file);
+            for (int level = 1; level <= HINT_LEVELS; level++) {
+                must_exist("%s/hints/%s.%d.md", step->folder, exercise->op, level);
             }
         }
     }
