@@ -68,10 +68,26 @@ static void play_mistake(const struct op *op, const struct op_mistake *mistake, 
     }
 }
 
+static bool has_computed_mistakes(const struct op *op) {
+    const struct op_reference *reference = reference_of(op);
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
+            if (mistake->compute) { return true; }
+        }
+    }
+    return false;
+}
+
 ParameterizedTestParameters(diagnose, each_computed_mistake_is_named) {
-    int count = 0;
+    int count = 0, kept = 0;
     while (ops[count]) { count++; }
-    return indices(count);
+    struct criterion_test_params all = indices(count);
+    int *index = all.params;
+    for (int i = 0; i < count; i++) {
+        if (has_computed_mistakes(ops[i])) { index[kept++] = i; }
+    }
+    all.length = (size_t)kept;
+    return all;
 }
 
 ParameterizedTest(int *index, diagnose, each_computed_mistake_is_named) {
