@@ -198,7 +198,7 @@ static void judge_status(const struct op *op, const struct result *result, struc
 }
 
 static void judge_repeat(const struct op *op, const struct evidence *evidence, struct evidence_case *shown) {
-    if (!shown->test.again || evidence->count == 0) { return; }
+    if (!shown->test.again || op->order_free || evidence->count == 0) { return; }
     const struct evidence_case *before = evidence->cases[evidence->count - 1];
     for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, &shown->test.sizes);
