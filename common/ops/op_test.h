@@ -77,9 +77,9 @@ static inline size_t elements(const struct computed *c, const char *name) {
 
 /* ---- known values: give(&c, "x", 1, 2, 3), expect(&c, "out", tolerance, 1, 2, 3), with all elements of the tensor ---- */
 
-#define give(c, name, ...)                                                                                            \
+#define give(c, name, ...) \
     give_values(c, name, (const float[]){__VA_ARGS__}, sizeof(float[]){__VA_ARGS__} / sizeof(float))
-#define expect(c, name, tolerance, ...)                                                                               \
+#define expect(c, name, tolerance, ...) \
     expect_values(c, name, tolerance, (const double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double))
 
 static inline void give_values(struct computed *c, const char *name, const float *values, size_t count) {
@@ -116,7 +116,8 @@ static inline void expect_floor(const char *name, struct op_sizes sizes, size_t 
         if (!(op->types >> type & 1)) { continue; }
         sizes.type = (enum op_type)type;
         size_t found = op_floor_bytes(op, &sizes), expected = values * bytes[type] + 4 * floats;
-        cr_assert_eq(found, expected, "%s_%s: %zu bytes, expected %zu", name, op_type_name(sizes.type), found, expected);
+        cr_assert_eq(found, expected, "%s_%s: %zu bytes, expected %zu", name, op_type_name(sizes.type), found,
+                     expected);
     }
 }
 
@@ -165,10 +166,10 @@ static inline double gradient_loss(struct computed *forward, const struct comput
                                    const struct gradient_rule *rule) {
     double sum = 0.0;
     compute(forward);
-    for (const struct gradient_pair *in = rule->in; in->gradient; in++) {
-        const float *gradient = input(backward, in->gradient);
-        const double *out = output(forward, in->of);
-        for (size_t i = 0; i < elements(forward, in->of); i++) { sum += gradient[i] * out[i]; }
+    for (const struct gradient_pair *pair = rule->in; pair->gradient; pair++) {
+        const float *gradient = input(backward, pair->gradient);
+        const double *out = output(forward, pair->of);
+        for (size_t i = 0; i < elements(forward, pair->of); i++) { sum += gradient[i] * out[i]; }
     }
     return sum;
 }
