@@ -10,7 +10,7 @@ enum { PLAN_PATH_BYTES = 1024 };
 struct plan {
     const struct grade_request *request;
     bool cuda;                                            /* the backend that is marked */
-    bool shows_figures;                                   /* the predictions are made, or nobody predicts */
+    bool shows_figures;                                   /* the predictions are made, or none are required */
     const struct exercise *exercises[STEP_MAX_EXERCISES]; /* those that are marked, in order, ended by NULL */
     struct build_options marked;                          /* their programs */
     struct build_options counted;                         /* on a GPU: the same for the CPU backend, which counts */
