@@ -16,7 +16,7 @@ struct task {
     const struct grade_request *request;
     const struct exercise *exercise;
     bool gpu;                /* the backend that is marked */
-    bool shows_figures;      /* the predictions are made, or none are required: figures measured on a GPU is measured */
+    bool shows_figures;      /* the predictions are made, or none are required: figures of a GPU are measured too */
     bool can_count;          /* there is a CPU build */
     const char *program;     /* path of the executable that is marked */
     const char *counted;     /* of the CPU build, whose counters give the traffic; NULL: it does not compile */
