@@ -69,7 +69,7 @@ $(STEPS):
 	@$(MAKE) --no-print-directory -C lab $@ FROM_ROOT=1
 
 grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
-	@tools/install.sh $(if $(shell grep -ls '^.include "gpt2/' $(call step_folder,$(STEP))/skeleton/*.cu),gpt2,build)
+	@$(MAKE) --no-print-directory -s -f common/step.mk SRC=$(call step_folder,$(STEP))/skeleton OUT=$(BUILD) packages
 	@$(MAKE) --no-print-directory grade-now
 
 .PHONY: grade-now

@@ -3,13 +3,16 @@
 #   make -f $(COURSE)/common/step.mk COURSE=.. SRC=FOLDER OUT=build/cpu/FOLDER [LAB=FOLDER] [BACKEND=auto|cpu|cuda]
 #
 # LAB names the lab that the files belong to, a folder of the course with a lab.conf; by default, the last one on SRC's path.
-# Its lab.mk, where it has one, says what its programs are linked with besides a file's own object.
+# If it has a lab.mk, that file names the further objects that its programs are linked with, the packages that it needs and the
+# program that is built around its files (docs/lab-conf.md).
 #
 #   runners (default)  OUT/NAME: the grader's runner, with the file's kernels; on the CPU backend the checked build
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without a grader, for compute-sanitizer and debuggers
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only
+#   packages           installs what the lab needs
+#   program            builds the program around the lab's files, if there is one
 #
 # A file that does not compile fails alone (use make -k); what the compiler said is also kept in OUT/obj/NAME.log, and the
 # outdated program is removed, so a program that exists is current. CUDA_ARCH (default: the GPU that is there, else
@@ -44,7 +47,7 @@ SHARED := $(BUILD)/runner/$(BACKEND)
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
 JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
-.PHONY: runners bench exercise probes objects
+.PHONY: runners bench exercise probes objects packages program
 runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
@@ -116,10 +119,17 @@ $(NAMES:%=$(OUT)/%.bench): $(OUT)/%.bench: $(OUT)/obj/%.o $(BENCH_NAMES:%=$(SHAR
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 endif
 
-# ---- what the lab's programs are linked with besides: its lab.mk adds prerequisites to $(OUT)/NAME, lists in NAMED_PARTS the
-# files of SRC that others are linked with, and in $(call programs_with,PART) the programs that a part belongs to ----
+# ---- the lab's own lab.mk. It adds prerequisites to $(OUT)/NAME. It sets:
+#   NAMED_PARTS    the files of SRC that other files are linked with
+#   programs_with  $(call programs_with,PART): the programs that PART belongs to
+#   PACKAGES       the part of tools/install.sh that the lab needs
+# It may give `program` a recipe, which runs in the learner's folder. ----
 NAMED_PARTS :=
+PACKAGES    := build
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
+
+packages:
+	@$(COURSE)/tools/install.sh $(PACKAGES)
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)

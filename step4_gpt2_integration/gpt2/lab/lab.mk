@@ -1,13 +1,15 @@
 # lab.mk — how the files of lab 4 are linked; included by common/step.mk, which sets SRC, OUT, NAMES and SHARED.
 #
-# A file of SRC that includes gpt2/ is linked with the rest of the model (gpt2/model, built with checks and counters), the naive
-# kernel set, and the launcher around its template (launch_NAME.cu). PARTS_x: the files of SRC that x calls.
+# A file NAME.cu of SRC that has a launcher here (launch_NAME.cu) is linked with that launcher, the rest of the model (gpt2/model,
+# built with checks and counters) and the naive kernel set. PARTS_x: the files of SRC that x calls.
 PARTS_block := attention decode
+PACKAGES    := gpt2
 
 GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
 COMPILE_CU += -I$(COURSE)/step4_gpt2_integration
 
-LINKED      := $(filter $(NAMES),$(patsubst $(SRC)/%.cu,%,$(shell grep -l '^\#include "gpt2/' $(SRC)/*.cu 2>/dev/null)))
+LAUNCH_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/lab/*.cu)))
+LINKED      := $(filter $(LAUNCH_NAMES:launch_%=%),$(NAMES))
 parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$(PARTS_$(1)))
 programs_with = $(foreach name,$(LINKED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(LINKED),$(call parts_of,$(name))))
@@ -24,7 +26,6 @@ $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(GPT2_DIR)/ker
 	@mkdir -p $(@D)
 	@$(COMPILE_CU)
 
-LAUNCH_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/lab/*.cu)))
 $(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/lab/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
 	@$(COMPILE_CU)
@@ -53,5 +54,12 @@ endef
 $(foreach name,$(LINKED),$(eval $(call linked_program,$(name))))
 $(filter $(OUT)/block,$(LINKED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
 $(filter $(OUT)/block.exercise,$(LINKED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
+
+# The whole model around the learner's files: ./gpt2. A failure is no error, because the grader marks without it.
+program:
+	@$(MAKE) --no-print-directory -C $(COURSE) BACKEND=$(BACKEND) gpt2-lab && \
+	    ln -sfn $(COURSE)/build/gpt2/$(BACKEND)/gpt2-lab gpt2 && \
+	    echo 'Built ./gpt2 around your files; --kernels lab gives it your kernels of lab 3.' || \
+	    echo 'Not built: ./gpt2 (see the error above; ./grader marks without it).'
 
 -include $(wildcard $(MODEL_OUT)/*.d $(MODEL_OUT)/*/*.d)
