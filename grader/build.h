@@ -56,12 +56,6 @@ bool build_auto_is_cuda(void);
 /* The file of that name, or NULL. */
 const struct build_file *build_find(const struct build_report *report, const char *name);
 
-/* Names the first library that the lab object uses and a kernel lab may not ("cuBLAS", "cuDNN", "Thrust", "CUB", "the
- * grader's own runtime"), and an offending symbol. True if there is one. `path`: an ELF object or executable; `allowed`: a
- * library that this lab may use all the same, or NULL. */
-bool build_forbidden(const char *path, const char *allowed, char *library, size_t library_size, char *symbol,
-                     size_t symbol_size);
-
 /* The object file of a lab file, with or without .cu: out/obj/NAME.o, which contains only the lab's code. */
 void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);
 

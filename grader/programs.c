@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbols.h"
+
 static enum exit_code build(const struct build_options *options, struct build_report *report) {
     switch (build_step(options, report)) {
         case BUILD_OK:
@@ -61,7 +63,7 @@ static struct failure obstacle_of(const struct plan *plan, const struct programs
     for (int i = -1; i < EXERCISE_MAX_PARTS && (i < 0 || exercise->parts[i]); i++) {
         const char *name = i < 0 ? exercise->file : exercise->parts[i];
         build_object_path(&plan->marked, name, object, sizeof object);
-        if (!build_forbidden(object, exercise->library, library, sizeof library, symbol, sizeof symbol)) { continue; }
+        if (!symbols_forbidden(object, exercise->library, library, sizeof library, symbol, sizeof symbol)) { continue; }
         snprintf(failure.text, sizeof failure.text, "%s uses %s (%s); write the kernels of this lab yourself", name,
                  library, symbol);
         return failure;

@@ -1,4 +1,4 @@
-/* Building lab files as they are while somebody works on them: right, broken, fixed, touched, forbidden. CPU backend. */
+/* Building lab files as they are while somebody works on them: right, broken, fixed, touched. CPU backend. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "grader/build.h"
+#include "grader/symbols.h"
 
 static char folder[64], files[80], out[80];
 static struct build_options options;
@@ -102,7 +103,7 @@ Test(build, what_changed_is_rebuilt_and_said) {
     char object[200], library[64], symbol[200];
     build_object_path(&options, "good.cu", object, sizeof object);
     cr_assert_eq(access(object, R_OK), 0);
-    cr_assert(!build_forbidden(object, NULL, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
+    cr_assert(!symbols_forbidden(object, NULL, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
 }
 
 Test(build, a_missing_function_is_the_linkers_error) {
@@ -193,52 +194,4 @@ Test(build, an_exercise_calls_the_types_it_is_asked_for) {
         snprintf(command, sizeof command, "%s/good.exercise %s >/dev/null 2>&1", out, calls[i].types);
         cr_expect_eq(WEXITSTATUS(system(command)), calls[i].status, "good.exercise %s", calls[i].types);
     }
-}
-
-static bool forbids(const char *source, char *library, char *symbol) {
-    char command[400];
-    write_text("object.cpp", source);
-    snprintf(command, sizeof command, "${CXX:-g++} -c -o %s/object.o %s/object.cpp", files, files);
-    cr_assert_eq(system(command), 0);
-    snprintf(command, sizeof command, "%s/object.o", files);
-    return build_forbidden(command, NULL, library, 64, symbol, 200);
-}
-
-Test(build, forbidden_libraries_are_named) {
-    char library[64], symbol[200];
-    cr_assert(forbids("extern \"C\" int cublasSgemm_v2(int); int f() { return cublasSgemm_v2(1); }", library, symbol));
-    cr_assert_str_eq(library, "cuBLAS");
-    cr_assert_str_eq(symbol, "cublasSgemm_v2");
-    cr_assert(forbids("extern \"C\" int cudnnCreate(int); int f() { return cudnnCreate(1); }", library, symbol));
-    cr_assert_str_eq(library, "cuDNN");
-    cr_assert(forbids("namespace cub { struct R { int go(); }; int R::go() { return 1; } }", library, symbol));
-    cr_assert_str_eq(library, "CUB");
-    cr_assert(forbids("namespace thrust { namespace d { int go() { return 1; } } }", library, symbol));
-    cr_assert_str_eq(library, "Thrust");
-    cr_assert(forbids("extern \"C\" void simt_counters_reset(); void f() { simt_counters_reset(); }", library, symbol));
-    cr_assert(strstr(library, "grader"), "%s", library);
-    cr_assert(forbids("extern \"C\" void simt_counters_get(void *counters) { (void)counters; }", library, symbol));
-    cr_assert(strstr(library, "grader"), "a definition in the library's place: %s", library);
-    cr_assert(forbids("extern \"C\" long write(int, const void *, unsigned long) { return 0; }", library, symbol));
-    cr_assert_str_eq(symbol, "write");
-}
-
-Test(build, a_library_can_be_allowed) {
-    char library[64], symbol[200], object[300];
-    cr_assert(forbids("extern \"C\" int cublasSgemm_v2(int); int f() { return cublasSgemm_v2(1); }", library, symbol));
-    snprintf(object, sizeof object, "%s/object.o", files);
-    cr_assert(!build_forbidden(object, "cuBLAS", library, 64, symbol, 200));
-    cr_assert(build_forbidden(object, "cuDNN", library, 64, symbol, 200));
-}
-
-Test(build, ordinary_names_are_not_forbidden) {
-    char library[64], symbol[200];
-    cr_assert(!forbids("namespace n { int cubic_step3cub(int) { return 1; } int cub_like(int) { return 2; } }\n"
-                       "int cublas_like() { return 3; } extern \"C\" void simt_launch_kernel(); void f() { "
-                       "simt_launch_kernel(); }\n"
-                       "extern \"C\" long write(int, const void *, unsigned long); void g() { write(1, \"\", 0); }",
-                       library, symbol),
-              "%s", symbol);
-    cr_assert(!build_forbidden("Makefile", NULL, library, 64, symbol, 200));
-    cr_assert(!build_forbidden("/no/such/file", NULL, library, 64, symbol, 200));
 }
