@@ -2,7 +2,7 @@
  *
  * A mistake is recognised by the recorded calls of an exercise (common/ops/evidence.h): a predicate over them holds, or
  * the outputs agree with those that the mistake produces. An op's own mistakes are declared in its folder. The general
- * mistakes, which any op can have, are declared in diagnose.c. The first match is the diagnosis, so the certain ones
+ * mistakes, which any op can have, are declared in mistakes.c. The first match is the diagnosis, so the certain ones
  * come first.
  */
 #ifndef DIAGNOSE_H

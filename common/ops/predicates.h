@@ -1,5 +1,5 @@
 /* predicates.h — predicates over recorded calls, for the descriptions of mistakes: the general causes
- * (grader/diagnose.c) and those of one op (its reference.c). Each tests for one pattern; `argument` chooses within a
+ * (grader/mistakes.c) and those of one op (its reference.c). Each tests for one pattern; `argument` chooses within a
  * family.
  */
 #ifndef PREDICATES_H

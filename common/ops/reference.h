@@ -48,7 +48,7 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 6 };
 
-/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/diagnose.c), which any op
+/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/mistakes.c), which any op
  * can have. The first match is the diagnosis. */
 enum op_mistake_stage {
     MISTAKE_REPORTED = 1, /* a status or finding with a meaning of its own in this op: before the general reports */
