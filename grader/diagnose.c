@@ -113,7 +113,7 @@ const struct op_mistake *diagnose(const struct evidence *evidence) {
     for (int stage = MISTAKE_REPORTED; stage < MISTAKE_STAGES; stage++) {
         const struct op_mistake *found = first_own(reference, (enum op_mistake_stage)stage, evidence);
         if (!found && mistakes_of_stage[stage]) { found = first_general(mistakes_of_stage[stage], evidence); }
-        if (found) { return found; }
+        if (found) { return found->cause ? found : diagnosis_find(found->id); }
     }
     return NULL;
 }
@@ -147,6 +147,6 @@ const struct op_mistake *diagnosis_next(struct diagnosis_place *place) {
 const struct op_mistake *diagnosis_find(const char *id) {
     struct diagnosis_place place = {0, 0};
     const struct op_mistake *mistake = diagnosis_next(&place);
-    while (mistake && strcmp(mistake->id, id) != 0) { mistake = diagnosis_next(&place); }
+    while (mistake && (!mistake->cause || strcmp(mistake->id, id) != 0)) { mistake = diagnosis_next(&place); }
     return mistake;
 }

@@ -14,10 +14,11 @@
 /* The first mistake that matches, or NULL. */
 const struct op_mistake *diagnose(const struct evidence *evidence);
 
-/* A mistake with that id, or NULL. */
+/* The record of the mistake with that id, or NULL. */
 const struct op_mistake *diagnosis_find(const char *id);
 
-/* The next known mistake, starting with {0, 0}; NULL after the last. Lists that several ops share are repeated. */
+/* The next known mistake or further form of one, starting with {0, 0}; NULL after the last. Lists that several ops share are
+ * repeated. */
 struct diagnosis_place {
     int list, entry;
 };

@@ -46,7 +46,7 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 /* ---- mistakes ---- */
 
-enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 6 };
+enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 8 };
 
 /* The order of diagnosis. Each stage comes before the general causes named beside it (grader/mistakes.c), which any op
  * can have. The first match is the diagnosis. */
@@ -60,7 +60,8 @@ enum op_mistake_stage {
     MISTAKE_STAGES
 };
 
-/* One known mistake. It is recognised by its results, or by a predicate over the recorded calls. */
+/* One known mistake. It is recognised by its results, or by a predicate over the recorded calls. An entry without a cause is
+ * a further form of the mistake that is recorded under that id elsewhere: cause, hint and kernel are those of the record. */
 struct op_mistake {
     const char *id;
     const char *cause; /* one sentence: the mistake, and the correction or the place to check */

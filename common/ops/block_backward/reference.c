@@ -232,9 +232,6 @@ static void complete(const struct op *op, const struct op_sizes *sizes, float *c
 
 static const struct op_mistake mistakes[] = {
     {.id = "attention-lengths-ignored",
-     .cause = "queries attend to keys past the prompt's length: pass lengths to the softmax",
-     .hint = 2,
-     .kernel = "block_backward/lengths_ignored",
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_LENGTHS_IGNORED},
      .stage = MISTAKE_PLACED},

@@ -177,26 +177,12 @@ static const struct op_mistake mistakes[] = {
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_BRANCH_IN_LAYER_0},
      .stage = MISTAKE_PLACED},
-    {.id = "weights-of-layer-0",
-     .cause = "every block uses layer 0's weights: use all.weights.blocks[layer]",
-     .hint = 3,
-     .kernel = "block_forward/weights_of_layer_0",
-     .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_WEIGHTS_OF_LAYER_0},
-     .stage = MISTAKE_PLACED},
-    {.id = "cache-of-layer-0",
-     .cause = "every block uses layer 0's cache: use all.cache[layer]",
-     .hint = 3,
-     .kernel = "block_forward/cache_of_layer_0",
-     .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_CACHE_OF_LAYER_0},
-     .stage = MISTAKE_PLACED},
     {.id = NULL},
 };
 
 const struct op_reference op_reference_block_forward = {
     .compute = compute,
     .fill = transformer_fill,
-    .mistakes = {transformer_mistakes_reported, attention_mistakes, block_mistakes, mistakes,
-                 transformer_mistakes_shown},
+    .mistakes = {transformer_mistakes_reported, attention_mistakes, prompt_mistakes, block_mistakes, mistakes,
+                 model_mistakes, cache_mistakes, transformer_mistakes_shown},
 };

@@ -16,7 +16,7 @@ static bool shows_steps(const struct evidence *evidence, int argument) {
     return !shows_untouched(evidence, 0) && evidence_all_wrong(evidence, prompt_is_right);
 }
 
-static const struct op_mistake mistakes[] = {
+const struct op_mistake cache_mistakes[] = {
     {.id = "cache-of-layer-0",
      .cause = "every block uses layer 0's cache: use all.cache[layer]",
      .hint = 3,
@@ -41,6 +41,6 @@ static const struct op_mistake shown[] = {
 const struct op_reference op_reference_gpt2_decode = {
     .compute = model_decode,
     .fill = transformer_fill,
-    .mistakes = {transformer_mistakes_reported, decode_mistakes, model_mistakes, mistakes, shown,
-                 transformer_mistakes_shown},
+    .mistakes = {transformer_mistakes_reported, attention_mistakes, decode_mistakes, model_mistakes, cache_mistakes,
+                 shown, transformer_mistakes_shown},
 };

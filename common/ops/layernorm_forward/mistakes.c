@@ -147,9 +147,6 @@ static void mistaken(const struct op_call *call, int variant) {
 
 const struct op_mistake layernorm_mistakes[] = {
     {.id = "other-warps-lost",
-     .cause = "each warp reduces its own columns, and the warps' results are not combined",
-     .hint = 2,
-     .kernel = "softmax_forward/other_warps_lost",
      .compute = mistaken,
      .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 7,
                  OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},

@@ -229,8 +229,11 @@ float transformer_fill(const struct op *op, const struct op_sizes *sizes, enum i
 /* The op's own compute, for records of mistakes; `variant` is an enum transformer_mistake. */
 op_compute transformer_mistaken;
 
-/* A part's mistakes can occur in every op that contains the part. block_backward has its own. */
-extern const struct op_mistake attention_mistakes[], decode_mistakes[], block_mistakes[], model_mistakes[];
+/* A part's mistakes can occur in every op that contains the part. block_backward has its own.
+ *   attention  any attention (mistakes.c)       prompt  over whole prompts     decode  of one token over a cache
+ *   block      any block                        model   of several layers      cache   of several layers' caches */
+extern const struct op_mistake attention_mistakes[], prompt_mistakes[], decode_mistakes[], block_mistakes[],
+    model_mistakes[], cache_mistakes[];
 
 /* Mistakes that are recognised by the output, sequence or step that is wrong. */
 extern const struct op_mistake transformer_mistakes_reported[], transformer_mistakes_shown[];
