@@ -6,17 +6,17 @@
 # If it has a lab.mk, that file names the further objects that its programs are linked with, the packages that it needs and the
 # program that is built around its files (docs/lab-conf.md).
 #
-#   runners (default)  OUT/NAME: the grader's runner, with the file's kernels; on the CPU backend the checked build
+#   runners (default)  OUT/NAME: the grader's runner with the file's kernels; on the CPU backend, the checked build
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
-#   exercise           OUT/NAME.exercise: calls every launcher and rung without a grader, for compute-sanitizer and debuggers
+#   exercise           OUT/NAME.exercise: calls every launcher and rung without the grader, for compute-sanitizer and debuggers
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only
 #   packages           installs what the lab needs
 #   program            builds the program around the lab's files, if there is one
 #
-# A file that does not compile fails alone (use make -k); what the compiler said is also kept in OUT/obj/NAME.log, and the
-# outdated program is removed, so a program that exists is current. CUDA_ARCH (default: the GPU that is there, else
-# all-major) goes to nvcc as -arch; CPUFLAGS and CUDAFLAGS add flags for the lab's files.
+# With make -k, a file that does not compile does not stop the others. Its compiler's output is also in OUT/obj/NAME.log. Its
+# outdated program is removed, so a program that exists is current. CUDA_ARCH is nvcc's -arch (default: native where there is a
+# GPU, else all-major). CPUFLAGS and CUDAFLAGS add flags for the lab's files.
 
 COURSE ?= .
 ifneq ($(origin LAB),command line)
@@ -30,10 +30,10 @@ include $(COURSE)/common/ops/module.mk
 endif
 
 ifeq ($(SRC),)
-$(error step.mk: say which folder holds the .cu files: SRC=...)
+$(error step.mk: SRC= must name the folder of the .cu files)
 endif
 ifeq ($(OUT),)
-$(error step.mk: say where the programs go: OUT=build/cpu/...)
+$(error step.mk: OUT= must name the folder for the programs, such as build/cpu/step1_naive)
 endif
 ifneq ($(filter-out cpu cuda,$(BACKEND)),)
 $(error step.mk: BACKEND is auto, cpu or cuda, not $(BACKEND))
@@ -43,7 +43,7 @@ comma  := ,
 NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
 SHARED := $(BUILD)/runner/$(BACKEND)
 
-# Ops: their descriptions go into every program, what judges them into those without a parent.
+# The ops' descriptions are linked with every program, their references with those that run without the grader.
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
 JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
@@ -54,14 +54,15 @@ exercise: $(NAMES:%=$(OUT)/%.exercise)
 probes: $(NAMES:%=$(OUT)/%.probe)
 objects: $(NAMES:%=$(OUT)/obj/%.o)
 
-# $(call logged,COMMAND,LOG): runs it, keeps what it says in LOG, and on failure removes the target and the programs made of it.
+# $(call logged,COMMAND,LOG): runs the command with its output in LOG. On failure it removes the target and the programs that
+# contain it.
 define logged
 $(1) >$(2) 2>&1; status=$$?; cat $(2) >&2; if [ $$status -ne 0 ]; then rm -f $@ $(OUT)/$* $(call programs_with,$*); exit 1; fi
 endef
 
 ifeq ($(BACKEND),cpu)
-# ---- CPU backend: translated, compiled by g++ with checks and counters, linked with the backend ----
-# SIMT's rules build the translator and the library when they are out of date.
+# ---- CPU backend: files are translated, compiled by g++ with checks and counters, and linked with the backend ----
+# The backend's rules build the translator and the library if they are out of date.
 TESTS ?=
 include $(COURSE)/common/simt/module.mk
 ifndef TRANSLATE
@@ -84,12 +85,12 @@ $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp | $(OPS_INDEX)
 	$(CXX) $(SHARED_FLAGS) -c -o $@ $<
 
 LINK      = $(CXX) -no-pie -o $@ $(filter %.o,$^) -Wl$(comma)--start-group $(filter %.a,$^) -Wl$(comma)--end-group $(LINK_LIBS) -lbacktrace -lpthread -lm
-BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (the CPU backend's seconds mean nothing)
+BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (times of the CPU backend say nothing about a GPU)
 
 $(NAMES:%=$(OUT)/%.bench):
 	@echo '$(BENCH_ONLY_GPU)' >&2; exit 2
 else
-# ---- CUDA: compiled by nvcc for the GPU that is there ----
+# ---- CUDA: files are compiled by nvcc for this machine's GPU ----
 ifeq ($(NVCC),)
 $(error BACKEND=cuda needs nvcc, which is neither on the PATH nor in /usr/local/cuda/bin: install the CUDA toolkit, or use BACKEND=cpu)
 endif

@@ -1,11 +1,11 @@
-"""compare SIZE — is the program gpt2 Hugging Face's GPT-2? Random weights, some prompts, one table; exit status 0: it is.
+"""compare SIZE — does the program gpt2 compute the same as Hugging Face's GPT-2? Prints a table; exit status 0: it does.
 
-transformers writes weights of that size (write_weights.py) and says what it makes of the prompts in float64 and in float32
-(reference.py); the program reads the same files and is asked by `gpt2 check`. An error is the length of the difference from
-float64 over the length of float64, over all rows of a tensor; the target is twice Hugging Face's own float32's.
+transformers writes random weights of that size (write_weights.py) and computes all tensors of some prompts in float64 and in
+float32 (reference.py). `gpt2 check` reads the same files and compares. The error of a tensor is the norm of the difference
+from float64, divided by the norm of float64, over all rows. The target is twice the error of Hugging Face's float32.
 
-Prompts are random tokens, as many of each as --lengths says. Hugging Face sees each of them alone, the program all of them at
-once, padded to the longest: so that padding changes nothing is part of what is compared.
+Prompts are random tokens; --lengths gives their numbers. Hugging Face computes each prompt alone. The program computes all
+of them at once, padded to the longest one, so the comparison also shows that padding changes nothing.
 """
 
 import argparse
@@ -38,8 +38,8 @@ def arguments():
     parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and the prompts (%(default)s)")
     parser.add_argument("--lengths", default="64,1,17,33", help="of the prompts, in tokens (%(default)s)")
-    parser.add_argument("--tokens", type=int, default=200, help="to write greedily after each prompt (%(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of Hugging Face's passes (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=200, help="generated greedily after each prompt (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="for Hugging Face's passes (%(default)s)")
     parser.add_argument("--all", action="store_true", help="a line for every stage of every layer")
     parser.add_argument("--json", default="", help="append every figure to this file")
     return parser.parse_args()
@@ -51,16 +51,16 @@ def on_device(device, function, given):
 
 
 def apart(device, function, *given):
-    """What the function returns, in a process of its own that gives its memory back."""
+    """The function's result. It runs in a process of its own, whose memory is freed at its end."""
     with futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         try:
             return pool.submit(on_device, device, function, given).result()
         except futures.process.BrokenProcessPool:
-            sys.exit(2)  # it has said why
+            sys.exit(2)  # it has printed why
 
 
 def check(program, *options):
-    """Runs `gpt2 check`, which may find a difference but must not fail."""
+    """Runs `gpt2 check`. A difference is a result; any other failure ends this program."""
     if subprocess.run([program, "check", *options], stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         sys.exit(2)
 
@@ -76,7 +76,7 @@ def write_prompts(options, path):
 
 
 def figures(options, folder):
-    """What `gpt2 check` finds, and what was measured of the weights."""
+    """The measurements of the weights, the prompts' lengths, and the lines that `gpt2 check` writes."""
     model, prompts, dumped = (os.path.join(folder, name) for name in ("model", "prompts", "dump.safetensors"))
     report = os.path.join(folder, "report.jsonl")
     weights = apart(options.device, write_weights.write, options.size, model, options.type, options.seed)
@@ -98,7 +98,7 @@ def worst(lines):
 
 
 def chosen(lines, everything):
-    """(words, line) of each row: the hidden state after every layer, the worst layer of each stage inside."""
+    """(words, line) of each row: the hidden state after every layer, and the worst layer of each stage inside a layer."""
     by_stage = {}
     for line in lines:
         by_stage.setdefault(line["stage"], []).append(line)
@@ -128,7 +128,7 @@ def print_table(rows):
 
 
 def about(options, lengths, weights):
-    """What every stored figure says of its run."""
+    """The run, as stored with every figure."""
     backend = "cpu" if f"{os.sep}cpu{os.sep}" in options.gpt2 else "cuda"
     command = f"tools/hf/compare {options.size}"
     for name, usual in (("type", "f32"), ("seed", 1), ("kernels", "reference"), ("tokens", 200), ("lengths", "64,1,17,33"), ("device", "cpu")):

@@ -1,13 +1,13 @@
-"""reference.py FOLDER PROMPTS OUT.safetensors — what Hugging Face's GPT-2 makes of some prompts, in float64 and float32.
+"""reference.py FOLDER PROMPTS OUT.safetensors — all tensors of Hugging Face's GPT-2 for some prompts, in float64 and float32.
 
-PROMPTS has one prompt a line, token ids with blanks between them ("-": standard input). Each goes through the model by itself,
-without padding; the rows of all N tokens then stand one below the other. OUT holds
+PROMPTS has one prompt per line: token ids separated by blanks ("-": standard input). The model computes each prompt alone,
+without padding. The rows of all N tokens are concatenated. OUT holds
 
     tokens (N), lengths (B)            the prompts
-    float64.LAYER.STAGE (N, columns)   each tensor of a pass, called as gpt2/model/model.h calls it: layer -1 is the embedding's,
-    float32.LAYER.STAGE                L the end's. "decoded logits" come token by token through the cache
-    greedy (B, G)                      what float32 writes greedily
-    float64.loss, float32.loss (1)     mean loss of predicting each prompt's tokens from those before
+    float64.LAYER.STAGE (N, columns)   each tensor of a forward pass, with the name in gpt2/model/model.h. Layer -1 is the
+    float32.LAYER.STAGE                embedding, layer L the end. "decoded logits" are computed token by token with a cache
+    greedy (B, G)                      the tokens that float32 generates greedily
+    float64.loss, float32.loss (1)     mean loss over each prompt's tokens but the first
 
 and with --gradients the gradients of that mean loss, TYPE.gradient.NAME, and the losses before, between and after --steps steps of
 AdamW, TYPE.adamw.losses (learning rate 1e-3, betas 0.9 and 0.999, epsilon 1e-8, weight decay 0.1 on the matrices).
@@ -26,15 +26,15 @@ def arguments():
     parser.add_argument("folder")
     parser.add_argument("prompts")
     parser.add_argument("out")
-    parser.add_argument("--tokens", type=int, default=200, help="to write greedily (%(default)s)")
-    parser.add_argument("--gradients", action="store_true", help="also gradients, and losses of training")
+    parser.add_argument("--tokens", type=int, default=200, help="generated greedily (%(default)s)")
+    parser.add_argument("--gradients", action="store_true", help="also gradients and training losses")
     parser.add_argument("--steps", type=int, default=10, help="of AdamW (%(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="to compute on (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="for the computation (%(default)s)")
     return parser.parse_args()
 
 
 class Observer:
-    """Hooks that keep every stage of the passes, in order, until close()."""
+    """Hooks that store every stage of the passes, in order, until close()."""
 
     def __init__(self, model):
         self.model, self.stages, self.handles = model, {}, []
@@ -71,7 +71,7 @@ class Observer:
 
 @torch.no_grad()
 def decoded_logits(model, prompts, step):
-    """The logits of every position, each from one token more and the cache."""
+    """The logits of every position, each computed from one new token and the cache."""
     rows = []
     for prompt in prompts:
         cache = None
@@ -83,7 +83,7 @@ def decoded_logits(model, prompts, step):
 
 
 def mean_loss(logits, prompts):
-    """Over the tokens that have one before them."""
+    """The mean loss over all tokens but the first of each prompt."""
     losses, first = [], 0
     for prompt in prompts:
         rows = logits[first : first + len(prompt) - 1]
@@ -93,7 +93,7 @@ def mean_loss(logits, prompts):
 
 
 def states(model, prompts, step=decode_step):
-    """Every stage of every prompt's pass, the logits by decoding, and the loss."""
+    """Every stage of every prompt's pass, the logits of decoding, and the loss."""
     observer = Observer(model)
     with torch.no_grad():
         for prompt in prompts:
@@ -106,7 +106,7 @@ def states(model, prompts, step=decode_step):
 
 
 def gradients(model, prompts, steps):
-    """Of the mean loss, and then the losses of so many steps of AdamW."""
+    """The gradients of the mean loss, and the losses of `steps` steps of AdamW."""
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() != 2]
     optimizer = torch.optim.AdamW(
@@ -129,7 +129,7 @@ def gradients(model, prompts, steps):
 
 
 def dump(model, prompts, tokens, path, step=decode_step, more=None):
-    """Writes OUT. `step` decodes one token more, `more` adds to each type's tensors."""
+    """Writes OUT. `step` decodes one token. `more` returns further tensors for each type."""
     room = model.config.n_positions - max(map(len, prompts))
     out = {
         "tokens": torch.tensor([token for prompt in prompts for token in prompt], dtype=torch.int32),
@@ -146,11 +146,11 @@ def dump(model, prompts, tokens, path, step=decode_step, more=None):
 
 
 def write(folder, path, out, tokens=200, steps=None):
-    """All of it; with gradients where the number of steps is given."""
+    """Reads model and prompts and writes OUT, with gradients if `steps` is given."""
     model = open_model(folder)
     prompts = read_prompts(path, model.config)
     if sum(map(len, prompts)) == len(prompts):
-        fail(f"{path}: no prompt has two tokens, so there is nothing to predict")
+        fail(f"{path}: no prompt has two tokens, so there is no token to predict")
 
     def train(_):
         again = open_model(folder, next(model.parameters()).dtype)

@@ -1,26 +1,26 @@
-"""A byte-level vocabulary of any size: the 256 bytes, made-up merges, <|endoftext|>; as vocab.json and merges.txt.
+"""A byte-level vocabulary of any size: the 256 bytes, artificial merges, <|endoftext|>; as vocab.json and merges.txt.
 
-Merges are made so that a text can be cut in one way only: letters of the alphabet's first half stand left, those of its second
-half right ("an"), a blank stands left of such a pair (" an"), and two pairs make a word ("anbo", " anbo"). The order of
-the tokens is that of the merges, as llm.c's tokenizer file needs it.
+The merges allow only one tokenisation of a text. A letter of LEFT and one of RIGHT make a pair ("em"), a blank and a pair make
+a token (" em"), and two pairs make a word ("emtf", " emtf"). The tokens are in the order of the merges, which llm.c's
+tokenizer file requires.
 """
 
 import itertools
 import json
 import os
 
-BLANK = "\u0120"  # how GPT-2 spells the byte 32
+BLANK = "\u0120"  # GPT-2's spelling of the byte 32
 LEFT, RIGHT = "etaoinshrdluc", "mfwypvbgkjqxz"
 
 
 def byte_spellings():
-    """GPT-2's order: what prints stands for itself, the other bytes for the characters from U+0100 on."""
+    """In GPT-2's order: printable bytes are spelled as themselves, the others as characters from U+0100."""
     prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [chr(byte) for byte in prints] + [chr(0x100 + i) for i in range(256 - len(prints))]
 
 
 def merges():
-    """(left, right), without end for any size that a GPT-2 has: 57,460 of them."""
+    """(left, right): 57,460 merges, more than any GPT-2 has."""
     pairs = [a + b for a in LEFT for b in RIGHT]
     yield from ((pair[0], pair[1]) for pair in pairs)
     yield from ((BLANK, pair) for pair in pairs)

@@ -1,8 +1,8 @@
-"""wirings.py FOLDER PROMPTS — wrong GPT-2s, each wrong in one way, which the comparison has to tell from the right one.
+"""wirings.py FOLDER PROMPTS — GPT-2s with one mistake each, which the comparison must find.
 
-Hugging Face's model with FOLDER's weights is rewired (or its weights are), and what it makes of PROMPTS is dumped as
-reference.py does. Then `gpt2 check` compares the program with that dump: it must find a difference, and name the stage that
-is wrong as the first. A wiring that passes would say that the weights cannot show it. Prints TAP; exit status 0: all found.
+Hugging Face's model with FOLDER's weights gets a mistake in its code or in its weights. Its tensors for PROMPTS are written
+as reference.py writes them. `gpt2 check` compares the program with them: it must find a difference, and the first stage that
+it names must be the wrong one. If a mistake passes, the weights do not show it. Prints TAP; exit status 0: all are found.
 """
 
 import argparse
@@ -22,7 +22,7 @@ WIRINGS = []
 
 
 def wiring(words, layer, stage):
-    """Lists a function that rewires a model: what is wrong in words, and what the comparison has to name first."""
+    """Registers a function that gives a model a mistake: its description, and the layer and stage of the first difference."""
 
     def add(function):
         WIRINGS.append((words, layer, stage, function))
@@ -31,11 +31,11 @@ def wiring(words, layer, stage):
     return add
 
 
-# ---- attention: each a function of queries, keys and values (B, H, T, D) ----
+# ---- attention: functions of queries, keys and values (B, H, T, D) ----
 
 
 def attend(query, key, value, scale=None, ahead=0):
-    """Causal attention. ahead: so many tokens too many are seen (negative: too few, but the first)."""
+    """Causal attention. A query attends to `ahead` keys after its own; negative: fewer keys, but always the first."""
     scores = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
     positions = torch.arange(key.shape[-2])
     seen = positions <= positions[-query.shape[-2] :, None] + ahead
@@ -56,7 +56,7 @@ def attention_wiring(words, function):
 
 
 def regroup(out):
-    """The heads' outputs one after the other as (D, H)."""
+    """The heads' outputs, merged as (D, H)."""
     batch, heads, length, channels = out.shape
     return out.permute(0, 2, 3, 1).reshape(batch, length, heads, channels).transpose(1, 2)
 
@@ -91,7 +91,7 @@ def _(model):
     def forward(block, x, *rest, **options):
         first = block.ln_1(x)
         x = x + block.attn(first, *rest[:2], **options)[0]
-        block.ln_2(x)  # asked, and not used
+        block.ln_2(x)  # computed for the dump, and not used
         return x + block.mlp(first)
 
     rewire_blocks(model, forward)
@@ -192,7 +192,7 @@ def _(model):
     model.lm_head.weight = torch.nn.Parameter(weight.std() * torch.randn(weight.shape, generator=random))
 
 
-# ---- decoding: the passes over whole prompts stay right ----
+# ---- decoding: the passes over whole prompts are right ----
 
 
 @wiring("the cache's index one behind: the newest entry is overwritten", LAST, "decoded logits")
@@ -215,7 +215,7 @@ def _(model):
     return step
 
 
-# ---- trying them ----
+# ---- the comparison ----
 
 
 def first_difference(program, folder, dumped, report):
@@ -234,7 +234,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("prompts")
     parser.add_argument("--gpt2", default="build/gpt2/cpu/gpt2", help="the program (%(default)s)")
-    parser.add_argument("--only", default="", help="the wirings with this in their words")
+    parser.add_argument("--only", default="", help="the mistakes whose description contains this text")
     options = parser.parse_args()
     chosen = [one for one in WIRINGS if options.only in one[0]]
     missed = 0

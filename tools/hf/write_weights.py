@@ -1,9 +1,9 @@
-"""write_weights.py SIZE FOLDER — a GPT-2 that transformers wrote, with random weights that are not at rest.
+"""write_weights.py SIZE FOLDER — write a GPT-2 with random weights that show mistakes, through transformers.
 
-A fresh model hides mistakes: its biases are 0, its LayerNorms do nothing, every token looks at all others alike. Here biases
-are N(0, 0.1), LayerNorm weights 1 + N(0, 0.2), a few channels are outliers, and two scales grow until measurements say that
-it is enough: that of queries and keys until the attention's mean entropy is below half of uniform's, that of the other
-matrices until a quarter of the tokens that the model writes greedily (200, or as many as its context leaves) are different ones.
+Default-initialised weights hide mistakes: biases are 0, LayerNorms change nothing, attention is almost uniform. Here biases
+are N(0, 0.1), LayerNorm weights are 1 + N(0, 0.2), and a few channels are outliers. Two scales are increased:
+  - that of queries and keys, until the mean entropy of attention is below half of that of uniform attention
+  - that of the other matrices, until a quarter of the greedily generated tokens (200, or as many as the context allows) differ
 
 FOLDER gets config.json, model.safetensors, vocab.json and merges.txt. The same SIZE, seed, PyTorch and device give the same
 numbers.
@@ -25,20 +25,20 @@ SIZES = {
     "774M": (36, 20, 1280, 50257, 1024),
     "1558M": (48, 25, 1600, 50257, 1024),
     "tiny": (3, 3, 48, 1000, 64),
-    "odd": (2, 3, 51, 515, 260),  # a head of 17 channels: nothing is a multiple of 4
+    "odd": (2, 3, 51, 515, 260),  # a head has 17 channels; no size is a multiple of 4
 }
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-CALIBRATION, WRITTEN, STEP = 64, 200, 1.25  # tokens looked at; tokens written; how much a scale grows at once
+CALIBRATION, WRITTEN, STEP = 64, 200, 1.25  # tokens that are measured; tokens that are generated; factor of one increase
 OUTLIERS = 3
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("size", choices=SIZES)
-    parser.add_argument("folder", help="which is made if it is not there")
+    parser.add_argument("folder", help="the model's folder; it is created")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="to compute on (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="for the computation (%(default)s)")
     return parser.parse_args()
 
 
@@ -48,13 +48,13 @@ def new_model(size):
         n_layer=layers, n_head=heads, n_embd=channels, vocab_size=tokens, n_positions=context,
         bos_token_id=tokens - 1, eos_token_id=tokens - 1, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
     )  # fmt: skip
-    config._attn_implementation = "eager"  # which shows its weights
+    config._attn_implementation = "eager"  # it returns the attention weights
     return GPT2LMHeadModel(config).eval()
 
 
 @torch.no_grad()
 def fill(model, seed):
-    """Every tensor anew. Matrices keep the size of what goes through them; rows of wte give logits of about N(0, 3)."""
+    """Fills every tensor. Matrices preserve the magnitude of their input; the rows of wte give logits of about N(0, 3)."""
     random = torch.Generator().manual_seed(seed)
     channels = model.config.n_embd
     for name, tensor in model.named_parameters():
@@ -74,7 +74,7 @@ def fill(model, seed):
 
 @torch.no_grad()
 def entropy(model, ids):
-    """Of the attention, as a share of uniform's: the mean over layers, heads and positions that have a choice."""
+    """Mean entropy of attention, as a fraction of uniform attention's, over layers, heads and all positions but the first."""
     shares = []
     for weights in model(ids, output_attentions=True).attentions:  # (1, H, T, T)
         bits = -(weights * weights.clamp_min(1e-30).log()).sum(-1)[..., 1:]
@@ -92,7 +92,7 @@ def scale_attention(model, factor):
 
 @torch.no_grad()
 def scale_rest(model, factor):
-    """What makes the next token depend on more than the last one: the branches and the positions."""
+    """Scales the branches and the positions, so that the next token depends on more than the last one."""
     model.transformer.wpe.weight *= factor
     for block in model.transformer.h:
         block.attn.c_proj.weight *= factor
@@ -101,12 +101,12 @@ def scale_rest(model, factor):
 
 
 def rounded(model, dtype):
-    """As it will be read from a file of this type."""
+    """The model with weights rounded to this type, as a file of the type holds them."""
     return model if dtype == torch.float32 else copy.deepcopy(model).to(dtype).float()
 
 
 def liven(model, seed, dtype):
-    """Grows both scales until the model is not at rest. What was measured, as words."""
+    """Increases both scales until the weights show mistakes. Returns the measurements as text."""
     random = torch.Generator().manual_seed(seed + 1)
     shape = (1, min(CALIBRATION, model.config.n_positions))
     ids = torch.randint(model.config.vocab_size, shape, generator=random, device="cpu").to(model.device)
@@ -124,11 +124,11 @@ def liven(model, seed, dtype):
                 f"the branches grew {STEP**grown:.2f} times"
             )
         scale_rest(model, STEP)
-    fail("these weights stay at rest whatever their scale: take another --seed")
+    fail("no scale of these weights shows mistakes: choose another --seed")
 
 
 def write(size, folder, type_name="f32", seed=1):
-    """All of it; what was measured, as words."""
+    """Writes the model. Returns the measurements as text."""
     model = new_model(size)
     fill(model, seed)
     measured = liven(model, seed, TYPES[type_name])

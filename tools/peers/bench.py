@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""bench.py STEP_FOLDER — a lab's ops on this GPU beside PyTorch's and beside copies of the same bytes, in one run.
+"""bench.py STEP_FOLDER — time a lab's ops on this GPU, beside PyTorch's and beside copies of the same bytes.
 
-Every candidate runs from a CUDA graph, on the same inputs, each launch on a set of its own, after the L2 cache was
-filled with something else. Batches of all candidates alternate; the figure is the median, with the quartiles. Prints a
-table; --json appends a line for each figure. The libraries come from tools/peers/peers.mk. Without PyTorch the lab and
-the copies are measured all the same.
+Each candidate is captured in a CUDA graph. All candidates have the same inputs. Each launch works on a set of tensors
+of its own, and the L2 cache holds other data when a batch begins. Batches of all candidates alternate. The figure is the
+median, with the quartiles. The program prints a table; --json appends a line for each figure. The libraries come from
+tools/peers/peers.mk. Without PyTorch, the lab and the copies are measured alone.
 """
 
 import argparse
@@ -32,15 +32,15 @@ MOST_RUNGS = 16
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("step", help="the lab's folder, step3_fused")
-    parser.add_argument("--op", default="", help="only ops whose name has this in it: softmax, layernorm_backward")
-    parser.add_argument("--shape", default="", help="only these shapes, with commas between: 8192x768,1x2560")
+    parser.add_argument("--op", default="", help="only ops whose name contains this text: softmax, layernorm_backward")
+    parser.add_argument("--shape", default="", help="only these shapes, separated by commas: 8192x768,1x2560")
     parser.add_argument("--type", default="", help="only these types: f32,bf16,f16")
     parser.add_argument("--json", default="", help="append the figures to this file")
     parser.add_argument("--samples", type=int, default=15, help="batches per figure (%(default)s)")
-    parser.add_argument("--rungs", action="store_true", help="also the rungs of the lab's ladders")
-    parser.add_argument("--no-torch", action="store_true", help="as if PyTorch were not here")
+    parser.add_argument("--rungs", action="store_true", help="also each rung of the lab's ladders")
+    parser.add_argument("--no-torch", action="store_true", help="do not use PyTorch")
     parser.add_argument("--quick", action="store_true", help="5 samples, no torch.compile")
-    parser.add_argument("--build", default="build/peers", help="where the libraries are (%(default)s)")
+    parser.add_argument("--build", default="build/peers", help="folder of the libraries (%(default)s)")
     return parser.parse_args()
 
 
@@ -70,7 +70,7 @@ def best_copy(sets, copies):
 
 
 def lab_graphs(sets, lab, rungs):
-    """(name, graph) of the lab's launcher and, if asked for, of its rungs."""
+    """(name, graph) of the lab's launcher and, with --rungs, of its rungs."""
     for rung in range(MOST_RUNGS if rungs else 1):
         launch = sets.launcher(lab, rung)
         try:
@@ -88,7 +88,7 @@ def lab_graphs(sets, lab, rungs):
 
 
 def candidates(sets, peer, lab, options):
-    """name: (what it is, its graph)."""
+    """name: (description, graph)."""
     text, graph, launch = best_copy(sets, sets.copies())
     found = {"copy": (text, graph)}
     found["copy early"] = text, capture(sets.device, sets.count, lambda i: launch(i, early=True))
@@ -115,7 +115,7 @@ def quartiles(values):
 
 
 def measure(sets, found, samples):
-    """name: the quartiles of microseconds a launch, and how much of the copy's speed that is."""
+    """name: the quartiles of microseconds per launch, and the fraction of the copy's speed."""
     times = {name: [] for name in found}
     for i in range(samples + 1):
         for name, (_, graph) in found.items():
@@ -131,7 +131,7 @@ def measure(sets, found, samples):
 
 
 def bench(cell, device, lab, options):
-    """The figures of one cell, and the errors of its outputs, as lines to store."""
+    """Lines to store: the figures of one cell, and the errors of its outputs."""
     sets = Sets(device, cell)
     known = pytorch and cell.op.name in pytorch.FUNCTIONS
     peer = pytorch.Peer(sets) if known else None
@@ -166,7 +166,7 @@ def main():
     if arguments.quick:
         arguments.samples = 5
     if not pytorch:
-        print("PyTorch is not here: eager, aten, torch.compile and the errors against float64 are not measured.")
+        print("PyTorch is not installed: eager, aten, torch.compile and the errors against float64 are not measured.")
     began = time.monotonic()
     if pytorch and not arguments.quick:
         known = [cell for cell in cells if cell.op.name in pytorch.FUNCTIONS]
@@ -178,9 +178,9 @@ def main():
     machine = device.describe() | {
         "torch": pytorch.torch.__version__ if pytorch else "",
         "date": datetime.date.today().isoformat(),
-        "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # no machine's folders
+        "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # without folders of this machine
     }
-    print(machine["gpu"], "— microseconds a launch (of the copy's speed)")
+    print(machine["gpu"], "— microseconds per launch (fraction of the copy's speed)")
     for cell in cells:
         try:
             lines = bench(cell, device, lab, arguments)

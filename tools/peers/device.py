@@ -5,12 +5,12 @@ import subprocess
 
 NON_BLOCKING, RELAXED = 1, 2  # cudaStreamNonBlocking, cudaStreamCaptureModeRelaxed
 L2_CACHE_SIZE = 38  # cudaDevAttrL2CacheSize
-ALIGNMENT = 256  # bytes: tensors start as cudaMalloc's do
-ARENA_BYTES, ARENA_SHARE = 20 << 30, 0.5  # at most so much, and so much of the memory that is free
+ALIGNMENT = 256  # bytes: that of cudaMalloc
+ARENA_BYTES, ARENA_SHARE = 20 << 30, 0.5  # the arena's limits: bytes, and fraction of the free memory
 
 
 class CudaError(RuntimeError):
-    """A call of the runtime or a launcher that returned an error."""
+    """A call of the runtime or a launcher returned an error."""
 
 
 def aligned(size):
@@ -18,7 +18,7 @@ def aligned(size):
 
 
 class Device:
-    """`library` is a shared library linked with libcudart; the runtime's functions are found through it."""
+    """`library` is a shared library that is linked with libcudart; it gives access to the runtime's functions."""
 
     def __init__(self, library):
         self.library = library
@@ -52,11 +52,11 @@ class Device:
         return value.value
 
     def allocate(self, size):
-        """The address of `size` bytes of the arena, which start_over() takes back."""
+        """The address of `size` bytes of the arena. start_over() frees all of them."""
         address = self.arena.value + self.used
         self.used += aligned(size)
         if self.used > self.arena_bytes:
-            raise CudaError(f"out of memory: more than {self.arena_bytes >> 20} MiB wanted")
+            raise CudaError(f"out of memory: more than {self.arena_bytes >> 20} MiB requested")
         return address
 
     def start_over(self):
@@ -66,8 +66,8 @@ class Device:
         self.call("cudaStreamSynchronize", self.stream)
 
     def time_us(self, enqueue, before):
-        """Microseconds of what `enqueue` puts on the stream. `before` goes first: the GPU is still busy with it
-        while the CPU hands over the rest, so that no time of the CPU is counted."""
+        """Microseconds of the work that `enqueue` puts on the stream. `before` enqueues other work first. The GPU
+        executes it while the CPU enqueues the rest, so the figure contains no CPU time."""
         self.call("cudaCtxResetPersistingL2Cache")
         before()
         self.call("cudaEventRecord", self.start, self.stream)
@@ -79,7 +79,7 @@ class Device:
         return milliseconds.value * 1e3
 
     def describe(self):
-        """What every stored figure says about the machine."""
+        """The machine, as stored with every figure."""
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", "--id=0"]
         gpu, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
         version = ctypes.c_int()
@@ -88,21 +88,21 @@ class Device:
 
 
 class Graph:
-    """A captured graph, ready to be replayed. `owner` keeps alive what the graph works on."""
+    """A captured graph, instantiated. `owner` is the object that owns the memory of its nodes."""
 
     def __init__(self, device, launches, captured, owner=None):
         self.device, self.launches, self.owner = device, launches, owner
         self.instance, nodes = ctypes.c_void_p(), ctypes.c_size_t()
         device.call("cudaGraphGetNodes", captured, None, ctypes.byref(nodes))
         if nodes.value < launches:
-            raise CudaError(f"{launches} launches became {nodes.value} nodes of the graph: work went elsewhere")
+            raise CudaError(f"{launches} launches became {nodes.value} nodes of the graph: some work is on another stream")
         device.call("cudaGraphInstantiate", ctypes.byref(self.instance), captured, ctypes.c_ulonglong(0))
 
     def replay(self):
         self.device.call("cudaGraphLaunch", self.instance, self.device.stream)
 
     def time_us(self, before):
-        """Microseconds a launch."""
+        """Microseconds per launch."""
         return self.device.time_us(self.replay, before) / self.launches
 
     def close(self):

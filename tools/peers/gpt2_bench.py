@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""gpt2_bench.py — the cells of `gpt2 bench` by this program and by PyTorch with transformers, in one run.
+"""gpt2_bench.py — time the cells of `gpt2 bench` with this course's program and with PyTorch and transformers.
 
-Candidates: ours; hf, Hugging Face as it comes (sdpa attention, generate); compile, its forward under torch.compile, in
-decoding with a static cache and from one CUDA graph a step. Each cell is measured by each candidate in a process of its
-own, so that peak memory is its own, and the candidates take turns, --rounds times. Weights are random at real shapes.
-Prints a line for each figure; --json appends them to a file, from which tools/generated/gpt2-bench makes tables.
+The candidates:
+  ours     the program gpt2
+  hf       Hugging Face's GPT-2 without changes (sdpa attention, generate)
+  compile  its forward pass under torch.compile; decoding uses a static cache and one CUDA graph per step
+Each candidate measures each cell in a process of its own, so peak memory is that of this cell. The candidates alternate,
+--rounds times. The weights are random, in the shapes of the real models. The program prints a line for each figure;
+--json appends them to a file, from which tools/generated/gpt2-bench makes tables.
 
-On a CPU (--device cpu) times are of this machine; cpu_ms, processor time of all threads, bears other work on it better.
+With --device cpu, times are wall-clock times of this machine. cpu_ms, the processor time of all threads, depends less on
+other load.
 """
 
 import argparse
@@ -26,7 +30,7 @@ SHAPES = {  # layers, heads, channels
 }
 SHORT = 64  # --positions short
 CANDIDATES = ("ours", "hf", "compile")
-TARGETS = [  # size, type, what, batch, tokens: the cells that the course sets itself targets for
+TARGETS = [  # size, type, what, batch, tokens: the cells for which the course has a target
     *(("124M", "bf16", "decode", batch, tokens) for batch in (1, 8) for tokens in (SHORT, 1000)),
     *(("1558M", "bf16", "decode", 1, tokens) for tokens in (SHORT, 1000)),
     *((size, "f16", "prompt", batch, 1024) for size in ("124M", "774M") for batch in (1, 32)),
@@ -39,19 +43,19 @@ def options():
     parser.add_argument("--gpt2", default="build/gpt2/cuda/gpt2", help="the program (%(default)s)")
     parser.add_argument("--sizes", default="124M,355M,774M,1558M", help="(%(default)s)")
     parser.add_argument("--batch", default="1,4,8,16,32", help="(%(default)s)")
-    parser.add_argument("--lengths", default="128,256,512,1024", help="of prompts; 0: none (%(default)s)")
-    parser.add_argument("--positions", default="short,1000", help="where decoding begins; 0: none (%(default)s)")
-    parser.add_argument("--train", default="0", help="tokens of a training step's sequences; 0: none (%(default)s)")
-    parser.add_argument("--targets", action="store_true", help="the cells with targets, whatever the lists say")
+    parser.add_argument("--lengths", default="128,256,512,1024", help="tokens of the prompts; 0: none (%(default)s)")
+    parser.add_argument("--positions", default="short,1000", help="position of the first decoding step; 0: none (%(default)s)")
+    parser.add_argument("--train", default="0", help="tokens of a sequence in a training step; 0: none (%(default)s)")
+    parser.add_argument("--targets", action="store_true", help="the cells that have a target, in place of the lists")
     parser.add_argument("--types", default="bf16,f32", help="f32, tf32, f16, bf16 (%(default)s)")
     parser.add_argument("--by", default=",".join(CANDIDATES), help="(%(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of measuring each cell, at least (%(default)s)")
-    parser.add_argument("--tokens", type=int, default=64, help="steps of decoding in a row (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=1, help="how often the candidates take turns (%(default)s)")
-    parser.add_argument("--threads", type=int, default=0, help="on a CPU; 0: all")
+    parser.add_argument("--seconds", type=float, default=1.0, help="minimum time for each cell (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=64, help="consecutive decoding steps (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="measurements of each cell by each candidate (%(default)s)")
+    parser.add_argument("--threads", type=int, default=0, help="threads on a CPU; 0: all")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--json", default="", help="append the figures to this file")
-    parser.add_argument("--one", default="", help=argparse.SUPPRESS)  # a cell for this process, as JSON
+    parser.add_argument("--one", default="", help=argparse.SUPPRESS)  # the cell of this process, as JSON
     return parser.parse_args()
 
 
@@ -93,7 +97,7 @@ def measure_ours(cell, arguments):
             return json.loads(file.read())
 
 
-# ---- PyTorch's, in a process of its own ----
+# ---- PyTorch, in a process of its own ----
 
 
 def measure_theirs(cell, arguments):
@@ -104,7 +108,7 @@ def measure_theirs(cell, arguments):
     try:
         return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, json.JSONDecodeError):
-        last = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        last = (done.stderr.strip().splitlines() or ["it ended without a message"])[-1]
         return cell | {"not_measured": last[:200]}
 
 
@@ -117,7 +121,7 @@ def main():
         return
     about = {
         "date": datetime.date.today().isoformat(),
-        "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # no machine's folders
+        "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # without folders of this machine
     }
     for cell in cells(arguments):
         for turn in range(arguments.rounds):

@@ -1,4 +1,4 @@
-"""One cell of gpt2_bench.py by PyTorch and transformers: hf, as it comes; compile, compiled and from a CUDA graph."""
+"""One cell of gpt2_bench.py with PyTorch and transformers: hf, without changes; compile, compiled, in a CUDA graph."""
 
 import statistics
 import time
@@ -28,7 +28,7 @@ def timed(run, device):
 
 
 def sample(run, device, seconds):
-    """Seconds of each run, until there are enough, and the processors' seconds of one."""
+    """Seconds of each run, at least FEWEST and `seconds` in all, and the processor seconds of one run."""
     times, processors = [], time.process_time()
     while len(times) < FEWEST or (sum(times) < seconds and len(times) < MOST):
         times.append(timed(run, device))
@@ -49,12 +49,12 @@ def prompts_of(cell, device):
     return torch.randint(0, VOCABULARY, (ROTATION, cell["batch"], cell["tokens"]), device=device)
 
 
-# ---- a pass over prompts: the last position's logits ----
+# ---- a forward pass over prompts: the logits of the last position ----
 
 
 def measure_prompts(cell, model, arguments):
     prompts, turn = prompts_of(cell, arguments.device), 0
-    # A cache is part of the work: decoding will need it.
+    # The pass fills a cache, because decoding needs it.
     forward = lambda tokens: model(tokens, use_cache=True, logits_to_keep=1).logits
     if cell["by"] == "compile":
         forward = torch.compile(forward)
@@ -75,7 +75,7 @@ def measure_prompts(cell, model, arguments):
 
 
 def measure_generate(cell, model, arguments, steps):
-    """Hugging Face's generate: a run of steps, of which the prompt's pass is taken away."""
+    """Hugging Face's generate: the time of several steps, without the time of the prompt's pass."""
     prompts = prompts_of(cell, arguments.device)[0]
     mask = torch.ones_like(prompts)
     settings = {"do_sample": False, "pad_token_id": 0, "eos_token_id": None, "attention_mask": mask}
@@ -92,7 +92,8 @@ def measure_generate(cell, model, arguments, steps):
 
 
 class Step:
-    """A step over a static cache: reads self.token, writes the next one there. Compiled, and on a GPU one CUDA graph."""
+    """A decoding step over a static cache: it replaces self.token by the next token. It is compiled, and on a GPU one CUDA
+    graph."""
 
     def __init__(self, cell, model, device, steps):
         self.model, self.device, self.start, self.graph = model, device, cell["tokens"], None
@@ -163,7 +164,8 @@ def quantile(values, p):
 
 
 def peak_bytes(cell, device, free_before):
-    """Of the device, libraries' too; training's is what was asked for, as gpt2 train counts. On a CPU that of the process."""
+    """Peak memory: of the device, with that of libraries; in training, the allocated bytes, which `gpt2 train` prints too.
+    On a CPU, that of the process."""
     if device == "cuda" and cell["what"] == "train":
         return torch.cuda.max_memory_reserved()
     if device == "cuda":
@@ -197,7 +199,7 @@ def measure(cell, arguments):
             times, rate, processors = gpt2_training.measure_theirs(cell, arguments)
         else:
             times, rate, processors = measure_inference(cell, arguments, steps)
-    except Exception as error:  # whatever PyTorch says is the figure's reason
+    except Exception as error:  # the message is stored in place of the figure
         return cell | {"not_measured": (str(error).strip().splitlines() or [type(error).__name__])[0][:200]}
     return cell | {
         "ms_p5": 1e3 * quantile(times, 0.05),

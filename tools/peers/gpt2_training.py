@@ -1,8 +1,9 @@
 """The training cells of gpt2_bench.py: steps of `gpt2 train`, and of PyTorch with transformers.
 
-A step is a batch forward, its losses, back, and AdamW on fp32 master weights. Ours also takes the norm of all gradients
-and clips by it, and cuts the batch from a file of tokens; PyTorch's does neither, and finds its batches on the device. The
-type bf16 is autocast there. Of its optimizers the fused one; hf is eager, compile is torch.compile of forward and loss.
+A step is the forward pass of a batch, its losses, the backward pass, and AdamW on fp32 master weights. Our step also
+computes the norm of all gradients, clips them, and reads the batch from a file of tokens. PyTorch's step does not; its
+batches are on the device. There bf16 is autocast, and the optimizer is the fused one. hf is eager; compile is
+torch.compile of forward pass and loss.
 """
 
 import array
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS, WARM_UP = 24, 4  # of ours; the warm-up, in which libraries choose, counts in neither
+STEPS, WARM_UP = 24, 4  # of `gpt2 train`; no candidate counts the warm-up, in which libraries choose their algorithms
 LLMC_TOKENS = 20240520, 1  # magic and version of the file
 
 
@@ -49,7 +50,7 @@ def measure_ours(cell, arguments, environment):
     rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]
     taken = re.findall(r"([0-9.]+) MB of device memory", done.stdout)
     if done.returncode or len(rates) != STEPS or not taken:
-        return cell | {"not_measured": done.stderr.strip() or "no rates in what gpt2 train printed"}
+        return cell | {"not_measured": done.stderr.strip() or "the output of gpt2 train has no rates"}
     rates = sorted(rates[WARM_UP:])
     tokens = cell["batch"] * cell["tokens"]
     return cell | {
@@ -62,7 +63,7 @@ def measure_ours(cell, arguments, environment):
 
 
 def measure_theirs(cell, arguments):
-    """As gpt2_torch.py's cells: seconds of each step, tokens/s, processors' seconds of a step."""
+    """Like the cells of gpt2_torch.py: seconds of each step, tokens/s, processor seconds of a step."""
     import torch
     import transformers
 

@@ -1,6 +1,6 @@
-"""The ops as the benchmark sees them: tensors in the order of the launcher's arguments, their sizes, their bytes.
+"""The ops of the benchmark: tensors in the order of the launcher's arguments, their sizes, their bytes.
 
-A cell is one op at one shape in one type. Shapes are (N, C), or (B, H, T) for the causal ops on (B, H, T, T).
+A cell is one op with one shape and one type. Shapes are (N, C), or (B, H, T) for the causal ops on (B, H, T, T).
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ EPS, SCALE = 1e-5, 0.125
 class Tensor:
     name: str
     written: bool
-    shape: str = "NC"  # NC, N, C; or T: the triangle of an (N, C) tensor, with its diagonal
-    type: str = ""  # "": the op's
+    shape: str = "NC"  # NC, N, C; T: the lower triangle of an (N, C) tensor, with its diagonal
+    type: str = ""  # "": that of the op
 
 
 def reads(*names, shape="NC", type=""):
@@ -29,8 +29,8 @@ def writes(*names, shape="NC", type=""):
 class Op:
     name: str
     tensors: tuple
-    sizes: str = "N C"  # what follows the tensors in the launcher's arguments
-    launcher: str = ""  # "": the name
+    sizes: str = "N C"  # the launcher's arguments after the tensors
+    launcher: str = ""  # "": the op's name
 
     @property
     def causal(self):
@@ -140,14 +140,14 @@ class Cell:
         return tensor.type or self.type
 
     def elements(self, tensor):
-        """What a buffer for the tensor holds: a triangle lies in a full (N, C) tensor."""
+        """Elements of the tensor's buffer. A triangle has the buffer of an (N, C) tensor."""
         return {"N": self.rows, "C": self.columns}.get(tensor.shape, self.rows * self.columns)
 
     def buffer_bytes(self, tensor):
         return self.elements(tensor) * ELEMENT_BYTES[self.type_of(tensor)]
 
     def floor_bytes(self, tensor):
-        """What has to be read or written of the tensor."""
+        """Bytes of the tensor that must be read or written."""
         if tensor.shape == "T":
             return self.rows * (self.columns + 1) // 2 * ELEMENT_BYTES[self.type]
         return self.buffer_bytes(tensor)
@@ -157,7 +157,7 @@ class Cell:
         return sum(self.floor_bytes(tensor) for tensor in self.op.tensors)
 
     def large(self, written):
-        """The (N, C) tensors that are read or written: what a copy copies."""
+        """The (N, C) tensors that are read, or those that are written. A copy has the same."""
         return [t for t in self.op.tensors if t.written == written and t.shape in ("NC", "T")]
 
     def size_arguments(self):

@@ -1,5 +1,5 @@
-"""The same ops in PyTorch: what it does by itself (eager; for gradients aten's own kernels, which autograd would call),
-and torch.compile of the same function. Each takes the op's inputs and returns its outputs, in the launcher's order."""
+"""The same ops in PyTorch: eager, and torch.compile of the same function. Eager gradients call the kernels of aten that
+autograd calls. Each function takes the op's inputs and returns its outputs, in the launcher's order."""
 
 import ctypes
 import multiprocessing
@@ -13,7 +13,7 @@ from ops import EPS, SCALE
 
 aten = torch.ops.aten
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-# Those of torch.compile's modes that leave the CUDA graph to us. Neither is always the faster.
+# The modes of torch.compile that do not make a CUDA graph of their own. Neither is always the faster.
 MODES = {"compile": "default", "compile max": "max-autotune-no-cudagraphs"}
 
 
@@ -73,7 +73,7 @@ def bias_gelu_backward(dout, x, bias):
 
 
 def gelu_backward_of_sum(dout, total, _):
-    """Autograd has kept the sum of x and bias."""
+    """Autograd keeps the sum of x and bias from the forward pass."""
     dx = aten.gelu_backward(dout, total, approximate="tanh")
     return dx, dx.sum(0)
 
@@ -82,7 +82,7 @@ def three_way_add(a, b, c):
     return (a + b + c,)
 
 
-# What torch.compile is given, by the op's name. "layernorm_residual_backward": dresidual is dout itself.
+# The functions for torch.compile, by the op's name. layernorm_residual_backward: dresidual is dout.
 FUNCTIONS = {
     "softmax_forward": softmax_forward,
     "softmax_backward": softmax_backward,
@@ -101,7 +101,7 @@ FUNCTIONS = {
 
 
 def eager_function(cell):
-    """What PyTorch runs without torch.compile."""
+    """The function for PyTorch without torch.compile."""
     if cell.op.name == "causal_softmax_forward":
         masked = torch.ones(cell.columns, cell.columns, dtype=torch.bool, device="cuda").triu(1)
         return lambda x: causal_softmax_forward(x, masked)
@@ -115,13 +115,13 @@ def shape_of(cell, tensor):
 
 
 def compiled_function(cell, mode):
-    """Compiled for the cell's own shape."""
+    """The function, compiled for the cell's shape."""
     torch._dynamo.reset()
     return torch.compile(FUNCTIONS[cell.op.name], dynamic=False, mode=mode)
 
 
 def compile_once(task):
-    """Leaves the compiled kernels in the caches on disk."""
+    """Compiles a cell's function, which stores its kernels in the caches on disk."""
     cell, mode = task
     inputs = [
         torch.empty(shape_of(cell, tensor), dtype=DTYPES[cell.type_of(tensor)], device="cuda")
@@ -135,8 +135,8 @@ def compile_once(task):
 
 
 def fill_caches(cells, folder):
-    """Compiles for all cells in parallel, so that the run that measures finds kernels compiled. Which of them is the
-    fastest was tried while others ran on the GPU: that is forgotten, to be tried again alone."""
+    """Compiles for all cells in parallel, so that the measuring run loads compiled kernels. The autotuner's choices were
+    timed while other kernels ran on the GPU. They are deleted, so the measuring run repeats them."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     different = {(FUNCTIONS[cell.op.name], cell.type, cell.shape): cell for cell in cells}.values()
@@ -149,7 +149,7 @@ def fill_caches(cells, folder):
 
 
 class Memory:
-    """The device's arena, as PyTorch takes it from other libraries."""
+    """The device's arena in the form in which PyTorch imports memory of other libraries."""
 
     def __init__(self, device):
         self.__cuda_array_interface__ = {
@@ -177,7 +177,7 @@ class Peer:
         return [self.tensor(i, t) for t in self.cell.op.tensors if t.written == written]
 
     def capture(self, function):
-        """Each set's outputs have memory of their own, as the launchers' have."""
+        """A graph of the function on every set. Each set's outputs have memory of their own, like the launchers' outputs."""
         inputs = [self.tensors(i, False) for i in range(self.sets.count)]
         function(*inputs[0])  # compiles
         function(*inputs[0])
@@ -194,7 +194,7 @@ class Peer:
         torch.cuda.empty_cache()
 
     def reference(self):
-        """The outputs in float64, from the same rounded inputs. A sum that is written is rounded before it is used."""
+        """The outputs in float64, from the same rounded inputs. A sum that is an output is rounded before it is used."""
         name, inputs = self.cell.op.name, self.tensors(0, False)
         if name == "three_way_add":
             return three_way_add(*inputs)
@@ -207,7 +207,7 @@ class Peer:
 
     def errors(self, launch):
         """For each output: |error| / |reference| of the launcher `launch` and of PyTorch's eager function."""
-        if self.cell.op.name == "causal_softmax_backward":  # PyTorch reads above the diagonal too: 0 in a softmax
+        if self.cell.op.name == "causal_softmax_backward":  # PyTorch also reads above the diagonal, where a softmax is 0
             self.tensors(0, False)[1].tril_()
         launch(0)
         torch.cuda.synchronize()

@@ -1,5 +1,5 @@
-"""The inputs and outputs of one cell, as many times as a batch has launches: launch i works on set i, so that nothing
-is in the L2 cache when it is read. Also what the project itself can launch on them: its ops, the copies, the row."""
+"""The inputs and outputs of one cell, once for each launch of a batch. Launch i works on set i, so its inputs are not
+in the L2 cache. Also the project's own kernels on these sets: the lab's ops, the copies, the one-row kernel."""
 
 import ctypes
 import math
@@ -7,11 +7,11 @@ import math
 from device import aligned
 from ops import ELEMENT_BYTES
 
-BATCH_BYTES = 6e9  # a batch moves about so much: 1.5 ms at 4 TB/s
+BATCH_BYTES = 6e9  # moved by a batch: 1.5 ms at 4 TB/s
 FEWEST, MOST = 3, 512  # launches in a batch
-RSTD = 1.2247  # one over the deviation of the inputs
+RSTD = 1.2247  # 1 / standard deviation of the inputs
 
-# How inputs are distributed: offset and scale; everything else is centred on 0.
+# The distribution of inputs: offset and scale. All others have offset 0 and scale 1.
 SPREAD = {"mean": (0, 0.02), "rstd": (RSTD, 0.02), "weight": (1, 0.1), "bias": (0, 0.1)}
 
 
@@ -23,7 +23,7 @@ class Sets:
     def __init__(self, device, cell):
         self.device, self.cell = device, cell
         device.start_over()
-        self.scratch = device.allocate(64)  # where a kernel that only reads pretends to write
+        self.scratch = device.allocate(64)  # the output of a copy that only reads
         self.flushed = device.allocate(4 * device.l2_bytes)
         fitting = (device.arena_bytes - device.used) // sum(aligned(cell.buffer_bytes(t)) for t in cell.op.tensors)
         self.count = max(FEWEST, min(MOST, fitting, math.ceil(BATCH_BYTES / cell.bytes)))
@@ -35,7 +35,7 @@ class Sets:
         device.synchronize()
 
     def fill(self, i):
-        """Inputs random, outputs NaN, gradients that are added to 0."""
+        """Fills inputs with random numbers, outputs with NaN, accumulated gradients with 0."""
         for number, tensor in enumerate(self.cell.op.tensors):
             address = ctypes.c_void_p(self.addresses[i][tensor.name])
             if tensor.written:
@@ -44,7 +44,7 @@ class Sets:
                 self.device.call("cudaMemsetAsync", address, byte, size, self.device.stream)
                 continue
             offset, scale = SPREAD.get(tensor.name, (0, 1))
-            if tensor.name == "out":  # of a softmax: it sums to 1
+            if tensor.name == "out":  # of a softmax: a row sums to 1
                 offset, scale = 1 / self.cell.columns, 0.5 / self.cell.columns
             count, type = ctypes.c_size_t(self.cell.elements(tensor)), self.cell.type_of(tensor)
             self.device.call(
@@ -54,7 +54,7 @@ class Sets:
             )
 
     def flush(self):
-        """Fills the L2 cache with something else, by reading: nothing is left to be written back."""
+        """Fills the L2 cache with other data. It only reads, so no line is dirty."""
         self.copy(0, [self.flushed], [], 4 * self.device.l2_bytes)
 
     def copy(self, variant, read, write, size, early=False):
@@ -66,11 +66,11 @@ class Sets:
 
     @property
     def stream_bytes(self):
-        """What a copy moves in each of its streams: a tensor, or half of one where a mask leaves half."""
+        """Bytes of each of a copy's streams: one tensor, or half of one for a causal op."""
         return self.cell.buffer_bytes(self.cell.large(False)[0]) // (2 if self.cell.op.causal else 1) // 16 * 16
 
     def streams(self, i, written):
-        """Where a copy reads or writes; a tensor of which the op needs all, beside halves, makes two streams."""
+        """The addresses that a copy reads or writes. A tensor of a causal op that is needed whole makes two streams."""
         halves = self.cell.op.causal
         return [
             self.addresses[i][tensor.name] + half * self.stream_bytes
@@ -79,7 +79,7 @@ class Sets:
         ]
 
     def copies(self):
-        """(description, launch) of every copy with the op's mix of reads and writes."""
+        """(description, launch) of every copy with as many reads and writes as the op."""
         reads, writes = len(self.streams(0, False)), len(self.streams(0, True))
         for variant in range(self.device.library.yardstick_copies(reads, writes)):
             text = ctypes.create_string_buffer(128)
@@ -89,7 +89,7 @@ class Sets:
             )
 
     def triangles(self):
-        """(description, launch) of every copy of the lower triangles alone; none unless the op is about these."""
+        """(description, launch) of every copy of the lower triangles. None unless all tensors of the op are triangles."""
         library, cell = self.device.library, self.cell
         if any(tensor.shape != "T" for tensor in cell.op.tensors):
             return
@@ -112,14 +112,14 @@ class Sets:
         )
 
     def launcher(self, lab, rung=0):
-        """A function that launches the lab's op on set i; None where the lab has no such launcher or rung."""
+        """A function that launches the lab's op on set i, or None if the lab has no such launcher or rung."""
         symbol = self.cell.op.symbol(self.cell.type) + ("_rung" if rung else "")
         if not hasattr(lab, symbol):
             return None
         function = getattr(lab, symbol)
         sizes = [ctypes.c_float(size) if isinstance(size, float) else size for size in self.cell.size_arguments()]
         if self.cell.op.causal:
-            sizes[0] = ctypes.c_void_p()  # lengths: every key counts
+            sizes[0] = ctypes.c_void_p()  # lengths: NULL
 
         def launch(i):
             addresses = [ctypes.c_void_p(self.addresses[i][tensor.name]) for tensor in self.cell.op.tensors]

@@ -1,4 +1,4 @@
-"""What is measured for lab 3: every op at these shapes, in fp32 and bf16, and a third of the shapes in fp16 too."""
+"""The cells of lab 3: every op at these shapes, in fp32 and bf16, and in fp16 at a third of the shapes."""
 
 from ops import OPS, Cell
 

@@ -1,8 +1,7 @@
 /* triangle.cu — a copy of the elements that the lower-triangle form of causal softmax reads and writes.
  *
- * A copy of the same bytes in one piece is faster: here nearly every row ends inside a sector of 32 bytes, and a sector that
- * is written in part must be read as well. These kernels do nothing about that; the best of them says what rows like these
- * cost by themselves.
+ * A contiguous copy of the same number of bytes is faster. Here nearly every row ends inside a sector of 32 bytes, and a
+ * sector that is written in part must also be read. The time of the best of these kernels is the cost of such rows alone.
  */
 #include <cuda_runtime.h>
 
@@ -11,12 +10,12 @@
 
 namespace {
 
-enum { WARP = 32, PIECES = 8, MOST_READS = 2 };
+enum { WARP = 32, LOADS = 8, MOST_READS = 2 };
 
-/* What the sweep varies. */
+/* The parameters of the sweep. */
 struct shape {
     int warps; /* in a block */
-    bool pair; /* a warp has the rows i and T-1-i, T+1 elements; else one row */
+    bool pair; /* a warp copies rows i and T-1-i, T+1 elements; else one row */
 };
 const shape shapes[] = {{2, false}, {4, false}, {8, false}, {2, true}, {4, true}, {8, true}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -27,10 +26,10 @@ struct triangle {
     int T;
 };
 
-/* Lane by lane 16 bytes of columns 0 .. i, and what is left element by element. PIECES * WARP pieces at a time. */
+/* Columns 0 .. i of a row, 16 bytes per lane and load, LOADS loads before the stores; the rest of the row by elements. */
 template <class E, int reads> struct row_part {
     static constexpr int width = 16 / sizeof(E);
-    uint4 piece[PIECES];
+    uint4 vector[LOADS];
     E rest;
     size_t start;
     int whole, keys, lane;
@@ -39,14 +38,14 @@ template <class E, int reads> struct row_part {
         lane = threadIdx.x % WARP, keys = i + 1, whole = keys / width * width;
         start = (matrix * t.T + i) * t.T;
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            int c = first + (p * WARP + lane) * width;
+        for (int l = 0; l < LOADS; l++) {
+            int c = first + (l * WARP + lane) * width;
             if (c >= whole) { continue; }
-            piece[p] = *(const uint4 *)((const E *)t.read[0] + start + c);
+            vector[l] = *(const uint4 *)((const E *)t.read[0] + start + c);
             if (reads == 2) {
                 uint4 more = *(const uint4 *)((const E *)t.read[1] + start + c);
-                piece[p] =
-                    make_uint4(piece[p].x ^ more.x, piece[p].y ^ more.y, piece[p].z ^ more.z, piece[p].w ^ more.w);
+                vector[l] =
+                    make_uint4(vector[l].x ^ more.x, vector[l].y ^ more.y, vector[l].z ^ more.z, vector[l].w ^ more.w);
             }
         }
         if (first > 0 || whole + lane >= keys) { return; }
@@ -56,16 +55,16 @@ template <class E, int reads> struct row_part {
     __device__ void store(const triangle &t, int first) const {
         E *to = (E *)t.write + start;
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            int c = first + (p * WARP + lane) * width;
-            if (c < whole) { *(uint4 *)(to + c) = piece[p]; }
+        for (int l = 0; l < LOADS; l++) {
+            int c = first + (l * WARP + lane) * width;
+            if (c < whole) { *(uint4 *)(to + c) = vector[l]; }
         }
         if (first == 0 && whole + lane < keys) { to[whole + lane] = rest; }
     }
 };
 
 template <class E, int reads, bool pair> __global__ void triangle_kernel(triangle t, size_t warps) {
-    constexpr int step = PIECES * WARP * 16 / sizeof(E);
+    constexpr int step = LOADS * WARP * 16 / sizeof(E);
     size_t number = (size_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     int each = pair ? t.T / 2 : t.T, i = number % each;
     if (number >= warps) { return; }

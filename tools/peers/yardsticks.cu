@@ -1,5 +1,5 @@
-/* yardsticks.cu — what the comparison needs besides the kernels that it compares: inputs, the copies that the ladders are
- * measured against (common/runner/copy.h), and a kernel that does the least that an op on one row can do. For Python.
+/* yardsticks.cu — random inputs, the copies that the ladders are compared with (common/runner/copy.h), and a kernel with the
+ * minimum of work of an op on one row. Called from Python.
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -24,8 +24,8 @@ struct row_streams {
     int reads, writes;
 };
 
-/* One block: each thread loads 16 bytes of each input, all sum up, each thread stores. No op that needs its whole row
- * before it can write does less. */
+/* One block: each thread loads 16 bytes of each input, the block sums them, each thread stores. This is the minimum for an
+ * op whose outputs depend on the whole row. */
 __global__ void row_kernel(row_streams s, int loads) {
     __shared__ float sums[WARP];
     float4 value = {};
