@@ -278,6 +278,7 @@ size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes
 }
 
 size_t op_needed_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
+    if (op->tensor[tensor].role == ROLE_WORK) { return 0; }
     bool triangle = op_is_causal(op) && op_has_rows(op, tensor);
     bool whole = !triangle || (op->tensor[tensor].role == ROLE_OUT && !sizes->upper);
     size_t T = (size_t)sizes->C, matrices = T ? (size_t)sizes->N / T : 0;

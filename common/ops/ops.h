@@ -192,12 +192,12 @@ bool op_is_given(const struct op *op, int tensor, const struct op_sizes *sizes);
 /* Elements of one tensor; 0 if it is null. It parses the shape: call it once per tensor, not per element. */
 size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes);
 
-/* The least number of elements of one tensor that a call reads or writes: all of them, except that a (B, H, T, T)
- * tensor that is read, or written with upper == 1, counts on and below the diagonal. Keys masked by lengths are
- * counted. */
+/* The least number of elements of one tensor that a call reads or writes: all of them, with two exceptions. Of a
+ * (B, H, T, T) tensor that is read, or written with upper == 1, those on and below the diagonal; keys masked by lengths
+ * are counted. Of scratch, none. */
 size_t op_needed_elements(const struct op *op, int tensor, const struct op_sizes *sizes);
 
-/* The byte floor: every input read once, every output written once. */
+/* The byte floor: every input read once, every output written once, and no scratch. */
 size_t op_floor_bytes(const struct op *op, const struct op_sizes *sizes);
 
 /* Is the description consistent: names, shapes, aliases, scalars? If not, `text` gets the error. */

@@ -44,9 +44,8 @@ Test(attention_forward, is_what_plain_loops_compute) {
     drop(&c);
 }
 
-/* The scratch tensors, query and scores, count once. */
-Test(attention_forward, floor_counts_every_tensor_once) {
-    size_t B = 2, H = 2, T = 3, C = 10, S = 7;
-    expect_floor("attention_forward", floor_of_model(), 2 * B * S * C + 2 * B * T * C + B * H * T * T + 3 * B * T * C,
-                 B);
+/* The scratch tensors, query and scores, do not count. */
+Test(attention_forward, floor_counts_inputs_and_outputs_once) {
+    size_t B = 2, T = 3, C = 10, S = 7;
+    expect_floor("attention_forward", floor_of_model(), 2 * B * S * C + B * T * C + 3 * B * T * C, B);
 }
