@@ -51,7 +51,7 @@ static struct test_case *add_matrices(struct case_list *list, int B, int H, int 
 
 /* (N, C) for an op on rows; matrices with about as many elements for a causal op. */
 static struct test_case *add_usual(struct case_list *list, int N, int C, int B, int T) {
-    return op_is_causal(list->op) ? add_matrices(list, B, 2, T, VALUES_NORMAL) : add(list, N, C, VALUES_NORMAL);
+    return op_is_on_matrices(list->op) ? add_matrices(list, B, 2, T, VALUES_NORMAL) : add(list, N, C, VALUES_NORMAL);
 }
 
 static bool too_large(const struct case_list *list, int N, int C) {
@@ -59,11 +59,11 @@ static bool too_large(const struct case_list *list, int N, int C) {
 }
 
 static void add_shapes(struct case_list *list) {
-    for (size_t i = 0; i < sizeof published / sizeof published[0] && !op_is_causal(list->op); i++) {
+    for (size_t i = 0; i < sizeof published / sizeof published[0] && !op_is_on_matrices(list->op); i++) {
         if (too_large(list, published[i].N, published[i].C)) { continue; }
         add(list, published[i].N, published[i].C, VALUES_NORMAL);
     }
-    for (size_t i = 0; i < sizeof published_matrices / sizeof *published_matrices && op_is_causal(list->op); i++) {
+    for (size_t i = 0; i < sizeof published_matrices / sizeof *published_matrices && op_is_on_matrices(list->op); i++) {
         int B = published_matrices[i].B, H = published_matrices[i].H, T = published_matrices[i].T;
         if (too_large(list, B * H * T, T)) { continue; }
         struct test_case *test = add_matrices(list, B, H, T, VALUES_NORMAL);
@@ -73,7 +73,7 @@ static void add_shapes(struct case_list *list) {
     /* More elements than 1024 blocks of 256 threads and than 16 bits can count; more rows than a grid may have in y. */
     if (list->op->elementwise) {
         add(list, 66001, 4, VALUES_NORMAL);
-    } else if (!op_is_causal(list->op) && !too_large(list, 349, 769)) {
+    } else if (!op_is_on_matrices(list->op) && !too_large(list, 349, 769)) {
         add(list, 349, 769, VALUES_NORMAL);
     }
 }
@@ -88,7 +88,7 @@ static void add_matrix_values(struct case_list *list, enum input_values values) 
 static void add_values(struct case_list *list) {
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
         if (!(list->op->hard >> values & 1)) { continue; }
-        if (op_is_causal(list->op)) {
+        if (op_is_on_matrices(list->op)) {
             add_matrix_values(list, (enum input_values)values);
             continue;
         }
@@ -106,7 +106,7 @@ static void add_in_place(struct case_list *list, int output) {
         struct test_case *even = add_usual(list, 5, 768, 1, 64), *odd = add_usual(list, 7, 1025, 2, 65);
         even->in_place = odd->in_place = 1 + t;
         even->output = odd->output = output;
-        odd->sizes.upper = op_is_causal(list->op);
+        odd->sizes.upper = op_is_on_matrices(list->op);
     }
 }
 
@@ -145,7 +145,7 @@ static void add_secret_matrices(struct case_list *list, uint64_t secret) {
 
 static void add_secret(struct case_list *list, uint64_t secret) {
     list->seed = generate_mix(secret + 1);
-    if (op_is_causal(list->op)) {
+    if (op_is_on_matrices(list->op)) {
         add_secret_matrices(list, secret);
         return;
     }
@@ -162,7 +162,7 @@ static void add_secret(struct case_list *list, uint64_t secret) {
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,
              struct test_case *cases, int capacity) {
     struct case_list list = {cases, 0, capacity, generate_mix(seed + (uint64_t)kind), op, type};
-    if (op_is_of_model(op)) {
+    if (op_is_on_sequences(op)) {
         cases_model(&list, kind, secret);
         return list.count;
     }

@@ -122,10 +122,10 @@ static const struct op *checked_op(struct runner *runner, const struct job *job)
     const struct op_sizes *sizes = &job->sizes;
     bool sane = op && sizes->N >= 0 && sizes->C >= 1 && job->guard >= 0 && job->offset >= 0;
     sane = sane && sizes->type < OP_TYPES && op->types >> sizes->type & 1;
-    if (sane && op_is_causal(op)) {
+    if (sane && op_is_on_matrices(op)) {
         sane = sizes->T == sizes->C && (long long)sizes->B * sizes->H * sizes->T == sizes->N;
     }
-    if (sane && op_is_of_model(op)) { sane = sizes->H >= 1 && sizes->C % sizes->H == 0 && sizes->S >= sizes->T; }
+    if (sane && op_is_on_sequences(op)) { sane = sizes->H >= 1 && sizes->C % sizes->H == 0 && sizes->S >= sizes->T; }
     for (int i = 0; sane && i < op_tensor_count(op); i++) {
         sane = job->alias_of[i] < op_tensor_count(op) && job_buffer_bytes(job, op, i) <= max_buffer_bytes;
     }

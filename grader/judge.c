@@ -238,7 +238,7 @@ static void judge_where(const struct exchange *exchange, const struct op *op, st
     if (counters->launches == 0) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text, "no kernel was launched");
-    } else if (!op_is_of_model(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
+    } else if (!op_is_on_sequences(op) && elements >= SMALL && counters->bytes_to_host >= bytes &&
                counters->bytes_to_device >= bytes) {
         judge_describe(failure, FAILURE_ON_HOST, &shown->test);
         snprintf(failure->text, sizeof failure->text,

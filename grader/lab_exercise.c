@@ -45,11 +45,11 @@ static bool take_size(struct given *given, const struct word *word) {
 /* All sizes of a call from those that its launcher takes. */
 static struct op_sizes complete(const struct given *given) {
     struct op_sizes sizes = {.eps = 1e-5f};
-    if (op_is_of_model(given->op)) { sizes = op_model_sizes(TYPE_F32, 1, 1, 1, 1, 0); }
+    if (op_is_on_sequences(given->op)) { sizes = op_model_sizes(TYPE_F32, 1, 1, 1, 1, 0); }
     for (int i = 0; i < op_scalar_count(given->op); i++) {
         if (given->is_given[i]) { op_sizes_set(given->op, &sizes, op_scalar_at(given->op, i)->name, given->value[i]); }
     }
-    if (op_is_of_model(given->op) && sizes.S == 0) { sizes.S = sizes.T; }
+    if (op_is_on_sequences(given->op) && sizes.S == 0) { sizes.S = sizes.T; }
     op_sizes_complete(given->op, &sizes);
     return sizes;
 }
@@ -58,7 +58,7 @@ static bool finish_sizes(struct reader *reader, const struct given *given, struc
     double rows = 1.0, heads = 1.0;
     for (int i = 0; i < op_scalar_count(given->op); i++) {
         const struct op_scalar *scalar = op_scalar_at(given->op, i);
-        bool is_size = !scalar->is_float && scalar->other == 0.0;
+        bool is_size = op_scalar_is_size(scalar);
         if (is_size && !given->is_given[i]) {
             return words_fail(reader->words, 0, "the size %s of %s is missing: write %s=...", scalar->name,
                               given->op->name, scalar->name);

@@ -33,7 +33,7 @@ static void print_sizes(FILE *out, const struct op *op, const struct op_sizes *s
     const char *separator = "";
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
-        if (scalar->is_float || scalar->other != 0.0) { continue; } /* no size */
+        if (!op_scalar_is_size(scalar)) { continue; }
         fprintf(out, "%s%s %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
         separator = ", ";
     }

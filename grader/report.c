@@ -57,26 +57,22 @@ static void print_lines(const struct page *page, const char *text, const char *i
 
 static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
-    if (op_is_of_model(op)) {
-        const char *separator = "    ";
-        for (int i = 0; i < op_scalar_count(op); i++) {
-            const struct op_scalar *scalar = op_scalar_at(op, i);
-            if (scalar->is_float) { continue; }
-            fprintf(page->out, "%s%s = %d", separator, scalar->name, (int)op_scalar_get(op, sizes, i));
-            separator = ", ";
-        }
-        fprintf(page->out, ", values %s", failure->values);
-    } else if (op_is_causal(op)) {
-        fprintf(page->out, "    B = %d, H = %d, T = %d, scale %g, %s, %s, values %s", sizes->B, sizes->H, sizes->T,
-                (double)sizes->scale, sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
-                sizes->lengths ? "with lengths" : "no lengths", failure->values);
-    } else {
-        fprintf(page->out, "    N = %d, C = %d, values %s", sizes->N, sizes->C, failure->values);
+    const char *separator = "    ";
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        if (!op_scalar_is_size(op_scalar_at(op, i))) { continue; }
+        fprintf(page->out, "%s%s = %d", separator, op_scalar_at(op, i)->name, (int)op_scalar_get(op, sizes, i));
+        separator = ", ";
     }
+    if (op_has_scalar(op, "scale")) { fprintf(page->out, ", scale %g", (double)sizes->scale); }
+    if (op_has_scalar(op, "upper")) {
+        fprintf(page->out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
+                sizes->lengths ? "with lengths" : "no lengths");
+    }
+    fprintf(page->out, ", values %s", failure->values);
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
         float value = (float)op_scalar_get(op, sizes, i);
-        if (!scalar->is_float || strcmp(scalar->name, "scale") == 0) { continue; } /* causal ops show theirs above */
+        if (!scalar->is_float || strcmp(scalar->name, "scale") == 0) { continue; } /* shown above */
         if (value != (float)scalar->usual) { fprintf(page->out, ", %s %g", scalar->name, (double)value); }
     }
     const char *plural = failure->offset == 1 ? "" : "s";
@@ -289,15 +285,19 @@ void report_next(struct report *report, const struct prediction *prediction, con
     }
 }
 
-/* The index of an element of a model: "[0][1][3][5]" of a cache, " state, block 1, residual after attention [4][5]". */
-static void model_element(const struct op *op, const struct failure *failure, char *text, size_t size) {
+/* By the tensor's shape: "rstd[2]", "dweight[33]", "out[2][33]", "k[0][1][3][5]",
+ * "hidden state, block 1, residual after attention [4][5]". */
+void report_element(const struct op *op, const struct failure *failure, char *name, size_t name_size) {
     const struct op_sizes *sizes = &failure->sizes;
-    const char *shape = op->tensor[failure->tensor].shape;
+    const char *shape = sizes->T > 0 ? op->tensor[failure->tensor].shape : ""; /* "": rows, or no sizes are known */
     long row = failure->row, N = sizes->N;
-    int length = 0;
-    if (strcmp(shape, "B, H, S, D") == 0) {
-        snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / sizes->S / sizes->H, row / sizes->S % sizes->H,
-                 row % sizes->S, failure->column);
+    int length = snprintf(name, name_size, "%s", op->tensor[failure->tensor].name);
+    char *text = name + length;
+    size_t size = name_size - (size_t)length;
+    if (strcmp(shape, "B, H, S, D") == 0 || strcmp(shape, "B, H, T, T") == 0) {
+        int rows = shape[6] == 'S' ? sizes->S : sizes->T;
+        snprintf(text, size, "[%ld][%ld][%ld][%ld]", row / rows / sizes->H, row / rows % sizes->H, row % rows,
+                 failure->column);
     } else if (strcmp(shape, "2L+1, N, C") == 0 && row / N == 2L * sizes->L) {
         snprintf(text, size, " state, last LayerNorm [%ld][%ld]", row % N, failure->column);
     } else if (strcmp(shape, "2L+1, N, C") == 0) {
@@ -308,27 +308,9 @@ static void model_element(const struct op *op, const struct failure *failure, ch
     } else if (strncmp(shape, "K+1, B", strlen("K+1, B")) == 0) {
         snprintf(text, size, ", step %ld, sequence %ld [%ld]", row / sizes->B, row % sizes->B, failure->column);
     } else {
-        if (row >= 0) { length = snprintf(text, size, "[%ld]", row); }
+        length = row >= 0 ? snprintf(text, size, "[%ld]", row) : 0;
         if (failure->column >= 0) { snprintf(text + length, size - (size_t)length, "[%ld]", failure->column); }
     }
-}
-
-/* "out[2][33]", "rstd[2]", "dweight[33]"; of (B, H, T, T): "out[1][0][2][33]" */
-void report_element(const struct op *op, const struct failure *failure, char *name, size_t size) {
-    const struct op_sizes *sizes = &failure->sizes;
-    int length = snprintf(name, size, "%s", op->tensor[failure->tensor].name);
-    if (op_is_of_model(op) && sizes->S > 0) { /* the sizes of a call are known */
-        model_element(op, failure, name + length, size - (size_t)length);
-        return;
-    }
-    if (op_is_causal(op) && op_has_rows(op, failure->tensor) && failure->row >= 0 && sizes->T > 0) {
-        long matrix = failure->row / sizes->T;
-        snprintf(name + length, size - (size_t)length, "[%ld][%ld][%ld][%ld]", matrix / sizes->H, matrix % sizes->H,
-                 failure->row % sizes->T, failure->column);
-        return;
-    }
-    if (failure->row >= 0) { length += snprintf(name + length, size - (size_t)length, "[%ld]", failure->row); }
-    if (failure->column >= 0) { snprintf(name + length, size - (size_t)length, "[%ld]", failure->column); }
 }
 
 /* Nine digits; the sign of a NaN means nothing and is not shown. */

@@ -1,4 +1,6 @@
 /* report_json.c — the report for programs. The keys are documented in docs/grader-json.md; tests read it with cJSON. */
+#include <string.h>
+
 #include "json.h"
 #include "lab.h"
 #include "report.h"
@@ -13,26 +15,29 @@ static const char *const kinds[] = {
     [FAILURE_SILENT] = "silent",   [FAILURE_ON_HOST] = "host",    [FAILURE_SLOW] = "slow",
 };
 
-static void write_matrices(struct json *json, const struct op_sizes *sizes) {
-    json_integer(json, "B", sizes->B);
-    json_integer(json, "H", sizes->H);
-    json_integer(json, "T", sizes->T);
-    json_number(json, "scale", sizes->scale);
-    json_string(json, "upper", sizes->upper ? "keep" : "zero");
-    json_bool(json, "lengths", sizes->lengths);
+/* N, C, the launcher's other sizes, and what a causal softmax takes besides. */
+static void write_sizes(struct json *json, const struct op *op, const struct op_sizes *sizes) {
+    json_integer(json, "N", sizes->N);
+    json_integer(json, "C", sizes->C);
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(op, i);
+        bool written = strcmp(scalar->name, "N") == 0 || strcmp(scalar->name, "C") == 0;
+        if (op_scalar_is_size(scalar) && !written) {
+            json_integer(json, scalar->name, (int)op_scalar_get(op, sizes, i));
+        }
+    }
+    if (op_has_scalar(op, "scale")) { json_number(json, "scale", sizes->scale); }
+    if (op_has_scalar(op, "upper")) {
+        json_string(json, "upper", sizes->upper ? "keep" : "zero");
+        json_bool(json, "lengths", sizes->lengths);
+    }
 }
 
 static void write_failure(struct json *json, const struct op *op, const struct failure *failure) {
     json_begin_object(json, "failure");
     json_string(json, "kind", kinds[failure->kind]);
     if (failure->values) {
-        json_integer(json, "N", failure->sizes.N);
-        json_integer(json, "C", failure->sizes.C);
-        for (int i = 0; op_is_of_model(op) && i < op_scalar_count(op); i++) {
-            const struct op_scalar *scalar = op_scalar_at(op, i);
-            if (!scalar->is_float) { json_integer(json, scalar->name, (int)op_scalar_get(op, &failure->sizes, i)); }
-        }
-        if (op_is_causal(op)) { write_matrices(json, &failure->sizes); }
+        write_sizes(json, op, &failure->sizes);
         json_string(json, "values", failure->values);
         json_integer(json, "offset", failure->offset);
         json_bool(json, "in_place", failure->in_place);

@@ -12,16 +12,16 @@ static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_uni
     return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
 }
 
-/* Tensors whose traffic is the figure: the large ones, and of a model's part no workspace. */
-static bool is_counted(const struct op *op, int t) {
-    bool large = op_shape_is(op, t, "N, C") || op_shape_is(op, t, "N, 3C") || op_shape_is(op, t, "B, H, S, D");
-    return op_is_of_model(op) ? large && op->tensor[t].role != ROLE_WORK : op_has_rows(op, t);
+/* Rows, or a cache; small tensors have an entry per column, row or sequence. */
+static bool is_large(const struct op *op, int t) {
+    return op_has_rows(op, t) || op_shape_is(op, t, "N, 3C") || op_shape_is(op, t, "B, H, S, D");
 }
 
+/* Of large inputs and outputs. */
 static double counted_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
     for (int t = 0; t < op_tensor_count(op); t++) {
-        if (is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
+        if (is_large(op, t) && op->tensor[t].role != ROLE_WORK) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
 }
@@ -29,7 +29,7 @@ static double counted_bytes(const struct op *op, enum traffic_unit unit, const s
 static double small_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
     double bytes = 0.0;
     for (int t = 0; t < op_tensor_count(op); t++) {
-        if (!is_counted(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
+        if (!is_large(op, t)) { bytes += traffic_bytes(&result->traffic[t], unit); }
     }
     return bytes;
 }
@@ -38,7 +38,7 @@ static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     double bytes = 0.0;
     for (int t = 0; t < op_tensor_count(op); t++) {
         double elements = (double)op_needed_elements(op, t, sizes);
-        if (is_counted(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
+        if (is_large(op, t)) { bytes += elements * (double)op_element_bytes(op, t, sizes->type); }
     }
     return bytes;
 }
@@ -58,13 +58,13 @@ static bool is_scattered(const struct result *result) {
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    if (op_is_of_model(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
+    if (op_is_on_sequences(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
     double all = traffic_bytes(&result->counters.global, target->unit) + (double)result->counters.bytes_on_device;
     return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
 }
 
 double score_parameter_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    return op_is_of_model(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
+    return op_is_on_sequences(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
 }
 
 void score_traffic(struct outcome *outcome, const struct result *result) {

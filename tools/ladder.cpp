@@ -104,7 +104,7 @@ int main(int count, char **arguments) {
     sizes.N = count == 4 ? atoi(arguments[2]) : 0;
     sizes.C = count == 4 ? atoi(arguments[3]) : 0;
     sizes.eps = 1e-5f;
-    if (!op || op_is_causal(op) || sizes.N < 1 || sizes.C < 1 || !launcher_find(op->name, TYPE_F32, 1)) {
+    if (!op || op_is_on_matrices(op) || sizes.N < 1 || sizes.C < 1 || !launcher_find(op->name, TYPE_F32, 1)) {
         fprintf(stderr, "usage: ladder OP N C, linked with a file that exports OP's rungs\n");
         return 2;
     }

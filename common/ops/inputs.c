@@ -101,7 +101,7 @@ static float length_of(const struct op_sizes *sizes, bool outside, uint64_t key,
 /* The number of unmasked columns in element i's row; C if the op has no mask. */
 static int width_of(const struct op *op, const struct op_sizes *sizes, float *const tensor[], uint64_t i) {
     int lengths = op_tensor_find(op, "lengths");
-    if (!op_is_causal(op)) { return sizes->C; }
+    if (!op_is_on_matrices(op)) { return sizes->C; }
     return inputs_keys(sizes, lengths >= 0 ? tensor[lengths] : NULL, (int)(i / (uint64_t)sizes->C));
 }
 

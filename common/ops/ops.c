@@ -121,6 +121,10 @@ const struct op_scalar *op_scalar_at(const struct op *op, int i) {
     return known ? &known->scalar : own >= 0 ? &op->own[own] : NULL;
 }
 
+bool op_scalar_is_size(const struct op_scalar *scalar) {
+    return !scalar->is_float && scalar->usual == 0.0 && scalar->other == 0.0;
+}
+
 double op_scalar_get(const struct op *op, const struct op_sizes *sizes, int i) {
     const char *name;
     size_t length = scalar_name(op, i, &name);
@@ -173,7 +177,7 @@ void op_sizes_complete(const struct op *op, struct op_sizes *sizes) {
 
 /* ---- layouts ---- */
 
-bool op_is_causal(const struct op *op) {
+bool op_is_on_matrices(const struct op *op) {
     return op->layout == LAYOUT_MATRICES;
 }
 
@@ -182,7 +186,7 @@ struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float sc
     return sizes;
 }
 
-bool op_is_of_model(const struct op *op) {
+bool op_is_on_sequences(const struct op *op) {
     return op->layout == LAYOUT_PROMPTS || op->layout == LAYOUT_TOKENS || op->layout == LAYOUT_MODEL;
 }
 
@@ -242,7 +246,7 @@ bool op_shape_is(const struct op *op, int tensor, const char *shape) {
 }
 
 bool op_has_rows(const struct op *op, int tensor) {
-    return op_shape_is(op, tensor, op_is_causal(op) ? "B, H, T, T" : "N, C");
+    return op_shape_is(op, tensor, op_is_on_matrices(op) ? "B, H, T, T" : "N, C");
 }
 
 bool op_is_list(const struct op *op, int tensor) {
@@ -279,7 +283,7 @@ size_t op_elements(const struct op *op, int tensor, const struct op_sizes *sizes
 
 size_t op_needed_elements(const struct op *op, int tensor, const struct op_sizes *sizes) {
     if (op->tensor[tensor].role == ROLE_WORK) { return 0; }
-    bool triangle = op_is_causal(op) && op_has_rows(op, tensor);
+    bool triangle = op_is_on_matrices(op) && op_has_rows(op, tensor);
     bool whole = !triangle || (op->tensor[tensor].role == ROLE_OUT && !sizes->upper);
     size_t T = (size_t)sizes->C, matrices = T ? (size_t)sizes->N / T : 0;
     return whole ? op_elements(op, tensor, sizes) : matrices * (T * (T + 1) / 2);

@@ -40,7 +40,11 @@ enum op_element {
     ELEMENT_INT,
 };
 
-/* The meaning of a row. */
+/* The meaning of a row. The layout decides:
+ *   - the cases: shapes of (N, C), of (B, H, T, T) with and without lengths, or of sequences with a cache
+ *   - the score: on sequences, the traffic of the large inputs and outputs counts. Otherwise all traffic counts, that of
+ *     scratch included, except that of small tensors.
+ * A report shows the sizes that the launcher takes and the index that fits the tensor's shape, in every layout. */
 enum op_layout {
     LAYOUT_ROWS,     /* (N, C) */
     LAYOUT_MATRICES, /* (B, H, T, T): causal, so the elements above the diagonal are masked */
@@ -135,6 +139,9 @@ int op_scalar_count(const struct op *op);
 /* Argument i of the op's scalars; NULL if its name is neither known nor in `own`. */
 const struct op_scalar *op_scalar_at(const struct op *op, int i);
 
+/* Is it a size (N, C, T, ...), not a flag or a value? */
+bool op_scalar_is_size(const struct op_scalar *scalar);
+
 /* The value of argument i in a call. */
 double op_scalar_get(const struct op *op, const struct op_sizes *sizes, int i);
 
@@ -150,16 +157,16 @@ void op_sizes_complete(const struct op *op, struct op_sizes *sizes);
 
 /* ---- layouts ---- */
 
-/* Does it work on (B, H, T, T)? */
-bool op_is_causal(const struct op *op);
+/* LAYOUT_MATRICES: are its rows those of (B, H, T, T)? */
+bool op_is_on_matrices(const struct op *op);
 
 /* Sizes of a causal call, N and C included. */
 struct op_sizes op_causal_sizes(enum op_type type, int B, int H, int T, float scale);
 
-/* Is it a model or a part of one: attention, a block, a whole pass? */
-bool op_is_of_model(const struct op *op);
+/* LAYOUT_PROMPTS, _TOKENS or _MODEL: are its rows tokens of sequences? Such ops are models and parts of one. */
+bool op_is_on_sequences(const struct op *op);
 
-/* Is it a whole model, with all its weights? */
+/* LAYOUT_MODEL: is it a whole model, with all its weights? */
 bool op_is_model(const struct op *op);
 
 /* Sizes of a call of a model's part, N and C included: B sequences of T tokens, H heads of D channels, S positions;

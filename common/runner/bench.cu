@@ -107,7 +107,7 @@ void append_json(FILE *file, const machine &m, const timing *t, const figure &f)
     char driver[64], copy[64], matrices[128] = "";
     driver_version(driver, sizeof driver);
     copy_describe(t->copy_variant, t->reads, t->writes, copy, sizeof copy);
-    if (op_is_causal(t->op)) {
+    if (op_is_on_matrices(t->op)) {
         snprintf(matrices, sizeof matrices, "\"B\": %d, \"H\": %d, \"T\": %d, \"upper\": \"%s\", ", t->sizes.B,
                  t->sizes.H, t->sizes.T, t->sizes.upper ? "keep" : "zero");
     }
@@ -157,7 +157,7 @@ int bench_size(const op *op, const op_sizes &sizes, const bench_options &options
 /* Every size of the options, for this op. */
 int sizes_of(const op *op, const bench_options &options, op_type type, op_sizes *sizes) {
     int count = 0;
-    if (op_is_causal(op)) {
+    if (op_is_on_matrices(op)) {
         for (int i = 0; i < options.BHT_count; i++) {
             sizes[count] = op_causal_sizes(type, options.B[i], options.H[i], options.T[i], 0.125f);
             sizes[count++].upper = options.upper;

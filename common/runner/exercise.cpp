@@ -33,9 +33,9 @@ const shape model_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};
  * rung. */
 int exercise(const op *op, op_type type, int rung, bool graph) {
     reference_error worst;
-    bool causal = op_is_causal(op);
-    const shape *shapes = op_is_of_model(op) ? model_shapes : causal ? causal_shapes : row_shapes;
-    size_t count = op_is_of_model(op) ? sizeof model_shapes / sizeof *shapes
+    bool causal = op_is_on_matrices(op);
+    const shape *shapes = op_is_on_sequences(op) ? model_shapes : causal ? causal_shapes : row_shapes;
+    size_t count = op_is_on_sequences(op) ? sizeof model_shapes / sizeof *shapes
                    : causal           ? sizeof causal_shapes / sizeof *shapes
                                       : sizeof row_shapes / sizeof *shapes;
     char name[64];
@@ -43,7 +43,7 @@ int exercise(const op *op, op_type type, int rung, bool graph) {
     for (size_t i = 0; i < count; i++) {
         reference_case asked;
         asked.sizes = reference_sizes(op, type, shapes[i].N, shapes[i].C);
-        if (!op_is_of_model(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
+        if (!op_is_on_sequences(op)) { asked.sizes.upper = shapes[i].upper, asked.sizes.lengths = shapes[i].lengths; }
         asked.rung = rung;
         reference_call call(op, asked);
         int status = 0;
@@ -100,7 +100,7 @@ int main(int count, char **arguments) {
                 int outcome = exercise(op, (op_type)type, rung, false);
                 if (outcome < 0) { break; }
                 // gpt2's tests capture the model parts.
-                if (rung == 0 && !op_is_of_model(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
+                if (rung == 0 && !op_is_on_sequences(op)) { outcome |= exercise(op, (op_type)type, rung, true); }
                 called++;
                 failed += outcome;
             }

@@ -16,9 +16,9 @@ extern "C" {
 enum { seed = 1 };
 
 op_sizes reference_sizes(const op *op, op_type type, int N, int C) {
-    if (op_is_causal(op)) { return op_causal_sizes(type, N, 2, C, 0.125f); }
+    if (op_is_on_matrices(op)) { return op_causal_sizes(type, N, 2, C, 0.125f); }
     op_sizes sizes = {};
-    if (op_is_of_model(op)) { // B = N sequences of T = C tokens
+    if (op_is_on_sequences(op)) { // B = N sequences of T = C tokens
         sizes = op_model_sizes(type, N, C, 2, 8, C + 3);
         sizes.V = 17;
         sizes.L = 2;

@@ -50,7 +50,7 @@ static int launch_op(const struct timing *t, int i) {
 /* The streams of a copy of the same footprint, in set i. */
 static struct copy_streams streams_of_set(const struct timing *t, int i) {
     struct copy_streams s = {};
-    bool halves = op_is_causal(t->op);
+    bool halves = op_is_on_matrices(t->op);
     s.bytes = (size_t)t->sizes.N * (size_t)t->sizes.C * op_element_bytes(t->op, 0, t->sizes.type) / (halves ? 2 : 1);
     s.bytes -= s.bytes % 16;
     s.write[0] = t->scratch;

@@ -143,7 +143,7 @@ Test(inputs, every_kind_has_a_name_and_every_op_some_kinds) {
     for (int k = 0; k < VALUES_KINDS; k++) { cr_assert(inputs_name((enum input_values)k)); }
     for (int k = 0; ops[k]; k++) {
         const struct op *op = ops[k];
-        if (op_is_of_model(op)) { continue; } /* products of large values, or of NaN, say little */
+        if (op_is_on_sequences(op)) { continue; } /* products of large values, or of NaN, say little */
         cr_assert(op->hard >> VALUES_LARGE & 1, "%s", op->name);
         cr_assert(op->hard >> VALUES_NAN & 1, "%s", op->name);
     }
@@ -171,7 +171,7 @@ Test(inputs, values_are_those_of_the_type) {
             const struct op *op = ops[k];
             struct filled *a = calloc(1, sizeof *a);
             for (int t = 0; t < OP_MAX_TENSORS; t++) { a->tensor[t] = a->storage[t]; }
-            if (op->types >> type & 1 && !op_is_causal(op) && !op_is_of_model(op)) {
+            if (op->types >> type & 1 && !op_is_on_matrices(op) && !op_is_on_sequences(op)) {
                 inputs_fill(op, &narrow, VALUES_SHIFTED, 4, a->tensor);
             }
             for (int t = 0; t < op_tensor_count(op); t++) {

@@ -19,7 +19,7 @@ Test(reference, every_op_has_one) {
         float *tensor[OP_MAX_TENSORS] = {0};
         double *expected[OP_MAX_TENSORS] = {0}, *condition[OP_MAX_TENSORS] = {0};
         struct op_sizes shape = sizes;
-        if (op_is_of_model(op)) {
+        if (op_is_on_sequences(op)) {
             shape = op_model_sizes(TYPE_F32, 3, 4, 2, 5, 6);
             shape.V = 9;
         }

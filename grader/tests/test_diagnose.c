@@ -38,7 +38,7 @@ static int play(const struct fake *fake, float *const tensor[], const struct op_
 static bool is_marked(const struct op *op, enum op_type type) {
     for (const struct step *step = all_labs(); step->name; step++) {
         for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
-            bool part_of_model = op_is_of_model(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
+            bool part_of_model = op_is_on_sequences(op) && type != TYPE_F32; /* roundings of 16 bits hide some */
             if (strcmp(exercise->op, op->name) == 0 && exercise->type == type && !part_of_model) { return true; }
         }
     }

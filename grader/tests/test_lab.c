@@ -47,7 +47,7 @@ Test(lab, exercises_name_ops_files_and_targets) {
             cr_assert(op_find(exercise->op)->types >> exercise->type & 1, "%s", launcher);
             cr_assert_eq(exercise->traffic.sizes.type, exercise->type, "%s", launcher);
             cr_assert_eq(exercise->bands.sizes.type, exercise->type, "%s", launcher);
-            if (op_is_causal(op_find(exercise->op))) {
+            if (op_is_on_matrices(op_find(exercise->op))) {
                 const struct op_sizes *sizes = &exercise->bands.sizes;
                 cr_assert_eq(sizes->N, sizes->B * sizes->H * sizes->T);
                 cr_assert_eq(exercise->traffic.sizes.N / exercise->traffic.sizes.T, 1);

@@ -44,7 +44,8 @@ Test(transformer, every_mistake_is_outside_the_tolerance_in_every_type) {
     for (int i = 0; ops[i]; i++) {
         const struct op_reference *reference = reference_of(ops[i]);
         int types = op_is_model(ops[i]) ? 1 : OP_TYPES; /* in bf16 a model's roundings hide some of them */
-        for (int list = 0; op_is_of_model(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list]; list++) {
+        for (int list = 0; op_is_on_sequences(ops[i]) && list < OP_MAX_MISTAKE_LISTS && reference->mistakes[list];
+             list++) {
             for (const struct op_mistake *mistake = reference->mistakes[list]; mistake->id; mistake++) {
                 for (int v = 0; v < OP_MAX_VARIANTS && mistake->variant[v]; v++) {
                     for (int type = 0; type < types; type++, tried++) {

@@ -65,14 +65,14 @@ int bad_sizes_pass(const op *op, op_type type, int rung) {
     int wrong = 0;
     for (const auto &bad : bad_rows) {
         attempt attempt(op, type, rung);
-        if (op_is_causal(op)) { break; }
+        if (op_is_on_matrices(op)) { break; }
         if (bad.N) { attempt.asked.sizes.N = bad.N; }
         if (bad.C) { attempt.asked.sizes.C = bad.C; }
         wrong += attempt.gives_other_than(cudaErrorInvalidValue, bad.why);
     }
     for (const auto &bad : bad_matrices) {
         attempt attempt(op, type, rung);
-        if (!op_is_causal(op)) { break; }
+        if (!op_is_on_matrices(op)) { break; }
         attempt.asked.sizes.B = bad.B, attempt.asked.sizes.H = bad.H, attempt.asked.sizes.T = bad.T;
         attempt.asked.sizes.upper = bad.upper;
         wrong += attempt.gives_other_than(cudaErrorInvalidValue, bad.why);

@@ -90,7 +90,7 @@ int shape_fails(const op *op, op_type type, const shape &shape, int upper, int l
     int width = 16 / (type == TYPE_F32 ? 4 : 2);
     reference_case asked;
     asked.sizes = reference_sizes(op, type, shape.N, shape.vecs * width + shape.more);
-    if (op_is_causal(op) && asked.sizes.C > 64) { asked.sizes = op_causal_sizes(type, 1, 1, asked.sizes.C, 0.125f); }
+    if (op_is_on_matrices(op) && asked.sizes.C > 64) { asked.sizes = op_causal_sizes(type, 1, 1, asked.sizes.C, 0.125f); }
     asked.sizes.upper = upper;
     asked.sizes.lengths = lengths;
     for (int i = 0; shape.in_place && i < op_tensor_count(op); i++) {
@@ -111,7 +111,7 @@ int shapes_fail(const op *op, op_type type, const shape (&shapes)[count], int up
 } // namespace
 
 int every_line_is_right(const op *op, op_type type) {
-    if (op_is_causal(op)) {
+    if (op_is_on_matrices(op)) {
         return shapes_fail(op, type, matrices) + shapes_fail(op, type, kept_matrices, 1, 0) +
                shapes_fail(op, type, kept_matrices, 1, 1) + shape_fails(op, type, {3, 0, 33, 1}, 0, 1) +
                shape_fails(op, type, {1, 0, 127, 0}, 1, 0);

@@ -26,7 +26,7 @@ int complain(const op *op, const reference_case &asked, const char *format, ...)
     const op_sizes &sizes = asked.sizes;
     op_launcher_name(op, sizes.type, launcher, sizeof launcher);
     printf("%s, kernel %d: ", launcher, asked.rung);
-    if (op_is_causal(op)) {
+    if (op_is_on_matrices(op)) {
         printf("B = %d, H = %d, T = %d%s%s: ", sizes.B, sizes.H, sizes.T, sizes.upper ? ", upper kept" : "",
                sizes.lengths ? ", lengths" : "");
     } else {

@@ -99,7 +99,7 @@ int taught_kernels_move_the_floor(const op *op, op_type type) {
     int wrong = 0;
     for (const taught &kernel : at_the_floor) {
         if (strcmp(kernel.op, op->name) != 0) { continue; }
-        wrong += op_is_causal(op) ? wide_matrix(op, type, 0, kernel.rung, type == TYPE_F32 ? 1.02 : 1.06)
+        wrong += op_is_on_matrices(op) ? wide_matrix(op, type, 0, kernel.rung, type == TYPE_F32 ? 1.02 : 1.06)
                                   : wide_rows(op, type, 64, kernel, 1.02);
     }
     return wrong;
@@ -108,7 +108,7 @@ int taught_kernels_move_the_floor(const op *op, op_type type) {
 /* LayerNorm's backward pass reads up to 512 rows twice, the second time from L2, so this test has more rows. Combining the
  * column sums of 16-bit rows, eight to a lane, has bank conflicts; in fp32 it has none. */
 int launcher_moves_the_floor(const op *op, op_type type) {
-    if (op_is_causal(op)) { return wide_matrix(op, type, 0, 0, 1.05) + wide_matrix(op, type, 1, 0, 1.05); }
+    if (op_is_on_matrices(op)) { return wide_matrix(op, type, 0, 0, 1.05) + wide_matrix(op, type, 1, 0, 1.05); }
     bool layernorm = strstr(op->name, "layernorm");
     return wide_rows(op, type, layernorm ? 520 : 64, {op->name, 0, false, has_column_sums(op)}, 1.05);
 }

@@ -26,7 +26,7 @@ void softmax_complete(const struct op *op, const struct op_sizes *sizes, float *
     for (size_t n = 0; n < (size_t)sizes->N; n++) {
         float *row = tensor[op_tensor_find(op, "out")] + n * C;
         const float *keys = lengths >= 0 ? tensor[lengths] : NULL;
-        size_t width = op_is_causal(op) ? (size_t)inputs_keys(sizes, keys, (int)n) : C;
+        size_t width = op_is_on_matrices(op) ? (size_t)inputs_keys(sizes, keys, (int)n) : C;
         double sum = 0.0;
         for (size_t c = 0; c < width; c++) { sum += exp(2.0 * row[c]); }
         for (size_t c = 0; c < C; c++) {
