@@ -1,12 +1,12 @@
 #!/bin/sh
-# lab.sh create | reset STEP | handout | skeleton DIR — the student's folder and what is made from it.
+# lab.sh create | reset STEP | handout | skeleton DIR — make the student's folder and the archive for students.
 #
-# create    makes lab/: each step's skeleton, lab sheet and hints; a git repository whose first commit is that skeleton.
-#           Later it brings what is new: files that were not edited are replaced, for edited ones the change is printed.
-#           What was handed out last is the branch `course` of lab's own repository; nothing else is remembered.
-# reset     puts a step's skeleton back, after a backup in lab/backup/DATE.
+# create    makes lab/: each step's skeleton, lab sheet and hints, in a git repository whose first commit is that skeleton.
+#           In an existing lab/ it adds the course's changes: it replaces unedited files, and for edited ones it prints the
+#           change. The branch `course` of lab's repository holds the last skeleton.
+# reset     restores a step's skeleton, after a backup in lab/backup/DATE.
 # handout   packs the same folder and the sources of grader, backend and model (course/) into build/handout/.
-# skeleton  writes the folder, nothing more (used by the others and by the tests).
+# skeleton  only writes the folder. The other commands and the tests use it.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,20 +14,20 @@ lab=${LAB:-lab}
 build=${BUILD:-build}
 name=gpu-kernel-labs # of the handout
 
-unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a hook or an alias may have set them
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # set by hooks and aliases
 die() { echo "$1" >&2; exit "${2:-2}"; }
-lab_git() { # git in lab/, for someone who never configured git, and without their hooks
+lab_git() { # git in lab/, without the user's configuration and hooks
     git -C "$lab" -c user.name='GPU kernel course' -c user.email=course@localhost -c commit.gpgsign=false \
         -c core.hooksPath=/dev/null -c core.autocrlf=false -c init.defaultBranch=main -c advice.detachedHead=false "$@"
 }
 
-steps() { for skeleton in step[0-9]*_*/skeleton; do echo "${skeleton%/skeleton}"; done; } # a folder without one is no lab
+steps() { for skeleton in step[0-9]*_*/skeleton; do echo "${skeleton%/skeleton}"; done; } # a folder without a skeleton is no lab
 
 write_skeleton() { # write_skeleton DIR
     mkdir -p "$1"
     cp tools/lab/Makefile tools/lab/README.md "$1"
     cp tools/lab/gitignore "$1/.gitignore"
-    mkdir -p "$1/docs/diagrams" # where the sheets look for them
+    mkdir -p "$1/docs/diagrams" # the sheets refer to them
     cp docs/diagrams/*.svg "$1/docs/diagrams"
     for step in $(steps); do
         mkdir -p "$1/$step"
@@ -38,7 +38,7 @@ write_skeleton() { # write_skeleton DIR
     done
 }
 
-# Commit DIR's content to the branch `course`, on top of what it held; the work tree is not touched.
+# Commit DIR's content to the branch `course`. The work tree is not changed.
 commit_skeleton() { # commit_skeleton DIR MESSAGE
     index=$(cd "$build" && pwd)/lab-index
     rm -f "$index"
@@ -69,7 +69,7 @@ create() {
 first_time() {
     rm -rf "$build/lab-new"
     mkdir -p "$build/lab-new"
-    final=$lab lab=$build/lab-new # appears as a whole or not at all
+    final=$lab lab=$build/lab-new # an interrupted run leaves no lab/
     lab_git init -q
     commit_skeleton "$1" "The labs as they were handed out"
     lab_git update-ref refs/heads/main refs/heads/course
@@ -85,7 +85,7 @@ first_time() {
 
 link_grader() { [ -L "$lab/grader" ] || ln -sfn "../$build/grader/grader" "$lab/grader"; }
 
-# Bring what changed in the course since lab/ was made or last refreshed.
+# Add the course's changes since lab/ was made or last updated.
 bring_news() {
     new=$1
     old=$(lab_git rev-parse -q --verify refs/heads/course) ||
@@ -107,11 +107,11 @@ bring_news() {
     done
     link_grader
     if [ "$(lab_git rev-parse "$old^{tree}")" = "$(lab_git rev-parse 'course^{tree}')" ]; then
-        lab_git update-ref refs/heads/course "$old" # nothing new: no empty commit
+        lab_git update-ref refs/heads/course "$old" # unchanged: no empty commit
     fi
     if [ -n "$replaced" ]; then
         printf 'New in %s/ (you had not edited these):\n' "$lab"
-        # shellcheck disable=SC2086 # a list of files without spaces
+        # shellcheck disable=SC2086 # file names without spaces
         printf '  %s\n' $replaced
         # shellcheck disable=SC2086
         lab_git add -f -- $replaced && lab_git commit -q -m "Bring the course's changes" -- $replaced || true
@@ -155,13 +155,12 @@ handout() {
     mkdir -p "$course/tools"
     cp Makefile LICENSE "$course"
     cp tools/install.sh "$course/tools"
-    for step in $(steps); do # what the grader reads of a lab, and how its objects are linked
+    for step in $(steps); do # the lab's description
         mkdir -p "$course/$step"
         for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
     done
-    # The sources of the grader, the backend and lab 4's program, without tests, which hold right kernels. Also without the
-    # files that wire a block as a solution does (training, the fused block) and kernels that equal a lab's solution:
-    # lab/handout of the model has replacements.
+    # The sources of the grader, the backend and lab 4's program. Left out are tests, because they contain right kernels, and
+    # files that contain a solution of a lab (training, the fused block, some kernels). lab/handout has replacements.
     model=step4_gpt2_integration/gpt2
     find common grader "$model" -type d -name tests -prune -o -type f -print | while read -r file; do
         case $file in

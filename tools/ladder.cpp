@@ -1,8 +1,8 @@
-// ladder.cpp — what the CPU backend counts for each kernel of a ladder, as a Markdown table for the lab sheets.
+// ladder.cpp — print the CPU backend's counts for each kernel of a ladder, as a Markdown table for the lab sheets.
 //
-//   ladder OP N C     linked with one solution file (tools/generated/ladder does that)
+//   ladder OP N C     linked with one solution file by tools/generated/ladder
 //
-// Requests and sectors are those of the (N, C) tensors, loads and stores together; the floor is each of them once.
+// Requests and sectors are those of the (N, C) tensors, loads and stores together. The floor counts each tensor once.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -74,7 +74,7 @@ static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
     return true;
 }
 
-// Columns without anything but zeros are left out.
+// Columns that contain only zeros are left out.
 static void print_table(int rungs) {
     for (int rung = -1; rung <= rungs; rung++) {
         if (rung < 1) {

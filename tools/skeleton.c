@@ -1,23 +1,24 @@
-/* skeleton.c — makes the learner's file from the reference solution, whose marked regions become TODOs.
+/* skeleton.c — makes the learner's file from the reference solution: marked regions become TODOs.
  *
  *   skeleton SOLUTION SKELETON            write SKELETON
- *   skeleton --check SOLUTION SKELETON    is SKELETON what would be written? Writes nothing.
+ *   skeleton --check SOLUTION SKELETON    compare SKELETON with the text that would be written
  *
- * A marker stands alone on its line. Everything else is copied as it is.
+ * A marker is alone on its line. All other lines are copied.
  *
- *   //:todo 2a The title              a task. What follows, up to //:solution, is its text, each line begun by "//: ".
- *   //:solution                       the reference's lines: left out, counted
- *   //:stub                           optional: what stands there instead, each line begun by "//: "
+ *   //:todo 2a The title              a task. The lines up to //:solution are its text; each begins with "//: ".
+ *   //:solution                       the reference's lines. They are counted and left out.
+ *   //:stub                           optional: lines in place of the solution; each begins with "//: "
  *   //:end
  *
- *   //:omit ... //:end                left out without a trace: kernels that are only the reference's; of a file that
- *                                     is omitted as a whole there is no skeleton
- *   //:swap ... //:stub ... //:end    replaced without a trace: planted bugs, other comments. The stub is optional.
+ *   //:omit ... //:end                left out, and not mentioned: kernels of the reference alone. A file that is
+ *                                     omitted as a whole has no skeleton.
+ *   //:swap ... //:stub ... //:end    replaced, and not mentioned: planted bugs, other comments. The stub is optional.
  *
- * A malformed marker ends the program with file, line and reason: regions do not nest, are closed, hold whole
- * {blocks}, do not begin inside a comment or a continued line; a task has an id of its own (a number and a
- * letter), a title and a solution.
- * Exit: 0 written or current, 1 not current, 2 usage, file or marker error.
+ * A malformed marker ends the program with file, line and reason. The rules:
+ *   - regions do not nest, are closed and hold whole {blocks}
+ *   - a region does not begin inside a comment or a continued line
+ *   - a task has an id of its own (a number and a letter), a title and a solution
+ * Exit status: 0 written or current, 1 not current, 2 usage, file or marker error.
  */
 #include "skeleton.h"
 
