@@ -10,8 +10,8 @@ static double square(double x) {
     return x * x;
 }
 
-/* Begins and ends sums of so many terms that are added to `to` (count). In between, its errors hold squares: each term adds the
- * square of its error, and its own square times the returned factor, for the rounding of the sum. */
+/* Begins and ends sums of so many terms that are added to `to` (count). In between, its errors hold squares: each term
+ * adds the square of its error, and its own square times the returned factor, for the rounding of the sum. */
 static double sum_begin(struct field to, size_t count, size_t terms) {
     double growth = square(reference_growth((long)terms));
     for (size_t i = 0; to.error && i < count; i++) { to.error[i] = square(to.error[i]) + growth * square(to.value[i]); }
@@ -23,8 +23,9 @@ static void sum_end(struct field to, size_t count) {
 
 /* ---- a linear layer ---- */
 
-void transformer_linear_dx(const struct transformer *w, struct field dx, struct field dout, const float *weight,
-                           size_t N, size_t C, size_t OC) {
+/* dx (N, C) = dout (N, OC) weight; weight (OC, C) */
+static void linear_dx(const struct transformer *w, struct field dx, struct field dout, const float *weight, size_t N,
+                      size_t C, size_t OC) {
     double growth = square(reference_growth((long)OC));
     for (size_t n = 0; n < N; n++) {
         struct field to = field_at(dx, n * C), from = field_at(dout, n * OC);
@@ -44,8 +45,8 @@ void transformer_linear_dx(const struct transformer *w, struct field dx, struct 
     }
 }
 
-void transformer_linear_dweight(struct field dweight, struct field dout, const double *x, size_t N, size_t C,
-                                size_t OC) {
+/* dweight (OC, C) += dout^T x */
+static void linear_dweight(struct field dweight, struct field dout, const double *x, size_t N, size_t C, size_t OC) {
     double growth = sum_begin(dweight, OC * C, N);
     for (size_t n = 0; n < N; n++) {
         for (size_t o = 0; o < OC; o++) {
@@ -59,7 +60,8 @@ void transformer_linear_dweight(struct field dweight, struct field dout, const d
     sum_end(dweight, OC * C);
 }
 
-void transformer_linear_dbias(struct field dbias, struct field dout, size_t N, size_t OC) {
+/* dbias (OC) += sum over n of dout[n] */
+static void linear_dbias(struct field dbias, struct field dout, size_t N, size_t OC) {
     double growth = sum_begin(dbias, OC, N);
     for (size_t i = 0; i < N * OC; i++) {
         dbias.value[i % OC] += dout.value[i];
@@ -80,8 +82,9 @@ static double gelu_slope(double x, double bias, double *error) {
     return 0.5 * (1.0 + t) + slope * (1.0 - t * t);
 }
 
-void transformer_gelu_backward(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
-                               const double *x, const float *bias, size_t N, size_t C) {
+/* dx (N, C), which may be dout, and dbias (C); x is GELU's input, before the bias is added */
+static void gelu_dx(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
+                    const double *x, const float *bias, size_t N, size_t C) {
     double growth = sum_begin(dbias, C, N);
     for (size_t i = 0; i < N * C; i++) {
         size_t c = i % C;
@@ -138,9 +141,15 @@ static void layernorm_row(const struct transformer *w, struct field out, struct 
     if (out.error) { layernorm_row_errors(w, out, d, x, mean, rstd, weight, gx_mean); }
 }
 
-void transformer_layernorm_backward(const struct transformer *w, struct field dx, struct field dweight,
-                                    struct field dbias, struct field dout, struct field dsum,
-                                    const struct transformer_norm *norm, size_t N) {
+/* LayerNorm's input and its statistics: (N, C), (N), (N); weight (C). */
+struct norm {
+    const double *x, *mean, *rstd;
+    const float *weight;
+};
+
+/* dx (N, C) = LayerNorm'(dout) + dsum; dweight, dbias (C). dsum's values may be NULL. dx may be dout or dsum. */
+static void layernorm_dx(const struct transformer *w, struct field dx, struct field dweight, struct field dbias,
+                         struct field dout, struct field dsum, const struct norm *norm, size_t N) {
     size_t C = (size_t)w->C;
     double growth = sum_begin(dweight, C, N);
     for (size_t i = 0; i < N * C; i++) {
@@ -152,7 +161,7 @@ void transformer_layernorm_backward(const struct transformer *w, struct field dx
                                 square(dout.value[i] * (fabs(x) + fabs(mean)) * rstd);
     }
     sum_end(dweight, C);
-    transformer_linear_dbias(dbias, dout, N, C);
+    linear_dbias(dbias, dout, N, C);
     struct field row = transformer_field(w, C); /* dx may be dout */
     for (size_t n = 0; n < N; n++) {
         struct field to = field_at(dx, n * C);
@@ -241,8 +250,8 @@ static void head_backward(const struct transformer *w, const struct head *h, int
     field_free(ds);
 }
 
-void transformer_attention_backward(const struct transformer *w, struct field dqkv, struct field dout,
-                                    const double *qkv) {
+/* dqkv (N, 3C) from dout (N, C) and qkv (N, 3C) of whole prompts */
+static void attention_dqkv(const struct transformer *w, struct field dqkv, struct field dout, const double *qkv) {
     size_t T = (size_t)w->T, D = (size_t)w->D, C = (size_t)w->C;
     for (int b = 0; b < w->B; b++) {
         for (size_t first = 0; first < C; first += D) { /* the first channel of each head */
@@ -295,9 +304,9 @@ static bool is(const struct back *b, enum transformer_mistake mistake) {
 /* A linear layer's gradients; x_weight is the weight that computes dx. */
 static void linear_backward(struct back *b, int at, struct field dx, struct field dout, const double *x,
                             const float *x_weight, bool biased, size_t C, size_t OC) {
-    if (biased) { transformer_linear_dbias(b->gradient[at + 1], dout, b->N, OC); }
-    transformer_linear_dweight(b->gradient[at], dout, x, b->N, C, OC);
-    transformer_linear_dx(b->w, dx, dout, x_weight, b->N, C, OC);
+    if (biased) { linear_dbias(b->gradient[at + 1], dout, b->N, OC); }
+    linear_dweight(b->gradient[at], dout, x, b->N, C, OC);
+    linear_dx(b->w, dx, dout, x_weight, b->N, C, OC);
 }
 
 static void gelu_backward(struct back *b) {
@@ -305,19 +314,19 @@ static void gelu_backward(struct back *b) {
     struct field dbias = b->gradient[FC + 1];
     if (is(b, TRANSFORMER_BACK_GELU_MISSING)) { return; }
     if (is(b, TRANSFORMER_BACK_GELU_MISSING_SUMMED)) {
-        transformer_linear_dbias(dbias, b->wide, b->N, 4 * b->C);
+        linear_dbias(dbias, b->wide, b->N, 4 * b->C);
         return;
     }
-    transformer_gelu_backward(b->w, b->wide, dbias, b->wide, x, b->p->fc_bias, b->N, 4 * b->C);
-    if (is(b, TRANSFORMER_BACK_FC_BIAS_TWICE)) { transformer_linear_dbias(dbias, b->wide, b->N, 4 * b->C); }
+    gelu_dx(b->w, b->wide, dbias, b->wide, x, b->p->fc_bias, b->N, 4 * b->C);
+    if (is(b, TRANSFORMER_BACK_FC_BIAS_TWICE)) { linear_dbias(dbias, b->wide, b->N, 4 * b->C); }
 }
 
 /* `statistics`: the stage of the means, which that of the 1 / deviations follows. */
 static void layernorm_backward(struct back *b, int at, enum transformer_stage x, enum transformer_stage statistics,
                                const float *weight, bool sum_forgotten) {
-    struct transformer_norm norm = {b->kept[x], b->kept[statistics], b->kept[statistics + 1], weight};
+    struct norm norm = {b->kept[x], b->kept[statistics], b->kept[statistics + 1], weight};
     struct field none = {NULL, NULL}, dsum = sum_forgotten || is(b, TRANSFORMER_BACK_NO_SUMS) ? none : b->stream;
-    transformer_layernorm_backward(b->w, b->stream, b->gradient[at], b->gradient[at + 1], b->narrow, dsum, &norm, b->N);
+    layernorm_dx(b->w, b->stream, b->gradient[at], b->gradient[at + 1], b->narrow, dsum, &norm, b->N);
 }
 
 static void mlp_backward(struct back *b) {
@@ -356,8 +365,7 @@ static void attention_backward(struct back *b, struct field stream) {
     if (is(b, TRANSFORMER_BACK_TRANSPOSED)) {
         transformer_linear(b->w, b->narrow, stream, p->attention_weight, NULL, b->N, b->C, b->C);
     }
-    transformer_attention_backward(b->w, b->wide, is(b, TRANSFORMER_BACK_PROJECTION_MISSING) ? stream : b->narrow,
-                                   b->kept[STAGE_QKV]);
+    attention_dqkv(b->w, b->wide, is(b, TRANSFORMER_BACK_PROJECTION_MISSING) ? stream : b->narrow, b->kept[STAGE_QKV]);
     linear_backward(b, QKV, b->narrow, b->wide, b->kept[qkv_x], p->qkv_weight,
                     !none && !is(b, TRANSFORMER_BACK_NO_QKV_BIAS), b->C, 3 * b->C);
     layernorm_backward(b, LN1, ln_x, other ? STAGE_MEAN_2 : STAGE_MEAN, p->ln1_weight,
@@ -388,10 +396,10 @@ void transformer_end_backward(const struct transformer *w, const struct transfor
                               double *const kept[TRANSFORMER_KEPT], struct field dx, struct field dlogits,
                               struct field dtoken_embedding, struct field dfinal_weight, struct field dfinal_bias) {
     size_t N = (size_t)w->B * (size_t)w->T, C = (size_t)w->C;
-    struct transformer_norm norm = {kept[STAGE_RESIDUAL], kept[STAGE_MEAN], kept[STAGE_RSTD], model->final_weight};
+    struct norm norm = {kept[STAGE_RESIDUAL], kept[STAGE_MEAN], kept[STAGE_RSTD], model->final_weight};
     struct field dnormalised = transformer_field(w, N * C), none = {NULL, NULL};
-    transformer_linear_dweight(dtoken_embedding, dlogits, kept[STAGE_NORMALISED], N, C, model->V);
-    transformer_linear_dx(w, dnormalised, dlogits, model->token_embedding, N, C, model->V);
-    transformer_layernorm_backward(w, dx, dfinal_weight, dfinal_bias, dnormalised, none, &norm, N);
+    linear_dweight(dtoken_embedding, dlogits, kept[STAGE_NORMALISED], N, C, model->V);
+    linear_dx(w, dnormalised, dlogits, model->token_embedding, N, C, model->V);
+    layernorm_dx(w, dx, dfinal_weight, dfinal_bias, dnormalised, none, &norm, N);
     field_free(dnormalised);
 }

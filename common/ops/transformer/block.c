@@ -68,8 +68,9 @@ static void layernorm_errors(const struct transformer *w, struct field out, stru
     }
 }
 
-void transformer_layernorm(const struct transformer *w, struct field out, double *mean, double *rstd, struct field x,
-                           const float *weight, const float *bias, size_t rows) {
+/* out (rows, C) = LayerNorm(x); mean and rstd (rows) are x's. */
+static void layernorm(const struct transformer *w, struct field out, double *mean, double *rstd, struct field x,
+                      const float *weight, const float *bias, size_t rows) {
     size_t C = (size_t)w->C;
     for (size_t n = 0; n < rows; n++) {
         struct field to = field_at(out, n * C), from = field_at(x, n * C);
@@ -83,7 +84,8 @@ void transformer_layernorm(const struct transformer *w, struct field out, double
     }
 }
 
-void transformer_add(const struct transformer *w, struct field sum, struct field a, struct field b, size_t count) {
+/* sum (count) = a + b, rounded. sum may be a or b. */
+static void add(const struct transformer *w, struct field sum, struct field a, struct field b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         double value = a.value[i] + b.value[i];
         if (sum.error) {
@@ -94,7 +96,8 @@ void transformer_add(const struct transformer *w, struct field sum, struct field
     }
 }
 
-void transformer_bias_gelu(const struct transformer *w, struct field x, const float *bias, size_t rows, size_t C) {
+/* x (rows, C) in place: GELU(x + bias) */
+static void bias_gelu(const struct transformer *w, struct field x, const float *bias, size_t rows, size_t C) {
     double times = w->mistake == TRANSFORMER_FC_BIAS_MISSING ? 0.0
                    : w->mistake == TRANSFORMER_FC_BIAS_TWICE ? 2.0
                                                              : 1.0;
@@ -125,7 +128,7 @@ static void show_layernorm(const struct transformer *w, enum transformer_stage s
                            int layer, struct field out, struct field x, const float *weight, const float *bias,
                            size_t rows) {
     double *mean = transformer_numbers(rows), *rstd = transformer_numbers(rows);
-    transformer_layernorm(w, out, mean, rstd, x, weight, bias, rows);
+    layernorm(w, out, mean, rstd, x, weight, bias, rows);
     show(w, stage, layer, out, rows, (size_t)w->C);
     show(w, stage_mean, layer, (struct field){mean, NULL}, rows, 1);
     show(w, stage_mean + 1, layer, (struct field){rstd, NULL}, rows, 1);
@@ -172,7 +175,7 @@ static void mlp_part(const struct transformer *w, const struct transformer_block
     size_t N = (size_t)w->B * (size_t)w->T, C = (size_t)w->C;
     transformer_linear(w, work->hidden, work->normalised, p->fc_weight, NULL, N, C, 4 * C);
     show(w, STAGE_FC, layer, work->hidden, N, 4 * C);
-    transformer_bias_gelu(w, work->hidden, p->fc_bias, N, 4 * C);
+    bias_gelu(w, work->hidden, p->fc_bias, N, 4 * C);
     show(w, STAGE_HIDDEN, layer, work->hidden, N, 4 * C);
     transformer_linear(w, branch, work->hidden, p->mlp_weight,
                        w->mistake == TRANSFORMER_MLP_BIAS_MISSING ? NULL : p->mlp_bias, N, 4 * C, C);
@@ -185,8 +188,8 @@ static void second_sum(const struct transformer *w, const struct transformer_blo
     size_t count = rows * (size_t)w->C;
     bool swapped = w->mistake == TRANSFORMER_LN_SWAPPED, forgotten = w->mistake == TRANSFORMER_ATTENTION_FORGOTTEN;
     struct field from = work->sum;
-    transformer_add(w, work->sum, w->mistake == TRANSFORMER_RESIDUAL_NORMALISED ? work->normalised : residual,
-                    work->attention_branch, count);
+    add(w, work->sum, w->mistake == TRANSFORMER_RESIDUAL_NORMALISED ? work->normalised : residual,
+        work->attention_branch, count);
     show(w, STAGE_MIDDLE, layer, work->sum, rows, (size_t)w->C);
     if (w->mistake == TRANSFORMER_LN2_OF_BRANCH) { from = work->attention_branch; }
     if (w->mistake == TRANSFORMER_PARALLEL || forgotten) { from = residual; }
@@ -207,7 +210,7 @@ void transformer_block(const struct transformer *w, const struct transformer_blo
     struct work work = {transformer_field(w, count), transformer_field(w, count), transformer_field(w, 3 * count),
                         transformer_field(w, count), transformer_field(w, count), transformer_field(w, 4 * count)};
     bool adds = layer > 0 ? w->mistake != TRANSFORMER_BRANCH_FORGOTTEN : w->mistake == TRANSFORMER_BRANCH_IN_LAYER_0;
-    if (adds) { transformer_add(w, residual, residual, branch, count); }
+    if (adds) { add(w, residual, residual, branch, count); }
     show(w, STAGE_RESIDUAL, layer, residual, N, C);
     field_copy(work.sum, residual, count);
     show_layernorm(w, STAGE_NORMALISED, STAGE_MEAN, layer, work.normalised, residual,
@@ -215,7 +218,7 @@ void transformer_block(const struct transformer *w, const struct transformer_blo
     attention_part(w, p, layer, &work, k, v, positions);
     second_sum(w, p, layer, &work, residual, N);
     mlp_part(w, p, layer, &work, branch);
-    if (w->mistake == TRANSFORMER_BRANCHES_ADDED) { transformer_add(w, branch, branch, work.attention_branch, count); }
+    if (w->mistake == TRANSFORMER_BRANCHES_ADDED) { add(w, branch, branch, work.attention_branch, count); }
     struct field made[] = {work.sum, work.normalised, work.qkv, work.attention, work.attention_branch, work.hidden};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) { field_free(made[i]); }
 }
@@ -238,7 +241,7 @@ void transformer_end(const struct transformer *w, const struct transformer_model
     size_t C = (size_t)w->C;
     struct transformer in_float = *w;
     in_float.rounding = 1.0;
-    if (layers > 0) { transformer_add(w, residual, residual, branch, rows * C); }
+    if (layers > 0) { add(w, residual, residual, branch, rows * C); }
     show(w, STAGE_RESIDUAL, layers, residual, rows, C);
     show_layernorm(w, STAGE_NORMALISED, STAGE_MEAN, layers, normalised, residual, model->final_weight,
                    model->final_bias, rows);

@@ -173,14 +173,6 @@ void field_copy(struct field to, struct field from, size_t count);
 /* out (rows, OC) = x (rows, C) weight^T + bias; weight (OC, C); bias may be NULL */
 void transformer_linear(const struct transformer *w, struct field out, struct field x, const float *weight,
                         const float *bias, size_t rows, size_t C, size_t OC);
-/* out (rows, C) = LayerNorm(x); mean and rstd (rows) are x's. */
-void transformer_layernorm(const struct transformer *w, struct field out, double *mean, double *rstd, struct field x,
-                           const float *weight, const float *bias, size_t rows);
-/* x (rows, C) in place: GELU(x + bias) */
-void transformer_bias_gelu(const struct transformer *w, struct field x, const float *bias, size_t rows, size_t C);
-/* sum (count) = a + b, rounded. sum may be a or b. */
-void transformer_add(const struct transformer *w, struct field sum, struct field a, struct field b, size_t count);
-
 /* out (N, C) from qkv (N, 3C) of whole prompts; positions 0..T-1 of k and v (B, H, S, D) are written. k and v without values:
  * no cache. */
 void transformer_attention(const struct transformer *w, struct field out, struct field k, struct field v,
@@ -209,31 +201,8 @@ void transformer_end(const struct transformer *w, const struct transformer_model
 /* The cross-entropy of one row of logits (V), in nats, and its error; 0 for a target < 0. */
 double transformer_loss(struct field logits, size_t V, int target, double *error);
 
-/* ---- backward: gradients of exact inputs; those of parameters are accumulated in float ---- */
+/* ---- backward: from exact forward values. Gradients of parameters are accumulated in float on a device ---- */
 
-/* dx (N, C) = dout (N, OC) weight; weight (OC, C) */
-void transformer_linear_dx(const struct transformer *w, struct field dx, struct field dout, const float *weight,
-                           size_t N, size_t C, size_t OC);
-/* dweight (OC, C) += dout^T x */
-void transformer_linear_dweight(struct field dweight, struct field dout, const double *x, size_t N, size_t C,
-                                size_t OC);
-/* dbias (OC) += sum over n of dout[n] */
-void transformer_linear_dbias(struct field dbias, struct field dout, size_t N, size_t OC);
-/* dx (N, C), which may be dout, and dbias (C); x is GELU's input, before the bias is added */
-void transformer_gelu_backward(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
-                               const double *x, const float *bias, size_t N, size_t C);
-/* dx (N, C) = LayerNorm'(dout) + dsum; dweight, dbias (C). dsum's values may be NULL. dx may be dout or dsum.
- * norm->x is LayerNorm's input. */
-struct transformer_norm {
-    const double *x, *mean, *rstd; /* (N, C), (N), (N) */
-    const float *weight;
-};
-void transformer_layernorm_backward(const struct transformer *w, struct field dx, struct field dweight,
-                                    struct field dbias, struct field dout, struct field dsum,
-                                    const struct transformer_norm *norm, size_t N);
-/* dqkv (N, 3C) from dout (N, C) and qkv (N, 3C) of whole prompts */
-void transformer_attention_backward(const struct transformer *w, struct field dqkv, struct field dout,
-                                    const double *qkv);
 /* A block: stream (N, C) is the gradient of its residual + branch, and becomes that of its input. The gradients of the
  * parameters, in the order of struct transformer_block, are added up. kept: the first stages. */
 void transformer_block_backward(const struct transformer *w, const struct transformer_block *weights,

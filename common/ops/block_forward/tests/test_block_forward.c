@@ -1,4 +1,4 @@
-/* block_forward: a block whose every value is known, blocks of random weights against the ops of their parts, and the floor. */
+/* block_forward: a block whose every value is known; one of random weights, against the ops of its parts; and the floor. */
 #include "common/ops/op_test.h"
 
 TestSuite(block_forward, .timeout = 60);
