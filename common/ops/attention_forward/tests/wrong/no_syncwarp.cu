@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32  diagnosis: race
 // reason: The barrier after the probabilities is missing.
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 namespace {
 constexpr int WARPS = 4, TILE = 32;

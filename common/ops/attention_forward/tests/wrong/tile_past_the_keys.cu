@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32  diagnosis: wiring-reads-unwritten
 // reason: The last tile is taken whole: probabilities behind n are 0, the values are what lies there.
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 namespace {
 constexpr int WARPS = 4, TILE = 32;
