@@ -38,7 +38,7 @@ help: ## this list
 
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
-.PHONY: lab lab-reset handout grade programs demo $(STEPS)
+.PHONY: lab lab-reset handout grade programs demo simt-cc $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
@@ -58,6 +58,12 @@ demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
 	@[ -e $(GPT2) ] || echo 'Building the program gpt2, once: a minute or two.'
 	@$(MAKE) --no-print-directory -s $(PARALLEL) gpt2
 	@tools/demo $(GPT2) # PROMPT and SEED reach it through the environment
+
+simt-cc: ## the CPU backend's compiler, for programs of your own
+	@tools/install.sh gpt2
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs $(SIMT_CUBLAS_CHECKED) $(SIMT_CUBLAS_FAST)
+	@ln -sfn $(CURDIR)/common/simt/simt-cc $(BUILD)/simt-cc
+	@echo 'Built build/simt-cc. Try:  build/simt-cc program.cu -o program && ./program'
 
 # What a lab needs built, in parallel unless the caller said otherwise. -s: a learner is not shown compiler command lines.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))

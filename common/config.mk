@@ -1,6 +1,9 @@
 # config.mk — the tools and the backend, found once, for the root's Makefile, for lab/ and for a handout.
 # COURSE is the folder that holds common/, grader/ and tools/; BUILD is where everything built lands.
 
+# No built-in rules: none is used here, and looking for one takes most of the time of a make that finds nothing to do.
+MAKEFLAGS += -r
+
 # Both are absolute: a dependency file names its target by path, and root, lab/ and grader must mean the same file by it.
 
 COURSE  ?= .

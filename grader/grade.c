@@ -44,8 +44,7 @@ static void keep_process(struct process *kept, const struct process *process) {
 
 static struct marked mark_checks(const struct task *task) {
     struct marked marked = {.marks.count = 0};
-    struct checks checks = run_checks(task), confirmed = {.count = 0};
-    if (checks.verdict[0] != VERDICT_NOT_STARTED) { confirmed = run_confirmation(task, checks.count); }
+    struct checks checks = run_checks(task), confirmed = run_confirmation(task, checks.count);
     explain_checks(&checks);
     explain_checks(&confirmed);
     marked.marks = score_checks(task, &checks, &confirmed);

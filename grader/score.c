@@ -204,7 +204,7 @@ static void score_check(struct outcome *outcome, const struct checks *marked, co
     outcome->verdict = marked->verdict[i];
     if (outcome->verdict == VERDICT_PASS) { outcome->points = outcome->check->points; }
     if (outcome->verdict == VERDICT_FAIL) { outcome->failure = marked->failure[i]; }
-    if (i >= confirmed->count || confirmed->verdict[i] == VERDICT_PASS) { return; }
+    if (i >= confirmed->count || confirmed->verdict[i] != VERDICT_FAIL) { return; }
     if (outcome->failure.diagnosis && confirmed->failure[i].kind != FAILURE_FINDING) { return; }
     outcome->verdict = VERDICT_FAIL;
     outcome->points = 0.0;

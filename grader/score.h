@@ -22,8 +22,8 @@ struct marks {
 struct marks score_obstacle(const struct task *task);
 
 /* Points for correctness. `confirmed`: the same checks on the CPU backend, after a GPU has marked. A race that the GPU did not
- * show fails the exercise all the same, so that the mark does not depend on the machine; and a failure without a diagnosis
- * gives way to what the CPU backend's checks say. */
+ * show fails the exercise all the same, so that the mark does not depend on the machine. A failure without a diagnosis, or
+ * a skeleton that seems not started, gives way to what the CPU backend's checks say. */
 struct marks score_checks(const struct task *task, const struct checks *marked, const struct checks *confirmed);
 
 /* All checks so far have passed. */

@@ -13,6 +13,9 @@ OPS_FLAGS   := -I$(COURSE)/common -I$(OPS_INCLUDE) -I$(OPS_INCLUDE)/common
 OPS_DESCRIBED := common/ops/ops.c $(OP_NAMES:%=common/ops/%/op.c)
 OPS_SOURCES   := $(patsubst $(COURSE)/%,%,$(wildcard $(COURSE)/common/ops/*.c $(COURSE)/common/ops/*/*.c))
 
+# The float64 transformer without ops: calls.h has what ops add to it.
+OPS_TRANSFORMER := $(addprefix common/ops/transformer/,attention.c backward.c block.c)
+
 OPS_CONTRACTS := $(wildcard $(COURSE)/common/ops/*/contract.h)
 $(OPS_INDEX) &: $(COURSE)/common/ops/index.sh $(OPS_CONTRACTS) $(wildcard $(COURSE)/common/ops/*/op.c)
 	@$(COURSE)/common/ops/index.sh $(COURSE)/common/ops $(OPS_INCLUDE)

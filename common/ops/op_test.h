@@ -140,6 +140,14 @@ static inline struct op_sizes floor_of_model(void) {
     return op_model_sizes(TYPE_F32, 2, 3, 2, 5, 7);
 }
 
+/* A whole model of L layers: 2 heads of 6 channels, 19 tokens in the vocabulary. */
+static inline struct op_sizes model_sizes(int B, int T, int S, int L) {
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, B, T, 2, 6, S);
+    sizes.L = L;
+    sizes.V = 19;
+    return sizes;
+}
+
 /* ---- finite differences ----
  *
  * A backward reference is the derivative of L = sum over all outputs of (gradient that comes in) * output of its forward

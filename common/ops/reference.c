@@ -54,10 +54,6 @@ void reference_compute(const struct op *op, const struct op_sizes *sizes, const 
     reference_compute_rows(op, sizes, NULL, tensor, expected, condition);
 }
 
-double reference_growth(long terms) {
-    return 4.0 + sqrt((double)terms);
-}
-
 void reference_exact(double *expected, double *condition, size_t i, double value) {
     expected[i] = value;
     condition[i] = 0.0;

@@ -234,14 +234,29 @@ Test(score, after_a_failure_nothing_is_run) {
     cr_assert_eq(marks.outcome[5].verdict, VERDICT_NOT_RUN);
 }
 
+static struct checks not_started(void) {
+    return (struct checks){.count = 1, .verdict = {VERDICT_NOT_STARTED}, .failure = {{.kind = FAILURE_STATUS}}};
+}
+
 Test(score, a_skeleton_is_not_started) {
-    struct checks checks = {.count = 1, .verdict = {VERDICT_NOT_STARTED}, .failure = {{.kind = FAILURE_STATUS}}};
-    struct marks marks = score_checks(&task, &checks, &none);
-    score_performance(&marks, &task, NULL);
-    for (int i = 0; i < marks.count; i++) {
-        cr_assert_eq(marks.outcome[i].verdict, VERDICT_NOT_STARTED);
-        cr_assert_eq(marks.outcome[i].failure.kind, FAILURE_NONE);
+    struct checks checks = not_started();
+    const struct checks *confirmed[] = {&none, &checks};
+    for (int c = 0; c < 2; c++) {
+        struct marks marks = score_checks(&task, &checks, confirmed[c]);
+        score_performance(&marks, &task, NULL);
+        for (int i = 0; i < marks.count; i++) {
+            cr_assert_eq(marks.outcome[i].verdict, VERDICT_NOT_STARTED);
+            cr_assert_eq(marks.outcome[i].failure.kind, FAILURE_NONE);
+        }
     }
+}
+
+/* Launches are counted on the CPU backend alone, so it alone tells an unchanged skeleton from a block without a part. */
+Test(score, a_part_that_is_not_started_fails) {
+    struct checks gpu = not_started(), cpu = failed(1, FAILURE_STATUS, "part-not-started");
+    struct marks marks = score_checks(&task, &gpu, &cpu);
+    cr_assert_eq(marks.outcome[0].verdict, VERDICT_FAIL);
+    cr_assert_str_eq(marks.outcome[0].failure.diagnosis, "part-not-started");
 }
 
 Test(score, a_race_that_the_gpu_did_not_show_fails) {

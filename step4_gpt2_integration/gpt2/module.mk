@@ -1,5 +1,5 @@
-# The GPT-2 of lab 4: the library and its tests. libgpt2_host.a has the parts without kernels: files (this folder and formats/) and the
-# tokenizer (tokenizer/). Its packages: tools/install.sh gpt2.
+# The GPT-2 of lab 4: the library and its tests. libgpt2_host.a has the parts without kernels: files (this folder and formats/), the
+# tokenizer (tokenizer/), and the float64 transformer of common/. Its packages: tools/install.sh gpt2.
 #
 # Every tests/test_NAME.c beside the sources is the Criterion program $(BUILD)/tests/test_NAME.
 
@@ -8,7 +8,7 @@ GPT2_INCLUDE := -I$(COURSE)/step4_gpt2_integration $(OPS_FLAGS)
 GPT2_HOST_C   = $(HOST_C) $(GPT2_INCLUDE)
 
 GPT2_HOST_SOURCES := $(wildcard $(GPT2_DIR)/*.c $(GPT2_DIR)/formats/*.c $(GPT2_DIR)/tokenizer/*.c)
-GPT2_HOST_OBJECTS := $(GPT2_HOST_SOURCES:$(GPT2_DIR)/%.c=$(BUILD)/host/gpt2/%.o)
+GPT2_HOST_OBJECTS := $(GPT2_HOST_SOURCES:$(GPT2_DIR)/%.c=$(BUILD)/host/gpt2/%.o) $(OPS_TRANSFORMER:%.c=$(BUILD)/host/%.o)
 GPT2_HOST_LIBRARY := $(BUILD)/gpt2/libgpt2_host.a
 COMMA             := ,
 GPT2_HOST_LIBS    := -lcjson -lpcre2-8 -lm
@@ -36,11 +36,6 @@ $(BUILD)/tests/$(notdir $(1)): $(BUILD)/host/gpt2/$(1).o $(GPT2_HOST_LIBRARY)
 endef
 $(foreach test,$(GPT2_HOST_TEST_SOURCES:$(GPT2_DIR)/%.c=%),$(eval $(call gpt2_host_test,$(test))))
 
-# Tests compare the grader's references of whole models with this one.
-$(BUILD)/tests/test_op_references: $(GPT2_HOST_LIBRARY)
-$(BUILD)/tests/test_op_references: TEST_LIBS += $(GPT2_HOST_LIBS)
-$(foreach op,gpt2_forward gpt2_decode block_backward,$(BUILD)/host/common/ops/$(op)/tests/test_$(op).o): HOST_C += $(GPT2_INCLUDE)
-
 # In this test the library's allocations can be made to fail.
 $(BUILD)/tests/test_out_of_memory: TEST_LIBS += $(patsubst %,-Wl$(COMMA)--wrap=%,malloc calloc realloc strdup)
 
@@ -65,7 +60,7 @@ $(BUILD)/tests/test_gpt2_fuzz: $(BUILD)/host/gpt2/fuzz/targets.o $(BUILD)/host/g
 
 FUZZ_CC      ?= $(firstword $(shell command -v clang) $(foreach v,19 18 17 16 15 14,$(shell command -v clang-$(v))))
 FUZZ_SECONDS ?= 30
-FUZZ_SOURCES := $(GPT2_HOST_SOURCES) $(addprefix $(GPT2_DIR)/fuzz/,targets.c seeds.c fuzz.c)
+FUZZ_SOURCES := $(GPT2_HOST_SOURCES) $(OPS_TRANSFORMER:%=$(COURSE)/%) $(addprefix $(GPT2_DIR)/fuzz/,targets.c seeds.c fuzz.c)
 FUZZ_PROGRAM := $(BUILD)/gpt2/fuzz
 
 $(FUZZ_PROGRAM): $(FUZZ_SOURCES) $(wildcard $(GPT2_DIR)/*.h $(GPT2_DIR)/*/*.h)

@@ -1,184 +1,222 @@
-/* reference.c — GPT-2 in float64 (reference.h). Order of stages: embedding; for each layer ln1, qkv, attention, its projection, the
- * residual, ln2, gelu, the MLP's projection, the residual; the final LayerNorm, logits. */
+/* reference.c — the passes of a whole GPT-2 over the parts of common/ops/transformer (reference.h). One layer's weights are in
+ * memory at a time. */
 #include "gpt2/reference.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ops/transformer/transformer.h"
 
 struct run {
     const struct gpt2_source *source;
     struct gpt2_error *error;
-    gpt2_reference_observer *observer;
+    gpt2_reference_observer *observer; /* or NULL */
     void *context;
-    int T, C;
+    struct transformer w;
+    struct transformer_model ends;
+    struct field residual, branch, normalised, logits; /* (T, C), (T, C), (T, C), (T, V) */
+    double *(*kept)[TRANSFORMER_KEPT];                 /* (L + 1): for the backward pass; or NULL */
 };
 
-/* A tensor of the model as doubles, (out, in), which the caller frees. NULL and a message on failure. */
-static double *tensor(const struct run *run, enum gpt2_tensor which, int layer) {
-    size_t count = (size_t)gpt2_tensor_elements(&run->source->config, which);
-    float *values = malloc(count * sizeof *values);
-    double *doubles = malloc(count * sizeof *doubles);
-    bool good = values != NULL && doubles != NULL;
-    if (!good) { gpt2_fail(run->error, "out of memory"); }
-    good = good && run->source->read(run->source->context, which, layer, GPT2_F32, GPT2_OUT_IN, values, run->error);
-    for (size_t i = 0; good && i < count; i++) { doubles[i] = (double)values[i]; }
+/* ---- weights ---- */
+
+/* A tensor of the model, (out, in), which the caller frees. NULL and a message on failure. */
+static float *tensor(const struct run *run, enum gpt2_tensor which, int layer) {
+    const struct gpt2_source *source = run->source;
+    float *values = malloc((size_t)gpt2_tensor_elements(&source->config, which) * sizeof *values);
+    if (values == NULL) { gpt2_fail(run->error, "out of memory"); }
+    if (values == NULL || source->read(source->context, which, layer, GPT2_F32, GPT2_OUT_IN, values, run->error)) {
+        return values;
+    }
     free(values);
-    if (!good) {
-        free(doubles);
-        return NULL;
-    }
-    return doubles;
+    return NULL;
 }
 
-static void show(const struct run *run, const char *stage, int layer, const double *values, int columns) {
-    run->observer(run->context, stage, layer, values, run->T, columns);
+/* A block's tensors have the same order here and in struct transformer_block. */
+static void block_close(struct transformer_block *block) {
+    float *tensors[TRANSFORMER_BLOCK_TENSORS];
+    memcpy(tensors, block, sizeof tensors);
+    for (int i = 0; i < TRANSFORMER_BLOCK_TENSORS; i++) { free(tensors[i]); }
 }
 
-/* out (T, OC) = x (T, C) weight^T + bias */
-static bool linear(const struct run *run, double *out, const double *x, int C, int OC, enum gpt2_tensor weight,
-                   enum gpt2_tensor bias, int layer) {
-    double *w = tensor(run, weight, layer), *b = bias == GPT2_TENSORS ? NULL : tensor(run, bias, layer);
-    bool good = w != NULL && (b != NULL || bias == GPT2_TENSORS);
-    for (int t = 0; good && t < run->T; t++) {
-        for (int o = 0; o < OC; o++) {
-            double sum = b != NULL ? b[o] : 0.0;
-            for (int c = 0; c < C; c++) { sum += x[(size_t)t * C + c] * w[(size_t)o * C + c]; }
-            out[(size_t)t * OC + o] = sum;
-        }
+static bool block_open(const struct run *run, struct transformer_block *block, int layer) {
+    float *tensors[TRANSFORMER_BLOCK_TENSORS] = {NULL};
+    bool good = true;
+    for (int i = 0; good && i < TRANSFORMER_BLOCK_TENSORS; i++) {
+        tensors[i] = tensor(run, (enum gpt2_tensor)(GPT2_LN1W + i), layer);
+        good = tensors[i] != NULL;
     }
-    free(w);
-    free(b);
+    memcpy(block, tensors, sizeof tensors);
+    if (!good) { block_close(block); }
     return good;
 }
 
-static bool layernorm(const struct run *run, double *out, const double *x, enum gpt2_tensor weight,
-                      enum gpt2_tensor bias, int layer) {
-    double *w = tensor(run, weight, layer), *b = tensor(run, bias, layer);
-    bool good = w != NULL && b != NULL;
-    int C = run->C;
-    for (int t = 0; good && t < run->T; t++) {
-        const double *row = x + (size_t)t * C;
-        double mean = 0.0, variance = 0.0;
-        for (int c = 0; c < C; c++) { mean += row[c] / C; }
-        for (int c = 0; c < C; c++) { variance += (row[c] - mean) * (row[c] - mean) / C; }
-        double rstd = 1.0 / sqrt(variance + (double)run->source->config.epsilon);
-        for (int c = 0; c < C; c++) { out[(size_t)t * C + c] = (row[c] - mean) * rstd * w[c] + b[c]; }
-    }
-    free(w);
-    free(b);
-    return good;
+/* ---- stages ---- */
+
+/* The input of a block is the last sum of the block before, or the embedding, whose layer is -1. */
+static void show(const struct run *run, enum transformer_stage stage, int layer, const double *values, size_t rows,
+                 size_t columns) {
+    static const char *const names[] = {[STAGE_RESIDUAL] = "residual after mlp",
+                                        [STAGE_NORMALISED] = "ln1",
+                                        [STAGE_QKV] = "qkv",
+                                        [STAGE_ATTENTION] = "attention",
+                                        [STAGE_ATTENTION_BRANCH] = "attention projection",
+                                        [STAGE_MIDDLE] = "residual after attention",
+                                        [STAGE_NORMALISED_2] = "ln2",
+                                        [STAGE_HIDDEN] = "gelu",
+                                        [STAGE_BRANCH] = "mlp projection",
+                                        [STAGE_LOGITS] = "logits"};
+    const char *name = names[stage];
+    if (stage == STAGE_RESIDUAL && layer == 0) { name = "embedding"; }
+    if (stage == STAGE_NORMALISED && layer == run->source->config.layers) { name = "final layernorm"; }
+    if (stage == STAGE_RESIDUAL) { layer--; }
+    if (name != NULL) { run->observer(run->context, name, layer, values, (int64_t)rows, (int64_t)columns); }
 }
 
-/* out (T, C) from qkv (T, 3, H, D) */
-static bool attention(const struct run *run, double *out, const double *qkv) {
-    int H = run->source->config.heads, C = run->C, D = C / H;
-    double *p = malloc((size_t)run->T * sizeof *p);
-    if (p == NULL) { return gpt2_fail(run->error, "out of memory"); }
-    for (int h = 0; h < H; h++) {
-        for (int i = 0; i < run->T; i++) {
-            const double *q = qkv + (size_t)i * 3 * C + h * D;
-            double largest = -INFINITY, sum = 0.0;
-            for (int j = 0; j <= i; j++) {
-                const double *k = qkv + (size_t)j * 3 * C + C + h * D;
-                p[j] = 0.0;
-                for (int d = 0; d < D; d++) { p[j] += q[d] * k[d]; }
-                p[j] /= sqrt((double)D);
-                largest = fmax(largest, p[j]);
-            }
-            for (int j = 0; j <= i; j++) { sum += p[j] = exp(p[j] - largest); }
-            for (int d = 0; d < D; d++) {
-                double total = 0.0;
-                for (int j = 0; j <= i; j++) { total += p[j] / sum * qkv[(size_t)j * 3 * C + 2 * C + h * D + d]; }
-                out[(size_t)i * C + h * D + d] = total;
-            }
-        }
+static void observe(void *context, enum transformer_stage stage, int layer, struct field values, size_t rows,
+                    size_t columns) {
+    const struct run *run = context;
+    if (run->observer != NULL) { show(run, stage, layer, values.value, rows, columns); }
+    if (run->kept == NULL || stage >= TRANSFORMER_KEPT) { return; }
+    run->kept[layer][stage] = transformer_numbers(rows * columns);
+    memcpy(run->kept[layer][stage], values.value, rows * columns * sizeof(double));
+}
+
+/* ---- passes ---- */
+
+static bool forward(struct run *run, const int32_t *tokens) {
+    size_t T = (size_t)run->w.T, C = (size_t)run->w.C;
+    struct field no_cache = {NULL, NULL};
+    struct transformer_block block;
+    for (size_t t = 0; t < T; t++) {
+        transformer_embed(&run->w, field_at(run->residual, t * C), &run->ends, (size_t)tokens[t], t);
     }
-    free(p);
+    for (int layer = 0; layer < run->source->config.layers; layer++) {
+        if (!block_open(run, &block, layer)) { return false; }
+        transformer_block(&run->w, &block, layer, run->residual, run->branch, no_cache, no_cache, NULL);
+        block_close(&block);
+    }
+    transformer_end(&run->w, &run->ends, run->source->config.layers, run->residual, run->branch, run->normalised,
+                    run->logits, T);
     return true;
 }
 
-static bool embedding(const struct run *run, double *x, const int32_t *tokens) {
-    double *wte = tensor(run, GPT2_WTE, 0), *wpe = tensor(run, GPT2_WPE, 0);
-    bool good = wte != NULL && wpe != NULL;
-    for (int t = 0; good && t < run->T; t++) {
-        for (int c = 0; c < run->C; c++) {
-            x[(size_t)t * run->C + c] = wte[(size_t)tokens[t] * run->C + c] + wpe[(size_t)t * run->C + c];
+/* run->logits: their gradient. */
+static bool backward(struct run *run, const int32_t *tokens, const struct gpt2_reference_gradients *gradients) {
+    int layers = run->source->config.layers;
+    size_t count = (size_t)run->w.T * (size_t)run->w.C, C = (size_t)run->w.C;
+    double *const dwte = gradients->at[GPT2_WTE * layers], *const dwpe = gradients->at[GPT2_WPE * layers];
+    struct field dx = run->residual, gradient[TRANSFORMER_BLOCK_TENSORS];
+    struct transformer_block block;
+    transformer_end_backward(&run->w, &run->ends, run->kept[layers], dx, run->logits, (struct field){dwte, NULL},
+                             (struct field){gradients->at[GPT2_LNFW * layers], NULL},
+                             (struct field){gradients->at[GPT2_LNFB * layers], NULL});
+    for (int layer = layers - 1; layer >= 0; layer--) {
+        if (!block_open(run, &block, layer)) { return false; }
+        for (int i = 0; i < TRANSFORMER_BLOCK_TENSORS; i++) {
+            gradient[i] = (struct field){gradients->at[(GPT2_LN1W + i) * layers + layer], NULL};
+        }
+        transformer_block_backward(&run->w, &block, run->kept[layer], dx, gradient);
+        block_close(&block);
+    }
+    for (size_t i = 0; i < count; i++) {
+        dwte[(size_t)tokens[i / C] * C + i % C] += dx.value[i];
+        dwpe[i] += dx.value[i];
+    }
+    return true;
+}
+
+/* A forward pass; and a backward pass if there are targets. */
+static bool pass(struct run *run, const int32_t *tokens, const int32_t *targets, int T, double scale, double *loss,
+                 struct gpt2_reference_gradients *gradients) {
+    const struct gpt2_config *config = &run->source->config;
+    if (T < 1 || T > config->max_tokens) {
+        return gpt2_fail(run->error, "%d tokens, where the context is %d", T, config->max_tokens);
+    }
+    for (int t = 0; t < T; t++) {
+        if (tokens[t] < 0 || tokens[t] >= config->vocabulary) {
+            return gpt2_fail(run->error, "token %d is outside the vocabulary of %d", tokens[t], config->vocabulary);
         }
     }
+    size_t V = (size_t)config->vocabulary, C = (size_t)config->channels, count = (size_t)T * C;
+    run->w = (struct transformer){.B = 1,
+                                  .T = T,
+                                  .H = config->heads,
+                                  .D = config->channels / config->heads,
+                                  .C = config->channels,
+                                  .eps = (double)config->epsilon,
+                                  .observer = observe,
+                                  .context = run};
+    double *memory = calloc(3 * count + (size_t)T * V, sizeof *memory);
+    float *wte = tensor(run, GPT2_WTE, 0), *wpe = tensor(run, GPT2_WPE, 0);
+    float *lnfw = tensor(run, GPT2_LNFW, 0), *lnfb = tensor(run, GPT2_LNFB, 0);
+    bool good = memory != NULL || gpt2_fail(run->error, "out of memory");
+    good = good && wte != NULL && wpe != NULL && lnfw != NULL && lnfb != NULL;
+    if (good) {
+        run->ends = (struct transformer_model){wte, wpe, lnfw, lnfb, V};
+        run->residual = (struct field){memory, NULL};
+        run->branch = field_at(run->residual, count);
+        run->normalised = field_at(run->branch, count);
+        run->logits = field_at(run->normalised, count);
+        good = forward(run, tokens);
+    }
+    for (size_t t = 0; good && targets != NULL && t < (size_t)T; t++) {
+        struct field row = field_at(run->logits, t * V);
+        double unused;
+        *loss += transformer_loss(row, V, targets[t], &unused);
+        transformer_loss_backward(row.value, row.value, V, targets[t], scale);
+    }
+    good = good && (targets == NULL || backward(run, tokens, gradients));
+    free(memory);
     free(wte);
     free(wpe);
+    free(lnfw);
+    free(lnfb);
     return good;
-}
-
-static void add(double *x, const double *branch, size_t count) {
-    for (size_t i = 0; i < count; i++) { x[i] += branch[i]; }
-}
-
-static double gelu(double u) {
-    return 0.5 * u * (1.0 + tanh(0.79788456080286535588 * (u + 0.044715 * u * u * u)));
-}
-
-/* x (T, C): input and output; a and b: scratch of (T, 4C) each. */
-static bool block(const struct run *run, double *x, double *a, double *b, int layer) {
-    int C = run->C;
-    size_t count = (size_t)run->T * C;
-    if (!layernorm(run, a, x, GPT2_LN1W, GPT2_LN1B, layer)) { return false; }
-    show(run, "ln1", layer, a, C);
-    if (!linear(run, b, a, C, 3 * C, GPT2_QKVW, GPT2_QKVB, layer)) { return false; }
-    show(run, "qkv", layer, b, 3 * C);
-    if (!attention(run, a, b)) { return false; }
-    show(run, "attention", layer, a, C);
-    if (!linear(run, b, a, C, C, GPT2_ATTPROJW, GPT2_ATTPROJB, layer)) { return false; }
-    show(run, "attention projection", layer, b, C);
-    add(x, b, count);
-    show(run, "residual after attention", layer, x, C);
-
-    if (!layernorm(run, a, x, GPT2_LN2W, GPT2_LN2B, layer)) { return false; }
-    show(run, "ln2", layer, a, C);
-    if (!linear(run, b, a, C, 4 * C, GPT2_FCW, GPT2_FCB, layer)) { return false; }
-    for (size_t i = 0; i < 4 * count; i++) { b[i] = gelu(b[i]); }
-    show(run, "gelu", layer, b, 4 * C);
-    if (!linear(run, a, b, 4 * C, C, GPT2_FCPROJW, GPT2_FCPROJB, layer)) { return false; }
-    show(run, "mlp projection", layer, a, C);
-    add(x, a, count);
-    show(run, "residual after mlp", layer, x, C);
-    return true;
-}
-
-static bool forward(const struct run *run, const int32_t *tokens, double *x, double *a, double *b, double *logits) {
-    const struct gpt2_config *config = &run->source->config;
-    if (!embedding(run, x, tokens)) { return false; }
-    show(run, "embedding", -1, x, run->C);
-    for (int layer = 0; layer < config->layers; layer++) {
-        if (!block(run, x, a, b, layer)) { return false; }
-    }
-    if (!layernorm(run, a, x, GPT2_LNFW, GPT2_LNFB, 0)) { return false; }
-    show(run, "final layernorm", config->layers, a, run->C);
-    if (!linear(run, logits, a, run->C, config->vocabulary, GPT2_WTE, GPT2_TENSORS, 0)) { return false; }
-    show(run, "logits", config->layers, logits, config->vocabulary);
-    return true;
 }
 
 bool gpt2_reference(const struct gpt2_source *source, const int32_t *tokens, int T, gpt2_reference_observer *observer,
                     void *context, struct gpt2_error *error) {
-    struct run run = {source, error, observer, context, T, source->config.channels};
-    if (T < 1 || T > source->config.max_tokens) {
-        return gpt2_fail(error, "%d tokens, where the context is %d", T, source->config.max_tokens);
+    struct run run = {.source = source, .error = error, .observer = observer, .context = context};
+    return pass(&run, tokens, NULL, T, 0.0, NULL, NULL);
+}
+
+bool gpt2_reference_backward(const struct gpt2_source *source, const int32_t *tokens, const int32_t *targets, int T,
+                             double scale, double *loss, struct gpt2_reference_gradients *gradients,
+                             struct gpt2_error *error) {
+    struct run run = {.source = source, .error = error};
+    int layers = source->config.layers;
+    run.kept = calloc((size_t)layers + 1, sizeof *run.kept);
+    *loss = 0.0;
+    bool good =
+        run.kept != NULL ? pass(&run, tokens, targets, T, scale, loss, gradients) : gpt2_fail(error, "out of memory");
+    for (int i = 0; run.kept != NULL && i < (layers + 1) * TRANSFORMER_KEPT; i++) {
+        free(run.kept[i / TRANSFORMER_KEPT][i % TRANSFORMER_KEPT]);
     }
-    for (int t = 0; t < T; t++) {
-        if (tokens[t] < 0 || tokens[t] >= source->config.vocabulary) {
-            return gpt2_fail(error, "token %d is outside the vocabulary of %d", tokens[t], source->config.vocabulary);
+    free(run.kept);
+    return good;
+}
+
+/* ---- gradients ---- */
+
+bool gpt2_reference_gradients_open(struct gpt2_reference_gradients *g, const struct gpt2_config *config) {
+    *g = (struct gpt2_reference_gradients){.config = *config};
+    g->at = calloc((size_t)GPT2_TENSORS * (size_t)config->layers, sizeof *g->at);
+    bool good = g->at != NULL;
+    for (int tensor = 0; good && tensor < GPT2_TENSORS; tensor++) {
+        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)tensor) ? config->layers : 1;
+        for (int layer = 0; good && layer < layers; layer++) {
+            double **place = &g->at[tensor * config->layers + layer];
+            *place = calloc((size_t)gpt2_tensor_elements(config, (enum gpt2_tensor)tensor), sizeof **place);
+            good = *place != NULL;
         }
     }
-    size_t count = (size_t)T * (size_t)run.C;
-    double *x = malloc(count * sizeof *x), *a = malloc(4 * count * sizeof *a), *b = malloc(4 * count * sizeof *b);
-    double *logits = malloc((size_t)T * (size_t)source->config.vocabulary * sizeof *logits);
-    bool good = x != NULL && a != NULL && b != NULL && logits != NULL;
-    good = good ? forward(&run, tokens, x, a, b, logits) : gpt2_fail(error, "out of memory");
-    free(x);
-    free(a);
-    free(b);
-    free(logits);
+    if (!good) { gpt2_reference_gradients_close(g); }
     return good;
+}
+
+void gpt2_reference_gradients_close(struct gpt2_reference_gradients *g) {
+    for (int i = 0; g->at != NULL && i < GPT2_TENSORS * g->config.layers; i++) { free(g->at[i]); }
+    free(g->at);
+    g->at = NULL;
 }

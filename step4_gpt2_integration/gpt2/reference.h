@@ -1,6 +1,7 @@
-/* reference.h — GPT-2's forward pass in float64 and plain loops, for comparison with the model on the device.
+/* reference.h — a whole GPT-2 in float64, for comparison with the model on the device: the hidden states, the loss, and the
+ * gradients of one sequence. The mathematics is in common/ops/transformer/transformer.h. Weights are read as F32.
  *
- * One sequence, no cache, no fusion. Read it as the definition of the model.
+ * A failure gives a message. One exception: the program ends if there is no memory for the intermediate results of a block.
  */
 #ifndef GPT2_REFERENCE_H
 #define GPT2_REFERENCE_H
@@ -12,8 +13,24 @@
 typedef void gpt2_reference_observer(void *context, const char *stage, int layer, const double *values, int64_t rows,
                                      int64_t columns);
 
-/* Weights are read as F32. tokens: (T), each in 0..V-1; T at most the context. */
+/* tokens: (T), each in 0..V-1; T at most the context. */
 bool gpt2_reference(const struct gpt2_source *source, const int32_t *tokens, int T, gpt2_reference_observer *observer,
                     void *context, struct gpt2_error *error);
+
+/* The gradient of each tensor of weights.h: at[tensor * layers + layer], (rows, columns) as listed there. */
+struct gpt2_reference_gradients {
+    struct gpt2_config config;
+    double **at; /* (GPT2_TENSORS, L); NULL where a tensor has no such layer */
+};
+
+/* All zeros. False: out of memory. */
+bool gpt2_reference_gradients_open(struct gpt2_reference_gradients *gradients, const struct gpt2_config *config);
+void gpt2_reference_gradients_close(struct gpt2_reference_gradients *gradients);
+
+/* *loss: the cross-entropy of one sequence in nats, summed over its tokens. Adds `scale` times its gradients. tokens, targets:
+ * (T); a negative target is ignored. */
+bool gpt2_reference_backward(const struct gpt2_source *source, const int32_t *tokens, const int32_t *targets, int T,
+                             double scale, double *loss, struct gpt2_reference_gradients *gradients,
+                             struct gpt2_error *error);
 
 #endif

@@ -39,6 +39,15 @@ check "of two with one diagnosis the quick list has the first" test "$(tools/cor
 rm common/ops/add/tests/wrong/zz.patch
 check "a folder to mark has the kernel in the solution's place" says "add.cu" tools/corpus place $wrong lab
 check "with the change" grep -q "a - b" lab/add.cu
+echo 'exercise add f32 file add.cu' >step1_x/lab.conf
+sed -i '2a #include "step1_x/add.h"' $solution
+check "a whole file without includes gets the solution's" says '#include "step1_x/add.h"' tools/corpus source common/ops/add/tests/right/plain.cu
+check "and replaces the solution's file" says "add.cu" tools/corpus place common/ops/add/tests/right/plain.cu lab
+check "with them" grep -q '^#include "step1_x/add.h"' lab/add.cu
+sed -i 's/op: add/op: other/' common/ops/add/tests/right/plain.cu
+check "an op that is no exercise is refused" says "step1 has no exercise other" tools/corpus place common/ops/add/tests/right/plain.cu lab
+sed -i 's/op: other/op: add/; 2a #include "own.h"' common/ops/add/tests/right/plain.cu
+check "one with includes keeps its own" says 1 sh -c 'tools/corpus source common/ops/add/tests/right/plain.cu | grep -c "#include"'
 commit one
 
 sed -i 's/^\/\/ It adds\./\/\/ It adds two numbers.\n\/\/ More of it./' $solution

@@ -1,10 +1,10 @@
 /* attention_forward in float64, and the mistakes of attention over prompts, which a block can have too. */
-#include "ops/transformer/transformer.h"
+#include "ops/transformer/calls.h"
 
 static void compute(const struct op_call *call, int mistake) {
     struct transformer w = call_transformer(call, mistake);
     struct field k = call_field(call, "k"), v = call_field(call, "v"), qkv = call_field(call, "qkv");
-    struct field out = field_make((size_t)call->sizes->N * (size_t)call->sizes->C);
+    struct field out = transformer_field(&w, (size_t)call->sizes->N * (size_t)call->sizes->C);
     transformer_attention(&w, out, k, v, qkv);
     field_free(qkv);
     call_finish(call, "out", out);

@@ -4,7 +4,7 @@
  *   out = x1 + mlp(LayerNorm2(x1))
  *   dx  = the gradient of x, where dout is the gradient of out; also the gradients of all 12 parameters
  *
- * Defined    by the course, around the template block_backward (gpt2/model/block_backward.cuh) of the lab file
+ * Defined    by the course, around the template block_backward (declared in block_backward.cuh) of the lab file
  * Shapes     dx, dout: (N, C), N = B * T, C = H * D. A parameter's gradient has the parameter's shape, and is float in
  *            every type; block_forward.h has the shapes of the parameters.
  *            Tensors kept by the forward pass: residual, normalised, attention, middle, normalised2: (N, C);

@@ -6,174 +6,19 @@
 
 #include "ops/elements.h"
 #include "ops/predicates.h"
-#include "ops/transformer/transformer.h"
+#include "ops/transformer/calls.h"
 
-/* ---- forward ---- */
-
-/* The next kept tensor, as stored on the device: rounded, with errors of 0. */
-static struct field keep(enum op_type type, float *kept, struct field computed, size_t count) {
-    for (size_t i = 0; i < count; i++) { kept[i] = (float)element_round(type, computed.value[i]); }
-    field_free(computed);
-    return field_of(kept, count);
-}
-
-/* out (N, C), mean and rstd (N) */
-static struct field keep_layernorm(const struct transformer *w, enum op_type type, float *out, float *mean, float *rstd,
-                                   struct field x, const float *rows, const float *weight, const float *bias) {
-    int N = w->B * w->T, C = w->C;
-    struct field normal = field_make((size_t)(N * C));
-    transformer_layernorm(w, normal, x, weight, bias, N);
-    for (int n = 0; n < N; n++) {
-        double row_mean, row_rstd;
-        reference_row_statistics(rows + n * C, C, w->eps, &row_mean, &row_rstd);
-        mean[n] = (float)row_mean;
-        rstd[n] = (float)row_rstd;
-    }
-    return keep(type, out, normal, (size_t)(N * C));
-}
-
-static struct field linear(const struct transformer *w, struct field x, const float *weight, const float *bias, int C,
-                           int OC) {
-    int N = w->B * w->T;
-    struct field out = field_make((size_t)(N * OC));
-    transformer_linear(w, out, x, weight, bias, N, C, OC);
-    return out;
-}
-
-void transformer_keep(const struct op_sizes *sizes, const float *lengths, const struct transformer_block *p,
-                      float *const kept[TRANSFORMER_KEPT_TENSORS]) {
-    struct transformer w = transformer_of(sizes, lengths, TRANSFORMER_RIGHT);
-    enum op_type type = sizes->type;
-    int N = w.B * w.T, C = w.C;
-    size_t count = (size_t)(N * C), cached = (size_t)(w.B * w.S * C);
-    struct field k = field_make(cached), v = field_make(cached), attention = field_make(count);
-    struct field residual = field_of(kept[0], count);
-    struct field normal =
-        keep_layernorm(&w, type, kept[1], kept[8], kept[9], residual, kept[0], p->ln1_weight, p->ln1_bias);
-    struct field qkv = keep(type, kept[2], linear(&w, normal, p->qkv_weight, p->qkv_bias, C, 3 * C), 3 * count);
-    transformer_attention(&w, attention, k, v, qkv);
-    attention = keep(type, kept[3], attention, count);
-    struct field branch = linear(&w, attention, p->attention_weight, p->attention_bias, C, C);
-    transformer_add(&w, branch, residual, branch, count);
-    struct field middle = keep(type, kept[4], branch, count);
-    struct field normal2 =
-        keep_layernorm(&w, type, kept[5], kept[10], kept[11], middle, kept[4], p->ln2_weight, p->ln2_bias);
-    struct field fc = keep(type, kept[6], linear(&w, normal2, p->fc_weight, NULL, C, 4 * C), 4 * count);
-    transformer_bias_gelu(&w, fc, p->fc_bias, N, 4 * C);
-    field_free(keep(type, kept[7], fc, 4 * count));
-    struct field made[] = {k, v, attention, residual, normal, qkv, middle, normal2};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) { field_free(made[i]); }
-}
-
-/* ---- backward ---- */
-
-/* Indices of the gradients, in the order of the op's tensors. */
-enum { MLP, FC = 2, LN2 = 4, ATTENTION = 6, QKV = 8, LN1 = 10, GRADIENTS = 12 };
+/* The gradients, in the order of transformer_block_names. */
+enum { LN1 = 0, QKV = 2, ATTENTION = 4, LN2 = 6, FC = 8, MLP = 10, GRADIENTS = TRANSFORMER_BLOCK_TENSORS };
 
 static const char *const gradient_names[GRADIENTS] = {
-    "dmlp_weight",       "dmlp_bias",       "dfc_weight",  "dfc_bias",  "dln2_weight", "dln2_bias",
-    "dattention_weight", "dattention_bias", "dqkv_weight", "dqkv_bias", "dln1_weight", "dln1_bias"};
+    "dln1_weight", "dln1_bias", "dqkv_weight", "dqkv_bias", "dattention_weight", "dattention_bias",
+    "dln2_weight", "dln2_bias", "dfc_weight",  "dfc_bias",  "dmlp_weight",       "dmlp_bias"};
 
-static const char *const kept_names[TRANSFORMER_KEPT_TENSORS] = {"residual", "normalised",  "qkv",   "attention",
-                                                                 "middle",   "normalised2", "fc",    "hidden",
-                                                                 "mean",     "rstd",        "mean2", "rstd2"};
-
-struct back {
-    const struct transformer *w;
-    const struct transformer_kept *kept;
-    const struct transformer_block *p;
-    struct field gradient[GRADIENTS]; /* of the weights, each followed by its bias */
-    struct field stream;              /* (N, C) */
-    struct field narrow;              /* (N, C)    of a LayerNorm's output, and of the attention's */
-    struct field wide;                /* (N, 4C)   of hidden and fc; of qkv */
-    int N, C;
-};
-
-static bool is(const struct back *b, enum transformer_mistake mistake) {
-    return b->w->mistake == mistake;
-}
-
-/* A linear layer's gradients; x_weight is the weight that computes dx. */
-static void linear_backward(struct back *b, int at, struct field dx, struct field dout, const float *x,
-                            const float *x_weight, bool biased, int C, int OC) {
-    if (biased) { transformer_linear_dbias(b->gradient[at + 1], dout, b->N, OC); }
-    transformer_linear_dweight(b->gradient[at], dout, x, b->N, C, OC);
-    transformer_linear_dx(b->w, dx, dout, x_weight, b->N, C, OC);
-}
-
-static void gelu_backward(struct back *b) {
-    const float *x = is(b, TRANSFORMER_BACK_GELU_OF_HIDDEN) ? b->kept->hidden : b->kept->fc;
-    struct field dbias = b->gradient[FC + 1];
-    if (is(b, TRANSFORMER_BACK_GELU_MISSING)) { return; }
-    if (is(b, TRANSFORMER_BACK_GELU_MISSING_SUMMED)) {
-        transformer_linear_dbias(dbias, b->wide, b->N, 4 * b->C);
-        return;
-    }
-    transformer_gelu_backward(b->w, b->wide, dbias, b->wide, x, b->p->fc_bias, b->N, 4 * b->C);
-    if (is(b, TRANSFORMER_BACK_FC_BIAS_TWICE)) { transformer_linear_dbias(dbias, b->wide, b->N, 4 * b->C); }
-}
-
-static void layernorm_backward(struct back *b, int at, const struct transformer_norm *norm, bool sum_forgotten) {
-    struct field none = {NULL, NULL}, dsum = sum_forgotten || is(b, TRANSFORMER_BACK_NO_SUMS) ? none : b->stream;
-    transformer_layernorm_backward(b->w, b->stream, b->gradient[at], b->gradient[at + 1], b->narrow, dsum, norm);
-}
-
-static void mlp_backward(struct back *b) {
-    const struct transformer_kept *k = b->kept;
-    const struct transformer_block *p = b->p;
-    bool other = is(b, TRANSFORMER_BACK_STATISTICS_2) || is(b, TRANSFORMER_BACK_STATISTICS);
-    bool exchanged = is(b, TRANSFORMER_BACK_MLP_EXCHANGED), biased = true;
-    struct transformer_norm norm = {k->middle, other ? k->mean : k->mean2, other ? k->rstd : k->rstd2, p->ln2_weight};
-    const float *fc_x = k->normalised2;
-    if (is(b, TRANSFORMER_BACK_NO_MLP_BIAS) || is(b, TRANSFORMER_BACK_NO_BIASES)) { biased = false; }
-    if (is(b, TRANSFORMER_BACK_FC_OF_1)) { fc_x = k->normalised; }
-    if (is(b, TRANSFORMER_BACK_FC_OF_MIDDLE)) { fc_x = k->middle; }
-    if (is(b, TRANSFORMER_BACK_SUM_IS_NORMALISED)) { norm.x = k->normalised2; }
-    if (is(b, TRANSFORMER_BACK_SUM_2_IS_RESIDUAL)) { norm.x = k->residual; }
-    linear_backward(b, MLP, b->wide, b->stream, is(b, TRANSFORMER_BACK_MLP_OF_FC) ? k->fc : k->hidden,
-                    exchanged || is(b, TRANSFORMER_BACK_MLP_BY_FC) ? p->fc_weight : p->mlp_weight, biased, 4 * b->C,
-                    b->C);
-    gelu_backward(b);
-    linear_backward(b, FC, b->narrow, b->wide, fc_x,
-                    exchanged || is(b, TRANSFORMER_BACK_FC_BY_MLP) ? p->mlp_weight : p->fc_weight, false, b->C,
-                    4 * b->C);
-    layernorm_backward(b, LN2, &norm, is(b, TRANSFORMER_BACK_NO_SUM_2));
-}
-
-static void attention_backward(struct back *b, struct field stream) {
-    const struct transformer_kept *k = b->kept;
-    const struct transformer_block *p = b->p;
-    bool other = is(b, TRANSFORMER_BACK_STATISTICS_1) || is(b, TRANSFORMER_BACK_STATISTICS),
-         none = is(b, TRANSFORMER_BACK_NO_BIASES);
-    struct transformer_norm norm = {k->residual, other ? k->mean2 : k->mean, other ? k->rstd2 : k->rstd, p->ln1_weight};
-    const float *qkv_x = k->normalised;
-    if (is(b, TRANSFORMER_BACK_QKV_OF_2)) { qkv_x = k->normalised2; }
-    if (is(b, TRANSFORMER_BACK_QKV_OF_RESIDUAL)) { qkv_x = k->residual; }
-    if (is(b, TRANSFORMER_BACK_SUM_IS_NORMALISED)) { norm.x = k->normalised; }
-    if (is(b, TRANSFORMER_BACK_SUM_1_IS_MIDDLE)) { norm.x = k->middle; }
-    linear_backward(b, ATTENTION, b->narrow, stream,
-                    is(b, TRANSFORMER_BACK_ATTENTION_OF_2) ? k->normalised2 : k->attention, p->attention_weight,
-                    !none && !is(b, TRANSFORMER_BACK_NO_ATTENTION_BIAS), b->C, b->C);
-    if (is(b, TRANSFORMER_BACK_TRANSPOSED)) {
-        transformer_linear(b->w, b->narrow, stream, p->attention_weight, NULL, b->N, b->C, b->C);
-    }
-    transformer_attention_backward(b->w, b->wide, is(b, TRANSFORMER_BACK_PROJECTION_MISSING) ? stream : b->narrow,
-                                   k->qkv);
-    linear_backward(b, QKV, b->narrow, b->wide, qkv_x, p->qkv_weight, !none && !is(b, TRANSFORMER_BACK_NO_QKV_BIAS),
-                    b->C, 3 * b->C);
-    layernorm_backward(b, LN1, &norm, is(b, TRANSFORMER_BACK_NO_SUM_1));
-}
-
-static void block_backward(struct back *b) {
-    struct field before = field_make((size_t)(b->N * b->C));
-    memcpy(before.value, b->stream.value, (size_t)(b->N * b->C) * sizeof(double));
-    if (is(b, TRANSFORMER_BACK_ORDER)) { attention_backward(b, b->stream); }
-    mlp_backward(b);
-    if (!is(b, TRANSFORMER_BACK_ORDER)) {
-        attention_backward(b, is(b, TRANSFORMER_BACK_STREAM_NOT_PASSED) ? before : b->stream);
-    }
-    field_free(before);
-}
+/* By stage. */
+static const char *const kept_names[TRANSFORMER_KEPT] = {"residual", "normalised",  "qkv",   "attention",
+                                                         "middle",   "normalised2", "fc",    "hidden",
+                                                         "mean",     "rstd",        "mean2", "rstd2"};
 
 /* The value of a parameter's gradient before the call. */
 static struct field start(const struct op_call *call, enum transformer_mistake mistake, int at) {
@@ -199,35 +44,53 @@ static void finish(const struct op_call *call, const char *name, struct field fi
 
 static void compute(const struct op_call *call, int mistake) {
     struct transformer w = call_transformer(call, mistake);
-    struct transformer_kept kept = call_kept(call);
     struct transformer_block weights = call_block(call);
-    size_t N = (size_t)call->sizes->N, C = (size_t)call->sizes->C;
+    struct field stream = call_field(call, "dout"), kept[TRANSFORMER_KEPT], gradient[GRADIENTS];
+    double *values[TRANSFORMER_KEPT];
     /* A parameter's gradient is a float, so it contains every rounding of the 16-bit tensors before it. A call has
      * 100 000 of them, so each counts with its largest size, which is twice the usual one. */
     w.rounding *= 2.0;
-    struct back b = {.w = &w,
-                     .kept = &kept,
-                     .p = &weights,
-                     .stream = call_field(call, "dout"),
-                     .narrow = field_make(N * C),
-                     .wide = field_make(4 * N * C),
-                     .N = call->sizes->N,
-                     .C = call->sizes->C};
-    for (int i = 0; i < GRADIENTS; i++) { b.gradient[i] = start(call, w.mistake, i); }
-    block_backward(&b);
-    for (int i = 0; i < GRADIENTS; i++) { finish(call, gradient_names[i], b.gradient[i]); }
-    finish(call, "dx", b.stream);
-    field_free(b.narrow);
-    field_free(b.wide);
+    for (int i = 0; i < TRANSFORMER_KEPT; i++) {
+        kept[i] = call_field(call, kept_names[i]);
+        values[i] = kept[i].value;
+    }
+    for (int i = 0; i < GRADIENTS; i++) { gradient[i] = start(call, w.mistake, i); }
+    transformer_block_backward(&w, &weights, values, stream, gradient);
+    for (int i = 0; i < GRADIENTS; i++) { finish(call, gradient_names[i], gradient[i]); }
+    finish(call, "dx", stream);
+    for (int i = 0; i < TRANSFORMER_KEPT; i++) { field_free(kept[i]); }
+}
+
+struct rounded {
+    enum op_type type;
+    float *kept[TRANSFORMER_KEPT];
+};
+
+/* Keeps a stage as a device stores it; later stages use the rounded values. */
+static void keep(void *context, enum transformer_stage stage, int layer, struct field values, size_t rows,
+                 size_t columns) {
+    struct rounded *rounded = context;
+    enum op_type type = stage < STAGE_MEAN ? rounded->type : TYPE_F32;
+    (void)layer;
+    for (size_t i = 0; stage < TRANSFORMER_KEPT && i < rows * columns; i++) {
+        values.value[i] = element_round(type, values.value[i]);
+        rounded->kept[stage][i] = (float)values.value[i];
+    }
 }
 
 /* Computes the kept tensors from the block's input and the parameters. */
 static void complete(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
     struct op_call call = {.op = op, .sizes = sizes, .tensor = (const float *const *)tensor};
+    struct transformer w = call_transformer(&call, TRANSFORMER_RIGHT);
     struct transformer_block weights = call_block(&call);
-    float *kept[TRANSFORMER_KEPT_TENSORS];
-    for (int i = 0; i < TRANSFORMER_KEPT_TENSORS; i++) { kept[i] = tensor[op_tensor_find(op, kept_names[i])]; }
-    transformer_keep(sizes, call_given(&call, "lengths"), &weights, kept);
+    struct field residual = call_field(&call, "residual"), branch = call_field(&call, "residual"), none = {NULL, NULL};
+    struct rounded rounded = {.type = sizes->type};
+    for (int i = 0; i < TRANSFORMER_KEPT; i++) { rounded.kept[i] = tensor[op_tensor_find(op, kept_names[i])]; }
+    w.observer = keep;
+    w.context = &rounded;
+    transformer_block(&w, &weights, 0, residual, branch, none, none, NULL);
+    field_free(residual);
+    field_free(branch);
 }
 
 static const struct op_mistake mistakes[] = {

@@ -1,7 +1,7 @@
 /* block_forward in float64, and the mistakes of a block, which a model can have too. */
 #include <stdlib.h>
 
-#include "ops/transformer/transformer.h"
+#include "ops/transformer/calls.h"
 
 /* In the test of a later layer, the other layers' parameters are 0, and their caches are no outputs. */
 static void compute(const struct op_call *call, int mistake) {

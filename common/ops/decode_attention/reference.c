@@ -1,11 +1,11 @@
 /* decode_attention in float64, and the mistakes of attention over a cache, which a decoding model can have too. */
 #include "ops/predicates.h"
-#include "ops/transformer/transformer.h"
+#include "ops/transformer/calls.h"
 
 static void compute(const struct op_call *call, int mistake) {
     struct transformer w = call_transformer(call, mistake);
     struct field k = call_field(call, "k"), v = call_field(call, "v"), qkv = call_field(call, "qkv");
-    struct field out = field_make((size_t)call->sizes->N * (size_t)call->sizes->C);
+    struct field out = transformer_field(&w, (size_t)call->sizes->N * (size_t)call->sizes->C);
     transformer_decode(&w, out, k, v, qkv, call_given(call, "positions"));
     field_free(qkv);
     call_finish(call, "out", out);

@@ -1,6 +1,6 @@
 /* gpt2_decode in float64, and the mistakes of a decoding model. */
 #include "ops/predicates.h"
-#include "ops/transformer/model.h"
+#include "ops/transformer/calls.h"
 
 /* hidden (K + 1, B, C): step 0 is the prompt's end. */
 static bool prompt_is_right(const struct evidence *evidence, const struct evidence_case *shown) {

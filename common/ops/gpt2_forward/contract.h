@@ -4,7 +4,8 @@
  * Shapes     hidden: (2 L + 1, N, C): the residual stream after the attention of block 0, the branch of block 0, the
  *            same two of block 1, ..., and the last LayerNorm's output;
  *            logits: (N, V), losses: (N), both float in every type;
- *            weights: all tensors in the order of gpt2/formats/weights.h, each with all its layers, matrices (out, in);
+ *            weights: token embedding (V, C), position embedding (S, C), the 12 parameters of block_forward.h, each with
+ *            all its layers, and the last LayerNorm's weight and bias; matrices (out, in);
  *            tokens: (N), 0 to V - 1; targets: (N), where a negative target gives a loss of 0;
  *            lengths: (B), 1 to T
  * Sizes      B, T, H, D, L >= 1, V >= 2, T <= S; N = B * T, C = H * D

@@ -1,5 +1,5 @@
 /* gpt2_forward in float64, and the mistakes that involve several layers of a model. */
-#include "ops/transformer/model.h"
+#include "ops/transformer/calls.h"
 
 const struct op_mistake model_mistakes[] = {
     {.id = "weights-of-layer-0",

@@ -1,36 +1,22 @@
-/* attention.c — attention over prompts and over a cache; see transformer.h. block.c has the rest. */
+/* attention.c — fields, and attention over prompts and over a cache; see transformer.h. */
 #include "transformer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct transformer transformer_of(const struct op_sizes *sizes, const float *lengths,
-                                  enum transformer_mistake mistake) {
-    static const double rounding[OP_TYPES] = {[TYPE_F32] = 0.5, [TYPE_F16] = 0x1p12, [TYPE_BF16] = 0x1p15};
-    return (struct transformer){.B = sizes->B,
-                                .T = sizes->T,
-                                .H = sizes->H,
-                                .D = sizes->C / sizes->H,
-                                .S = sizes->S,
-                                .C = sizes->C,
-                                .eps = sizes->eps,
-                                .rounding = rounding[sizes->type],
-                                .mistake = mistake,
-                                .lengths = lengths};
-}
+#include "ops/reference.h"
 
-struct field field_make(size_t count) {
-    struct field field = {calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double))};
-    if (field.value && field.error) { return field; }
+double *transformer_numbers(size_t count) {
+    double *numbers = calloc(count + 1, sizeof *numbers);
+    if (numbers) { return numbers; }
     fprintf(stderr, "out of memory for a reference of %zu values\n", count);
     abort();
 }
 
-struct field field_of(const float *values, size_t count) {
-    struct field field = field_make(count);
-    for (size_t i = 0; i < count; i++) { field.value[i] = values[i]; }
-    return field;
+struct field transformer_field(const struct transformer *w, size_t count) {
+    return (struct field){transformer_numbers(count), w->errors ? transformer_numbers(count) : NULL};
 }
 
 void field_free(struct field field) {
@@ -38,15 +24,13 @@ void field_free(struct field field) {
     free(field.error);
 }
 
-static struct field at(struct field field, size_t offset) {
-    return (struct field){field.value + offset, field.error + offset};
+struct field field_at(struct field field, size_t offset) {
+    return (struct field){field.value + offset, field.error ? field.error + offset : NULL};
 }
 
-static void copy(struct field to, struct field from, int count) {
-    for (int i = 0; i < count; i++) {
-        to.value[i] = from.value[i];
-        to.error[i] = from.error[i];
-    }
+void field_copy(struct field to, struct field from, size_t count) {
+    memcpy(to.value, from.value, count * sizeof(double));
+    if (to.error) { memcpy(to.error, from.error, count * sizeof(double)); }
 }
 
 /* ---- one query ---- */
@@ -60,72 +44,73 @@ static double scale_of(const struct transformer *w) {
     }
 }
 
-/* score = scale q . k, of fp32 sums, and stored in the tensors' type */
-static void score(const struct transformer *w, struct field q, struct field k, double *value, double *error) {
-    double sum = 0.0, passed = 0.0, squares = 0.0, scale = scale_of(w);
-    for (int d = 0; d < w->D; d++) {
-        double term = q.value[d] * k.value[d], a = q.error[d] * k.value[d], b = q.value[d] * k.error[d];
-        sum += term;
-        squares += term * term;
-        passed += a * a + b * b;
+/* scores (count) = scale q . k_j, of fp32 sums, and stored in the tensors' type */
+static void products(const struct transformer *w, struct field scores, struct field q, struct field k, int count) {
+    size_t D = (size_t)w->D;
+    double growth = reference_growth(w->D), scale = scale_of(w);
+    for (int j = 0; j < count; j++) {
+        struct field key = field_at(k, (size_t)j * D);
+        double sum = 0.0, passed = 0.0, squares = 0.0;
+        for (size_t d = 0; d < D; d++) { sum += q.value[d] * key.value[d]; }
+        scores.value[j] = scale * sum;
+        if (!scores.error) { continue; }
+        for (size_t d = 0; d < D; d++) {
+            double term = q.value[d] * key.value[d], a = q.error[d] * key.value[d], b = q.value[d] * key.error[d];
+            squares += term * term;
+            passed += a * a + b * b;
+        }
+        scores.error[j] = scale * sqrt(passed + growth * growth * squares + w->rounding * w->rounding * sum * sum);
     }
-    double growth = reference_growth(w->D);
-    *value = scale * sum;
-    *error = scale * sqrt(passed + growth * growth * squares + w->rounding * w->rounding * sum * sum);
 }
 
-/* p (count) = softmax of count scores; errors: of p, relative to it */
-static void softmax(const struct transformer *w, double *p, double *error, int count) {
+/* p (count) = softmax of count scores, in place; the errors of p are relative to it */
+static void softmax(const struct transformer *w, struct field p, int count) {
     double largest = -INFINITY, sum = 0.0, common = 0.0, size = 0.0;
     for (int j = 0; j < count; j++) {
-        largest = fmax(largest, p[j]);
-        size = fmax(size, fabs(p[j]));
+        largest = fmax(largest, p.value[j]);
+        size = fmax(size, fabs(p.value[j]));
     }
     for (int j = 0; j < count; j++) {
-        double below = largest - p[j];
-        p[j] = isnan(p[j]) ? NAN : exp(-below);
-        sum += p[j];
-        common += p[j] * p[j] * error[j] * error[j];
-        error[j] = sqrt(error[j] * error[j] + 4.0 * below * below);
+        double below = largest - p.value[j];
+        sum += p.value[j] = exp(-below);
+        if (!p.error) { continue; }
+        common += p.value[j] * p.value[j] * p.error[j] * p.error[j];
+        p.error[j] = sqrt(p.error[j] * p.error[j] + 4.0 * below * below);
     }
+    double rounded = reference_growth(count) + size;
     for (int j = 0; j < count; j++) {
-        double rounded = reference_growth(count) + size;
-        p[j] /= sum;
-        error[j] = sqrt(error[j] * error[j] + common / (sum * sum) + rounded * rounded + w->rounding * w->rounding);
+        p.value[j] /= sum;
+        if (!p.error) { continue; }
+        p.error[j] =
+            sqrt(p.error[j] * p.error[j] + common / (sum * sum) + rounded * rounded + w->rounding * w->rounding);
     }
 }
 
-/* out (D) = sum_j p_j v_j; v (count, D) */
-static void mix(const struct transformer *w, struct field out, const double *p, const double *error, struct field v,
-                int count) {
-    double growth = reference_growth(count);
-    for (int d = 0; d < w->D; d++) {
-        double sum = 0.0, squares = 0.0;
-        for (int j = 0; j < count; j++) {
-            double term = p[j] * v.value[j * w->D + d], passed = p[j] * v.error[j * w->D + d];
-            sum += term;
-            squares += term * term * (error[j] * error[j] + growth * growth) + passed * passed;
-        }
-        out.value[d] = count ? sum : 0.0;
-        out.error[d] = sqrt(squares + 2.0 * w->rounding * w->rounding * sum * sum);
-    }
+void transformer_probabilities(const struct transformer *w, struct field p, struct field q, struct field k, int count) {
+    products(w, p, q, k, count);
+    softmax(w, p, count);
 }
 
-void transformer_probabilities(const struct transformer *w, double *p, double *error, struct field q, struct field k,
-                               int count) {
-    for (int j = 0; j < count; j++) { score(w, q, at(k, (size_t)j * (size_t)w->D), &p[j], &error[j]); }
-    softmax(w, p, error, count);
-}
-
-/* out (D) from the query and `count` keys and values */
+/* out (D) from the query and `count` keys and values: sum_j p_j v_j */
 static void attend(const struct transformer *w, struct field out, struct field q, struct field k, struct field v,
                    int count) {
-    double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
-    if (!p || !error) { abort(); }
-    transformer_probabilities(w, p, error, q, k, count);
-    mix(w, out, p, error, v, count);
-    free(p);
-    free(error);
+    size_t D = (size_t)w->D;
+    double growth = reference_growth(count);
+    struct field p = transformer_field(w, (size_t)count);
+    transformer_probabilities(w, p, q, k, count);
+    memset(out.value, 0, D * sizeof(double));
+    for (int j = 0; j < count; j++) {
+        for (size_t d = 0; d < D; d++) { out.value[d] += p.value[j] * v.value[(size_t)j * D + d]; }
+    }
+    for (size_t d = 0; out.error && d < D; d++) {
+        double squares = 0.0;
+        for (int j = 0; j < count; j++) {
+            double term = p.value[j] * v.value[(size_t)j * D + d], passed = p.value[j] * v.error[(size_t)j * D + d];
+            squares += term * term * (p.error[j] * p.error[j] + growth * growth) + passed * passed;
+        }
+        out.error[d] = sqrt(squares + 2.0 * w->rounding * w->rounding * out.value[d] * out.value[d]);
+    }
+    field_free(p);
 }
 
 /* ---- prompts ---- */
@@ -139,7 +124,8 @@ static size_t part_at(const struct transformer *w, int part, int h) {
 }
 
 int transformer_keys(const struct transformer *w, int b, int i) {
-    int length = w->mistake == TRANSFORMER_LENGTHS_IGNORED ? w->T : (int)w->lengths[b], keys = i + 1;
+    bool whole = !w->lengths || w->mistake == TRANSFORMER_LENGTHS_IGNORED;
+    int length = whole ? w->T : (int)w->lengths[b], keys = i + 1;
     if (w->mistake == TRANSFORMER_MASK_STRICT) { keys = i; }
     if (w->mistake == TRANSFORMER_MASK_ONE_MORE) { keys = i + 2; }
     if (w->mistake == TRANSFORMER_MASK_NONE) { keys = w->T; }
@@ -149,14 +135,12 @@ int transformer_keys(const struct transformer *w, int b, int i) {
 
 /* The index in out of head h of token t of sequence b. */
 static void merge(const struct transformer *w, struct field out, struct field head, int b, int h, int t) {
-    size_t n = (size_t)(b * w->T + t), D = (size_t)w->D, C = (size_t)w->C;
+    size_t D = (size_t)w->D, C = (size_t)w->C, T = (size_t)w->T, n = (size_t)b * T + (size_t)t;
     for (size_t d = 0; d < D; d++) {
         size_t to = n * C + (size_t)h * D + d;
-        if (w->mistake == TRANSFORMER_HEADS_NOT_MERGED) {
-            to = ((size_t)(b * w->H + h) * (size_t)w->T + (size_t)t) * D + d;
-        }
+        if (w->mistake == TRANSFORMER_HEADS_NOT_MERGED) { to = ((size_t)(b * w->H + h) * T + (size_t)t) * D + d; }
         if (w->mistake == TRANSFORMER_HEADS_INSIDE) { to = n * C + d * (size_t)w->H + (size_t)h; }
-        copy(at(out, to), at(head, d), 1);
+        field_copy(field_at(out, to), field_at(head, d), 1);
     }
 }
 
@@ -166,40 +150,39 @@ static void attend_transposed(const struct transformer *w, struct field out, str
     size_t D = (size_t)w->D;
     for (int i = 0; i < w->T; i++) {
         int count = transformer_keys(w, b, i);
-        double *p = calloc((size_t)count + 1, sizeof *p), *error = calloc((size_t)count + 1, sizeof *error);
-        if (!p || !error) { abort(); }
-        transformer_probabilities(w, p, error, at(q, (size_t)i * D), k, count);
+        struct field p = transformer_field(w, (size_t)count);
+        transformer_probabilities(w, p, field_at(q, (size_t)i * D), k, count);
         for (int j = 0; j < count; j++) {
-            for (size_t d = 0; d < D; d++) { out.value[(size_t)j * D + d] += p[j] * v.value[(size_t)i * D + d]; }
+            for (size_t d = 0; d < D; d++) { out.value[(size_t)j * D + d] += p.value[j] * v.value[(size_t)i * D + d]; }
         }
-        free(p);
-        free(error);
+        field_free(p);
     }
 }
 
+/* One head of one sequence. Each part, and heads, are (T, D). */
 static void attend_head(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
                         int b, int h) {
     size_t T = (size_t)w->T, D = (size_t)w->D, C = (size_t)w->C, S = (size_t)w->S;
-    struct field part[3] = {field_make(T * D), field_make(T * D), field_make(T * D)}, heads = field_make(T * D);
-    for (size_t t = 0; t < T; t++) {
-        struct field row = at(qkv, ((size_t)b * T + t) * 3 * C);
-        for (int i = 0; i < 3; i++) { copy(at(part[i], t * D), at(row, part_at(w, i, h)), w->D); }
+    struct field part[3], heads = transformer_field(w, T * D);
+    for (int i = 0; i < 3; i++) {
+        part[i] = transformer_field(w, T * D);
+        for (size_t t = 0; t < T; t++) {
+            field_copy(field_at(part[i], t * D), field_at(qkv, ((size_t)b * T + t) * 3 * C + part_at(w, i, h)), D);
+        }
     }
     size_t head = (size_t)(b * w->H + h), stride = w->mistake == TRANSFORMER_CACHE_STRIDE ? T : S;
-    for (size_t t = 0; t < T; t++) {
+    for (size_t t = 0; k.value && t < T; t++) {
         size_t place = t + (w->mistake == TRANSFORMER_CACHE_ONE_LATE);
         if (place >= S) { continue; }
-        copy(at(k, (head * stride + place) * D), at(part[1], t * D), w->D);
-        copy(at(v, (head * stride + place) * D), at(part[2], t * D), w->D);
+        field_copy(field_at(k, (head * stride + place) * D), field_at(part[1], t * D), D);
+        field_copy(field_at(v, (head * stride + place) * D), field_at(part[2], t * D), D);
     }
-    if (w->mistake == TRANSFORMER_WEIGHTS_TRANSPOSED) { attend_transposed(w, heads, part[0], part[1], part[2], b); }
+    bool transposed = w->mistake == TRANSFORMER_WEIGHTS_TRANSPOSED, exchanged = w->mistake == TRANSFORMER_QK_EXCHANGED;
+    if (transposed) { attend_transposed(w, heads, part[0], part[1], part[2], b); }
     for (size_t t = 0; t < T; t++) {
-        if (w->mistake != TRANSFORMER_WEIGHTS_TRANSPOSED) {
-            bool exchanged = w->mistake == TRANSFORMER_QK_EXCHANGED;
-            attend(w, at(heads, t * D), at(part[exchanged], t * D), part[!exchanged], part[2],
-                   transformer_keys(w, b, (int)t));
-        }
-        merge(w, out, at(heads, t * D), b, h, (int)t);
+        struct field row = field_at(heads, t * D), query = field_at(part[exchanged], t * D);
+        if (!transposed) { attend(w, row, query, part[!exchanged], part[2], transformer_keys(w, b, (int)t)); }
+        merge(w, out, row, b, h, (int)t);
     }
     for (int i = 0; i < 3; i++) { field_free(part[i]); }
     field_free(heads);
@@ -225,32 +208,30 @@ static int decode_keys(const struct transformer *w, int position) {
 void transformer_decode(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
                         const float *positions) {
     size_t D = (size_t)w->D, S = (size_t)w->S, heads = (size_t)w->H;
+    struct field was_key = transformer_field(w, D), was_value = transformer_field(w, D);
     for (size_t b = 0; b < (size_t)w->B; b++) {
         int position = (int)positions[w->mistake == TRANSFORMER_POSITION_OF_0 ? 0 : b];
         int place = position + (w->mistake == TRANSFORMER_CACHE_ONE_LATE) - (w->mistake == TRANSFORMER_CACHE_ONE_EARLY);
         bool stored = w->mistake != TRANSFORMER_CACHE_NOT_WRITTEN && place >= 0 && place < w->S;
         for (size_t h = 0; h < heads; h++) {
-            struct field row = at(qkv, b * 3 * heads * D);
-            size_t own = (b * heads + h) * S * D;
-            struct field was_key = field_make(D), was_value = field_make(D);
-            copy(was_key, at(k, own + (size_t)position * D), w->D);
-            copy(was_value, at(v, own + (size_t)position * D), w->D);
+            struct field row = field_at(qkv, b * 3 * heads * D), head = field_at(out, (b * heads + h) * D);
+            size_t own = (b * heads + h) * S * D, to = own + (size_t)place * D;
+            field_copy(was_key, field_at(k, own + (size_t)position * D), D);
+            field_copy(was_value, field_at(v, own + (size_t)position * D), D);
             if (stored) {
-                copy(at(k, own + (size_t)place * D), at(row, part_at(w, 1, (int)h)), w->D);
-                copy(at(v, own + (size_t)place * D), at(row, part_at(w, 2, (int)h)), w->D);
+                field_copy(field_at(k, to), field_at(row, part_at(w, 1, (int)h)), D);
+                field_copy(field_at(v, to), field_at(row, part_at(w, 2, (int)h)), D);
             }
             size_t read = w->mistake == TRANSFORMER_CACHE_OF_0 ? h * S * D : own;
-            attend(w, at(out, (b * heads + h) * D), at(row, part_at(w, 0, (int)h)), at(k, read), at(v, read),
+            attend(w, head, field_at(row, part_at(w, 0, (int)h)), field_at(k, read), field_at(v, read),
                    decode_keys(w, position));
-            for (size_t d = 0; decode_keys(w, position) == 0 && d < D; d++) { /* 0 / 0 */
-                out.value[(b * heads + h) * D + d] = NAN;
-            }
+            for (size_t d = 0; decode_keys(w, position) == 0 && d < D; d++) { head.value[d] = NAN; } /* 0 / 0 */
             if (w->mistake == TRANSFORMER_CACHE_USED_ONLY) {
-                copy(at(k, own + (size_t)place * D), was_key, w->D);
-                copy(at(v, own + (size_t)place * D), was_value, w->D);
+                field_copy(field_at(k, to), was_key, D);
+                field_copy(field_at(v, to), was_value, D);
             }
-            field_free(was_key);
-            field_free(was_value);
         }
     }
+    field_free(was_key);
+    field_free(was_value);
 }

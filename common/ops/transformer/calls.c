@@ -1,12 +1,16 @@
-/* calls.c — tensors of a call by name, and the packed weights of a model; see transformer.h. */
+/* calls.c — tensors of a call by name, and the packed weights of a model; see calls.h. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "transformer.h"
+#include "calls.h"
 
 struct field call_field(const struct op_call *call, const char *name) {
-    return field_of(call_given(call, name), op_elements(call->op, op_tensor_find(call->op, name), call->sizes));
+    size_t count = op_elements(call->op, op_tensor_find(call->op, name), call->sizes);
+    struct transformer w = {.errors = call->condition != NULL};
+    struct field field = transformer_field(&w, count);
+    for (size_t i = 0; i < count; i++) { field.value[i] = call_given(call, name)[i]; }
+    return field;
 }
 
 void call_put(const struct op_call *call, const char *name, size_t offset, struct field from, size_t count) {
@@ -25,7 +29,19 @@ void call_finish(const struct op_call *call, const char *name, struct field fiel
 }
 
 struct transformer call_transformer(const struct op_call *call, int mistake) {
-    return transformer_of(call->sizes, call_given(call, "lengths"), (enum transformer_mistake)mistake);
+    static const double rounding[OP_TYPES] = {[TYPE_F32] = 0.5, [TYPE_F16] = 0x1p12, [TYPE_BF16] = 0x1p15};
+    const struct op_sizes *sizes = call->sizes;
+    return (struct transformer){.B = sizes->B,
+                                .T = sizes->T,
+                                .H = sizes->H,
+                                .D = sizes->C / sizes->H,
+                                .S = sizes->S,
+                                .C = sizes->C,
+                                .eps = sizes->eps,
+                                .rounding = rounding[sizes->type],
+                                .errors = call->condition != NULL,
+                                .mistake = (enum transformer_mistake)mistake,
+                                .lengths = call_given(call, "lengths")};
 }
 
 const char *const transformer_block_names[TRANSFORMER_BLOCK_TENSORS] = {
@@ -46,23 +62,6 @@ struct transformer_block call_block(const struct op_call *call) {
         .fc_bias = call_given(call, "fc_bias"),
         .mlp_weight = call_given(call, "mlp_weight"),
         .mlp_bias = call_given(call, "mlp_bias"),
-    };
-}
-
-struct transformer_kept call_kept(const struct op_call *call) {
-    return (struct transformer_kept){
-        .residual = call_given(call, "residual"),
-        .normalised = call_given(call, "normalised"),
-        .qkv = call_given(call, "qkv"),
-        .attention = call_given(call, "attention"),
-        .middle = call_given(call, "middle"),
-        .normalised2 = call_given(call, "normalised2"),
-        .fc = call_given(call, "fc"),
-        .hidden = call_given(call, "hidden"),
-        .mean = call_given(call, "mean"),
-        .rstd = call_given(call, "rstd"),
-        .mean2 = call_given(call, "mean2"),
-        .rstd2 = call_given(call, "rstd2"),
     };
 }
 
@@ -90,7 +89,7 @@ struct transformer_block transformer_layer(const struct op_sizes *sizes, const f
 struct transformer_model transformer_weights(const struct op_sizes *sizes, const float *weights) {
     size_t C = (size_t)sizes->C, V = (size_t)sizes->V, S = (size_t)sizes->S, L = (size_t)sizes->L;
     const float *end = weights + (V + S) * C + L * (12 * C + 13) * C;
-    return (struct transformer_model){weights, weights + V * C, end, end + C};
+    return (struct transformer_model){weights, weights + V * C, end, end + C, V};
 }
 
 void transformer_mistaken(const struct op_call *call, int variant) {

@@ -1,9 +1,9 @@
-/* inputs.c — inputs of a model's ops: parameters, prompts, positions, tokens; see transformer_fill in transformer.h. */
+/* inputs.c — inputs of a model's ops: parameters, prompts, positions, tokens; see transformer_fill in calls.h. */
 #include <math.h>
 #include <string.h>
 
+#include "calls.h"
 #include "runner/generate.h"
-#include "transformer.h"
 
 /* Element i of a parameter: a bell times `scale`, around `centre`; `fan_in` divides it by sqrt(fan_in * C). The rows of
  * queries and keys are the first two thirds of qkv's, and twice as large. */

@@ -1,5 +1,5 @@
 /* Mistakes of any attention: over whole prompts, or of one new token over a cache. */
-#include "ops/transformer/transformer.h"
+#include "ops/transformer/calls.h"
 
 const struct op_mistake attention_mistakes[] = {
     {.id = "attention-scale-missing",

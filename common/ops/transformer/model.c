@@ -1,9 +1,8 @@
-/* model.c — a whole GPT-2 made of blocks: prompts, and decoding with a cache; see transformer.h. */
+/* model.c — a whole GPT-2 made of blocks: prompts, and decoding with a cache; see calls.h. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "model.h"
+#include "calls.h"
 
 /* The state of a pass. */
 struct model {
@@ -20,13 +19,9 @@ struct model {
 static void embed(struct model *m, const float *tokens, bool decoding) {
     size_t C = (size_t)m->w.C, N = (size_t)(m->w.B * m->w.T);
     for (size_t n = 0; n < N; n++) {
-        size_t token = tokens[n] < 0 ? 0 : (size_t)tokens[n];
         size_t position = decoding ? (size_t)m->positions[n] : n % (size_t)m->w.T;
-        struct field a = field_of(m->weights.token_embedding + token * C, C);
-        struct field b = field_of(m->weights.position_embedding + position * C, C);
-        transformer_add(&m->w, (struct field){m->residual.value + n * C, m->residual.error + n * C}, a, b, C);
-        field_free(a);
-        field_free(b);
+        transformer_embed(&m->w, field_at(m->residual, n * C), &m->weights, tokens[n] < 0 ? 0 : (size_t)tokens[n],
+                          position);
     }
 }
 
@@ -45,33 +40,23 @@ static void run_blocks(struct model *m, bool decoding, bool shown) {
     }
 }
 
-/* normalised and logits of `rows` rows of residual + branch; logits are float in every type. */
-static void run_end(struct model *m, struct field residual, struct field branch, int rows) {
-    struct transformer in_float = m->w;
-    in_float.rounding = 1.0;
-    transformer_add(&m->w, residual, residual, branch, (size_t)rows * (size_t)m->w.C);
-    transformer_layernorm(&m->w, m->normalised, residual, m->weights.final_weight, m->weights.final_bias, rows);
-    transformer_linear(&in_float, m->logits, m->normalised, m->weights.token_embedding, NULL, rows, m->w.C,
-                       m->call->sizes->V);
-}
-
 static struct model model_make(const struct op_call *call, int mistake) {
     const struct op_sizes *sizes = call->sizes;
     size_t count = (size_t)sizes->N * (size_t)sizes->C, cached = (size_t)(sizes->B * sizes->S) * (size_t)sizes->C;
     struct model m = {.call = call,
                       .w = call_transformer(call, mistake),
                       .weights = transformer_weights(sizes, call_given(call, "weights"))};
-    m.residual = field_make(count);
-    m.branch = field_make(count);
-    m.normalised = field_make(count);
-    m.logits = field_make((size_t)sizes->N * (size_t)sizes->V);
+    m.residual = transformer_field(&m.w, count);
+    m.branch = transformer_field(&m.w, count);
+    m.normalised = transformer_field(&m.w, count);
+    m.logits = transformer_field(&m.w, (size_t)sizes->N * (size_t)sizes->V);
     m.k = calloc((size_t)sizes->L, sizeof *m.k);
     m.v = calloc((size_t)sizes->L, sizeof *m.v);
     m.positions = calloc((size_t)sizes->B, sizeof *m.positions);
     if (!m.k || !m.v || !m.positions) { abort(); }
     for (int layer = 0; layer < sizes->L; layer++) {
-        m.k[layer] = field_make(cached);
-        m.v[layer] = field_make(cached);
+        m.k[layer] = transformer_field(&m.w, cached);
+        m.v[layer] = transformer_field(&m.w, cached);
     }
     return m;
 }
@@ -90,36 +75,20 @@ static void model_free(struct model *m) {
     field_free(m->logits);
 }
 
-static struct field loss(const struct model *m, int n, int target) {
-    size_t V = (size_t)m->call->sizes->V;
-    const double *row = m->logits.value + (size_t)n * V, *error = m->logits.error + (size_t)n * V;
-    struct field loss = field_make(1);
-    double largest = -INFINITY, sum = 0.0, worst = 0.0, size = 0.0;
-    for (size_t v = 0; v < V; v++) {
-        largest = fmax(largest, row[v]);
-        size = fmax(size, fabs(row[v]));
-        worst = fmax(worst, error[v]);
-    }
-    for (size_t v = 0; v < V; v++) { sum += exp(row[v] - largest); }
-    if (target < 0) { return loss; }
-    loss.value[0] = log(sum) + largest - row[target];
-    loss.error[0] = worst + size + sqrt((double)V) + 4.0;
-    return loss;
-}
-
 void model_forward(const struct op_call *call, int mistake) {
     const struct op_sizes *sizes = call->sizes;
     struct model m = model_make(call, mistake);
     size_t count = (size_t)sizes->N * (size_t)sizes->C;
     embed(&m, call_given(call, "tokens"), false);
     run_blocks(&m, false, true);
-    run_end(&m, m.residual, m.branch, sizes->N);
+    transformer_end(&m.w, &m.weights, sizes->L, m.residual, m.branch, m.normalised, m.logits, (size_t)sizes->N);
     call_put(call, "hidden", 2 * (size_t)sizes->L * count, m.normalised, count);
     call_put(call, "logits", 0, m.logits, (size_t)sizes->N * (size_t)sizes->V);
     for (int n = 0; n < sizes->N; n++) {
-        struct field one = loss(&m, n, (int)call_given(call, "targets")[n]);
-        call_put(call, "losses", (size_t)n, one, 1);
-        field_free(one);
+        double loss, error;
+        struct field row = field_at(m.logits, (size_t)n * m.weights.V);
+        loss = transformer_loss(row, m.weights.V, (int)call_given(call, "targets")[n], &error);
+        call_put(call, "losses", (size_t)n, (struct field){&loss, &error}, 1);
     }
     model_free(&m);
 }
@@ -133,7 +102,7 @@ static void show_step(const struct model *m, int step, const float *next) {
     call_put(call, "hidden", first * C, m->normalised, B * C);
     call_put(call, "logits", first * V, m->logits, B * V);
     for (size_t b = 0; b < B; b++) {
-        const double *row = m->logits.value + b * V, *error = m->logits.error + b * V;
+        const double *row = m->logits.value + b * V, *error = field_at(m->logits, b * V).error;
         size_t best = 0, second = 1;
         for (size_t v = 0; v < V; v++) { best = row[v] > row[best] ? v : best; }
         for (size_t v = 0; v < V; v++) { second = v != best && (second == best || row[v] > row[second]) ? v : second; }
@@ -152,24 +121,22 @@ void model_decode(const struct op_call *call, int mistake) {
     struct model m = model_make(call, mistake);
     size_t C = (size_t)sizes->C, B = (size_t)sizes->B;
     const float *lengths = call_given(call, "lengths"), *next = call_given(call, "next");
-    struct field last = field_make(B * C), last_branch = field_make(B * C);
+    struct field last = transformer_field(&m.w, B * C), last_branch = transformer_field(&m.w, B * C);
     embed(&m, call_given(call, "tokens"), false);
     run_blocks(&m, false, false);
     for (size_t b = 0; b < B; b++) {
         size_t from = (b * (size_t)sizes->T + (size_t)lengths[b] - 1) * C;
-        memcpy(last.value + b * C, m.residual.value + from, C * sizeof(double));
-        memcpy(last.error + b * C, m.residual.error + from, C * sizeof(double));
-        memcpy(last_branch.value + b * C, m.branch.value + from, C * sizeof(double));
-        memcpy(last_branch.error + b * C, m.branch.error + from, C * sizeof(double));
+        field_copy(field_at(last, b * C), field_at(m.residual, from), C);
+        field_copy(field_at(last_branch, b * C), field_at(m.branch, from), C);
         m.positions[b] = lengths[b];
     }
-    run_end(&m, last, last_branch, sizes->B);
+    transformer_end(&m.w, &m.weights, sizes->L, last, last_branch, m.normalised, m.logits, B);
     show_step(&m, 0, NULL);
     m.w.T = 1;
     for (int step = 0; step < sizes->S - sizes->T; step++, next += B) {
         embed(&m, next, true);
         run_blocks(&m, true, false);
-        run_end(&m, m.residual, m.branch, sizes->B);
+        transformer_end(&m.w, &m.weights, sizes->L, m.residual, m.branch, m.normalised, m.logits, B);
         show_step(&m, step + 1, next);
         for (size_t b = 0; b < B; b++) { m.positions[b] += next[b] >= 0; }
     }

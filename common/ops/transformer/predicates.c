@@ -1,10 +1,10 @@
 /* predicates.c — mistakes of a model's parts that are recognised by a report, or by the output that is wrong. */
 #include <string.h>
 
+#include "calls.h"
 #include "ops/predicates.h"
 #include "runner/protocol.h"
 #include "status.h"
-#include "transformer.h"
 
 static int status_of_failure(const struct evidence *evidence) {
     const struct evidence_case *first = evidence_failure(evidence);

@@ -1,14 +1,18 @@
-/* transformer.h — the parts of GPT-2 in float64 and plain loops: attention, decoding, a block, their gradients. Each
- * part is computed correctly, or with one well-known mistake: a kernel that makes the mistake is recognised by its
- * result.
+/* transformer.h — GPT-2 in float64 and plain loops: attention, decoding, a block, both ends of a model, the loss, and the
+ * gradients of all of them. Read it as the definition of the model. Nothing here depends on the ops; calls.h does.
  *
- * Every value carries an estimate of its rounding error, in units of 2^-24. Errors of separate roundings add in
+ * A part can be computed with one well-known mistake: a kernel that makes the mistake is recognised by its result.
+ *
+ * A value can carry an estimate of its rounding error on a device, in units of 2^-24. Errors of separate roundings add in
  * quadrature. Each stage multiplies the errors of its inputs by the derivatives of its outputs.
+ *
+ * Shapes: B sequences of T tokens, N = B * T rows, C = H * D channels, caches of S positions, V tokens in the vocabulary.
  */
 #ifndef TRANSFORMER_H
 #define TRANSFORMER_H
 
-#include "ops/reference.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 enum transformer_mistake {
     TRANSFORMER_RIGHT,
@@ -98,150 +102,118 @@ enum transformer_mistake {
     TRANSFORMER_MISTAKES
 };
 
-/* (count) values and their errors. */
+/* (count) values and their errors. error: NULL where errors are not estimated. */
 struct field {
     double *value, *error;
 };
+
+/* The stages of a block in the order of computation, and the statistics of its LayerNorms. The first twelve are the tensors
+ * that a block keeps for its backward pass. In "layer L", the end of a model, RESIDUAL is the sum of the last block, and
+ * NORMALISED the final LayerNorm. */
+enum transformer_stage {
+    STAGE_RESIDUAL,     /* (N, C)  the block's input: the previous block's branch is added */
+    STAGE_NORMALISED,   /* (N, C)  LayerNorm 1 */
+    STAGE_QKV,          /* (N, 3C) */
+    STAGE_ATTENTION,    /* (N, C)  the heads, side by side */
+    STAGE_MIDDLE,       /* (N, C)  residual + the attention's branch */
+    STAGE_NORMALISED_2, /* (N, C)  LayerNorm 2 */
+    STAGE_FC,           /* (N, 4C) GELU's input, before the bias is added */
+    STAGE_HIDDEN,       /* (N, 4C) GELU's output */
+    STAGE_MEAN,         /* (N)     of RESIDUAL */
+    STAGE_RSTD,         /* (N)     1 / sqrt(variance + eps) */
+    STAGE_MEAN_2,       /* (N)     of MIDDLE */
+    STAGE_RSTD_2,       /* (N) */
+    TRANSFORMER_KEPT,
+    STAGE_ATTENTION_BRANCH = TRANSFORMER_KEPT, /* (N, C) the attention's projection */
+    STAGE_BRANCH,                              /* (N, C) the MLP's projection */
+    STAGE_LOGITS,                              /* (N, V) */
+};
+
+/* Called with each stage when it is computed; may change the values, which later stages use. Statistics have no errors. */
+typedef void transformer_observer(void *context, enum transformer_stage stage, int layer, struct field values,
+                                  size_t rows, size_t columns);
 
 struct transformer {
     int B, T, H, D, S, C;
     double eps;
     double rounding; /* usual size of one rounding to the tensors' type, relative, in 2^-24: 0.5, 2^12 or 2^15 */
+    bool errors;     /* are errors estimated? If so, every field has them. */
     enum transformer_mistake mistake;
-    const float *lengths; /* (B): of the prompts */
+    const float *lengths;           /* (B): of the prompts; NULL: all T */
+    transformer_observer *observer; /* or NULL */
+    void *context;                  /* of the observer */
 };
 
-/* A block's parameters, as floats. */
+/* A block's parameters, matrices (out, in). */
 struct transformer_block {
     const float *ln1_weight, *ln1_bias, *qkv_weight, *qkv_bias, *attention_weight, *attention_bias;
     const float *ln2_weight, *ln2_bias, *fc_weight, *fc_bias, *mlp_weight, *mlp_bias;
 };
+enum { TRANSFORMER_BLOCK_TENSORS = 12 };
 
-/* The tensors that a block's forward pass keeps for its backward pass, in the order of the op's tensors. */
-struct transformer_kept {
-    const float *residual, *normalised, *qkv, *attention, *middle, *normalised2; /* (N, C), but qkv: (N, 3C) */
-    const float *fc, *hidden;                                                    /* (N, 4C) */
-    const float *mean, *rstd, *mean2, *rstd2;                                    /* (N) */
+/* A model's other parameters. The logits' projection is the token embedding. */
+struct transformer_model {
+    const float *token_embedding, *position_embedding, *final_weight, *final_bias; /* (V, C), (S, C), (C), (C) */
+    size_t V;
 };
-enum { TRANSFORMER_KEPT_TENSORS = 12 };
 
-struct transformer transformer_of(const struct op_sizes *sizes, const float *lengths, enum transformer_mistake mistake);
+/* ---- fields ---- */
 
-/* A field of zeros, and a copy of a tensor with errors of 0. Both end the program if no memory is left. */
-struct field field_make(size_t count);
-struct field field_of(const float *values, size_t count);
+/* Zeros: numbers, and a field with errors if w->errors. They end the program if no memory is left. */
+double *transformer_numbers(size_t count);
+struct field transformer_field(const struct transformer *w, size_t count);
 void field_free(struct field field);
+
+/* The field from index `offset` on; and a copy of count values and errors. */
+struct field field_at(struct field field, size_t offset);
+void field_copy(struct field to, struct field from, size_t count);
+
+/* ---- forward ---- */
 
 /* out (rows, OC) = x (rows, C) weight^T + bias; weight (OC, C); bias may be NULL */
 void transformer_linear(const struct transformer *w, struct field out, struct field x, const float *weight,
-                        const float *bias, int rows, int C, int OC);
-/* out (rows, C) = LayerNorm(x) */
-void transformer_layernorm(const struct transformer *w, struct field out, struct field x, const float *weight,
-                           const float *bias, int rows);
-/* x (rows, C) in place: GELU(x + bias) */
-void transformer_bias_gelu(const struct transformer *w, struct field x, const float *bias, int rows, int C);
-/* sum (count) = a + b, rounded. sum may be a or b. */
-void transformer_add(const struct transformer *w, struct field sum, struct field a, struct field b, size_t count);
-
-/* out (N, C) from qkv (N, 3C) of whole prompts; positions 0..T-1 of k and v (B, H, S, D) are written. */
+                        const float *bias, size_t rows, size_t C, size_t OC);
+/* out (N, C) from qkv (N, 3C) of whole prompts; positions 0..T-1 of k and v (B, H, S, D) are written. k and v without values:
+ * no cache. */
 void transformer_attention(const struct transformer *w, struct field out, struct field k, struct field v,
                            struct field qkv);
 /* transformer_keys: the number of keys that query i of sequence b of a prompt attends to. transformer_probabilities:
- * their weights p (count), with errors (count) relative to p, from q (D) and k (count, D). */
+ * their weights p (count), with errors relative to p, from q (D) and k (count, D). */
 int transformer_keys(const struct transformer *w, int b, int i);
-void transformer_probabilities(const struct transformer *w, double *p, double *error, struct field q, struct field k,
-                               int count);
+void transformer_probabilities(const struct transformer *w, struct field p, struct field q, struct field k, int count);
 /* out (B, C) from qkv (B, 3C) of one token per sequence; writes k and v (B, H, S, D) at positions (B). */
 void transformer_decode(const struct transformer *w, struct field out, struct field k, struct field v, struct field qkv,
                         const float *positions);
-/* A block: residual and branch (N, C) in and out. positions: NULL for whole prompts, else one token per sequence. */
+/* A block: residual and branch (N, C) in and out; branch is no input in layer 0. k and v: as above. positions: NULL for whole
+ * prompts, else one token per sequence. */
 void transformer_block(const struct transformer *w, const struct transformer_block *weights, int layer,
                        struct field residual, struct field branch, struct field k, struct field v,
                        const float *positions);
 
-/* ---- backward: gradients of exact inputs; those of parameters are accumulated in float ---- */
+/* out (C) = a token's embedding + a position's */
+void transformer_embed(const struct transformer *w, struct field out, const struct transformer_model *model,
+                       size_t token, size_t position);
+/* The end of a model of so many layers: residual (rows, C) += branch; normalised (rows, C), the final LayerNorm; logits
+ * (rows, V), which are float in every type. */
+void transformer_end(const struct transformer *w, const struct transformer_model *model, int layers,
+                     struct field residual, struct field branch, struct field normalised, struct field logits,
+                     size_t rows);
+/* The cross-entropy of one row of logits (V), in nats, and its error; 0 for a target < 0. */
+double transformer_loss(struct field logits, size_t V, int target, double *error);
 
-/* dx (N, C) = dout (N, OC) weight; weight (OC, C) */
-void transformer_linear_dx(const struct transformer *w, struct field dx, struct field dout, const float *weight, int N,
-                           int C, int OC);
-/* dweight (OC, C) += dout^T x */
-void transformer_linear_dweight(struct field dweight, struct field dout, const float *x, int N, int C, int OC);
-/* dbias (OC) += sum over n of dout[n] */
-void transformer_linear_dbias(struct field dbias, struct field dout, int N, int OC);
-/* dx (N, C), which may be dout, and dbias (C); x is GELU's input, before the bias is added */
-void transformer_gelu_backward(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
-                               const float *x, const float *bias, int N, int C);
-/* dx (N, C) = LayerNorm'(dout) + dsum; dweight, dbias (C). dsum's values may be NULL. dx may be dout or dsum.
- * norm->x is LayerNorm's input. */
-struct transformer_norm {
-    const float *x, *mean, *rstd, *weight;
-};
-void transformer_layernorm_backward(const struct transformer *w, struct field dx, struct field dweight,
-                                    struct field dbias, struct field dout, struct field dsum,
-                                    const struct transformer_norm *norm);
-/* dqkv (N, 3C) from dout (N, C) and qkv (N, 3C) of whole prompts */
-void transformer_attention_backward(const struct transformer *w, struct field dqkv, struct field dout,
-                                    const float *qkv);
+/* ---- backward: from exact forward values. Gradients of parameters are accumulated in float on a device ---- */
 
-/* Computes the kept tensors of a block from its input in kept[0], each rounded to its tensor's type. */
-void transformer_keep(const struct op_sizes *sizes, const float *lengths, const struct transformer_block *weights,
-                      float *const kept[TRANSFORMER_KEPT_TENSORS]);
-
-/* ---- tensors of a call, by name ---- */
-
-/* A tensor as a field with errors of 0. */
-struct field call_field(const struct op_call *call, const char *name);
-
-/* Stores `count` values of an output from index `offset`. Copied values have errors of 0 and are compared exactly. */
-void call_put(const struct op_call *call, const char *name, size_t offset, struct field from, size_t count);
-
-/* Stores the whole output and frees the field. */
-void call_finish(const struct op_call *call, const char *name, struct field field);
-
-/* The settings of a call's op, with its lengths (if it has any) and that mistake. */
-struct transformer call_transformer(const struct op_call *call, int mistake);
-
-/* The parameters and the kept tensors of a call. */
-struct transformer_block call_block(const struct op_call *call);
-struct transformer_kept call_kept(const struct op_call *call);
-
-/* ---- packed weights of a model ---- */
-
-/* The token and position embeddings, each of a block's 12 tensors with all its layers, and the final LayerNorm. */
-struct transformer_model {
-    const float *token_embedding, *position_embedding, *final_weight, *final_bias; /* (V, C), (S, C), (C), (C) */
-};
-struct transformer_model transformer_weights(const struct op_sizes *sizes, const float *weights);
-struct transformer_block transformer_layer(const struct op_sizes *sizes, const float *weights, int layer);
-
-/* The 12 tensors of a block, in their order: names, and elements. */
-enum { TRANSFORMER_BLOCK_TENSORS = 12 };
-extern const char *const transformer_block_names[TRANSFORMER_BLOCK_TENSORS];
-void transformer_block_elements(int C, size_t elements[TRANSFORMER_BLOCK_TENSORS]);
-
-/* ---- for the ops' references ---- */
-
-/* An op_reference's `fill`: default-initialised parameters (biases 0, LayerNorm weights 1) hide half of the mistakes.
- * So every parameter is random, and attention weights are uneven. */
-float transformer_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values,
-                       float *const tensor[], int t, uint64_t key, uint64_t i);
-
-/* The op's own compute, for records of mistakes; `variant` is an enum transformer_mistake. */
-op_compute transformer_mistaken;
-
-/* A part's mistakes can occur in every op that contains the part. block_backward has its own.
- *   attention  any attention (mistakes.c)       prompt  over whole prompts     decode  of one token over a cache
- *   block      any block                        model   of several layers      cache   of several layers' caches */
-extern const struct op_mistake attention_mistakes[], prompt_mistakes[], decode_mistakes[], block_mistakes[],
-    model_mistakes[], cache_mistakes[];
-
-/* Mistakes that are recognised by the output, sequence or step that is wrong. */
-extern const struct op_mistake transformer_mistakes_reported[], transformer_mistakes_shown[];
-
-/* The first wrong output of that case in the order of computation, or -1. */
-int transformer_first_wrong(const struct evidence *evidence, const struct evidence_case *shown);
-
-/* Predicates: the first wrong output is called that, in the first wrong case or in any. */
-bool transformer_begins_wrong(const struct evidence *evidence, const char *name);
+/* A block: stream (N, C) is the gradient of its residual + branch, and becomes that of its input. The gradients of the
+ * parameters, in the order of struct transformer_block, are added up. kept: the first stages. */
+void transformer_block_backward(const struct transformer *w, const struct transformer_block *weights,
+                                double *const kept[TRANSFORMER_KEPT], struct field stream,
+                                const struct field gradient[TRANSFORMER_BLOCK_TENSORS]);
+/* dx (N, C), of the sum that the final LayerNorm reads, from dlogits (N, V); the gradients of three parameters are added up.
+ * kept: the stages of layer L. */
+void transformer_end_backward(const struct transformer *w, const struct transformer_model *model,
+                              double *const kept[TRANSFORMER_KEPT], struct field dx, struct field dlogits,
+                              struct field dtoken_embedding, struct field dfinal_weight, struct field dfinal_bias);
+/* dlogits (V), which may be the logits, = scale times the gradient of transformer_loss. */
+void transformer_loss_backward(double *dlogits, const double *logits, size_t V, int target, double scale);
 
 #endif

@@ -7,6 +7,8 @@
 #include "source.h"
 
 #include <backtrace.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,34 @@ static bool no_lines; /* a program without debug information: each attempt would
 static void ignore_error(void *data, const char *message, int number) {
     (void)data, (void)message;
     if (number == -1) no_lines = true;
+}
+
+/* ---- files without the system's libraries ----
+ *
+ * At its first question, libbacktrace reads the debug information of each file that dl_iterate_phdr names. Where that of the
+ * system's libraries is installed, this takes more than a second, and none of them holds a line of a kernel. So this
+ * definition takes the place of the C library's, and leaves them out while libbacktrace asks. */
+
+typedef int phdr_visitor(struct dl_phdr_info *file, size_t bytes, void *data);
+struct phdr_visit {
+    phdr_visitor *visit;
+    void *data;
+};
+
+static __thread bool libbacktrace_asks;
+
+static int visit_own_file(struct dl_phdr_info *file, size_t bytes, void *data) {
+    const struct phdr_visit *wanted = data;
+    bool system = strncmp(file->dlpi_name, "/lib", 4) == 0 || strncmp(file->dlpi_name, "/usr/", 5) == 0;
+    return system ? 0 : wanted->visit(file, bytes, wanted->data);
+}
+
+int dl_iterate_phdr(phdr_visitor *visit, void *data) {
+    typedef int iterate(phdr_visitor *, void *);
+    iterate *next;
+    *(void **)&next = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    struct phdr_visit wanted = {visit, data};
+    return libbacktrace_asks ? next(visit_own_file, &wanted) : next(visit, data);
 }
 
 static bool is_backend_header(const char *file) {
@@ -93,7 +123,9 @@ const char *source_variable(uintptr_t address, size_t *bytes) {
     preempt_off++;
     pthread_mutex_lock(&lock);
     open_locked();
+    libbacktrace_asks = true;
     if (state) backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
+    libbacktrace_asks = false;
     pthread_mutex_unlock(&lock);
     preempt_off--;
     *bytes = symbol.bytes;
@@ -117,7 +149,9 @@ struct source_place simt_source_place(uintptr_t pc) {
         place = cache[slot].place;
     } else {
         open_locked();
+        libbacktrace_asks = true;
         if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+        libbacktrace_asks = false;
         place.file = keep(place.file);
         place.function = demangle(place.function);
         cache[slot].pc = pc;

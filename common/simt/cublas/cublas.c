@@ -128,6 +128,14 @@ static bool computes_in_float(cublasComputeType_t type) {
            type == CUBLAS_COMPUTE_32F_FAST_16BF || type == CUBLAS_COMPUTE_32F_FAST_TF32;
 }
 
+static bool computes_in_half(cublasComputeType_t type) {
+    return type == CUBLAS_COMPUTE_16F || type == CUBLAS_COMPUTE_16F_PEDANTIC;
+}
+
+static float scalar(const void *value, cublasComputeType_t type) {
+    return computes_in_half(type) ? product_load(value, 0, CUDA_R_16F) : *(const float *)value;
+}
+
 static bool valid_op(cublasOperation_t op) {
     return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C;
 }
@@ -154,8 +162,8 @@ static cublasStatus_t classic(cublasHandle_t handle, cublasOperation_t transa, c
         .n = n,
         .k = k,
         .batch = batch,
-        .alpha = *(const float *)alpha,
-        .beta = *(const float *)beta,
+        .alpha = scalar(alpha, compute),
+        .beta = scalar(beta, compute),
         .a = stored(A, Atype, transa == CUBLAS_OP_N, m, k, lda, strideA),
         .b = stored(B, Btype, transb == CUBLAS_OP_N, k, n, ldb, strideB),
         .c = stored(C, Ctype, true, m, n, ldc, strideC),
@@ -168,7 +176,10 @@ static cublasStatus_t classic(cublasHandle_t handle, cublasOperation_t transa, c
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     bool taken = Atype == Btype && element_size(Atype) != 0 && (Ctype == Atype || Ctype == CUDA_R_32F);
-    if (!taken || !computes_in_float(compute)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
+    if (computes_in_half(compute) ? Atype != CUDA_R_16F || Ctype != CUDA_R_16F : !computes_in_float(compute)) {
+        taken = false;
+    }
+    if (!taken) { return CUBLAS_STATUS_NOT_SUPPORTED; }
     return product_run(&product, handle->stream);
 }
 

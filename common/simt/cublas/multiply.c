@@ -10,7 +10,7 @@ __extension__ typedef _Float16 half;
 
 /* ---- 16-bit types: each operand as fp32, packed (ld = rows) ---- */
 
-static float float_of(const void *from, int64_t i, cudaDataType type) {
+float product_load(const void *from, int64_t i, cudaDataType type) {
     if (type == CUDA_R_32F) { return ((const float *)from)[i]; }
     if (type == CUDA_R_16F) { return (float)((const half *)from)[i]; }
     uint32_t bits = (uint32_t)((const uint16_t *)from)[i] << 16;
@@ -35,7 +35,9 @@ static void store(void *to, int64_t i, cudaDataType type, float value) {
 FOR_THIS_PROCESSOR static void unpack(float *to, const struct matrix *matrix, int64_t index) {
     for (int64_t column = 0; column < matrix->columns; column++) {
         int64_t from = index * matrix->stride + column * matrix->ld;
-        for (int64_t row = 0; row < matrix->rows; row++) { *to++ = float_of(matrix->start, from + row, matrix->type); }
+        for (int64_t row = 0; row < matrix->rows; row++) {
+            *to++ = product_load(matrix->start, from + row, matrix->type);
+        }
     }
 }
 
@@ -71,7 +73,7 @@ FOR_THIS_PROCESSOR static void finish(const struct product *p, const float *d, i
     for (int64_t column = 0; column < p->n; column++) {
         for (int64_t row = 0; row < p->m; row++) {
             float value = d[row + column * ldd];
-            if (p->bias != NULL) { value += float_of(p->bias, row, p->d.type); }
+            if (p->bias != NULL) { value += product_load(p->bias, row, p->d.type); }
             if (has_gelu) { value = gelu(value); }
             store((void *)(uintptr_t)p->d.start, index * p->d.stride + column * p->d.ld + row, p->d.type, value);
         }

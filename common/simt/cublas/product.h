@@ -46,6 +46,9 @@ cublasStatus_t product_run(const struct product *product, cudaStream_t stream);
 bool operands_valid(const struct product *product);
 void operands_written(const struct product *product);
 
+/* Element i of an array of that type. */
+float product_load(const void *from, int64_t i, cudaDataType type);
+
 /* multiply.c. False: no memory for the 16-bit types' copies. */
 bool product_multiply(const struct product *product);
 

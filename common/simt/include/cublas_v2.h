@@ -2,17 +2,23 @@
  *
  * Matrices are column-major, as in cuBLAS: element (row, column) lies at [row + column * ld]. Products of fp32, fp16 and
  * bf16 matrices; A and B of one type, C of the same or fp32; sums in fp32, and one rounding when C is stored. alpha and
- * beta are floats on the host. With beta 0, C is not read.
+ * beta are floats on the host, or halves where the compute type says so. With beta 0, C is not read.
  *
  * In both builds every operand must be device memory and lie inside its allocation; the checked build also reports
  * uninitialised operands. The bytes are counted apart from the kernels': simt/cublas_traffic.h.
  * In a stream that captures, the product is recorded and done when the graph is launched.
  *
- * Everything else of cuBLAS is a compile error. Link with libsimt_cublas_*.a and -lopenblas.
+ * Everything else of cuBLAS is a compile error. simt-cc links programs with libsimt_cublas_*.a and -lopenblas.
  */
 #ifndef SIMT_CUBLAS_V2_H
 #define SIMT_CUBLAS_V2_H
+#define CUBLAS_V2_H_ /* by these, programs see that cuBLAS is included */
+#define CUBLAS_API_H_
 
+#ifdef __cplusplus
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
 #include <cuda_runtime_api.h>
 #include <library_types.h>
 
@@ -43,8 +49,11 @@ typedef enum {
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
 } cublasMath_t;
 
-/* All of them are fp32 arithmetic here: TF32's shorter factors are not modelled. */
+/* Sums are in fp32 for all of them: neither TF32's shorter factors nor fp16 sums are modelled. With COMPUTE_16F, all three
+ * matrices are fp16, and so are alpha and beta. */
 typedef enum {
+    CUBLAS_COMPUTE_16F = 64,
+    CUBLAS_COMPUTE_16F_PEDANTIC = 65,
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_32F_FAST_16F = 74,

@@ -1,6 +1,7 @@
 /* cuda_runtime.h — CUDA C++ on the CPU backend: built-in variables, device functions, runtime API. */
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
+#define __CUDA_RUNTIME_H__ /* by this, programs see that the header is included */
 
 #include "simt/heap.h"
 

@@ -5,6 +5,7 @@
  */
 #ifndef CUDA_RUNTIME_API_H
 #define CUDA_RUNTIME_API_H
+#define __CUDA_RUNTIME_API_H__ /* by this, programs see that the header is included */
 
 #include <stddef.h>
 

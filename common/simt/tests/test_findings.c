@@ -1,6 +1,8 @@
 /* Findings: which, how often, in which order and form. They are the same on every run and with any number of OS threads. */
+#define _GNU_SOURCE
 #include "findings.h"
 
+#include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -88,4 +90,19 @@ Test(findings, printed_with_bars_as_compute_sanitizer_does) {
              "=========     by thread (0,0,0) in block (0,0,0)\n",
              line_of(__FILE__, "unwritten"));
     cr_assert(strncmp(text, expected, strlen(expected)) == 0, "%s\n%s", text, expected);
+}
+
+static int note_libc(struct dl_phdr_info *file, size_t bytes, void *found) {
+    (void)bytes;
+    if (strstr(file->dlpi_name, "libc.so")) { *(bool *)found = true; }
+    return 0;
+}
+
+/* Finding a line leaves out the system's libraries; what throws exceptions needs them. */
+Test(findings, other_callers_of_dl_iterate_phdr_see_every_library) {
+    bool found = false;
+    run_several();
+    cr_assert(simt_finding_at(0)->line > 0);
+    dl_iterate_phdr(note_libc, &found);
+    cr_assert(found);
 }

@@ -58,6 +58,44 @@ Test(headers, each_compiles_alone) {
     }
 }
 
+/* Helper headers of many programs offer a function only where CUDA's header is included, which they see by its guard. */
+Test(headers, each_defines_cudas_guard) {
+    static const char *const headers[][2] = {
+        {"cublas_v2.h", "CUBLAS_API_H_"},         {"cublas_v2.h", "CUBLAS_V2_H_"},
+        {"cuda_bf16.h", "__CUDA_BF16_H__"},       {"cuda_fp16.h", "__CUDA_FP16_H__"},
+        {"cuda_runtime.h", "__CUDA_RUNTIME_H__"}, {"cuda_runtime_api.h", "__CUDA_RUNTIME_API_H__"},
+        {"driver_types.h", "__DRIVER_TYPES_H__"}, {"cuda_runtime.h", "__DRIVER_TYPES_H__"},
+    };
+    char text[200], output[OUTPUT];
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        snprintf(text, sizeof text, "#include <%s>\n#ifndef %s\n#error no guard\n#endif\nint defined_here;\n",
+                 headers[i][0], headers[i][1]);
+        cr_expect_eq(compile("c++ -std=c++17", text, output), 0, "%s: %s", headers[i][1], output);
+    }
+}
+
+/* What such helpers call to choose a device. */
+Test(headers, functions_that_choose_a_device) {
+    char output[OUTPUT];
+    cr_expect_eq(
+        compile("c++ -std=c++17",
+                "#include <cuda_runtime.h>\n#include <cublas_v2.h>\n"
+                "const char *name(cudaError_t error) { return cudaGetErrorName(error); }\n"
+                "const char *name(cublasStatus_t error) { return cublasGetStatusName(error); }\n"
+                "int choose() {\n    int count, mode, major, minor, processors, clock, integrated, best = -1;\n"
+                "    if (cudaGetDeviceCount(&count)) { return -1; }\n    for (int d = 0; d < count; d++) {\n"
+                "        cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, d);\n"
+                "        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d);\n"
+                "        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d);\n"
+                "        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d);\n"
+                "        cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, d);\n"
+                "        cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, d);\n"
+                "        if (mode != cudaComputeModeProhibited && clock * processors > 0) { best = d; }\n    }\n"
+                "    return cudaSetDevice(best) == cudaSuccess ? best : -1;\n}\n",
+                output),
+        0, "%s", output);
+}
+
 /* The headers of include/stub_headers.txt: those that include another one, all together; and each that is absent. */
 Test(headers, each_of_one_line_includes_another_or_names_what_is_absent) {
     FILE *list = fopen("common/simt/include/stub_headers.txt", "r");

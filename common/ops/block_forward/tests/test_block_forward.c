@@ -1,4 +1,4 @@
-/* block_forward: a block whose every value is known, and the floor. gpt2_forward's test compares blocks of random weights. */
+/* block_forward: a block whose every value is known; one of random weights, against the ops of its parts; and the floor. */
 #include "common/ops/op_test.h"
 
 TestSuite(block_forward, .timeout = 60);
@@ -39,6 +39,72 @@ Test(block_forward, layer_0_adds_no_branch) {
     struct computed c = known_block(0);
     expect(&c, "residual", 1e-9, 1101, 2202, 1103, 2204);
     expect(&c, "branch", 1e-9, 241, 242, 241, 242);
+    drop(&c);
+}
+
+/* ---- the same from other ops: each takes the rounded results of the one before ---- */
+
+static void normalise(const struct computed *c, float *x, const char *weight, const char *bias) {
+    struct op_sizes sizes = {.N = c->sizes.N, .C = c->sizes.C, .eps = c->sizes.eps};
+    struct computed norm = fill("layernorm_forward", sizes, 1);
+    give_values(&norm, "x", x, elements(&norm, "x"));
+    give_from(&norm, "weight", c, weight);
+    give_from(&norm, "bias", c, bias);
+    compute(&norm);
+    for (size_t i = 0; i < elements(&norm, "x"); i++) { x[i] = (float)output(&norm, "out")[i]; }
+    drop(&norm);
+}
+
+/* out (N, OC) from x (N, C) */
+static void multiply(const struct computed *c, float *out, const float *x, const char *weight, const char *bias) {
+    size_t N = (size_t)c->sizes.N, OC = elements(c, bias), C = elements(c, weight) / OC;
+    for (size_t i = 0; i < N * OC; i++) {
+        double sum = input(c, bias)[i % OC];
+        for (size_t k = 0; k < C; k++) { sum += (double)x[i / OC * C + k] * input(c, weight)[i % OC * C + k]; }
+        out[i] = (float)sum;
+    }
+}
+
+static void attend(const struct computed *c, float *out, const float *qkv) {
+    struct computed attention = fill("attention_forward", c->sizes, 1);
+    give_values(&attention, "qkv", qkv, elements(&attention, "qkv"));
+    give_from(&attention, "lengths", c, "lengths");
+    compute(&attention);
+    for (size_t i = 0; i < elements(&attention, "out"); i++) { out[i] = (float)output(&attention, "out")[i]; }
+    drop(&attention);
+}
+
+static void activate(float *x, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        double u = x[i];
+        x[i] = (float)(0.5 * u * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (u + 0.044715 * pow(u, 3)))));
+    }
+}
+
+Test(block_forward, is_what_its_parts_compute) {
+    enum { B = 3, T = 4, H = 2, D = 3, C = H * D, COUNT = B * T * C };
+    struct op_sizes sizes = op_model_sizes(TYPE_F32, B, T, H, D, 5);
+    float x[COUNT], normal[COUNT], wide[4 * COUNT], branch[COUNT];
+    sizes.eps = 0.01f;
+    struct computed c = fill("block_forward", sizes, 3);
+    cr_assert(input(&c, "lengths")[1] < T, "one prompt is shorter");
+    compute(&c);
+    for (int i = 0; i < COUNT; i++) { normal[i] = x[i] = input(&c, "residual")[i] + input(&c, "branch")[i]; }
+    normalise(&c, normal, "ln1_weight", "ln1_bias");
+    multiply(&c, wide, normal, "qkv_weight", "qkv_bias");
+    attend(&c, normal, wide);
+    multiply(&c, branch, normal, "attention_weight", "attention_bias");
+    for (int i = 0; i < COUNT; i++) { normal[i] = x[i] += branch[i]; }
+    normalise(&c, normal, "ln2_weight", "ln2_bias");
+    multiply(&c, wide, normal, "fc_weight", "fc_bias");
+    activate(wide, 4 * COUNT);
+    multiply(&c, branch, wide, "mlp_weight", "mlp_bias");
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert(fabs(output(&c, "residual")[i] - x[i]) < 1e-5, "residual[%d]: %g, not %g", i,
+                  output(&c, "residual")[i], x[i]);
+        cr_assert(fabs(output(&c, "branch")[i] - branch[i]) < 1e-5, "branch[%d]: %g, not %g", i,
+                  output(&c, "branch")[i], branch[i]);
+    }
     drop(&c);
 }
 

@@ -1,5 +1,5 @@
 /* gpt2_decode: its logits, against those of whole prompts; the likeliest tokens; and the floor. */
-#include "common/ops/transformer/model_test.h"
+#include "common/ops/op_test.h"
 
 TestSuite(gpt2_decode, .timeout = 60);
 

@@ -159,6 +159,27 @@ Test(cublas, types_that_do_not_go_together) {
     drop(&a);
 }
 
+/* With COMPUTE_16F, alpha and beta are halves, as all three matrices are. */
+Test(cublas, products_in_half) {
+    struct buffer a = filled(4, CUDA_R_16F, 1), b = filled(4, CUDA_R_16F, 2), c = filled(4, CUDA_R_16F, 3),
+                  d = filled(4, CUDA_R_16F, 3);
+    half alpha = 0.5f, beta = 2.0f;
+    float alpha_float = 0.5f, beta_float = 2.0f;
+    cr_assert_eq(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &alpha, a.device, CUDA_R_16F, 2, b.device,
+                              CUDA_R_16F, 2, &beta, c.device, CUDA_R_16F, 2, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT),
+                 CUBLAS_STATUS_SUCCESS);
+    cr_assert_eq(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &alpha_float, a.device, CUDA_R_16F, 2, b.device,
+                              CUDA_R_16F, 2, &beta_float, d.device, CUDA_R_16F, 2, CUBLAS_COMPUTE_32F,
+                              CUBLAS_GEMM_DEFAULT),
+                 CUBLAS_STATUS_SUCCESS);
+    fetch(&c), fetch(&d);
+    for (size_t i = 0; i < 4; i++) { cr_assert_eq(get(c.host, i, CUDA_R_16F), get(d.host, i, CUDA_R_16F)); }
+    cr_assert_eq(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha, a.device, CUDA_R_16BF, 1, b.device,
+                              CUDA_R_16BF, 1, &beta, c.device, CUDA_R_16BF, 1, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT),
+                 CUBLAS_STATUS_NOT_SUPPORTED);
+    drop(&a), drop(&b), drop(&c), drop(&d);
+}
+
 Test(cublas, traffic_is_counted_apart) {
     struct buffer a = filled(6, CUDA_R_32F, 1), b = filled(12, CUDA_R_32F, 2), c = filled(8, CUDA_R_32F, 3);
     struct simt_cublas_traffic traffic;

@@ -1,6 +1,7 @@
 /* driver_types.h — the runtime API's types and constants, with CUDA's numbers. */
 #ifndef SIMT_DRIVER_TYPES_H
 #define SIMT_DRIVER_TYPES_H
+#define __DRIVER_TYPES_H__ /* by this, programs see that the header is included */
 
 #include <stddef.h>
 

@@ -106,14 +106,13 @@ Test(simt_cc, flags) {
         "-DA '-DB=\"a b\"' -MMD -c 'with space.cu' -o 'an object.o' && test -s 'an object.o' && test -s 'an object.d'");
     cr_expect_eq(said.status, 0, "%s", said.text);
     cr_expect_str_empty(said.text, "%s", said.text);
-    compile("-D A '-DB=\"a b\"' -Wall -Wextra 'with space.cu'");
+    compile("-c -D A '-DB=\"a b\"' -Wall -Wextra 'with space.cu'");
     cr_expect_not_null(strstr(said.text, "with space.cu:4:11: warning: unused parameter"), "%s", said.text);
-    compile("-UA -DB=1 'with space.cu'");
+    compile("-c -UA -DB=1 'with space.cu'");
     cr_expect_eq(said.status, 1);
     cr_expect_not_null(strstr(said.text, "with space.cu:2:2: error: #error no A"), "%s", said.text);
 }
 
-/* Checked objects make events and fast ones do not, and neither needs a sanitizer's runtime. */
 /* The command line of a program that was written for nvcc, and flags that the linker needs as well. */
 Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
     write_file("a.cu",
@@ -121,8 +120,11 @@ Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
                "int main() {\n    int *p, n = 0, t = 0;\n    cudaMallocManaged(&p, 4);\n"
                "#pragma omp parallel num_threads(3) reduction(+ : n)\n    n += omp_get_num_threads();\n"
                "    k<<<1, 1>>>(p);\n    t = cudaDeviceSynchronize();\n    printf(\"%d %d %d\\n\", n, *p, t);\n}\n");
-    compile("-O3 -arch=sm_90 -gencode arch=compute_80,code=sm_80 --use_fast_math -lineinfo --extended-lambda "
-            "-Xcompiler -fopenmp -o a a.cu -lm");
+    compile("-O3 -arch=sm_90 -gencode arch=compute_80,code=sm_80 --generate-code=arch=compute_90,code=sm_90 "
+            "--use_fast_math -lineinfo --extended-lambda --expt-relaxed-constexpr -Xptxas -v --ptxas-options=-v "
+            "-maxrregcount=32 --maxrregcount 64 -rdc=true -Werror all-warnings -diag-suppress 177 -cudart static "
+            "-m64 -ccbin g++ -t 4 --default-stream per-thread -std=c++11 -Xlinker --as-needed "
+            "-Xcompiler -fopenmp,-O3 -o a a.cu -lm -lcudart -lcuda");
     cr_assert_eq(said.status, 0, "%s", said.text);
     run(&said, "'%s/a' 2>&1", folder);
     cr_expect_str_eq(said.text, "9 5 0\n");
@@ -132,6 +134,7 @@ Test(simt_cc, flags_of_nvcc_and_of_the_linker) {
     cr_expect_eq(said.status, 0, "%s", said.text);
 }
 
+/* Checked objects make events and fast ones do not, and neither needs a sanitizer's runtime. */
 Test(simt_cc, instruments_only_the_checked_build) {
     write_file("a.cu", "__global__ void k(int *p) { if (p[1]) p[0] = 1; }\n");
     compile("-o a.o a.cu && nm a.o");
@@ -145,16 +148,29 @@ Test(simt_cc, instruments_only_the_checked_build) {
 
 Test(simt_cc, use) {
     compile("--help");
-    cr_expect(said.status == 0 && strstr(said.text, "simt-cc [--fast]"), "%s", said.text);
+    cr_expect(said.status == 0 && strstr(said.text, "simt-cc [options] program.cu"), "%s", said.text);
     compile("");
-    cr_expect(said.status == 2 && strstr(said.text, "no source given"), "%s", said.text);
+    cr_expect(said.status == 2 && strstr(said.text, "no input"), "%s", said.text);
     compile("missing.cu");
     cr_expect(said.status == 2 && strstr(said.text, "missing.cu: no such file"), "%s", said.text);
-    compile("a.cu b.cu");
-    cr_expect(said.status == 2 && strstr(said.text, "one source at a time"), "%s", said.text);
     compile("-o");
     cr_expect(said.status == 2 && strstr(said.text, "-o needs an argument"), "%s", said.text);
     write_file("a.cu", "int x;\n");
+    write_file("notes.txt", "");
+    static const struct {
+        const char *arguments, *message;
+    } refused[] = {
+        {"-c -o b.o a.cu a.cu", "-o b.o: one object, but 2 sources"},
+        {"notes.txt", "notes.txt: neither a source"},
+        {"-ptx a.cu", "-ptx: the backend makes no code for a GPU"},
+        {"-shared -o liba.so a.cu", "-shared: the backend makes programs and objects only"},
+        {"a.cu -lcufft", "-lcufft: the CPU backend does not have this library"},
+        {"-x f77 a.cu", "-x f77: cu, c or c++ are known"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        compile(refused[i].arguments);
+        cr_expect(said.status == 2 && strstr(said.text, refused[i].message), "%s: %s", refused[i].arguments, said.text);
+    }
     write_file("old", "#!/bin/sh\necho 11\n");
     run(&said, "chmod +x %s/old", folder);
     compile("-o b.o a.cu"); /* where the next one stops early */
@@ -182,4 +198,64 @@ Test(simt_cc, a_name_without_o_is_a_program) {
     compile("-c -o object a.cu");
     run(&said, "'%s/object'", folder);
     cr_expect_neq(said.status, 0, "-c compiles only");
+}
+
+/* ---- programs of several files ---- */
+
+Test(simt_cc, sources_objects_and_archives_are_linked_in_their_order) {
+    write_file("main.cu",
+               "#include <cstdio>\nextern \"C\" int in_c(int);\nint in_cpp(int), in_archive(int);\n"
+               "void launch(int *p);\nint main() {\n    int *p;\n    cudaMallocManaged(&p, 4);\n    launch(p);\n"
+               "    cudaDeviceSynchronize();\n    printf(\"%d\\n\", in_archive(in_cpp(in_c(*p))));\n}\n");
+    write_file("kernel.cu", "__global__ void k(int *p) { *p = 1; }\nvoid launch(int *p) { k<<<1, 1>>>(p); }\n");
+    write_file("c.c",
+               "int in_c(int restrict_is_a_keyword) { int *restrict p = &restrict_is_a_keyword; return *p + 10; }\n");
+    write_file("cpp.cpp",
+               "#include <cuda_runtime.h>\nint in_cpp(int x) { int n; cudaGetDeviceCount(&n); return x + 100 * n; }\n");
+    write_file("other name", "int in_archive(int x) { return x + 1000; }\n");
+    compile("-c kernel.cu c.c && ls *.o");
+    cr_assert_str_eq(said.text, "c.o\nkernel.o\n", "%s", said.text);
+    compile("-x cu -c 'other name' -o last.o && ar rcs 'a b.a' last.o && rm last.o");
+    cr_assert_eq(said.status, 0, "%s", said.text);
+    compile("-MMD main.cu kernel.o cpp.cpp c.o 'a b.a' && ls && ./a.out");
+    cr_expect_str_eq(said.text,
+                     "a b.a\na.out\na.out-cpp.d\na.out-main.d\nc.c\nc.o\ncpp.cpp\nkernel.cu\nkernel.o\nmain.cu\n"
+                     "other name\n1111\n",
+                     "%s", said.text);
+    compile("--fast main.cu kernel.o c.o cpp.cpp 'a b.a' -o program");
+    cr_expect(said.status == 1 && strstr(said.text, "compile it again, with --fast"), "%s", said.text);
+    compile("--fast -x cu -c 'other name' -o last.o && ar rcs 'a b.a' last.o");
+    compile("--fast -std=c++20 main.cu kernel.cu c.c cpp.cpp -L. '-l:a b.a' -o program && ./program");
+    cr_expect_str_eq(said.text, "1111\n", "%s", said.text);
+    compile("main.cu -o program");
+    cr_expect(said.status == 1 && strstr(said.text, "undefined reference to `in_c'"), "%s", said.text);
+}
+
+Test(simt_cc, a_program_that_calls_cublas_is_linked_with_it) {
+    write_file("a.cu",
+               "#include <cublas_v2.h>\n#include <cstdio>\nint main() {\n    cublasHandle_t handle;\n    int version;\n"
+               "    printf(\"%d\", cublasCreate(&handle));\n    printf(\"%d\", cublasGetVersion(handle, &version));\n"
+               "    __half half = __float2half(2.0f);\n    printf(\"%d\\n\", (int)__half2float(half));\n}\n");
+    for (int fast = 0; fast < 2; fast++) {
+        compile(fast ? "--fast a.cu -lcublas -o a && ./a" : "a.cu -o a && ./a");
+        cr_expect_str_eq(said.text, "002\n", "%s", said.text);
+    }
+}
+
+/* A toolkit's headers do not go with the backend's: -I of one is ignored, and a header that only it has is refused. */
+Test(simt_cc, headers_of_an_installed_toolkit_are_not_used) {
+    run(&said, "mkdir -p %s/toolkit/cub", folder);
+    write_file("toolkit/cuda_runtime.h", "#error not this one\n");
+    write_file("toolkit/cub/extra.cuh", "/* Copyright NVIDIA Corporation */\n");
+    write_file("toolkit/other.h", "/* of another library */\n");
+    write_file("a.cu", "#include <cuda_runtime.h>\n#include <cub/extra.cuh>\n");
+    run(&said, "CPLUS_INCLUDE_PATH=%s/toolkit BUILD=%s common/simt/simt-cc -c -o %s/a.o %s/a.cu 2>&1", folder,
+        build_folder(), folder, folder);
+    cr_expect(said.status == 1 &&
+                  strstr(said.text, "a.cu:2: error: the CPU backend has no <cub/extra.cuh> (the one in /"),
+              "%s", said.text);
+    write_file("a.cu", "#include <cuda_runtime.h>\n#include <other.h>\n");
+    run(&said, "CPLUS_INCLUDE_PATH=%s/toolkit BUILD=%s common/simt/simt-cc -c -o %s/a.o -I%s/toolkit %s/a.cu 2>&1",
+        folder, build_folder(), folder, folder, folder);
+    cr_expect_eq(said.status, 0, "%s", said.text);
 }

@@ -4,7 +4,7 @@
 
 #include "gpt2/model/tests/kernel_sets.h"
 #include "gpt2/model/tests/tiny.h"
-#include "gpt2/reference_backward.h"
+#include "gpt2/reference.h"
 #include "gpt2/train/trainer.h"
 
 static inline void close_trainer(struct gpt2_trainer *trainer) {

@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32
 // reason: No product of a library: a warp for each query, keys a tile at a time through shared memory, an online softmax.
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 namespace {
 constexpr int WARPS = 4, TILE = 32;

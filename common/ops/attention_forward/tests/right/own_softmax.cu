@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32
 // reason: a softmax of its own in place of the set's kernel
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 enum { threads_per_block = 128 };
 

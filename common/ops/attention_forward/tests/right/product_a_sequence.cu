@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32
 // reason: a batched product for each sequence in place of one for all
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 enum { threads_per_block = 128 };
 

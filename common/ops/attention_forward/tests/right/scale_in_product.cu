@@ -1,8 +1,5 @@
 // step: step4  op: attention_forward_f32
 // reason: the scale is given to the product, where it costs nothing
-#include "gpt2/model/attention.cuh"
-
-#include <cmath>
 
 enum { threads_per_block = 128 };
 

@@ -1,9 +1,5 @@
 // step: step4  op: block_backward_f32
 // reason: LayerNorm's gradient alone, and a kernel of its own that adds what went past the sub-layer
-#include "gpt2/model/block_backward.cuh"
-
-#include "gpt2/model/bias_backward.cuh"
-#include "gpt2/model/matmul.cuh"
 
 template <class T> __global__ void add_kernel(T *stream, const T *branch, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,9 +1,5 @@
 // step: step4  op: block_backward_f32
 // reason: the rows go through each product in two halves: gradients are sums, so parts may be added one by one
-#include "gpt2/model/block_backward.cuh"
-
-#include "gpt2/model/bias_backward.cuh"
-#include "gpt2/model/matmul.cuh"
 
 // dx (N, C) from dout (N, OC), and both parameters' gradients. dbias: null where another kernel makes it.
 template <class T>

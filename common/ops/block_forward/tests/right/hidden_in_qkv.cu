@@ -1,12 +1,5 @@
 // step: step4  op: block_forward_f32
 // reason: the second LayerNorm writes where qkv was, which is free by then
-#include "gpt2/model/block.cuh"
-
-#include "gpt2/model/attention.cuh"
-#include "gpt2/model/decode.cuh"
-#include "gpt2/model/matmul.cuh"
-
-#include <algorithm>
 
 template <class T>
 static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {

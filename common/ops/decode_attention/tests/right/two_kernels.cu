@@ -1,22 +1,7 @@
 // step: step4  op: decode_attention_f32
 // reason: keys and values are stored by a kernel of their own, before the one that reads them
-#include "gpt2/model/decode.cuh"
 
-#include <cmath>
-
-enum { threads_per_block = 128, warp_size = 32, warps = threads_per_block / warp_size };
-
-__device__ inline float warp_max(float value) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    }
-    return value;
-}
-
-__device__ inline float warp_sum(float value) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(0xffffffffu, value, offset); }
-    return value;
-}
+enum { threads_per_block = 128, warps = threads_per_block / warp_size };
 
 template <class T> __global__ void store_kernel(T *k, T *v, const T *qkv, const int *positions, int H, int D, int S) {
     int h = blockIdx.x, b = blockIdx.y;

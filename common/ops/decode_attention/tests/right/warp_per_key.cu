@@ -1,8 +1,6 @@
 // step: step4  op: decode_attention_f32
 // reason: A warp takes every fourth key, its lanes share the channels (float4 where D allows), each warp keeps (m, l, o) online; merged at the end.
-#include "gpt2/model/decode.cuh"
 
-#include <cmath>
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 

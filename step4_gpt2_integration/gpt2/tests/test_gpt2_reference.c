@@ -1,6 +1,6 @@
-/* The float64 gradients compared with finite differences of the float64 loss, which is that of the forward reference. */
+/* The float64 model: its loss and logits compared with an independent program's (golden.py), its gradients with finite
+ * differences of its loss. */
 #include "gpt2/model/tests/tiny.h"
-#include "gpt2/reference_backward.h"
 
 static struct gpt2_error error;
 static const struct gpt2_config config = {.max_tokens = 9,
@@ -12,7 +12,7 @@ static const struct gpt2_config config = {.max_tokens = 9,
                                           .epsilon = 1e-5f};
 enum { T = 7 };
 
-TestSuite(reference_backward, .timeout = 60);
+TestSuite(gpt2_reference, .timeout = 60);
 
 /* The tiny model with one number changed. */
 static struct change {
@@ -49,7 +49,7 @@ static double loss_with(float by, float *moved) {
     return loss;
 }
 
-Test(reference_backward, gradients_are_the_slopes_of_the_loss) {
+Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
     const double scale = 0.25;
     struct gpt2_source source = tiny_source(&config);
     struct gpt2_reference_gradients gradients;
@@ -76,21 +76,55 @@ Test(reference_backward, gradients_are_the_slopes_of_the_loss) {
     gpt2_reference_gradients_close(&gradients);
 }
 
-Test(reference_backward, the_loss_is_that_of_the_forward_reference) {
-    struct gpt2_source source = tiny_source(&config);
-    struct gpt2_reference_gradients gradients;
+/* ---- the model that the course ships ---- */
+
+enum { PROMPT = 12 };
+
+/* The next word of golden.txt. */
+static double next_number(FILE *golden) {
+    double number;
+    cr_assert_eq(fscanf(golden, " %lf", &number), 1);
+    return number;
+}
+
+static void expect_word(FILE *golden, const char *word) {
+    char found[16] = "";
+    cr_assert(fscanf(golden, " %15s", found) == 1 && strcmp(found, word) == 0, "%s, not %s", found, word);
+}
+
+static void expect_golden(const char *what, int row, double got, double golden) {
+    cr_assert(fabs(got - golden) <= 1e-9, "%s of token %d: %.15g, not %.15g", what, row, got, golden);
+}
+
+Test(gpt2_reference, the_tiny_model_is_what_another_program_computes) {
+    struct gpt2_weights weights;
+    cr_assert(gpt2_weights_open(&weights, "step4_gpt2_integration/gpt2/tiny", &error), "%s", error.text);
+    struct gpt2_source source = gpt2_weights_source(&weights);
+    struct gpt2_reference_gradients unused;
     struct states states = {.count = 0};
-    double loss = 0.0, wanted = 0.0;
-    cr_assert(gpt2_reference_gradients_open(&gradients, &config));
-    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, 1.0, &loss, &gradients, &error), "%s", error.text);
-    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &states, &error), "%s", error.text);
-    for (int t = 0; t < T; t++) {
-        const double *logits = states.at[states.count - 1].values + t * config.vocabulary;
-        double sum = 0.0;
-        for (int v = 0; v < config.vocabulary; v++) { sum += exp(logits[v]); }
-        if (targets[t] >= 0) { wanted += log(sum) - logits[targets[t]]; }
+    int32_t prompt[PROMPT + 1];
+    double loss;
+    FILE *golden = fopen("step4_gpt2_integration/gpt2/tests/golden.txt", "r");
+    cr_assert(golden != NULL);
+    expect_word(golden, "tokens");
+    for (int t = 0; t < PROMPT; t++) { prompt[t] = (int32_t)next_number(golden); }
+    prompt[PROMPT] = -1;
+    cr_assert(gpt2_reference_gradients_open(&unused, &source.config));
+    cr_assert(gpt2_reference_backward(&source, prompt, prompt + 1, PROMPT, 1.0, &loss, &unused, &error), "%s",
+              error.text);
+    cr_assert(gpt2_reference(&source, prompt, PROMPT, states_of_reference, &states, &error), "%s", error.text);
+    expect_word(golden, "loss");
+    expect_golden("loss", PROMPT, loss, next_number(golden));
+    for (int t = 0; t < PROMPT; t++) {
+        const double *logits = states.at[states.count - 1].values + t * source.config.vocabulary;
+        expect_word(golden, "logits");
+        cr_assert_eq((int)next_number(golden), t);
+        for (int v = 0; v < source.config.vocabulary; v += 400) {
+            expect_golden("logits", t, logits[v], next_number(golden));
+        }
     }
-    cr_assert(fabs(loss - wanted) < 1e-10 * wanted, "%.15g, not %.15g", loss, wanted);
+    fclose(golden);
     states_free(&states);
-    gpt2_reference_gradients_close(&gradients);
+    gpt2_reference_gradients_close(&unused);
+    gpt2_weights_close(&weights);
 }
