@@ -12,7 +12,7 @@
 #include "../profile.h"
 #include "labs.h"
 
-TestSuite(lab, .timeout = 20);
+TestSuite(lab, .timeout = 60);
 
 static int points_of(const struct step *step, bool correctness) {
     int points = 0;
@@ -412,7 +412,7 @@ static size_t mutate(char *text, size_t length) {
     }
 }
 
-Test(lab, damaged_descriptions_are_read_or_refused, .timeout = 60) {
+Test(lab, damaged_descriptions_are_read_or_refused) {
     static char original[1 << 14], text[1 << 15];
     int refused = 0, runs = 0;
     for (const struct step *of = all_labs(); of->name; of++) {
