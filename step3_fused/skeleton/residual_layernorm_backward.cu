@@ -8,7 +8,7 @@
 // Bytes     floor: read dout, dsum and sum, write dinp: 4 s N C, where an element has s bytes. 8192 x 768: 101 MB in fp32,
 //           50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 8 s N C.
 // Kernels   1  the reference's
-//           2  dweight and dbias as given; dinp by a warp per row
+//           2  two directions, two kernels: the first as given, dinp by a warp per row
 // Launchers residual_layernorm_backward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_backward/contract.h
 #include "common/cuda_check.h"
 #include "common/ops/residual_layernorm_backward/contract.h"

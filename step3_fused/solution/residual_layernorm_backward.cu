@@ -8,12 +8,12 @@
 // Bytes     floor: read dout, dsum and sum, write dinp: 4 s N C, where an element has s bytes. 8192 x 768: 101 MB in fp32,
 //           50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Kernels 1 and 2 request 8 s N C.
 //:swap
-// Kernels   1  two directions, two kernels: dweight and dbias down the columns (given: layernorm_two_directions.cuh), and
-//              dinp along the rows, a block per row
+// Kernels   1  two directions, two kernels: parameters down the columns, dinp by a block per row
+//              The first is given: layernorm_two_directions.cuh
 //:stub
 //: // Kernels   1  the reference's
 //:end
-//           2  dweight and dbias as given; dinp by a warp per row
+//           2  two directions, two kernels: the first as given, dinp by a warp per row
 //:omit
 //           3  one pass: a warp keeps its row in registers, and the sums of its columns until the end. The warps of a block
 //              add theirs in shared memory; a second kernel adds those of the blocks   layernorm_one_pass.cuh
