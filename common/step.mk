@@ -11,6 +11,8 @@
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without the grader, for compute-sanitizer and debuggers
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only
+#   shared             what the runners share with those of other folders, all in BUILD: the grader makes it under a lock, so
+#                      that gradings can run side by side
 #   packages           installs what the lab needs
 #   program            builds the program around the lab's files, if there is one
 #
@@ -47,7 +49,7 @@ SHARED := $(BUILD)/runner/$(BACKEND)
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
 JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
-.PHONY: runners bench exercise probes objects packages program
+.PHONY: runners bench exercise probes objects packages program shared
 runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
@@ -124,9 +126,11 @@ endif
 #   NAMED_PARTS    the files of SRC that other files are linked with
 #   programs_with  $(call programs_with,PART): the programs that PART belongs to
 #   PACKAGES       the part of tools/install.sh that the lab needs
+#   LAB_SHARED     the files in BUILD that its programs are linked with
 # It may give `program` a recipe, which runs in the learner's folder. ----
 NAMED_PARTS :=
 PACKAGES    := build
+LAB_SHARED  :=
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
 packages:
@@ -151,6 +155,8 @@ $(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(
 
 $(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+
+shared: $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
 
 .SECONDARY:
 -include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,8 +148,9 @@ static void make_names(const struct build_report *report, char *text, size_t siz
     }
 }
 
-/* Runs make; keeps the beginning of its output. Returns its exit status, or -1. */
-static int run_make(const struct build_options *options, const struct build_report *report, char *output, size_t size) {
+/* Makes `goal` of step.mk; keeps the beginning of the output. Returns make's exit status, or -1. */
+static int run_make(const struct build_options *options, const struct build_report *report, const char *goal,
+                    char *output, size_t size) {
     char jobs[16], script[600], course[600], lab[300], files[600], out[600],
         names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
@@ -171,7 +173,7 @@ static int run_make(const struct build_options *options, const struct build_repo
                           out,
                           names,
                           report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
-                          "runners",
+                          goal,
                           NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
@@ -197,6 +199,21 @@ static int run_make(const struct build_options *options, const struct build_repo
     int how = 0;
     while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {}
     return pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+/* Makes what all runners share under a lock: two makes at once would write the same files. What cannot be made is reported
+ * when the runners need it. */
+static void make_shared(const struct build_options *options, const struct build_report *report, char *output,
+                        size_t size) {
+    const char *build = getenv("BUILD");
+    char folder[600], path[620];
+    snprintf(folder, sizeof folder, "%s%s", build ? "" : options->course, build ? build : "/build");
+    snprintf(path, sizeof path, "%s/.shared.lock", folder);
+    mkdir(folder, 0777);
+    int lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (lock < 0) { return; } /* a folder that cannot be written is complete, or make says what is missing */
+    if (flock(lock, LOCK_EX) == 0) { run_make(options, report, "shared", output, size); }
+    close(lock);
 }
 
 /* ---- the compiler's output ---- */
@@ -353,7 +370,8 @@ enum build_status build_step(const struct build_options *options, struct build_r
     for (int i = 0; i < report->file_count; i++) { before[i] = modified(report->file[i].runner); }
     char *output = calloc(1, MAKE_OUTPUT_BYTES);
     if (!output) { return report->status = BUILD_BROKEN; }
-    int make_status = run_make(options, report, output, MAKE_OUTPUT_BYTES);
+    make_shared(options, report, output, MAKE_OUTPUT_BYTES);
+    int make_status = run_make(options, report, "runners", output, MAKE_OUTPUT_BYTES);
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];
         int64_t after = modified(file->runner);
