@@ -7,6 +7,7 @@ source=build/docs/source
 rm -rf "$source"
 mkdir -p "$source/labs" "$source/diagrams"
 for page in docs/*.md; do
+    [ "$page" != docs/README.md ] || continue # for readers of the repository
     sed -E 's|\(\.\./(step[0-9][a-z0-9_]*)/README\.md|(labs/\1.md|' "$page" >"$source/$(basename "$page")"
 done
 for sheet in step[0-9]*_*/README.md; do
