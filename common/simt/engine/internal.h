@@ -76,9 +76,12 @@ struct simt_thread {
     uintptr_t stack_high;
     int predicate;
     uintptr_t polled; /* last address that it polled, the value there, and how often consecutively */
+    uintptr_t polled_pc;
     uint64_t polled_value;
     unsigned polls;
-    unsigned ticks; /* how often it was preempted */
+    unsigned ticks;                /* how often it was preempted */
+    bool spins;                    /* it polls until another thread changes memory, or has polled for long */
+    uint64_t state, state_changes; /* polling.c: a remembered state, and the changes of memory until then */
 } __attribute__((aligned(64)));
 
 /* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */
@@ -95,6 +98,7 @@ struct simt_warp {
     bool shuffled;                    /* as the launch: the last lane runs first */
     unsigned exited;                  /* mask */
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
+    unsigned polls, waits;            /* masks: blocked because it polls; waits for another thread (polling.c) */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
     struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
@@ -130,6 +134,8 @@ struct simt_block {
     uint64_t launch_serial; /* launch for which thread[] and warp[] are laid out */
     unsigned shared_ready;  /* static variables that are laid out in this block */
     uint64_t steps;         /* since a thread of it ended; for the watchdog */
+    /* Counts whatever may change what a waiting thread reads: stores, atomics with an effect, threads that continue. */
+    uint64_t effects, effects_settled;
 };
 
 struct simt_launch {

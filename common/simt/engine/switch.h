@@ -64,6 +64,7 @@ static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
         thread->stack_pointer = NULL;
         thread->stack_low = stack_take(&this_worker->stacks);
         thread->stack_high = thread->stack_low + STACK_BYTES;
+        thread->polled = 0;
         thread->polls = thread->ticks = 0;
     }
     return thread;
