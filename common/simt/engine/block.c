@@ -84,6 +84,7 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
         struct simt_warp *warp = &block->warp[w];
         memset(warp->in_state, 0, sizeof warp->in_state);
         warp->exited = warp->polls = warp->waits = 0;
+        warp->passes = false;
         warp->in_state[THREAD_READY] = ~0u >> (WARP_SIZE - warp->lanes);
     }
     shared_prepare_block(block);

@@ -79,7 +79,8 @@ struct simt_thread {
     uintptr_t polled_pc;
     uint64_t polled_value;
     unsigned polls;
-    unsigned ticks;                /* how often it was preempted */
+    unsigned ticks; /* how often it was preempted */
+    unsigned clock_reads;
     bool spins;                    /* it polls until another thread changes memory, or has polled for long */
     uint64_t state, state_changes; /* polling.c: a remembered state, and the changes of memory until then */
 } __attribute__((aligned(64)));
@@ -99,6 +100,7 @@ struct simt_warp {
     unsigned exited;                  /* mask */
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
     unsigned polls, waits;            /* masks: blocked because it polls; waits for another thread (polling.c) */
+    bool passes;                      /* a lane waits for the clock: other warps run next */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
     struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */

@@ -93,7 +93,8 @@ static bool warp_run(struct simt_warp *warp) {
         progress |= (ran & ~warp->in_state[THREAD_YIELDED]) != 0;
         if (warp->in_state[THREAD_TRACE_FULL]) {
             wake_lanes_with_room(warp);
-            budget -= MERGE_COST;
+            budget -= warp->passes ? VISIT_BUDGET : MERGE_COST;
+            warp->passes = false;
         }
         if (warp->in_state[THREAD_COLLECTIVE]) warp_resolve_collectives(warp);
         if (block->status != BLOCK_RUNS) return progress;

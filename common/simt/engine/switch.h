@@ -65,7 +65,7 @@ static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
         thread->stack_low = stack_take(&this_worker->stacks);
         thread->stack_high = thread->stack_low + STACK_BYTES;
         thread->polled = 0;
-        thread->polls = thread->ticks = 0;
+        thread->polls = thread->ticks = thread->clock_reads = 0;
     }
     return thread;
 }
