@@ -61,7 +61,7 @@ struct simt_warp;
 struct worker;
 struct launch_order;
 
-/* The members that a switch accesses lie in the first 64 bytes. */
+/* The members that a switch accesses lie in the first 64 bytes. 128 bytes in all: a shift finds the thread of a lane. */
 struct simt_thread {
     void *stack_pointer; /* saved at a switch */
     uintptr_t stack_low; /* 0 while the thread has no stack: before its start and after its end */
@@ -75,15 +75,15 @@ struct simt_thread {
 
     uintptr_t stack_high;
     int predicate;
-    uintptr_t polled; /* last address that it polled, the value there, and how often consecutively */
+    unsigned polls;   /* how often consecutively it polled */
+    uintptr_t polled; /* the last address that it polled, where, and the value there */
     uintptr_t polled_pc;
     uint64_t polled_value;
-    unsigned polls;
-    unsigned ticks; /* how often it was preempted */
-    unsigned clock_reads;
-    bool spins;                    /* it polls until another thread changes memory, or has polled for long */
     uint64_t state, state_changes; /* polling.c: a remembered state, and the changes of memory until then */
+    uint16_t ticks, clock_reads;   /* how often it was preempted, and read the clock */
+    bool spins;                    /* it polls until another thread changes memory, or has polled for long */
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct simt_thread) == 128, "two cache lines");
 
 /* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */
 struct lane_call {
