@@ -128,6 +128,7 @@ struct simt_block {
     struct worker *worker;
     int status; /* enum block_status */
     bool ordered, prepared;
+    bool parked;     /* waits at the grid barrier: the turn skips it */
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */

@@ -21,7 +21,9 @@ static void set_turn(struct launch_order *order, uint64_t rank) {
 }
 
 static uint64_t lowest(const struct launch_order *order) {
-    return order->first ? order->first->rank : order->started;
+    const struct simt_block *block = order->first;
+    while (block && block->parked && block->next) block = block->next;
+    return block && !block->parked ? block->rank : order->started;
 }
 
 void order_enter(struct simt_block *block) {
@@ -41,10 +43,21 @@ static void order_finished(struct simt_launch *launch, struct simt_block *block)
     if (order->turn == block->rank) set_turn(order, lowest(order));
 }
 
+/* The rank after this block's, cyclically, of a block that can run or has not started. */
+static uint64_t order_next(const struct simt_launch *launch, const struct simt_block *block) {
+    const struct launch_order *order = launch->order;
+    for (const struct simt_block *other = block->next; other; other = other->next)
+        if (!other->parked) return other->rank;
+    if (order->started < launch->blocks) return order->started;
+    const struct simt_block *other = order->first;
+    while (other != block && other->parked) other = other->next;
+    return other->rank;
+}
+
 static void order_pass(struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     if (order->turn != block->rank) return;
-    uint64_t next = block->next ? block->next->rank : order->started < launch->blocks ? order->started : lowest(order);
+    uint64_t next = order_next(launch, block);
     if (next <= block->rank) order->idle_rounds++;
     set_turn(order, next);
 }
@@ -125,7 +138,7 @@ static struct simt_block *start_block(struct worker *worker, struct simt_launch 
     block->worker = worker;
     block->status = BLOCK_RUNS;
     block->ordered = launch->blocks == 1;
-    block->prepared = false;
+    block->prepared = block->parked = false;
     order->idle_rounds = 0;
     worker->live++;
     link_block(order, block);
@@ -138,6 +151,7 @@ static void release_grid_if_complete(struct simt_launch *launch) {
     trace_grid_barrier(launch);
     for (struct simt_block *block = order->first; block; block = block->next) {
         block_release_grid(block);
+        block->parked = false;
         block->ordered = launch->blocks == 1;
     }
     order->at_grid = 0;
@@ -185,6 +199,7 @@ static void settle(struct worker *worker, struct simt_launch *launch, struct sim
         case BLOCK_FAILED: end_block(worker, launch, block); break;
         case BLOCK_AT_GRID:
             order->at_grid++;
+            block->parked = true;
             order->idle_rounds = 0;
             release_grid_if_complete(launch);
             if (block->status == BLOCK_AT_GRID) order_pass(launch, block);
