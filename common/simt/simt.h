@@ -83,9 +83,9 @@ const struct simt_finding *simt_finding_at(size_t i);
 void simt_findings_clear(void);
 
 /* Settings, also read from the environment at start: SIMT_THREADS (OS threads, default: cores), SIMT_CC (compute
- * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps without progress),
- * SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports memory that is still allocated at the
- * end of the program; cudaDeviceReset always does. */
+ * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps of a block without the
+ * end of one of its threads), SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports memory
+ * that is still allocated at the end of the program; cudaDeviceReset always does. */
 struct simt_settings {
     int os_threads;
     int compute_capability;

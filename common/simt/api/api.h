@@ -15,6 +15,9 @@
         if (entered_ != cudaSuccess) { return entered_; } \
     } while (0)
 
+/* device_side.c, device.c: the rate of clock64(). */
+enum { CLOCK_MEGAHERTZ = 1000 };
+
 /* The place of the call in the learner's code. Only in the API function itself. */
 #define API_CALLER ((uintptr_t)__builtin_return_address(0))
 

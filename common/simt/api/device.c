@@ -173,7 +173,7 @@ static void fill(struct cudaDeviceProp *p) {
         .memoryPoolsSupported = 1,
         .deviceNumaId = -1,
         .hostNumaId = -1,
-        .clockRate = 1000 * MEGAHERTZ,
+        .clockRate = CLOCK_MEGAHERTZ * MEGAHERTZ,
         .memoryClockRate = 1000 * MEGAHERTZ,
         .deviceOverlap = 1,
         .singleToDoublePrecisionPerfRatio = 2,

@@ -1,5 +1,5 @@
-/* device_side.c — functions that kernels call besides barriers and atomics: assert, traps, the device's heap, and the
- * address space of a pointer.
+/* device_side.c — functions that kernels call besides barriers and atomics: assert, traps, clocks, the device's heap, and
+ * the address space of a pointer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api.h"
 #include "engine/arena.h"
@@ -38,6 +39,39 @@ void simt_trap(void) {
     if (simt_self == NULL) { abort(); }
     simt_report(SIMT_ASSERT, true, (uintptr_t)__builtin_return_address(0), simt_self, "__trap() ends the kernel");
     simt_fail_launch(cudaErrorLaunchFailure);
+}
+
+/* ---- clocks ---- */
+
+static int64_t nanoseconds(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Threads that read the clock often wait for it. They take turns, so that they wait together, as on a device. */
+enum { READS_PER_TURN = 16 };
+
+static int64_t device_clock(struct simt_thread *self, uintptr_t pc) {
+    self->block->effects++; /* a loop that reads the clock may end by it (checks/polling.c) */
+    if (++self->clock_reads % READS_PER_TURN == 0) {
+        self->warp->polls |= 1u << self->lane;
+        self->warp->passes = true;
+        simt_lane_block(THREAD_TRACE_FULL, pc);
+    }
+    return nanoseconds(CLOCK_MONOTONIC) * CLOCK_MEGAHERTZ / 1000;
+}
+
+long long simt_clock(void) {
+    struct simt_thread *self = simt_self;
+    return self == NULL ? 0 : device_clock(self, (uintptr_t)__builtin_return_address(0));
+}
+
+/* Replaces the C library's. */
+clock_t clock(void) {
+    struct simt_thread *self = simt_self;
+    return self == NULL ? nanoseconds(CLOCK_PROCESS_CPUTIME_ID) / (1000000000 / CLOCKS_PER_SEC)
+                        : device_clock(self, (uintptr_t)__builtin_return_address(0));
 }
 
 /* malloc and free in a kernel: the device's heap. On the host: the C library's. */

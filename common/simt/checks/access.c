@@ -5,8 +5,6 @@
 
 #include "source.h"
 
-enum { POLLS_BEFORE_YIELD = 8 };
-
 #if SIMT_CHECKED
 
 extern char __executable_start, data_start;
@@ -151,14 +149,3 @@ void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, uns
 }
 
 #endif
-
-/* A changed value or another place restarts the count. */
-void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint64_t value) {
-    if (self->polled == address && self->polled_value == value) {
-        if (++self->polls % POLLS_BEFORE_YIELD == 0) simt_lane_block(THREAD_YIELDED, pc);
-        return;
-    }
-    self->polled = address;
-    self->polled_value = value;
-    self->polls = 0;
-}

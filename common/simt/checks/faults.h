@@ -5,7 +5,7 @@
 #include "engine/internal.h"
 
 /* Steps (accesses and loop iterations) that one blocking of a lane counts for. */
-enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 64 };
+enum { STEPS_OF_FULL_TRACE = 256, STEPS_OF_POLLING = 8 };
 
 /* Reports an endless loop in the warp; its launch fails. */
 void watchdog_report(struct simt_warp *warp);
@@ -13,7 +13,8 @@ void watchdog_report(struct simt_warp *warp);
 /* After the lanes of a warp have run until they blocked. */
 static inline void watchdog_count(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
-    unsigned full = warp->in_state[THREAD_TRACE_FULL], polling = warp->in_state[THREAD_YIELDED];
+    unsigned polling = warp->in_state[THREAD_YIELDED] | warp->polls;
+    unsigned full = warp->in_state[THREAD_TRACE_FULL] & ~polling;
     block->steps++;
     if (full) block->steps += STEPS_OF_FULL_TRACE * (unsigned)__builtin_popcount(full);
     if (polling) block->steps += STEPS_OF_POLLING * (unsigned)__builtin_popcount(polling);

@@ -127,14 +127,20 @@ static inline bool enter(uintptr_t pc, enum trace_kind kind, uintptr_t address, 
     return self != NULL;
 }
 
+static inline void modified(uintptr_t pc, uintptr_t address, uint64_t old, uint64_t now) {
+    if (old == now)
+        access_poll(simt_self, pc, address, old);
+    else
+        simt_self->block->effects++;
+}
+
 #define MODIFY(bits, log2, name, operation)                                                                \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile void *address, uint##bits##_t value, int order);  \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile void *address, uint##bits##_t value, int order) { \
         (void)order;                                                                                       \
         bool polls = enter(CALLER, TRACE_ATOMIC, (uintptr_t)address, log2);                                \
         uint##bits##_t old = operation((volatile uint##bits##_t *)address, value, __ATOMIC_SEQ_CST);       \
-        if (polls && old == __atomic_load_n((volatile uint##bits##_t *)address, __ATOMIC_RELAXED))         \
-            access_poll(simt_self, CALLER, (uintptr_t)address, old);                                       \
+        if (polls) modified(CALLER, (uintptr_t)address, old, *(volatile uint##bits##_t *)address);         \
         return old;                                                                                        \
     }
 
@@ -150,7 +156,7 @@ static inline bool enter(uintptr_t pc, enum trace_kind kind, uintptr_t address, 
         bool done = __atomic_compare_exchange_n((volatile uint##bits##_t *)address, &seen, desired, false,            \
                                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                                  \
         memcpy(expected, &seen, sizeof seen);                                                                         \
-        if (polls && !done) access_poll(simt_self, CALLER, (uintptr_t)address, seen);                                 \
+        if (polls) modified(CALLER, (uintptr_t)address, seen, done ? desired : seen);                                 \
         return done;                                                                                                  \
     }
 

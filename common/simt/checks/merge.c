@@ -86,6 +86,7 @@ static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_
         .value = value,
     };
     find_stride(&request);
+    warp->block->effects += request.kind == TRACE_WRITE || request.kind == TRACE_VOLATILE_WRITE;
     if (request.space == TRACE_GLOBAL) warp->trace->global_requests++;
     counters_request(&request, merge->alive);
     races_request(&request);

@@ -129,6 +129,9 @@ uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address,
     uint64_t old = load(address, size_log2);
     uint64_t value = apply(op, type, old, operand & mask, compare & mask) & mask;
     store(address, size_log2, value);
-    if (value == old) access_poll(self, pc, (uintptr_t)address, old);
+    if (value == old)
+        access_poll(self, pc, (uintptr_t)address, old);
+    else
+        self->block->effects++;
     return old;
 }

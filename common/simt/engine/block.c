@@ -83,7 +83,8 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     for (unsigned w = 0; w < block->warps; w++) {
         struct simt_warp *warp = &block->warp[w];
         memset(warp->in_state, 0, sizeof warp->in_state);
-        warp->exited = 0;
+        warp->exited = warp->polls = warp->waits = 0;
+        warp->passes = false;
         warp->in_state[THREAD_READY] = ~0u >> (WARP_SIZE - warp->lanes);
     }
     shared_prepare_block(block);

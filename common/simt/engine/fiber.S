@@ -84,4 +84,11 @@ __morestack_non_split:
         jmp     __morestack
         .size   __morestack_non_split, . - __morestack_non_split
 
+/* alloca() calls it for space that does not fit. */
+        .globl  __morestack_allocate_stack_space
+        .type   __morestack_allocate_stack_space, @function
+__morestack_allocate_stack_space:
+        jmp     __morestack
+        .size   __morestack_allocate_stack_space, . - __morestack_allocate_stack_space
+
         .section .note.GNU-stack, "", @progbits

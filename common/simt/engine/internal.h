@@ -61,7 +61,7 @@ struct simt_warp;
 struct worker;
 struct launch_order;
 
-/* The members that a switch accesses lie in the first 64 bytes. */
+/* The members that a switch accesses lie in the first 64 bytes. 128 bytes in all: a shift finds the thread of a lane. */
 struct simt_thread {
     void *stack_pointer; /* saved at a switch */
     uintptr_t stack_low; /* 0 while the thread has no stack: before its start and after its end */
@@ -75,11 +75,15 @@ struct simt_thread {
 
     uintptr_t stack_high;
     int predicate;
-    uintptr_t polled; /* last address that it polled, the value there, and how often consecutively */
+    unsigned polls;   /* how often consecutively it polled */
+    uintptr_t polled; /* the last address that it polled, where, and the value there */
+    uintptr_t polled_pc;
     uint64_t polled_value;
-    unsigned polls;
-    unsigned ticks; /* how often it was preempted */
+    uint64_t state, state_changes; /* polling.c: a remembered state, and the changes of memory until then */
+    uint16_t ticks, clock_reads;   /* how often it was preempted, and read the clock */
+    bool spins;                    /* it polls until another thread changes memory, or has polled for long */
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct simt_thread) == 128, "two cache lines");
 
 /* A collective call of one lane. Lanes meet when both words are equal (collective.c has the exceptions). */
 struct lane_call {
@@ -95,6 +99,8 @@ struct simt_warp {
     bool shuffled;                    /* as the launch: the last lane runs first */
     unsigned exited;                  /* mask */
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
+    unsigned polls, waits;            /* masks: blocked because it polls; waits for another thread (polling.c) */
+    bool passes;                      /* a lane waits for the clock: other warps run next */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
     struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
@@ -122,6 +128,7 @@ struct simt_block {
     struct worker *worker;
     int status; /* enum block_status */
     bool ordered, prepared;
+    bool parked;     /* waits at the grid barrier: the turn skips it */
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
@@ -130,6 +137,8 @@ struct simt_block {
     uint64_t launch_serial; /* launch for which thread[] and warp[] are laid out */
     unsigned shared_ready;  /* static variables that are laid out in this block */
     uint64_t steps;         /* since a thread of it ended; for the watchdog */
+    /* Counts whatever may change what a waiting thread reads: stores, atomics with an effect, threads that continue. */
+    uint64_t effects, effects_settled;
 };
 
 struct simt_launch {

@@ -63,6 +63,17 @@ static void wake_lanes_with_room(struct simt_warp *warp) {
         if (trace_has_room(&warp->thread[__builtin_ctz(rest)])) warp_wake(warp, rest & -rest, THREAD_TRACE_FULL);
 }
 
+/* Records what the lanes that ran have done, for checks/polling.c: they only waited, only polled, or did more. */
+static void note_progress(struct simt_warp *warp, unsigned ran) {
+    unsigned yielded = warp->in_state[THREAD_YIELDED];
+    for (unsigned rest = warp->waits; rest; rest &= rest - 1)
+        if (warp->thread[__builtin_ctz(rest)].state_changes != changes_seen(warp->block))
+            warp->waits &= ~(rest & -rest);
+    if (ran & ~(yielded & warp->waits)) warp->block->progressed = true;
+    if (ran & ~(yielded | warp->polls)) warp->block->effects++;
+    warp->polls = 0;
+}
+
 /* Runs the warp until all its lanes wait for something outside it. True if it did more than poll. */
 static bool warp_run(struct simt_warp *warp) {
     struct simt_block *block = warp->block;
@@ -78,10 +89,12 @@ static bool warp_run(struct simt_warp *warp) {
         if (block->status != BLOCK_RUNS) return progress;
         trace_merge(warp);
         watchdog_count(warp);
+        note_progress(warp, ran);
         progress |= (ran & ~warp->in_state[THREAD_YIELDED]) != 0;
         if (warp->in_state[THREAD_TRACE_FULL]) {
             wake_lanes_with_room(warp);
-            budget -= MERGE_COST;
+            budget -= warp->passes ? VISIT_BUDGET : MERGE_COST;
+            warp->passes = false;
         }
         if (warp->in_state[THREAD_COLLECTIVE]) warp_resolve_collectives(warp);
         if (block->status != BLOCK_RUNS) return progress;
@@ -116,7 +129,6 @@ void block_run(struct simt_block *block) {
         for (; block->cursor < block->warps; block->cursor++) {
             unsigned i = block->launch->shuffled ? block->warps - 1 - block->cursor : block->cursor;
             progress |= warp_run(&block->warp[i]);
-            block->progressed |= progress;
             if (block->status != BLOCK_RUNS) return;
             if (launch_gave_up(block->launch, block->rank)) {
                 block->status = BLOCK_FAILED;

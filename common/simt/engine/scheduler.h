@@ -33,9 +33,10 @@ struct launch_order {
     _Atomic uint64_t fail_rank;      /* lowest rank that failed, UINT64_MAX if none */
     struct simt_block *first, *last; /* live blocks by rank */
     unsigned live, at_grid;
-    unsigned sleepers;    /* workers */
-    uint64_t idle_rounds; /* of the turn, since the last progress other than polling */
-    uint64_t permutation; /* multiplier of the shuffled order */
+    unsigned sleepers;        /* workers */
+    uint64_t idle_rounds;     /* of the turn, in which every thread only waited */
+    _Atomic uint64_t changes; /* counts the runs of blocks that had effects */
+    uint64_t permutation;     /* multiplier of the shuffled order */
 
     struct shared_site {
         const void *site;
@@ -94,6 +95,11 @@ void report_launch_end(struct simt_launch *launch);
 
 /* launch.c */
 void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky);
+
+/* The changes of memory so far that a thread of the block may have seen. */
+static inline uint64_t changes_seen(const struct simt_block *block) {
+    return block->effects + atomic_load_explicit(&block->launch->order->changes, memory_order_relaxed);
+}
 
 static inline bool launch_gave_up(const struct simt_launch *launch, uint64_t rank) {
     return rank > atomic_load_explicit(&launch->order->fail_rank, memory_order_relaxed);

@@ -64,7 +64,8 @@ static inline struct simt_thread *warp_pick(struct simt_warp *warp) {
         thread->stack_pointer = NULL;
         thread->stack_low = stack_take(&this_worker->stacks);
         thread->stack_high = thread->stack_low + STACK_BYTES;
-        thread->polls = thread->ticks = 0;
+        thread->polled = 0;
+        thread->polls = thread->ticks = thread->clock_reads = 0;
     }
     return thread;
 }

@@ -21,7 +21,9 @@ static void set_turn(struct launch_order *order, uint64_t rank) {
 }
 
 static uint64_t lowest(const struct launch_order *order) {
-    return order->first ? order->first->rank : order->started;
+    const struct simt_block *block = order->first;
+    while (block && block->parked && block->next) block = block->next;
+    return block && !block->parked ? block->rank : order->started;
 }
 
 void order_enter(struct simt_block *block) {
@@ -41,10 +43,21 @@ static void order_finished(struct simt_launch *launch, struct simt_block *block)
     if (order->turn == block->rank) set_turn(order, lowest(order));
 }
 
+/* The rank after this block's, cyclically, of a block that can run or has not started. */
+static uint64_t order_next(const struct simt_launch *launch, const struct simt_block *block) {
+    const struct launch_order *order = launch->order;
+    for (const struct simt_block *other = block->next; other; other = other->next)
+        if (!other->parked) return other->rank;
+    if (order->started < launch->blocks) return order->started;
+    const struct simt_block *other = order->first;
+    while (other != block && other->parked) other = other->next;
+    return other->rank;
+}
+
 static void order_pass(struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     if (order->turn != block->rank) return;
-    uint64_t next = block->next ? block->next->rank : order->started < launch->blocks ? order->started : lowest(order);
+    uint64_t next = order_next(launch, block);
     if (next <= block->rank) order->idle_rounds++;
     set_turn(order, next);
 }
@@ -58,8 +71,9 @@ uint64_t order_linear(const struct simt_launch *launch, uint64_t rank) {
 
 /* ---- one OS thread's part of a launch ---- */
 
-/* Rounds of the turn in which every live block only polls, before the launch is reported as endless. */
-enum { IDLE_ROUNDS = 400 };
+/* Rounds of the turn in which every thread of every live block waits, before the launch is reported as endless. The first
+ * may have begun before the last change; the second proves it (checks/polling.c). */
+enum { IDLE_ROUNDS = 2 };
 
 static void link_block(struct launch_order *order, struct simt_block *block) {
     block->next = NULL;
@@ -90,6 +104,11 @@ static uint64_t block_limit(const struct simt_launch *launch) {
     return fail_rank < launch->blocks ? fail_rank + 1 : launch->blocks;
 }
 
+/* Will the block be abandoned? Another one failed, or it waits for ever. */
+static bool is_lost(const struct simt_launch *launch, const struct simt_block *block) {
+    return launch_gave_up(launch, block->rank) || block->status == BLOCK_FAILED;
+}
+
 /* A live block of this worker that can run, or one to be abandoned. All of them at the grid barrier: *at_grid. */
 static struct simt_block *pick_live(struct worker *worker, struct simt_launch *launch, bool *at_grid) {
     struct launch_order *order = launch->order;
@@ -97,7 +116,7 @@ static struct simt_block *pick_live(struct worker *worker, struct simt_launch *l
     if (worker->live == 0) return NULL;
     for (struct simt_block *block = order->first; block; block = block->next) {
         if (block->worker != worker) continue;
-        if (launch_gave_up(launch, block->rank)) return block;
+        if (is_lost(launch, block)) return block;
         *at_grid &= block->status == BLOCK_AT_GRID;
         if (block->status != BLOCK_AT_GRID && (!block->ordered || order->turn == block->rank)) return block;
     }
@@ -119,7 +138,7 @@ static struct simt_block *start_block(struct worker *worker, struct simt_launch 
     block->worker = worker;
     block->status = BLOCK_RUNS;
     block->ordered = launch->blocks == 1;
-    block->prepared = false;
+    block->prepared = block->parked = false;
     order->idle_rounds = 0;
     worker->live++;
     link_block(order, block);
@@ -132,6 +151,7 @@ static void release_grid_if_complete(struct simt_launch *launch) {
     trace_grid_barrier(launch);
     for (struct simt_block *block = order->first; block; block = block->next) {
         block_release_grid(block);
+        block->parked = false;
         block->ordered = launch->blocks == 1;
     }
     order->at_grid = 0;
@@ -140,20 +160,20 @@ static void release_grid_if_complete(struct simt_launch *launch) {
     pthread_cond_broadcast(&order->changed);
 }
 
-static void report_idle(struct simt_launch *launch, struct simt_block *block) {
-    struct simt_warp *warp = &block->warp[0];
-    for (unsigned w = 0; w < block->warps; w++)
-        if (block->warp[w].in_state[THREAD_READY] && block->warp[w].exited != block->warp[w].in_state[THREAD_READY])
-            warp = &block->warp[w];
-    const struct simt_thread *thread = warp->thread;
-    for (unsigned i = 0; i < block->threads; i++)
-        if (block->thread[i].polls) thread = &block->thread[i];
-    if (!launch_gave_up(launch, UINT64_MAX - 1))
-        simt_report(SIMT_ENDLESS, true, thread->blocked_pc, thread,
-                    "Endless loop: the thread polls a value that no thread changes\n"
-                    "%u block%s of the grid wait%s in this way, and all others have ended",
-                    launch->order->live, launch->order->live == 1 ? "" : "s", launch->order->live == 1 ? "s" : "");
+/* Of the blocks that wait, the one of lowest rank is reported and fails; those behind it are abandoned. */
+static void report_idle(struct simt_launch *launch) {
+    struct launch_order *order = launch->order;
+    struct simt_block *block = order->first;
+    while (block->next && block->status == BLOCK_AT_GRID) block = block->next;
+    const struct simt_thread *thread = block->thread;
+    while (thread->linear + 1u < block->threads && !(thread->warp->waits >> thread->lane & 1)) thread++;
+    simt_report(SIMT_ENDLESS, true, thread->polled_pc, thread,
+                "Endless loop: the thread polls a value that no thread changes\n"
+                "%u block%s of the grid wait%s in this way, and all others have ended",
+                order->live, order->live == 1 ? "" : "s", order->live == 1 ? "s" : "");
     launch_fail(launch, block->rank, SIMT_ERROR_LAUNCH_TIMEOUT, true);
+    block->status = BLOCK_FAILED;
+    if (order->sleepers) pthread_cond_broadcast(&order->changed);
 }
 
 static void end_block(struct worker *worker, struct simt_launch *launch, struct simt_block *block) {
@@ -170,11 +190,16 @@ static void end_block(struct worker *worker, struct simt_launch *launch, struct 
 /* After a run of the block, with the lock held: records what it waits for, or ends it. */
 static void settle(struct worker *worker, struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
+    if (block->effects != block->effects_settled) {
+        block->effects_settled = block->effects;
+        atomic_fetch_add_explicit(&order->changes, 1, memory_order_relaxed);
+    }
     switch (block->status) {
         case BLOCK_DONE:
         case BLOCK_FAILED: end_block(worker, launch, block); break;
         case BLOCK_AT_GRID:
             order->at_grid++;
+            block->parked = true;
             order->idle_rounds = 0;
             release_grid_if_complete(launch);
             if (block->status == BLOCK_AT_GRID) order_pass(launch, block);
@@ -184,7 +209,7 @@ static void settle(struct worker *worker, struct simt_launch *launch, struct sim
             if (block->progressed) order->idle_rounds = 0;
             block->progressed = false;
             order_pass(launch, block);
-            if (order->idle_rounds > IDLE_ROUNDS) report_idle(launch, block);
+            if (order->idle_rounds > IDLE_ROUNDS) report_idle(launch);
             break;
         default: break;
     }
@@ -214,7 +239,7 @@ static void run_blocks(struct worker *worker, struct simt_launch *launch) {
             order->sleepers--;
             continue;
         }
-        bool gave_up = launch_gave_up(launch, block->rank);
+        bool gave_up = is_lost(launch, block);
         if (gave_up) order->at_grid -= block->status == BLOCK_AT_GRID;
         block->status = gave_up ? BLOCK_FAILED : BLOCK_RUNS;
         pthread_mutex_unlock(&order->lock);

@@ -12,6 +12,27 @@ Test(device_side, pointers_and_clocks) {
     expect_none();
 }
 
+/* A clock that is right by its rate; threads that wait for it wait together. */
+double run_spin(double milliseconds, int blocks, int threads);
+Test(device_side, device_clocks_run_at_the_clock_rate) {
+    double one = run_spin(1, 4, 256), fifty = run_spin(50, 1, 32);
+    cr_expect(one >= 1 && one < 500, "1 ms takes %g ms", one);
+    cr_expect(fifty >= 50 && fifty < 500, "50 ms take %g ms", fifty);
+    expect_none();
+}
+
+int run_wait_at_most(void);
+Test(device_side, a_wait_with_a_time_limit_is_finite) {
+    cr_expect(run_wait_at_most());
+    expect_none();
+}
+
+double run_host_clock(void);
+Test(device_side, host_clock_is_the_librarys) {
+    double ratio = run_host_clock();
+    cr_expect(ratio > 0.9 && ratio < 1.1, "%g", ratio);
+}
+
 int run_printf(void);
 Test(device_side, output_of_kernels_comes_in_the_order_of_blocks, .init = cr_redirect_stdout) {
     cr_assert_eq(run_printf(), 0);

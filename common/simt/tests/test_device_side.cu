@@ -70,6 +70,56 @@ __global__ void look_around(int *facts, int *global) {
     __threadfence_system();
 }
 
+// Each thread waits by one of the clocks, as programs do to make a kernel last for some time.
+__global__ void spin(long long ticks) {
+    if (threadIdx.x % 2) {
+        for (long long start = clock64(); clock64() - start < ticks;) {}
+    } else {
+        for (clock_t start = clock(); clock() - start < ticks;) {}
+    }
+}
+
+// The milliseconds that the launch takes.
+extern "C" double run_spin(double milliseconds, int blocks, int threads) {
+    int kilohertz = 0;
+    timespec start, end;
+    cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    spin<<<blocks, threads>>>((long long)(milliseconds * kilohertz));
+    if (cudaDeviceSynchronize() != cudaSuccess) return -1;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
+}
+
+// It waits for a flag that nobody sets, but only for some time.
+__global__ void wait_at_most(const volatile int *flag, long long ticks, int *out) {
+    long long start = clock64();
+    while (*flag == 0 && clock64() - start < ticks) {}
+    *out = *flag == 0;
+}
+
+extern "C" int run_wait_at_most() {
+    int *cells, gave_up = 0;
+    cudaMalloc(&cells, 2 * sizeof(int));
+    cudaMemset(cells, 0, 2 * sizeof(int));
+    wait_at_most<<<1, 1>>>(cells, 20 * 1000000, cells + 1);
+    cudaMemcpy(&gave_up, cells + 1, sizeof gave_up, cudaMemcpyDeviceToHost);
+    return cudaDeviceSynchronize() == cudaSuccess && gave_up;
+}
+
+// The host's clock() counts the time of the process: the result is its ratio to another measure of that.
+extern "C" double run_host_clock() {
+    timespec start, now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+    clock_t first = clock();
+    double seconds;
+    do {
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) * 1e-9;
+    } while (seconds < 0.05);
+    return (double)(clock() - first) / CLOCKS_PER_SEC / seconds;
+}
+
 // memcpy, memset and malloc: checked accesses and the device's heap.
 __global__ void move_bytes(float *out, const float *in, float **heap) {
     int i = threadIdx.x;

@@ -35,6 +35,7 @@ int run_narrow(int format, int rounding, uint16_t *out, const float *in, int cou
 int run_narrow_double(int format, uint16_t *out, const double *in, int count);
 int run_operation(int format, int operation, uint16_t *out, const uint16_t *a, const uint16_t *b, const uint16_t *c,
                   int count);
+int run_accumulate(int format, int pairs, uint16_t *sums, const uint16_t *a, const uint16_t *b, int count);
 int run_to_integer(int format, int integer, int rounding, int64_t *out, const uint16_t *in, int count);
 int run_from_integer(int format, int integer, int rounding, uint16_t *out, const int64_t *in, int count);
 int run_pairs(int format); /* 0, or the number of the first pair function that is wrong */

@@ -146,3 +146,34 @@ Test(minifloat_arithmetic, operations_are_exact_and_rounded_once) {
     }
     expect_none();
 }
+
+static void expect_atomic_sums(int which, const struct format *f, const uint16_t *a, const uint16_t *b) {
+    static uint16_t sums[ALL];
+    for (int pairs = 0; pairs < 2; pairs++) {
+        cr_assert_eq(run_accumulate(which, pairs, sums, a, b, ALL), 0);
+        for (int i = 0; i < ALL; i++) {
+            uint16_t expected = arithmetic(f, MINI_add, a[i], b[i], 0);
+            cr_assert(sums[i] == expected || (is_nan(f, expected) && is_nan(f, sums[i])),
+                      "%s atomicAdd%s: %#x + %#x is %#x, not %#x", f->name, pairs ? " of two" : "", a[i], b[i], sums[i],
+                      expected);
+        }
+    }
+    expect_none();
+}
+
+/* Every number a, NaN and infinity too, plus: -a; the neighbours of -a, so that the sum is tiny or a denormal; a itself,
+ * which overflows in the upper half; an arbitrary number. */
+Test(minifloat_arithmetic, atomic_sums_are_rounded_once) {
+    static uint16_t a[ALL], b[ALL];
+    EACH_FORMAT(which, f) {
+        for (int i = 0; i < ALL; i++) a[i] = (uint16_t)i;
+        for (int i = 0; i < ALL; i++) b[i] = (uint16_t)(i ^ 0x8000);
+        expect_atomic_sums(which, f, a, b);
+        for (int i = 0; i < ALL; i++) b[i] = (uint16_t)((i ^ 0x8000) + (i & 2 ? 1 : -1));
+        expect_atomic_sums(which, f, a, b);
+        for (int i = 0; i < ALL; i++) b[i] = (uint16_t)i;
+        expect_atomic_sums(which, f, a, b);
+        for (int i = 0; i < ALL; i++) b[i] = (uint16_t)next_random();
+        expect_atomic_sums(which, f, a, b);
+    }
+}

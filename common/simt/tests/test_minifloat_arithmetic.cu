@@ -102,3 +102,32 @@ extern "C" int run_operation(int format, int operation, uint16_t *out, const uin
     delete[] in;
     return error;
 }
+
+// sums[i] += in[i] by atomics: one number each, or two at once.
+template <class T> __global__ void accumulate(uint16_t *sums, const uint16_t *in, int count, bool pairs) {
+#ifdef ARITHMETIC
+    typedef typename format<T>::pair pair;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!pairs && i < count) {
+        sums[i] = in[i];
+        atomicAdd(reinterpret_cast<T *>(sums + i), format<T>::of(in[count + i]));
+    } else if (pairs && 2 * i + 1 < count) {
+        sums[2 * i] = in[2 * i];
+        sums[2 * i + 1] = in[2 * i + 1];
+        atomicAdd(reinterpret_cast<pair *>(sums + 2 * i),
+                  pair(format<T>::of(in[count + 2 * i]), format<T>::of(in[count + 2 * i + 1])));
+    }
+#endif
+}
+
+extern "C" int run_accumulate(int format, int pairs, uint16_t *sums, const uint16_t *a, const uint16_t *b, int count) {
+    uint16_t *in = new uint16_t[2 * (size_t)count];
+    memcpy(in, a, count * sizeof *in);
+    memcpy(in + count, b, count * sizeof *in);
+    int error = around(sums, count, in, 2 * (size_t)count, [&](uint16_t *o, uint16_t *i) {
+        format == FORMAT_HALF ? accumulate<__half><<<BLOCKS>>>(o, i, count, pairs)
+                              : accumulate<__nv_bfloat16><<<BLOCKS>>>(o, i, count, pairs);
+    });
+    delete[] in;
+    return error;
+}

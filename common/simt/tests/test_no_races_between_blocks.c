@@ -17,6 +17,18 @@ RIGHT(grid_sync)
 RIGHT(weights_of_all)
 RIGHT(vectors)
 RIGHT(launches_are_ordered)
+RIGHT(swap_plain)
+RIGHT(swap_first_element)
+RIGHT(swap_cast)
+RIGHT(swap_other_pointer)
+RIGHT(swap_element)
+RIGHT(swap_element_by_sum)
+RIGHT(swap_sum_by_element)
+RIGHT(swap_cached)
+RIGHT(swap_cached_element)
+RIGHT(swap_volatile)
+RIGHT(swap_atomic)
+RIGHT(swap_member)
 
 int run_rows_that_share_lines(void);
 Test(no_races, rows_that_share_lines) {

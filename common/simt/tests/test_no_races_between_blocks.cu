@@ -193,6 +193,45 @@ extern "C" int run_launches_are_ordered() {
     return cudaDeviceSynchronize();
 }
 
+// Compare-and-swap loops. However the first read is written, it may meet the swaps of other threads.
+#define SWAP_LOOP(name, T, place, first_read, swapped)                   \
+    __global__ void name(int *out, int *in) {                            \
+        T *a = (T *)(out + 1024);                                        \
+        unsigned i = threadIdx.x % 3;                                    \
+        place;                                                           \
+        T old = first_read, expected;                                    \
+        do {                                                             \
+            expected = old;                                              \
+            old = atomicCAS(swapped, expected, expected + (T)in[0] + 1); \
+        } while (old != expected);                                       \
+    }                                                                    \
+    LAUNCH(name, 4, 64)
+SWAP_LOOP(swap_plain, int, int *p = a + i, *p, p)
+SWAP_LOOP(swap_first_element, int, int *p = a + i, p[0], p)
+SWAP_LOOP(swap_cast, unsigned, int *p = (int *)a + i, *p, (unsigned *)p)
+SWAP_LOOP(swap_other_pointer, unsigned long long, unsigned *p = (unsigned *)(a + i);
+          unsigned long long *q = (unsigned long long *)p, *(unsigned long long *)p, q)
+SWAP_LOOP(swap_element, int, , a[i], &a[i])
+SWAP_LOOP(swap_element_by_sum, int, , a[i], a + i)
+SWAP_LOOP(swap_sum_by_element, int, , *(a + i), &a[i])
+SWAP_LOOP(swap_cached, int, int *p = a + i, __ldcg(p), p)
+SWAP_LOOP(swap_cached_element, int, , __ldcv(&a[i]), &a[i])
+SWAP_LOOP(swap_volatile, int, int *p = a + i, *(volatile int *)p, p)
+SWAP_LOOP(swap_atomic, int, int *p = a + i, atomicAdd(p, 0), p)
+
+struct counter {
+    int hits, limit;
+};
+__global__ void swap_member(int *out, int *) {
+    counter *c = (counter *)(out + 1024);
+    int old = c->hits, expected;
+    do {
+        expected = old;
+        old = atomicCAS(&c->hits, expected, expected + 1);
+    } while (old != expected);
+}
+LAUNCH(swap_member, 4, 64)
+
 /* Rows of 40 words: blocks on different OS threads share lines of the detector's memory. Shortest paths, in place. */
 __global__ void relax(int *distance, int k) {
     __shared__ int to_k;

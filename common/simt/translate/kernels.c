@@ -73,45 +73,48 @@ static int parameter_name(const struct translation *t, int first, int end) {
     return words > 1 ? name : -1;
 }
 
-/* "a, b, rest..." of the parameter list at `open`, to be freed; NULL when one has no name. */
-static char *parameter_names(const struct translation *t, int open) {
-    int close = t->tokens[open].match;
-    char *names = calloc(1, 1);
-    bool none = open + 1 == close || (is(t, open + 1, "void") && open + 2 == close);
-    for (int i = open + 1; i < close && !none && names != NULL;) {
-        int end = end_of_item(t, i, close), name = parameter_name(t, i, end);
-        if (name < 0) {
-            free(names);
-            return NULL;
-        }
-        size_t length = strlen(names), more = (size_t)t->tokens[name].length + sizeof ", ...";
-        names = grow(names, 0, length + more);
-        snprintf(names + length, more, "%s%.*s%s", length ? ", " : "", t->tokens[name].length, t->tokens[name].text,
-                 is(t, name - 1, "...") ? "..." : "");
-        i = end + 1;
-    }
-    return names;
-}
-
-static bool check_parameters(struct translation *t, int open) {
-    for (int i = open + 1; i < t->tokens[open].match; i++) {
-        if (is(t, i, "[") || is(t, i, "{")) {
-            i = t->tokens[i].match;
-        } else if (is(t, i, "(")) {
+/* Is the parameter in [first, end) a reference: T &x, T &&x, T (&x)[n]? */
+static bool is_reference(const struct translation *t, int first, int end) {
+    for (int i = first; i < end && !is(t, i, "="); i++) {
+        if (is(t, i, "&") || is(t, i, "&&") || (is(t, i, "(") && is(t, i + 1, "&"))) { return true; }
+        if (is(t, i, "(") || is(t, i, "[")) {
             i = t->tokens[i].match;
         } else if (is(t, i, "<") && is_name(t, i - 1)) {
-            int past = skip_angles(t, i, t->tokens[open].match);
+            int past = skip_angles(t, i, end);
             i = past > 0 ? past - 1 : i;
-        } else if (is(t, i, "=")) { /* a default argument */
-            while (i + 1 < t->tokens[open].match && !is(t, i + 1, ",")) {
-                i++;
-                i = is(t, i, "(") || is(t, i, "{") ? t->tokens[i].match : i;
-            }
-        } else if (is(t, i, "&") || is(t, i, "&&")) {
-            return fail(t, i, "a __global__ function cannot have a parameter with reference type");
         }
     }
-    return true;
+    return false;
+}
+
+struct parameters {
+    char *names;      /* "a, b, rest...", to be freed; NULL when one has no name or is a reference */
+    char *references; /* ", &a, &rest...": captures of those that are references; to be freed */
+};
+
+static void append(char **list, const char *before, const struct translation *t, int name, bool pack) {
+    size_t length = strlen(*list), more = (size_t)t->tokens[name].length + sizeof ", &...";
+    *list = grow(*list, 0, length + more);
+    snprintf(*list + length, more, "%s%.*s%s", before, t->tokens[name].length, t->tokens[name].text, pack ? "..." : "");
+}
+
+static struct parameters read_parameters(const struct translation *t, int open) {
+    int close = t->tokens[open].match;
+    struct parameters list = {calloc(1, 1), calloc(1, 1)};
+    bool none = open + 1 == close || (is(t, open + 1, "void") && open + 2 == close), complete = true;
+    for (int i = open + 1; i < close && !none && list.names && list.references;) {
+        int end = end_of_item(t, i, close), name = parameter_name(t, i, end);
+        bool reference = is_reference(t, i, end), pack = name >= 0 && is(t, name - 1, "...");
+        complete = complete && name >= 0 && !reference;
+        if (complete) { append(&list.names, *list.names ? ", " : "", t, name, pack); }
+        if (reference && name >= 0) { append(&list.references, ", &", t, name, pack); }
+        i = end + 1;
+    }
+    if (!complete) {
+        free(list.names);
+        list.names = NULL;
+    }
+    return list;
 }
 
 static bool note_kernel(struct translation *t, int word) {
@@ -128,7 +131,7 @@ static bool note_kernel(struct translation *t, int word) {
     }
     if (!is_void) { return fail(t, d.names[0], "a __global__ function must have a void return type"); }
     learn(&t->kernels, t, d.names[0]);
-    return check_parameters(t, d.parameters);
+    return true;
 }
 
 bool mentions(const struct translation *t, int from, int to, const char *name) {
@@ -199,13 +202,17 @@ static void name_function(struct translation *t, const struct scope *s) {
     free(name);
 }
 
+/* A reference is passed as an address, as in nvcc: the closure must not copy what it refers to. */
 static void make_closure(struct translation *t, const struct scope *s) {
     edit_after(t, s->open, " static constexpr const char *simt_function = __PRETTY_FUNCTION__;");
-    char *names = parameter_names(t, s->parameters), *bound = launch_bound(t, s);
-    if (names) { edit_after(t, s->open, " simt::take_arguments(%s);", names); }
-    edit_after(t, s->open, " simt::kernel(simt_function, [=]() mutable __attribute__((always_inline)) {");
+    struct parameters list = read_parameters(t, s->parameters);
+    char *bound = launch_bound(t, s);
+    if (list.names) { edit_after(t, s->open, " simt::take_arguments(%s);", list.names); }
+    edit_after(t, s->open, " simt::kernel(simt_function, [=%s]() mutable __attribute__((always_inline)) {",
+               list.references ? list.references : "");
     edit_before(t, s->close, bound ? "}, %s);" : "});%s", bound ? bound : "");
-    free(names);
+    free(list.names);
+    free(list.references);
     free(bound);
     name_function(t, s);
 }

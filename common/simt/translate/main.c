@@ -1,12 +1,13 @@
-/* main.c — translate [--backend FOLDER] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc calls it. */
+/* main.c — translate [--backend FOLDER] [--host HOST] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc calls it. */
 #include "translate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: translate [--backend FOLDER] [-o OUT] IN\n"
-                            "  IN is the output of g++ -E -C; simt-cc runs both\n";
+static const char usage[] = "usage: translate [--backend FOLDER] [--host HOST] [-o OUT] IN\n"
+                            "  IN is the output of g++ -E -C; simt-cc runs both\n"
+                            "  HOST is the same with __CUDA_ARCH__ undefined, where the source tests it\n";
 
 static char *read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -26,7 +27,7 @@ static char *read_file(const char *path, size_t *length) {
 }
 
 int main(int argc, char **argv) {
-    const char *in = NULL, *out = NULL, *backend = NULL;
+    const char *in = NULL, *out = NULL, *backend = NULL, *host = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(usage, stdout);
@@ -34,6 +35,8 @@ int main(int argc, char **argv) {
         }
         if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
             backend = argv[++i];
+        } else if (strcmp(argv[i], "--host") == 0 && i + 1 < argc) {
+            host = argv[++i];
         } else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) {
             out = argv[++i];
         } else if (!in) {
@@ -55,9 +58,27 @@ int main(int argc, char **argv) {
         free(text);
         return 1;
     }
+    size_t host_length = 0, joined_length = 0;
+    char *host_text = host ? read_file(host, &host_length) : NULL, *joined = NULL;
+    if (host_text) {
+        joined =
+            join_sides((struct text){text, length}, (struct text){host_text, host_length}, backend, &joined_length);
+    }
+    bool unreadable = host && !joined;
+    free(host_text);
+    if (joined) {
+        free(text);
+        text = joined;
+        length = joined_length;
+    }
     struct translation t;
     bool ok = translate(&t, text, length, backend, file);
-    if (!ok) { fprintf(stderr, "%s\n", t.error); }
+    if (!ok) {
+        fprintf(stderr, "%s\n", t.error);
+    } else if (unreadable) {
+        fprintf(stderr, "%s: error: as host code, without __CUDA_ARCH__, brackets or quotes do not match\n", in);
+        ok = false;
+    }
     if (ferror(file) | (file != stdout && fclose(file) != 0)) {
         fprintf(stderr, "translate: %s: cannot be written\n", out ? out : "output");
         ok = false;

@@ -80,6 +80,12 @@ struct translation {
 /* Translates preprocessed text; on failure returns false with `error` set to "file:line: error: what". */
 bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out);
 void translation_free(struct translation *t);
+/* sides.c: joins what device code and host code see of a source. To be freed; NULL if a text cannot be read. */
+struct text {
+    const char *start;
+    size_t length;
+};
+char *join_sides(struct text device, struct text host, const char *backend_folder, size_t *length);
 
 /* lexer.c, scopes.c */
 bool lex(struct translation *t);

@@ -11,10 +11,19 @@
 
 namespace simt {
 
+/* A reference is passed as an address: the array points to that. */
+template <class P> SIMT_INLINE P argument(void *from) {
+    if constexpr (std::is_reference_v<P>) {
+        return static_cast<P>(**static_cast<std::remove_reference_t<P> **>(from));
+    } else {
+        return *static_cast<P *>(from);
+    }
+}
+
 template <class... Parameters, size_t... Is>
 SIMT_INLINE void call_kernel(void (*kernel)(Parameters...), void **arguments, std::index_sequence<Is...>) {
     (void)arguments;
-    kernel(*static_cast<Parameters *>(arguments[Is])...);
+    kernel(argument<Parameters>(arguments[Is])...);
 }
 
 } // namespace simt

@@ -1,4 +1,4 @@
-/* clock.h — clocks and traps. The clocks are this machine's; they do not predict a GPU's. */
+/* clock.h — clocks and traps. The clocks count real time at cudaDeviceProp::clockRate; they do not predict a GPU's. */
 #ifndef SIMT_CLOCK_H
 #define SIMT_CLOCK_H
 
@@ -6,9 +6,10 @@
 
 extern "C" void simt_trap(void) noexcept __attribute__((noreturn)); /* api/device_side.c */
 
-/* clock() is the C library's. */
+/* In a kernel, clock() of <time.h> is the same clock; on the host it is the C library's (api/device_side.c). */
+extern "C" long long simt_clock(void) noexcept;
 SIMT_INLINE long long clock64() {
-    return static_cast<long long>(__builtin_ia32_rdtsc());
+    return simt_clock();
 }
 
 SIMT_INLINE void __trap() {

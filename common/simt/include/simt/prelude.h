@@ -12,8 +12,11 @@
 #define __CUDACC_EXTENDED_LAMBDA__   1
 #define __CUDACC_RELAXED_CONSTEXPR__ 1
 
-/* Host and device code are compiled together; device code tests this number. -D__CUDA_ARCH__=750 selects another device. */
-#ifndef __CUDA_ARCH__
+/* Device code tests this number. -D__CUDA_ARCH__=750 selects another device. simt-cc preprocesses a source that tests it a
+ * second time, as host code sees it (translate/sides.c). */
+#ifdef SIMT_HOST_SIDE
+#undef __CUDA_ARCH__
+#elif !defined(__CUDA_ARCH__)
 #define __CUDA_ARCH__ 900
 #endif
 

@@ -45,6 +45,10 @@ static struct counts measured(kernel run, unsigned *out, const unsigned *in, uns
         c.shared.load_requests,
         c.shared.store_requests,
         c.bank_conflicts,
+        c.global.atomic_requests,
+        c.global.atomic_sectors,
+        c.global.atomic_bytes,
+        c.shared.atomic_requests,
         c.warp_syncs,
         c.shuffles,
         0,
@@ -67,6 +71,10 @@ static void describe(unsigned long long seed, const struct counts *want, const s
         {"shared loads", want->shared_load_requests, got->shared_load_requests},
         {"shared stores", want->shared_store_requests, got->shared_store_requests},
         {"bank conflicts", want->bank_conflicts, got->bank_conflicts},
+        {"atomic requests", want->atomic_requests, got->atomic_requests},
+        {"atomic sectors", want->atomic_sectors, got->atomic_sectors},
+        {"atomic bytes", want->atomic_bytes, got->atomic_bytes},
+        {"shared atomics", want->shared_atomic_requests, got->shared_atomic_requests},
         {"syncs", want->syncs, got->syncs},
         {"shuffles", want->shuffles, got->shuffles},
         {"result", want->result, got->result},
@@ -89,17 +97,21 @@ struct comparison compare_all(unsigned show) {
         abort();
     for (unsigned i = 0; i < MEMORY_WORDS; i++) words[i] = memory_word(i);
     cudaMemcpy(in, words, sizeof words, cudaMemcpyHostToDevice);
+    cudaMemset(out, 0, sizeof words);
     for (unsigned t = 0; t < table_count; t++) {
         for (unsigned i = 0; i < tables[t].count; i++) {
             struct counts want;
             program_make(&program, tables[t].first + i);
             program_run(&program, &want);
             struct counts got = measured(tables[t].run[i], out, in, result);
-            bool requests = want.load_requests != got.load_requests || want.store_requests != got.store_requests;
+            bool requests = want.load_requests != got.load_requests || want.store_requests != got.store_requests ||
+                            want.atomic_requests != got.atomic_requests;
             bool sectors = want.load_sectors != got.load_sectors || want.store_sectors != got.store_sectors ||
-                           want.load_bytes != got.load_bytes || want.store_bytes != got.store_bytes;
+                           want.load_bytes != got.load_bytes || want.store_bytes != got.store_bytes ||
+                           want.atomic_sectors != got.atomic_sectors || want.atomic_bytes != got.atomic_bytes;
             bool shared = want.shared_load_requests != got.shared_load_requests ||
                           want.shared_store_requests != got.shared_store_requests ||
+                          want.shared_atomic_requests != got.shared_atomic_requests ||
                           want.bank_conflicts != got.bank_conflicts;
             bool syncs = want.syncs != got.syncs || want.shuffles != got.shuffles;
             bool results = want.result != got.result;

@@ -81,9 +81,20 @@ static void run_access(struct machine *m, struct frame *f, const struct statemen
         if (!(mask >> l & 1)) continue;
         lanes++;
         byte[l] = term_value(m, f, &s->term, l) << s->size_log2;
-        if (s->kind == LOAD) f->acc[l] += loaded(s->space, byte[l], s->size_log2);
+        if (s->kind == LOAD || s->kind == ATOMIC_KEEP) f->acc[l] += loaded(s->space, byte[l], s->size_log2);
     }
     struct counts *c = m->counts;
+    if (s->kind == ATOMIC_KEEP || s->kind == ATOMIC_ADD) {
+        if (s->space == SHARED_IN) {
+            c->shared_atomic_requests++;
+            c->bank_conflicts += conflicts_of(byte, mask, size);
+        } else {
+            c->atomic_requests++;
+            c->atomic_sectors += sectors_of(byte, mask);
+            c->atomic_bytes += lanes * size;
+        }
+        return;
+    }
     switch (s->space) {
         case GLOBAL_IN:
             c->load_requests++;
@@ -183,7 +194,9 @@ static uint32_t run_statement(struct machine *m, struct frame *f, const struct s
     uint32_t then;
     switch (s->kind) {
         case LOAD:
-        case STORE: run_access(m, f, s, mask); return mask;
+        case STORE:
+        case ATOMIC_KEEP:
+        case ATOMIC_ADD: run_access(m, f, s, mask); return mask;
         case ASSIGN:
             for (unsigned l = 0; l < LANES; l++)
                 if (mask >> l & 1) f->v[s->target][l] = term_value(m, f, &s->term, l);

@@ -71,12 +71,34 @@ static struct statement *memory_access(struct program *p, const struct place *at
     return s;
 }
 
+/* A volatile access or an atomic: a thread that executes it repeatedly, at one place, may be polling. */
+static struct statement *synchronising_access(struct program *p, const struct place *at) {
+    struct statement *s = memory_access(p, at);
+    if (s->size_log2 == 4) s->size_log2 = 2;
+    s->is_volatile = true;
+    if (chance(p, 40)) {
+        bool keep = chance(p, 60);
+        s->kind = keep ? ATOMIC_KEEP : ATOMIC_ADD;
+        s->space = !keep ? GLOBAL_OUT : chance(p, 40) ? SHARED_IN : GLOBAL_IN;
+        s->size_log2 = 2;
+    }
+    bool shared = s->space == SHARED_IN || s->space == SHARED_OUT;
+    s->term.modulus = 4 * (shared ? SHARED_WORDS : MEMORY_WORDS) >> s->size_log2;
+    if (chance(p, 50)) { /* the same place again and again; in half of these cases, of all lanes */
+        s->term.a = s->term.b = LANE;
+        s->term.ca = chance(p, 50);
+        s->term.cb = 0;
+    }
+    return s;
+}
+
 static struct statement *loop(struct program *p, struct place at, unsigned length) {
     static const enum kind kinds[] = {FOR, FOR, FOR, WHILE, DO, ENDLESS};
     struct statement *s = statement(p, kinds[roll(p, 6)]);
     bool converged = at.converged && chance(p, 50);
     s->target = p->loops++;
     s->limit = 1 + roll(p, 4);
+    if (at.loop_count == 0 && chance(p, 8)) s->limit = 10 + roll(p, 90); /* long enough for polls to count */
     if (converged)
         s->term = (struct term){LANE, LANE, 0, 0, 0, 1, 0};
     else
@@ -157,7 +179,8 @@ static struct statement *any(struct program *p, struct place at) {
     uint32_t r = roll(p, 100);
     at.depth++;
     unsigned length = 1 + roll(p, 3);
-    if (r < 36 || at.depth > 5) return memory_access(p, &at);
+    if (r < 24 || at.depth > 5) return memory_access(p, &at);
+    if (r < 36) return synchronising_access(p, &at);
     if (r < 44) {
         struct statement *s = statement(p, ASSIGN);
         s->target = roll(p, VARIABLES);

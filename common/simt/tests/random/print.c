@@ -39,13 +39,21 @@ static void print_access(const struct statement *s, FILE *out) {
             print_term(&s->term, out);
             fputs("]; acc += t.x ^ t.y ^ t.z ^ t.w; }\n", out);
         } else {
-            fprintf(out, "acc += (unsigned)((const %s *)%s)[", type[s->size_log2], array[s->space]);
+            fprintf(out, "acc += (unsigned)((const %s%s *)%s)[", s->is_volatile ? "volatile " : "", type[s->size_log2],
+                    array[s->space]);
             print_term(&s->term, out);
             fputs("];\n", out);
         }
         return;
     }
-    fprintf(out, "((%s *)%s)[", type[s->size_log2], array[s->space]);
+    if (s->kind == ATOMIC_KEEP || s->kind == ATOMIC_ADD) {
+        fprintf(out, s->kind == ATOMIC_KEEP ? "acc += atomicMax((unsigned *)%s + " : "atomicAdd((unsigned *)%s + ",
+                array[s->space]);
+        print_term(&s->term, out);
+        fputs(s->kind == ATOMIC_KEEP ? ", 0u);\n" : ", acc + v1);\n", out);
+        return;
+    }
+    fprintf(out, "((%s%s *)%s)[", s->is_volatile ? "volatile " : "", type[s->size_log2], array[s->space]);
     print_term(&s->term, out);
     fprintf(out, s->size_log2 == 4 ? "] = make_uint4(acc, v0, v1, lane);\n" : "] = (%s)(acc + v1);\n",
             type[s->size_log2]);
@@ -59,7 +67,9 @@ static void print_bound(const struct statement *s, FILE *out) {
 static void print_statement(const struct program *p, const struct statement *s, FILE *out, bool in_function) {
     switch (s->kind) {
         case LOAD:
-        case STORE: print_access(s, out); break;
+        case STORE:
+        case ATOMIC_KEEP:
+        case ATOMIC_ADD: print_access(s, out); break;
         case ASSIGN:
             fprintf(out, "v%u = ", s->target);
             print_term(&s->term, out);

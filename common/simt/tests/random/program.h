@@ -23,6 +23,8 @@ struct term {
 enum kind {
     LOAD,
     STORE,
+    ATOMIC_KEEP, /* a maximum with 0: returns the value and leaves it, so it is a poll */
+    ATOMIC_ADD,
     ASSIGN,
     IF,
     FOR,
@@ -46,6 +48,7 @@ struct statement {
     uint32_t limit;   /* condition: term < limit; bound: its constant part */
     enum space space;
     unsigned size_log2;
+    bool is_volatile;       /* LOAD, STORE */
     unsigned target;        /* variable, loop, function */
     uint32_t mask;          /* PARTIAL, SYNCWARP, SHUFFLE */
     unsigned lane_distance; /* SHUFFLE */
@@ -73,6 +76,7 @@ struct program {
 struct counts {
     uint64_t load_requests, store_requests, load_sectors, store_sectors, load_bytes, store_bytes; /* global */
     uint64_t shared_load_requests, shared_store_requests, bank_conflicts;
+    uint64_t atomic_requests, atomic_sectors, atomic_bytes, shared_atomic_requests;
     uint64_t syncs, shuffles;
     uint32_t result; /* sum over all threads: do kernel and interpreter mean the same program? */
 };

@@ -259,3 +259,23 @@ Test(simt_cc, headers_of_an_installed_toolkit_are_not_used) {
         folder, build_folder(), folder, folder, folder);
     cr_expect_eq(said.status, 0, "%s", said.text);
 }
+
+/* -fsplit-stack makes calls of alloca() that libgcc would answer with a stack of its own. */
+Test(simt_cc, alloca_in_host_code_and_in_kernels) {
+    write_file("a.cu", "#include <alloca.h>\n#include <cstdio>\n"
+                       "static int last(int n) {\n    int *p = (int *)alloca(n * sizeof(int));\n"
+                       "    for (int i = 0; i < n; i++) p[i] = i;\n    return p[n - 1];\n}\n"
+                       "__global__ void k(int *out, int n) {\n    int *p = (int *)alloca(n * sizeof(int));\n"
+                       "    for (int i = 0; i < n; i++) p[i] = i;\n    *out = p[n - 1];\n}\n"
+                       "int main() {\n    int *d, h = 0;\n    cudaMalloc(&d, sizeof h);\n    k<<<1, 1>>>(d, 100);\n"
+                       "    cudaMemcpy(&h, d, sizeof h, cudaMemcpyDeviceToHost);\n    k<<<1, 1>>>(d, 1 << 20);\n"
+                       "    printf(\"%d %d %d\\n\", last(500000), h, cudaDeviceSynchronize());\n}\n");
+    for (int fast = 0; fast < 2; fast++) {
+        compile(fast ? "--fast -o program a.cu" : "-o program a.cu");
+        cr_assert_eq(said.status, 0, "%s", said.text);
+        run(&said, "'%s/program' 2>&1", folder);
+        cr_expect_not_null(strstr(said.text, "499999 99 714\n"), "%s", said.text);
+        cr_expect_not_null(strstr(said.text, "Stack overflow"), "%s", said.text);
+        cr_expect_not_null(strstr(said.text, "a.cu:"), "%s", said.text);
+    }
+}

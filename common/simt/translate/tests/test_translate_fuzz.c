@@ -184,6 +184,26 @@ Test(translate_fuzz, mutated_cases) {
     }
 }
 
+/* Host and device code that differ in any way. */
+Test(translate_fuzz, two_sides) {
+    size_t length;
+    char *original = read_case("sides.cu", &length), *text = malloc(1 << 17);
+    for (int round = 0; round < rounds(500); round++) {
+        size_t mutated = length, joined_length = 0;
+        state = (uint64_t)round << 24;
+        memcpy(text, original, length);
+        for (uint32_t changes = 1 + next(6); changes > 0 && mutated > 100; changes--) {
+            mutate(text, &mutated, 1 << 17);
+        }
+        struct text a = {original, length}, b = {text, mutated};
+        char *joined = round % 2 ? join_sides(a, b, NULL, &joined_length) : join_sides(b, a, NULL, &joined_length);
+        if (joined) { check(joined, joined_length); }
+        free(joined);
+    }
+    free(original);
+    free(text);
+}
+
 /* Every beginning of a text: the end of file may come anywhere. */
 Test(translate_fuzz, cut_short) {
     size_t length;

@@ -170,3 +170,35 @@ CASE(namespaces_of_kernels)
     EXPECT(p[0] == 8 && p[1] == 9 && p[2] == 9);
     return true;
 }
+
+struct pair_of { int n; float f[4]; };
+__global__ void by_reference(const int &x, pair_of &pair, const pair_of &other, float (&four)[4])
+{
+    if (threadIdx.x == 0) pair.n = x + other.n;
+    pair.f[threadIdx.x] = four[3 - threadIdx.x];
+}
+template <class T> __global__ void adds_to(T &sum, T add) { sum += add; }
+template <class... T> __global__ void all_references(int *out, T &...x) { *out = (0 + ... + x); }
+__device__ pair_of on_device;
+CASE(references)
+{
+    int *p = array();
+    pair_of *pairs;
+    cudaMallocManaged(&pairs, 2 * sizeof *pairs);
+    pairs[1] = {5, {0, 1, 2, 3}};
+    *p = 3;
+    by_reference<<<1, 4>>>(*p, pairs[0], pairs[1], pairs[1].f);
+    WAIT();
+    EXPECT(pairs[0].n == 8 && pairs[0].f[0] == 3 && pairs[0].f[3] == 0);
+    adds_to<<<1, 1>>>(pairs[0].f[0], 4.0f);
+    adds_to<int><<<1, 1>>>(pairs[0].n, 1);
+    all_references<<<1, 1>>>(p, pairs[0].n, pairs[1].n);
+    WAIT();
+    EXPECT(pairs[0].f[0] == 7 && pairs[0].n == 9 && *p == 14);
+    int *number = &pairs[0].n, add = 5; // a reference is an address among the arguments
+    void *arguments[] = {&number, &add};
+    cudaLaunchKernel((void *)adds_to<int>, 1, 1, arguments, 0, 0);
+    WAIT();
+    EXPECT(pairs[0].n == 14);
+    return true;
+}
