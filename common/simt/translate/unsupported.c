@@ -31,12 +31,13 @@ static bool is_empty_asm(const struct translation *t, int i) {
     return is(t, i + 1, "(") && t->tokens[i + 2].kind == TOKEN_STRING && t->tokens[i + 2].length == 2;
 }
 
-static bool reject_asm(struct translation *t, int i) {
+/* In device code inline PTX is translated; the host's own assembly is left alone. */
+static bool translate_device_asm(struct translation *t, int i) {
     bool in_function = enclosing_function(t, t->tokens[i].scope) >= 0;
     bool device = in_device_code(t, i);
     for (int s = t->tokens[i].scope; s >= 0; s = t->scopes[s].parent) { device |= t->scopes[s].is_device; }
     if (!in_function || !device || is_empty_asm(t, i)) { return true; }
-    return fail(t, i, "inline PTX (asm) is not supported by the CPU backend; it runs on a GPU only");
+    return translate_asm(t, i);
 }
 
 static bool is_declared_here(const struct translation *t, int i) {
@@ -70,7 +71,7 @@ bool reject_unsupported(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
         if (!is_user(t, i) || !is_name(t, i)) { continue; }
         bool is_asm = is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm");
-        if (is_asm ? !reject_asm(t, i) : !reject_feature(t, i)) { return false; }
+        if (is_asm ? !translate_device_asm(t, i) : !reject_feature(t, i)) { return false; }
     }
     return true;
 }
