@@ -41,7 +41,7 @@ include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk $(SIMT)/b
 # linked with the checked library. For the names X in SIMT_FAST_TESTS, test_X_fast is the same source, compiled with
 # SIMT_FAST_TEST, with the kernels built --fast and the fast library. A test that needs more objects adds them to
 # SIMT_TEST_NEEDS_X before this rule runs.
-SIMT_FAST_TESTS := collective faults graph_memory matrix ptx scheduler shared
+SIMT_FAST_TESTS := collective faults graph_memory matrix ptx scheduler shared wmma
 SIMT_TEST_NAMES := $(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))) $(SIMT_FAST_TESTS:%=test_%_fast)
 SIMT_TEST_OUT := $(BUILD)/simt/tests
 TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))

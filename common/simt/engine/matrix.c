@@ -138,3 +138,83 @@ struct simt_registers simt_multiply_matrices(unsigned shape, uint64_t a01, uint6
     return (struct simt_registers){product.c[0] | (uint64_t)product.c[1] << 32,
                                    product.c[2] | (uint64_t)product.c[3] << 32};
 }
+
+/* ---- mma.h: d (m, n) = a (m, k) b (k, n) + c, of fragments as include/mma.h lays them out ---- */
+
+enum { MOST_SIDE = 32 };
+
+struct fragments {
+    struct simt_together together;
+    const struct simt_fragments *shape;
+    void *d;
+    const void *a, *b, *c;
+};
+
+static float element_at(const void *fragment, unsigned i, enum matrix_type type) {
+    if (type == MATRIX_F32) return ((const float *)fragment)[i];
+    if (type == MATRIX_TF32) return element(((const uint32_t *)fragment)[i], 0, type);
+    return element(((const uint16_t *)fragment)[i], 0, type);
+}
+
+/* Element i of a lane's fragment of a matrix with lines of this length: its line, and its place in it. */
+static void place_of(unsigned lane, unsigned i, unsigned length, unsigned each, unsigned *line, unsigned *at) {
+    unsigned tiles = length / (4 * each), tile = i / each;
+    *line = tile / tiles * 8 + lane / 4;
+    *at = tile % tiles * 4 * each + lane % 4 * each + i % each;
+}
+
+static void multiply_fragments(struct simt_together *const *lanes) {
+    static __thread float a[MOST_SIDE][MOST_K], b[MOST_K][MOST_SIDE];
+    const struct simt_fragments *shape = ((const struct fragments *)lanes[0])->shape;
+    unsigned m = (unsigned)shape->m, n = (unsigned)shape->n, k = (unsigned)shape->k, line, at;
+    enum matrix_type type = (enum matrix_type)shape->type;
+    unsigned each = type == MATRIX_TF32 ? 1 : 2;
+    for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
+        const struct fragments *from = (const struct fragments *)lanes[lane];
+        for (unsigned i = 0; i < m * k / WARP_SIZE; i++) {
+            place_of(lane, i, shape->a_by_columns ? m : k, each, &line, &at);
+            *(shape->a_by_columns ? &a[at][line] : &a[line][at]) = element_at(from->a, i, type);
+        }
+        for (unsigned i = 0; i < k * n / WARP_SIZE; i++) {
+            place_of(lane, i, shape->b_by_columns ? k : n, each, &line, &at);
+            *(shape->b_by_columns ? &b[at][line] : &b[line][at]) = element_at(from->b, i, type);
+        }
+    }
+    for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
+        const struct fragments *to = (const struct fragments *)lanes[lane];
+        for (unsigned i = 0; i < m * n / WARP_SIZE; i++) {
+            place_of(lane, i, n, 2, &line, &at);
+            float sum = element_at(to->c, i, (enum matrix_type)shape->c);
+            for (unsigned j = 0; j < k; j++) sum += a[line][j] * b[j][at];
+            if (shape->d == MATRIX_F16)
+                ((uint16_t *)to->d)[i] = simt_half_of_float(sum);
+            else
+                ((float *)to->d)[i] = sum;
+        }
+    }
+}
+
+void simt_multiply_fragments(const struct simt_fragments *shape, void *d, const void *a, const void *b, const void *c) {
+    struct fragments fragments = {{"mma_sync", multiply_fragments}, shape, d, a, b, c};
+    simt_together(&fragments.together, CALLER);
+}
+
+static void nothing(struct simt_together *const *lanes) {
+    (void)lanes;
+}
+
+void simt_begin_matrix(const void *pointer, size_t leading_bytes, size_t element_bytes, int function) {
+    enum { POINTER_ALIGNMENT = 32, LEADING_ALIGNMENT = 16 };
+    struct simt_together together = {function == SIMT_LOAD_MATRIX ? "load_matrix_sync" : "store_matrix_sync", nothing};
+    uintptr_t address = (uintptr_t)pointer;
+    simt_together(&together, CALLER);
+    if (!SIMT_CHECKED || simt_self == NULL) return;
+    if (address % POINTER_ALIGNMENT)
+        simt_report(SIMT_MISALIGNED, true, CALLER, simt_self,
+                    "Invalid %s\nThe pointer 0x%llx is misaligned: it is not a multiple of %d", together.name,
+                    (unsigned long long)address, POINTER_ALIGNMENT);
+    else if (leading_bytes % LEADING_ALIGNMENT)
+        simt_report(SIMT_MISALIGNED, true, CALLER, simt_self,
+                    "Invalid %s\nThe leading dimension is %zu elements; it must be a multiple of %zu", together.name,
+                    leading_bytes / element_bytes, LEADING_ALIGNMENT / element_bytes);
+}

@@ -48,6 +48,7 @@ Test(headers, each_compiles_alone) {
         "driver_types.h",
         "host_defines.h",
         "math_constants.h",
+        "mma.h",
         "nvToolsExt.h",
         "vector_types.h",
     };

@@ -19,8 +19,6 @@ static const struct {
     {"surf1Dwrite", "surfaces"},
     {"surf2Dread", "surfaces"},
     {"surf2Dwrite", "surfaces"},
-    {"nvcuda", "tensor-core fragments (wmma)"},
-    {"wmma", "tensor-core fragments (wmma)"},
 };
 
 /* The string of asm("…"): empty ones are compiler barriers and are allowed. */
@@ -55,8 +53,7 @@ static bool is_declared_here(const struct translation *t, int i) {
 static bool reject_feature(struct translation *t, int i) {
     for (unsigned f = 0; f < sizeof features / sizeof *features; f++) {
         if (!is(t, i, features[f].name) || is(t, i - 1, ".") || is(t, i - 1, "->")) { continue; }
-        bool plain = is(t, i, "texture") || is(t, i, "wmma"); /* ordinary words: only texture<…> and wmma:: are meant */
-        if (plain && !is(t, i + 1, "<") && !is(t, i + 1, "::")) { continue; }
+        if (is(t, i, "texture") && !is(t, i + 1, "<")) { continue; } /* an ordinary word, too */
         if (strncmp(features[f].name, "__", 2) != 0 && strncmp(features[f].name, "cuda", 4) != 0 &&
             is_declared_here(t, i)) {
             continue;

@@ -4,7 +4,7 @@
 
 #include "boundary.h"
 
-enum matrix_type { MATRIX_F16, MATRIX_BF16, MATRIX_TF32 };
+enum matrix_type { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_F32 };
 enum { MATRIX_HALF_SUMS = 256 };
 #define MATRIX_SHAPE(type, k) ((unsigned)(type) << 5 | (unsigned)(k)) /* m = 16, n = 8 */
 #define MATRIX_TYPE(shape)    ((enum matrix_type)((shape) >> 5 & 3))
@@ -23,6 +23,17 @@ struct simt_registers simt_load_matrices(int count, bool transposed, uint64_t lo
 /* mma.sync: c + a b. shape: MATRIX_SHAPE, with MATRIX_HALF_SUMS if c and the result are fp16. */
 struct simt_registers simt_multiply_matrices(unsigned shape, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01,
                                              uint64_t c23) SIMT_NOTHROW;
+
+/* mma.h: the factors' type, the types of c and d (fp16 or fp32), and whether the fragments hold columns. */
+struct simt_fragments {
+    int m, n, k, type, c, d;
+    bool a_by_columns, b_by_columns;
+};
+void simt_multiply_fragments(const struct simt_fragments *shape, void *d, const void *a, const void *b,
+                             const void *c) SIMT_NOTHROW;
+/* The lanes meet, and a pointer or leading dimension that is not aligned as CUDA requires is reported. */
+enum { SIMT_LOAD_MATRIX, SIMT_STORE_MATRIX };
+void simt_begin_matrix(const void *pointer, size_t leading_bytes, size_t element_bytes, int function) SIMT_NOTHROW;
 
 #ifdef __cplusplus
 }

@@ -176,7 +176,6 @@ static const struct {
     {"texture<float, 2> t;", "the CPU backend has no texture references ('texture')"},
     {"__global__ void k(cudaTextureObject_t t) { }", "has no textures ('cudaTextureObject_t')"},
     {"__global__ void k() { x = tex2D<float>(t, 1, 2); }", "('tex2D')"},
-    {"using namespace nvcuda;", "tensor-core"},
     {"__global__ void __cluster_dims__(2, 1, 1) k() { }", "thread block clusters"},
     {"__global__ void k() { __shared__ ; }", "cannot find the variable's name"},
     {"__global__ void k() { __shared__ int x }", "expected ';'"},
