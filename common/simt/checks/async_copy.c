@@ -19,10 +19,11 @@
 struct copy {
     uintptr_t to;
     uint32_t bytes, group;
+    const void *barrier; /* completes it instead of a group; or NULL */
 };
 
 struct thread_copies {
-    struct copy *copy; /* in the order of their groups */
+    struct copy *copy;
     uint32_t count, room;
     uint32_t group; /* the open group: how many were committed */
 };
@@ -65,26 +66,28 @@ bool async_copy_pending(const struct simt_block *block, uintptr_t address) {
     return false;
 }
 
-static void remember(struct simt_thread *self, uintptr_t to, unsigned bytes) {
+static void remember(struct simt_thread *self, uintptr_t to, unsigned bytes, const void *barrier) {
     struct thread_copies *copies = copies_of(self, true);
     if (copies->count == copies->room) {
         copies->room = copies->room ? copies->room * 2 : 8;
         copies->copy = realloc(copies->copy, copies->room * sizeof *copies->copy);
         if (copies->copy == NULL) abort();
     }
-    copies->copy[copies->count++] = (struct copy){to, bytes, copies->group};
+    copies->copy[copies->count++] = (struct copy){to, bytes, copies->group, barrier};
     shadow_allocate(to, bytes); /* allocated, not written */
 }
 
-/* The groups before `group` complete. */
-static void complete_before(struct thread_copies *copies, uint32_t group) {
-    uint32_t done = 0;
-    while (done < copies->count && copies->copy[done].group < group) {
-        shadow_write(copies->copy[done].to, copies->copy[done].bytes);
-        done++;
+/* The copies of this barrier complete; without a barrier, the groups before `group`. */
+static void complete(struct thread_copies *copies, const void *barrier, uint32_t group) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < copies->count; i++) {
+        struct copy *copy = &copies->copy[i];
+        if (copy->barrier == barrier && (barrier || copy->group < group))
+            shadow_write(copy->to, copy->bytes);
+        else
+            copies->copy[left++] = *copy;
     }
-    copies->count -= done;
-    memmove(copies->copy, copies->copy + done, copies->count * sizeof *copies->copy);
+    copies->count = left;
 }
 
 /* A part of the source is read in the largest aligned words that fit. */
@@ -98,18 +101,32 @@ static void read_hook(uintptr_t pc, uintptr_t from, unsigned bytes) {
     }
 }
 
-void simt_async_copy(void *to, const void *from, unsigned bytes, unsigned from_bytes) {
+static inline void copy(uintptr_t pc, void *to, const void *from, unsigned bytes, unsigned from_bytes,
+                        const void *barrier) {
     struct simt_thread *self = simt_self;
     uintptr_t target = (uintptr_t)to;
     char word[16] = {0};
     if (from_bytes > bytes) from_bytes = bytes;
     if (self) {
-        read_hook(CALLER, (uintptr_t)from, from_bytes);
-        access_hook(CALLER, TRACE_WRITE, target, (unsigned)__builtin_ctz(bytes));
+        read_hook(pc, (uintptr_t)from, from_bytes);
+        access_hook(pc, TRACE_WRITE, target, (unsigned)__builtin_ctz(bytes));
     }
     memcpy(word, from, from_bytes);
     memcpy(to, word, bytes);
-    if (self && in_arena(target)) remember(self, target, bytes);
+    if (self && in_arena(target)) remember(self, target, bytes, barrier);
+}
+
+void simt_async_copy(void *to, const void *from, unsigned bytes, unsigned from_bytes) {
+    copy(CALLER, to, from, bytes, from_bytes, NULL);
+}
+
+void simt_async_copy_to_barrier(void *to, const void *from, unsigned bytes, const void *barrier) {
+    copy(CALLER, to, from, bytes, bytes, barrier);
+}
+
+void async_copies_arrive(const void *barrier) {
+    struct thread_copies *copies = copies_of(simt_self, false);
+    if (copies) complete(copies, barrier, 0);
 }
 
 void simt_async_commit(void) {
@@ -118,12 +135,12 @@ void simt_async_commit(void) {
 
 void simt_async_wait(unsigned pending) {
     struct thread_copies *copies = simt_self ? copies_of(simt_self, false) : NULL;
-    if (copies && copies->group > pending) complete_before(copies, copies->group - pending);
+    if (copies && copies->group > pending) complete(copies, NULL, copies->group - pending);
 }
 
 void simt_async_wait_all(void) {
     struct thread_copies *copies = simt_self ? copies_of(simt_self, false) : NULL;
-    if (copies) complete_before(copies, ++copies->group);
+    if (copies) complete(copies, NULL, ++copies->group);
 }
 
 #else
@@ -139,6 +156,13 @@ void simt_async_copy(void *to, const void *from, unsigned bytes, unsigned from_b
     char word[16] = {0};
     memcpy(word, from, from_bytes < bytes ? from_bytes : bytes);
     memcpy(to, word, bytes);
+}
+void simt_async_copy_to_barrier(void *to, const void *from, unsigned bytes, const void *barrier) {
+    (void)barrier;
+    simt_async_copy(to, from, bytes, bytes);
+}
+void async_copies_arrive(const void *barrier) {
+    (void)barrier;
 }
 void simt_async_commit(void) {}
 void simt_async_wait(unsigned pending) {

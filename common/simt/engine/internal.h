@@ -252,9 +252,18 @@ void simt_whole_block(unsigned threads); /* bar.sync a, threads: fails the launc
 /* Asynchronous copies to shared memory (checks/async_copy.c): the bytes beyond `from_bytes` become 0. A copy completes when
  * its thread waits; `pending`: how many of the latest groups may be left. */
 void simt_async_copy(void *to, const void *from, unsigned bytes, unsigned from_bytes);
+/* The same; it completes when its thread arrives at the barrier, and is in no group. */
+void simt_async_copy_to_barrier(void *to, const void *from, unsigned bytes, const void *barrier);
 void simt_async_commit(void);
 void simt_async_wait(unsigned pending);
 void simt_async_wait_all(void); /* also copies that are in no group yet */
+
+/* cuda::barrier (split_barrier.c). The phase that arrive returns is passed to wait and test. */
+void simt_barrier_init(uint64_t *barrier, unsigned expected);
+uint64_t simt_barrier_arrive(uint64_t *barrier, unsigned arrivals, bool drop);
+void simt_barrier_wait(uint64_t *barrier, uint64_t phase);
+bool simt_barrier_test(uint64_t *barrier, uint64_t phase);
+uint64_t simt_barrier_phase(const uint64_t *barrier);
 
 /* memcpy, memset and memmove in kernels: checked and traced as a loop of accesses. */
 void *simt_memcpy(void *to, const void *from, size_t bytes);

@@ -12,21 +12,29 @@
 namespace simt {
 
 template <size_t Bytes>
-SIMT_INLINE void copy_words_async(void *to, const void *from, size_t bytes, size_t rank, size_t size) {
+SIMT_INLINE void copy_words_async(void *to, const void *from, size_t bytes, size_t rank, size_t size,
+                                  const void *barrier) {
     for (size_t i = rank * Bytes; i < bytes; i += size * Bytes) {
-        simt_async_copy(static_cast<char *>(to) + i, static_cast<const char *>(from) + i, Bytes, Bytes);
+        char *target = static_cast<char *>(to) + i;
+        const char *source = static_cast<const char *>(from) + i;
+        if (barrier != nullptr) {
+            simt_async_copy_to_barrier(target, source, Bytes, barrier);
+        } else {
+            simt_async_copy(target, source, Bytes, Bytes);
+        }
     }
 }
 
-/* The widest words that both addresses and the size allow. */
-SIMT_INLINE void copy_async_by(void *to, const void *from, size_t bytes, size_t rank, size_t size) {
+/* The widest words that both addresses and the size allow. barrier: a cuda::barrier that completes the copies, or NULL. */
+SIMT_INLINE void copy_async_by(void *to, const void *from, size_t bytes, size_t rank, size_t size,
+                               const void *barrier = nullptr) {
     size_t all = reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from) | bytes;
     if (all % 16 == 0) {
-        copy_words_async<16>(to, from, bytes, rank, size);
+        copy_words_async<16>(to, from, bytes, rank, size, barrier);
     } else if (all % 8 == 0) {
-        copy_words_async<8>(to, from, bytes, rank, size);
+        copy_words_async<8>(to, from, bytes, rank, size, barrier);
     } else if (all % 4 == 0) {
-        copy_words_async<4>(to, from, bytes, rank, size);
+        copy_words_async<4>(to, from, bytes, rank, size, barrier);
     } else {
         for (size_t i = rank; i < bytes; i += size) {
             static_cast<unsigned char *>(to)[i] = static_cast<const unsigned char *>(from)[i];

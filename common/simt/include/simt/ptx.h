@@ -132,32 +132,24 @@ template <unsigned F, class T> SIMT_INLINE T finish(T x) {
 
 template <class T> struct small;
 template <> struct small<f16> {
-    static inline __attribute__((always_inline)) float value(uint16_t a) { return simt_half_to_float(a); }
-    static inline __attribute__((always_inline)) uint16_t round(double a) {
-        return simt_half_of_double(a, SIMT_ROUND_NEAREST);
-    }
-    static inline __attribute__((always_inline)) uint16_t add(uint16_t a, uint16_t b) { return simt_half_add(a, b); }
-    static inline __attribute__((always_inline)) uint16_t sub(uint16_t a, uint16_t b) { return simt_half_sub(a, b); }
-    static inline __attribute__((always_inline)) uint16_t mul(uint16_t a, uint16_t b) { return simt_half_mul(a, b); }
-    static inline __attribute__((always_inline)) uint16_t min(uint16_t a, uint16_t b) { return simt_half_min(a, b); }
-    static inline __attribute__((always_inline)) uint16_t max(uint16_t a, uint16_t b) { return simt_half_max(a, b); }
-    static inline __attribute__((always_inline)) uint16_t fma(uint16_t a, uint16_t b, uint16_t c) {
-        return simt_half_fma(a, b, c);
-    }
+    static SIMT_MEMBER float value(uint16_t a) { return simt_half_to_float(a); }
+    static SIMT_MEMBER uint16_t round(double a) { return simt_half_of_double(a, SIMT_ROUND_NEAREST); }
+    static SIMT_MEMBER uint16_t add(uint16_t a, uint16_t b) { return simt_half_add(a, b); }
+    static SIMT_MEMBER uint16_t sub(uint16_t a, uint16_t b) { return simt_half_sub(a, b); }
+    static SIMT_MEMBER uint16_t mul(uint16_t a, uint16_t b) { return simt_half_mul(a, b); }
+    static SIMT_MEMBER uint16_t min(uint16_t a, uint16_t b) { return simt_half_min(a, b); }
+    static SIMT_MEMBER uint16_t max(uint16_t a, uint16_t b) { return simt_half_max(a, b); }
+    static SIMT_MEMBER uint16_t fma(uint16_t a, uint16_t b, uint16_t c) { return simt_half_fma(a, b, c); }
 };
 template <> struct small<bf16> {
-    static inline __attribute__((always_inline)) float value(uint16_t a) { return simt_bfloat_to_float(a); }
-    static inline __attribute__((always_inline)) uint16_t round(double a) {
-        return simt_bfloat_of_double(a, SIMT_ROUND_NEAREST);
-    }
-    static inline __attribute__((always_inline)) uint16_t add(uint16_t a, uint16_t b) { return simt_bfloat_add(a, b); }
-    static inline __attribute__((always_inline)) uint16_t sub(uint16_t a, uint16_t b) { return simt_bfloat_sub(a, b); }
-    static inline __attribute__((always_inline)) uint16_t mul(uint16_t a, uint16_t b) { return simt_bfloat_mul(a, b); }
-    static inline __attribute__((always_inline)) uint16_t min(uint16_t a, uint16_t b) { return simt_bfloat_min(a, b); }
-    static inline __attribute__((always_inline)) uint16_t max(uint16_t a, uint16_t b) { return simt_bfloat_max(a, b); }
-    static inline __attribute__((always_inline)) uint16_t fma(uint16_t a, uint16_t b, uint16_t c) {
-        return simt_bfloat_fma(a, b, c);
-    }
+    static SIMT_MEMBER float value(uint16_t a) { return simt_bfloat_to_float(a); }
+    static SIMT_MEMBER uint16_t round(double a) { return simt_bfloat_of_double(a, SIMT_ROUND_NEAREST); }
+    static SIMT_MEMBER uint16_t add(uint16_t a, uint16_t b) { return simt_bfloat_add(a, b); }
+    static SIMT_MEMBER uint16_t sub(uint16_t a, uint16_t b) { return simt_bfloat_sub(a, b); }
+    static SIMT_MEMBER uint16_t mul(uint16_t a, uint16_t b) { return simt_bfloat_mul(a, b); }
+    static SIMT_MEMBER uint16_t min(uint16_t a, uint16_t b) { return simt_bfloat_min(a, b); }
+    static SIMT_MEMBER uint16_t max(uint16_t a, uint16_t b) { return simt_bfloat_max(a, b); }
+    static SIMT_MEMBER uint16_t fma(uint16_t a, uint16_t b, uint16_t c) { return simt_bfloat_fma(a, b, c); }
 };
 template <> struct small<f16x2> : small<f16> {};
 template <> struct small<bf16x2> : small<bf16> {};
