@@ -139,7 +139,9 @@ static bool has_plain_operands(const struct ptx *p, int sources) {
 /* The modifiers that are functions of simt/ptx.h take as flags. */
 static void emit_flags(struct ptx *p, struct words *w, const char *list) {
     ptx_emit(p, "0u");
-    for (const char *flag; (flag = take_one(w, list));) { ptx_emit(p, " | ::simt::ptx::%s", flag); }
+    for (const char *flag; (flag = take_one(w, list));) {
+        ptx_emit(p, " | ::simt::ptx::%s", strcmp(flag, "l") == 0 ? "left" : strcmp(flag, "r") == 0 ? "right" : flag);
+    }
 }
 
 /* ---- arithmetic ---- */

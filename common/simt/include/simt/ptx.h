@@ -1,6 +1,6 @@
 /* ptx.h — the instructions of inline PTX that the backend models: translate/ptx.c writes calls of these functions.
  *
- * Registers are unsigned words of their size, as "h", "r" or "f", and "l" or "d" declare them. A function takes registers,
+ * Registers are unsigned words of their size, as "h", "r" or "f", and "l" or "d" declare them. First function takes registers,
  * interprets them as the types of the instruction and returns what goes into the target register. Everything is inlined,
  * so a load or store is an access of the learner's own line. Approximate functions (ex2.approx, …) are the host's.
  */
@@ -109,22 +109,22 @@ enum : unsigned {
     NaN = 512,
     relu = 1024,
     rna = 2048,
-    l = 4096,
-    r = 8192,
+    left = 4096,
+    right = 8192,
     wrap = 0,
     clamp = 16384,
     satfinite = 0,
 };
 
-template <unsigned F> SIMT_INLINE float flush(float x) {
-    return F & ftz && __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.0f, x) : x;
+template <unsigned Flags> SIMT_INLINE float flush(float x) {
+    return Flags & ftz && __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.0f, x) : x;
 }
-template <unsigned F> SIMT_INLINE double flush(double x) {
+template <unsigned Flags> SIMT_INLINE double flush(double x) {
     return x;
 }
-template <unsigned F, class T> SIMT_INLINE T finish(T x) {
-    x = flush<F>(x);
-    if constexpr ((F & sat) != 0) { return !(x > T(0)) ? T(0) : x > T(1) ? T(1) : x; }
+template <unsigned Flags, class T> SIMT_INLINE T finish(T x) {
+    x = flush<Flags>(x);
+    if constexpr ((Flags & sat) != 0) { return !(x > T(0)) ? T(0) : x > T(1) ? T(1) : x; }
     return x;
 }
 
@@ -165,52 +165,60 @@ SIMT_INLINE uint32_t both_halves(uint16_t low, uint16_t high) {
 }
 
 #define SIMT_PTX_BINARY(name, integer, of_float)                                                                      \
-    template <class T, unsigned F, class A, class B> SIMT_INLINE auto name(A x, B y) {                                \
+    template <class T, unsigned Flags, class First, class Second> SIMT_INLINE auto name(First x, Second y) {          \
         if constexpr (is_small<T>::pair) {                                                                            \
             return both_halves(small<T>::name(low_half(x), low_half(y)), small<T>::name(high_half(x), high_half(y))); \
         } else if constexpr (is_small<T>::value) {                                                                    \
             return small<T>::name(low_half(x), low_half(y));                                                          \
         } else if constexpr (is_float<T>::value) {                                                                    \
-            T a = flush<F>(as<T>(x)), b = flush<F>(as<T>(y));                                                         \
-            return to_register(finish<F>(static_cast<T>(of_float)));                                                  \
+            T a = flush<Flags>(as<T>(x)), b = flush<Flags>(as<T>(y));                                                 \
+            return to_register(finish<Flags>(static_cast<T>(of_float)));                                              \
         } else {                                                                                                      \
             T a = as<T>(x), b = as<T>(y);                                                                             \
             return static_cast<T>(integer);                                                                           \
         }                                                                                                             \
     }
 
-#define SIMT_PTX_ROUNDED(name)                                                    \
-    template <unsigned F> SIMT_INLINE float name##_rounded(float a, float b) {    \
-        return F & rz   ? __f##name##_rz(a, b)                                    \
-               : F & rm ? __f##name##_rd(a, b)                                    \
-               : F & rp ? __f##name##_ru(a, b)                                    \
-                        : __f##name##_rn(a, b);                                   \
-    }                                                                             \
-    template <unsigned F> SIMT_INLINE double name##_rounded(double a, double b) { \
-        return F & rz   ? __d##name##_rz(a, b)                                    \
-               : F & rm ? __d##name##_rd(a, b)                                    \
-               : F & rp ? __d##name##_ru(a, b)                                    \
-                        : __d##name##_rn(a, b);                                   \
+#define SIMT_PTX_ROUNDED(name)                                                        \
+    template <unsigned Flags> SIMT_INLINE float name##_rounded(float a, float b) {    \
+        return Flags & rz   ? __f##name##_rz(a, b)                                    \
+               : Flags & rm ? __f##name##_rd(a, b)                                    \
+               : Flags & rp ? __f##name##_ru(a, b)                                    \
+                            : __f##name##_rn(a, b);                                   \
+    }                                                                                 \
+    template <unsigned Flags> SIMT_INLINE double name##_rounded(double a, double b) { \
+        return Flags & rz   ? __d##name##_rz(a, b)                                    \
+               : Flags & rm ? __d##name##_rd(a, b)                                    \
+               : Flags & rp ? __d##name##_ru(a, b)                                    \
+                            : __d##name##_rn(a, b);                                   \
     }
 SIMT_PTX_ROUNDED(add)
 SIMT_PTX_ROUNDED(sub)
 SIMT_PTX_ROUNDED(mul)
 SIMT_PTX_ROUNDED(div)
 #undef SIMT_PTX_ROUNDED
-template <unsigned F> SIMT_INLINE float fma_rounded(float a, float b, float c) {
-    return F & rz ? __fmaf_rz(a, b, c) : F & rm ? __fmaf_rd(a, b, c) : F & rp ? __fmaf_ru(a, b, c) : __fmaf_rn(a, b, c);
+template <unsigned Flags> SIMT_INLINE float fma_rounded(float a, float b, float c) {
+    return Flags & rz   ? __fmaf_rz(a, b, c)
+           : Flags & rm ? __fmaf_rd(a, b, c)
+           : Flags & rp ? __fmaf_ru(a, b, c)
+                        : __fmaf_rn(a, b, c);
 }
-template <unsigned F> SIMT_INLINE double fma_rounded(double a, double b, double c) {
-    return F & rz ? __fma_rz(a, b, c) : F & rm ? __fma_rd(a, b, c) : F & rp ? __fma_ru(a, b, c) : __fma_rn(a, b, c);
+template <unsigned Flags> SIMT_INLINE double fma_rounded(double a, double b, double c) {
+    return Flags & rz   ? __fma_rz(a, b, c)
+           : Flags & rm ? __fma_rd(a, b, c)
+           : Flags & rp ? __fma_ru(a, b, c)
+                        : __fma_rn(a, b, c);
 }
 
 /* NaN: the operand that is a number, unless .NaN; -0 is less than +0. */
-template <unsigned F, class T> SIMT_INLINE T smaller_of(T a, T b) {
-    if (a != a || b != b) { return F & NaN || (a != a && b != b) ? static_cast<T>(__builtin_nan("")) : a != a ? b : a; }
+template <unsigned Flags, class T> SIMT_INLINE T smaller_of(T a, T b) {
+    if (a != a || b != b) {
+        return Flags & NaN || (a != a && b != b) ? static_cast<T>(__builtin_nan("")) : a != a ? b : a;
+    }
     return a < b || (a == b && __builtin_signbit(a)) ? a : b;
 }
-template <unsigned F, class T> SIMT_INLINE T larger_of(T a, T b) {
-    return -smaller_of<F, T>(-a, -b);
+template <unsigned Flags, class T> SIMT_INLINE T larger_of(T a, T b) {
+    return -smaller_of<Flags, T>(-a, -b);
 }
 
 /* Integers wrap around: in unsigned arithmetic. */
@@ -218,10 +226,10 @@ template <class T> SIMT_INLINE unsigned long long wrapping(T a) {
     return static_cast<unsigned long long>(a);
 }
 
-SIMT_PTX_BINARY(add, wrapping(a) + wrapping(b), add_rounded<F>(a, b))
-SIMT_PTX_BINARY(sub, wrapping(a) - wrapping(b), sub_rounded<F>(a, b))
-SIMT_PTX_BINARY(min, a < b ? a : b, (smaller_of<F, T>(a, b)))
-SIMT_PTX_BINARY(max, a > b ? a : b, (larger_of<F, T>(a, b)))
+SIMT_PTX_BINARY(add, wrapping(a) + wrapping(b), add_rounded<Flags>(a, b))
+SIMT_PTX_BINARY(sub, wrapping(a) - wrapping(b), sub_rounded<Flags>(a, b))
+SIMT_PTX_BINARY(min, a < b ? a : b, (smaller_of<Flags, T>(a, b)))
+SIMT_PTX_BINARY(max, a > b ? a : b, (larger_of<Flags, T>(a, b)))
 #undef SIMT_PTX_BINARY
 
 template <class T> struct twice_as_wide;
@@ -232,72 +240,75 @@ template <> struct twice_as_wide<int32_t> { typedef int64_t type; };
 template <> struct twice_as_wide<uint64_t> { typedef unsigned __int128 type; };
 template <> struct twice_as_wide<int64_t> { typedef __int128 type; };
 
-template <class T, unsigned F, class A, class B> SIMT_INLINE auto mul(A x, B y) {
+template <class T, unsigned Flags, class First, class Second> SIMT_INLINE auto mul(First x, Second y) {
     if constexpr (is_small<T>::pair) {
         return both_halves(small<T>::mul(low_half(x), low_half(y)), small<T>::mul(high_half(x), high_half(y)));
     } else if constexpr (is_small<T>::value) {
         return small<T>::mul(low_half(x), low_half(y));
     } else if constexpr (is_float<T>::value) {
-        return to_register(finish<F>(mul_rounded<F>(flush<F>(as<T>(x)), flush<F>(as<T>(y)))));
+        return to_register(finish<Flags>(mul_rounded<Flags>(flush<Flags>(as<T>(x)), flush<Flags>(as<T>(y)))));
     } else {
         typedef typename twice_as_wide<T>::type Wide;
         Wide product = static_cast<Wide>(static_cast<Wide>(as<T>(x)) * as<T>(y));
-        if constexpr ((F & wide) != 0) {
+        if constexpr ((Flags & wide) != 0) {
             return product;
         } else {
-            return static_cast<T>(F & hi ? product >> 8 * sizeof(T) : product);
+            return static_cast<T>(Flags & hi ? product >> 8 * sizeof(T) : product);
         }
     }
 }
 
-template <class T, unsigned F, class A, class B, class C> SIMT_INLINE auto fma(A x, B y, C z) {
+template <class T, unsigned Flags, class First, class Second, class Third>
+SIMT_INLINE auto fma(First x, Second y, Third z) {
     if constexpr (is_small<T>::pair) {
         return both_halves(small<T>::fma(low_half(x), low_half(y), low_half(z)),
                            small<T>::fma(high_half(x), high_half(y), high_half(z)));
     } else if constexpr (is_small<T>::value) {
         return small<T>::fma(low_half(x), low_half(y), low_half(z));
     } else {
-        return to_register(finish<F>(fma_rounded<F>(flush<F>(as<T>(x)), flush<F>(as<T>(y)), flush<F>(as<T>(z)))));
+        return to_register(
+            finish<Flags>(fma_rounded<Flags>(flush<Flags>(as<T>(x)), flush<Flags>(as<T>(y)), flush<Flags>(as<T>(z)))));
     }
 }
-template <class T, unsigned F, class A, class B, class C> SIMT_INLINE auto mad(A x, B y, C z) {
+template <class T, unsigned Flags, class First, class Second, class Third>
+SIMT_INLINE auto mad(First x, Second y, Third z) {
     if constexpr (is_float<T>::value) {
-        return fma<T, F>(x, y, z);
+        return fma<T, Flags>(x, y, z);
     } else {
-        auto product = mul<T, F>(x, y);
+        auto product = mul<T, Flags>(x, y);
         return static_cast<decltype(product)>(wrapping(product) + wrapping(as<decltype(product)>(z)));
     }
 }
 
-template <class T, unsigned F, class A, class B> SIMT_INLINE auto div(A x, B y) {
+template <class T, unsigned Flags, class First, class Second> SIMT_INLINE auto div(First x, Second y) {
     if constexpr (is_float<T>::value) {
-        return to_register(finish<F>(div_rounded<F>(flush<F>(as<T>(x)), flush<F>(as<T>(y)))));
+        return to_register(finish<Flags>(div_rounded<Flags>(flush<Flags>(as<T>(x)), flush<Flags>(as<T>(y)))));
     } else {
         return static_cast<T>(as<T>(x) / as<T>(y));
     }
 }
-template <class T, unsigned F, class A, class B> SIMT_INLINE T rem(A x, B y) {
+template <class T, unsigned Flags, class First, class Second> SIMT_INLINE T rem(First x, Second y) {
     return static_cast<T>(as<T>(x) % as<T>(y));
 }
 
-#define SIMT_PTX_SIGN(name, mask, integer)                                                                 \
-    template <class T, unsigned F, class A> SIMT_INLINE auto name(A x) {                                   \
-        if constexpr (is_small<T>::pair) {                                                                 \
-            return static_cast<uint32_t>(x mask 0x80008000u);                                              \
-        } else if constexpr (is_small<T>::value) {                                                         \
-            return static_cast<uint16_t>(x mask 0x8000u);                                                  \
-        } else if constexpr (is_float<T>::value) {                                                         \
-            typedef typename bits_of<sizeof(T)>::type Bits;                                                \
-            return static_cast<Bits>(to_register(flush<F>(as<T>(x))) mask Bits(1) << (8 * sizeof(T) - 1)); \
-        } else {                                                                                           \
-            T a = as<T>(x);                                                                                \
-            return static_cast<T>(integer);                                                                \
-        }                                                                                                  \
+#define SIMT_PTX_SIGN(name, mask, integer)                                                                     \
+    template <class T, unsigned Flags, class First> SIMT_INLINE auto name(First x) {                           \
+        if constexpr (is_small<T>::pair) {                                                                     \
+            return static_cast<uint32_t>(x mask 0x80008000u);                                                  \
+        } else if constexpr (is_small<T>::value) {                                                             \
+            return static_cast<uint16_t>(x mask 0x8000u);                                                      \
+        } else if constexpr (is_float<T>::value) {                                                             \
+            typedef typename bits_of<sizeof(T)>::type Bits;                                                    \
+            return static_cast<Bits>(to_register(flush<Flags>(as<T>(x))) mask Bits(1) << (8 * sizeof(T) - 1)); \
+        } else {                                                                                               \
+            T a = as<T>(x);                                                                                    \
+            return static_cast<T>(integer);                                                                    \
+        }                                                                                                      \
     }
 SIMT_PTX_SIGN(neg, ^, 0 - wrapping(a))
 #undef SIMT_PTX_SIGN
-template <class T, unsigned F, class A> SIMT_INLINE auto abs(A x) {
-    auto negative = neg<T, F>(x);
+template <class T, unsigned Flags, class First> SIMT_INLINE auto abs(First x) {
+    auto negative = neg<T, Flags>(x);
     if constexpr (is_small<T>::pair) {
         return static_cast<uint32_t>(x & 0x7fff7fffu);
     } else if constexpr (is_small<T>::value || is_float<T>::value) {
@@ -307,24 +318,24 @@ template <class T, unsigned F, class A> SIMT_INLINE auto abs(A x) {
     }
 }
 
-#define SIMT_PTX_FUNCTION(name, of_float, of_double)                     \
-    template <class T, unsigned F, class A> SIMT_INLINE auto name(A x) { \
-        if constexpr (is_small<T>::value) {                              \
-            double a = small<T>::value(low_half(x));                     \
-            uint16_t low = small<T>::round(of_double);                   \
-            if constexpr (is_small<T>::pair) {                           \
-                a = small<T>::value(high_half(x));                       \
-                return both_halves(low, small<T>::round(of_double));     \
-            } else {                                                     \
-                return low;                                              \
-            }                                                            \
-        } else if constexpr (sizeof(T) == 4) {                           \
-            float a = flush<F>(as<float>(x));                            \
-            return to_register(finish<F>(static_cast<float>(of_float))); \
-        } else {                                                         \
-            double a = as<double>(x);                                    \
-            return to_register(of_double);                               \
-        }                                                                \
+#define SIMT_PTX_FUNCTION(name, of_float, of_double)                                 \
+    template <class T, unsigned Flags, class First> SIMT_INLINE auto name(First x) { \
+        if constexpr (is_small<T>::value) {                                          \
+            double a = small<T>::value(low_half(x));                                 \
+            uint16_t low = small<T>::round(of_double);                               \
+            if constexpr (is_small<T>::pair) {                                       \
+                a = small<T>::value(high_half(x));                                   \
+                return both_halves(low, small<T>::round(of_double));                 \
+            } else {                                                                 \
+                return low;                                                          \
+            }                                                                        \
+        } else if constexpr (sizeof(T) == 4) {                                       \
+            float a = flush<Flags>(as<float>(x));                                    \
+            return to_register(finish<Flags>(static_cast<float>(of_float)));         \
+        } else {                                                                     \
+            double a = as<double>(x);                                                \
+            return to_register(of_double);                                           \
+        }                                                                            \
     }
 SIMT_PTX_FUNCTION(sqrt, sqrtf(a), ::sqrt(a))
 SIMT_PTX_FUNCTION(rcp, 1.0f / a, 1.0 / a)
@@ -338,43 +349,44 @@ SIMT_PTX_FUNCTION(tanh, tanhf(a), ::tanh(a))
 
 /* ---- bits ---- */
 
-#define SIMT_PTX_LOGIC(name, symbol)                                                 \
-    template <class T, unsigned, class A, class B> SIMT_INLINE T name##_(A x, B y) { \
-        return static_cast<T>(static_cast<T>(x) symbol static_cast<T>(y));           \
+#define SIMT_PTX_LOGIC(name, symbol)                                                                   \
+    template <class T, unsigned, class First, class Second> SIMT_INLINE T name##_(First x, Second y) { \
+        return static_cast<T>(static_cast<T>(x) symbol static_cast<T>(y));                             \
     }
 SIMT_PTX_LOGIC(and, &)
 SIMT_PTX_LOGIC(or, |)
 SIMT_PTX_LOGIC(xor, ^)
 #undef SIMT_PTX_LOGIC
-template <class T, unsigned, class A> SIMT_INLINE T not_(A x) {
+template <class T, unsigned, class First> SIMT_INLINE T not_(First x) {
     if constexpr (is_same<T, bool>::value) {
         return !x;
     } else {
         return static_cast<T>(~static_cast<T>(x));
     }
 }
-template <class T, unsigned, class A, class B> SIMT_INLINE T shl(A x, B count) {
+template <class T, unsigned, class First, class Second> SIMT_INLINE T shl(First x, Second count) {
     return static_cast<uint32_t>(count) < 8 * sizeof(T) ? static_cast<T>(wrapping(as<T>(x)) << count) : T(0);
 }
-template <class T, unsigned, class A, class B> SIMT_INLINE T shr(A x, B count) {
+template <class T, unsigned, class First, class Second> SIMT_INLINE T shr(First x, Second count) {
     unsigned most = 8 * sizeof(T) - 1;
     if (static_cast<uint32_t>(count) > most) { return is_signed<T> ? static_cast<T>(as<T>(x) >> most) : T(0); }
     return static_cast<T>(as<T>(x) >> count);
 }
-template <class T, unsigned F, class A, class B, class C> SIMT_INLINE uint32_t shf(A low, B high, C count) {
+template <class T, unsigned Flags, class First, class Second, class Third>
+SIMT_INLINE uint32_t shf(First low, Second high, Third count) {
     unsigned by = static_cast<uint32_t>(count);
-    by = F & clamp ? (by < 32 ? by : 32) : by & 31;
+    by = Flags & clamp ? (by < 32 ? by : 32) : by & 31;
     uint64_t both = static_cast<uint32_t>(low) | static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32;
-    return static_cast<uint32_t>(F & l ? both << by >> 32 : both >> by);
+    return static_cast<uint32_t>(Flags & left ? both << by >> 32 : both >> by);
 }
-template <class T, unsigned, class A> SIMT_INLINE uint32_t popc(A x) {
+template <class T, unsigned, class First> SIMT_INLINE uint32_t popc(First x) {
     return static_cast<uint32_t>(__builtin_popcountll(static_cast<T>(x)));
 }
-template <class T, unsigned, class A> SIMT_INLINE uint32_t clz(A x) {
+template <class T, unsigned, class First> SIMT_INLINE uint32_t clz(First x) {
     T a = static_cast<T>(x);
     return a == 0 ? 8 * sizeof(T) : static_cast<uint32_t>(__builtin_clzll(a)) - (64 - 8 * sizeof(T));
 }
-template <class T, unsigned, class A> SIMT_INLINE T brev(A x) {
+template <class T, unsigned, class First> SIMT_INLINE T brev(First x) {
     if constexpr (sizeof(T) == 4) {
         return __brev(static_cast<uint32_t>(x));
     } else {
@@ -382,7 +394,8 @@ template <class T, unsigned, class A> SIMT_INLINE T brev(A x) {
     }
 }
 /* `length` bits from `start` on; beyond the word: its sign, for signed types. */
-template <class T, unsigned, class A, class B, class C> SIMT_INLINE T bfe(A x, B start, C length) {
+template <class T, unsigned, class First, class Second, class Third>
+SIMT_INLINE T bfe(First x, Second start, Third length) {
     constexpr unsigned bits = 8 * sizeof(T);
     unsigned from = static_cast<uint32_t>(start) & 255, count = static_cast<uint32_t>(length) & 255;
     if (count == 0) { return 0; }
@@ -391,13 +404,15 @@ template <class T, unsigned, class A, class B, class C> SIMT_INLINE T bfe(A x, B
     T kept = as<T>(shl<T, 0>(a, left));
     return from + count >= bits ? a : static_cast<T>(kept >> left);
 }
-template <class T, unsigned, class A, class B, class C, class D> SIMT_INLINE T bfi(A bits, B into, C start, D length) {
+template <class T, unsigned, class First, class Second, class Third, class Fourth>
+SIMT_INLINE T bfi(First bits, Second into, Third start, Fourth length) {
     unsigned from = static_cast<uint32_t>(start) & 255, count = static_cast<uint32_t>(length) & 255;
     T ones = count < 8 * sizeof(T) ? static_cast<T>((T(1) << count) - 1) : static_cast<T>(~T(0));
     T mask = shl<T, 0>(ones, from);
     return static_cast<T>((static_cast<T>(into) & ~mask) | (shl<T, 0>(static_cast<T>(bits), from) & mask));
 }
-template <class T, unsigned, class A, class B, class C, class D> SIMT_INLINE uint32_t lop3(A x, B y, C z, D table) {
+template <class T, unsigned, class First, class Second, class Third, class Fourth>
+SIMT_INLINE uint32_t lop3(First x, Second y, Third z, Fourth table) {
     uint32_t a = static_cast<uint32_t>(x), b = static_cast<uint32_t>(y), c = static_cast<uint32_t>(z), result = 0;
     for (unsigned i = 0; i < 8; i++) {
         uint32_t here = (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
@@ -405,7 +420,8 @@ template <class T, unsigned, class A, class B, class C, class D> SIMT_INLINE uin
     }
     return result;
 }
-template <class T, unsigned, class A, class B, class C> SIMT_INLINE uint32_t prmt(A x, B y, C selector) {
+template <class T, unsigned, class First, class Second, class Third>
+SIMT_INLINE uint32_t prmt(First x, Second y, Third selector) {
     uint64_t both = static_cast<uint32_t>(x) | static_cast<uint64_t>(static_cast<uint32_t>(y)) << 32;
     uint32_t result = 0;
     for (unsigned i = 0; i < 4; i++) {
@@ -418,58 +434,58 @@ template <class T, unsigned, class A, class B, class C> SIMT_INLINE uint32_t prm
 
 /* ---- moves, conversions, comparisons ---- */
 
-template <class T, unsigned, class A> SIMT_INLINE auto mov(A x) {
+template <class T, unsigned, class First> SIMT_INLINE auto mov(First x) {
     return x;
 }
-template <class T, unsigned, class A, class B> SIMT_INLINE auto selp(A x, B y, bool which) {
+template <class T, unsigned, class First, class Second> SIMT_INLINE auto selp(First x, Second y, bool which) {
     typedef typename bits_of<sizeof(T)>::type Bits;
     return which ? static_cast<Bits>(x) : static_cast<Bits>(y);
 }
-template <class A> SIMT_INLINE uint64_t word_of(unsigned bits, A x) {
+template <class First> SIMT_INLINE uint64_t word_of(unsigned bits, First x) {
     return static_cast<uint64_t>(x) & (bits < 64 ? (uint64_t(1) << bits) - 1 : ~uint64_t(0));
 }
 /* mov.b32 r, {h, h}; mov.b64 l, {r, r}; mov.b64 l, {h, h, h, h}: the first in the low bits. */
-template <class T, class... A> SIMT_INLINE T packed(A... part) {
-    constexpr unsigned bits = 8 * sizeof(T) / sizeof...(A);
+template <class T, class... First> SIMT_INLINE T packed(First... part) {
+    constexpr unsigned bits = 8 * sizeof(T) / sizeof...(First);
     uint64_t result = 0;
     unsigned at = 0;
     ((result |= word_of(bits, part) << at, at += bits), ...);
     return static_cast<T>(result);
 }
-template <class T, class X, class... A> SIMT_INLINE void unpacked(X x, A &...part) {
-    constexpr unsigned bits = 8 * sizeof(T) / sizeof...(A);
+template <class T, class Word, class... First> SIMT_INLINE void unpacked(Word x, First &...part) {
+    constexpr unsigned bits = 8 * sizeof(T) / sizeof...(First);
     unsigned at = 0;
-    ((part = static_cast<A>(word_of(bits, static_cast<uint64_t>(x) >> at)), at += bits), ...);
+    ((part = static_cast<First>(word_of(bits, static_cast<uint64_t>(x) >> at)), at += bits), ...);
 }
 
-template <unsigned F> SIMT_INLINE double whole(double x) {
-    return F & rz ? ::trunc(x) : F & rm ? ::floor(x) : F & rp ? ::ceil(x) : ::nearbyint(x);
+template <unsigned Flags> SIMT_INLINE double whole(double x) {
+    return Flags & rz ? ::trunc(x) : Flags & rm ? ::floor(x) : Flags & rp ? ::ceil(x) : ::nearbyint(x);
 }
-template <class To, class From, unsigned F, class A> SIMT_INLINE auto cvt(A x) {
-    constexpr int rounding_mode = F & rz   ? SIMT_ROUND_ZERO
-                                  : F & rm ? SIMT_ROUND_DOWN
-                                  : F & rp ? SIMT_ROUND_UP
-                                           : SIMT_ROUND_NEAREST;
+template <class To, class From, unsigned Flags, class First> SIMT_INLINE auto cvt(First x) {
+    constexpr int rounding_mode = Flags & rz   ? SIMT_ROUND_ZERO
+                                  : Flags & rm ? SIMT_ROUND_DOWN
+                                  : Flags & rp ? SIMT_ROUND_UP
+                                               : SIMT_ROUND_NEAREST;
     if constexpr (is_same<To, tf32>::value) { /* to 10 bits of mantissa, ties away from zero */
         uint32_t bits = static_cast<uint32_t>(x);
         bool finite = (bits & 0x7f800000) != 0x7f800000;
-        return F & rna ? (finite ? (bits + 0x1000) & 0xffffe000 : bits)
-                       : (finite ? (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000 : bits);
+        return Flags & rna ? (finite ? (bits + 0x1000) & 0xffffe000 : bits)
+                           : (finite ? (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000 : bits);
     } else if constexpr (is_small<From>::value) {
         float value = small<From>::value(low_half(x));
         if constexpr (is_float<To>::value) {
-            return to_register(finish<F>(static_cast<To>(value)));
+            return to_register(finish<Flags>(static_cast<To>(value)));
         } else if constexpr (is_small<To>::value) {
-            return small<To>::round(F & relu && !(value > 0) ? (value != value ? value : 0.0f) : value);
+            return small<To>::round(Flags & relu && !(value > 0) ? (value != value ? value : 0.0f) : value);
         } else {
-            return to_integer<To>(static_cast<float>(whole<F>(value)));
+            return to_integer<To>(static_cast<float>(whole<Flags>(value)));
         }
     } else if constexpr (is_small<To>::value) {
         double value;
         if constexpr (is_float<From>::value) {
             value = static_cast<double>(as<From>(x));
-            if constexpr ((F & relu) != 0) { value = value < 0 ? 0 : value; }
-            if constexpr ((F & sat) != 0) { value = !(value > 0) ? 0 : value > 1 ? 1 : value; }
+            if constexpr ((Flags & relu) != 0) { value = value < 0 ? 0 : value; }
+            if constexpr ((Flags & sat) != 0) { value = !(value > 0) ? 0 : value > 1 ? 1 : value; }
             return is_same<To, f16>::value ? simt_half_of_double(value, rounding_mode)
                                            : simt_bfloat_of_double(value, rounding_mode);
         } else if constexpr (is_signed<From>) {
@@ -480,25 +496,25 @@ template <class To, class From, unsigned F, class A> SIMT_INLINE auto cvt(A x) {
                                            : simt_bfloat_of_u64(as<From>(x), rounding_mode);
         }
     } else if constexpr (is_float<From>::value && is_float<To>::value) {
-        From value = flush<F>(as<From>(x));
+        From value = flush<Flags>(as<From>(x));
         if constexpr (sizeof(To) < sizeof(From)) {
-            return to_register(finish<F>(simt_float_of_double(value, rounding_mode)));
+            return to_register(finish<Flags>(simt_float_of_double(value, rounding_mode)));
         } else if constexpr (sizeof(To) == sizeof(From)) { /* cvt.rni.f32.f32: to a whole number */
-            return to_register(finish<F>(static_cast<To>(F & (1u << 31) ? whole<F>(value) : value)));
+            return to_register(finish<Flags>(static_cast<To>(Flags & (1u << 31) ? whole<Flags>(value) : value)));
         } else {
-            return to_register(finish<F>(static_cast<To>(value)));
+            return to_register(finish<Flags>(static_cast<To>(value)));
         }
     } else if constexpr (is_float<From>::value) {
-        return to_integer<To>(static_cast<From>(whole<F>(flush<F>(as<From>(x)))));
+        return to_integer<To>(static_cast<From>(whole<Flags>(flush<Flags>(as<From>(x)))));
     } else if constexpr (is_float<To>::value) {
         if constexpr (sizeof(To) == 4) {
-            return to_register(finish<F>(is_signed<From> ? simt_float_of_i64(as<From>(x), rounding_mode)
-                                                         : simt_float_of_u64(as<From>(x), rounding_mode)));
+            return to_register(finish<Flags>(is_signed<From> ? simt_float_of_i64(as<From>(x), rounding_mode)
+                                                             : simt_float_of_u64(as<From>(x), rounding_mode)));
         } else {
             return to_register(is_signed<From> ? simt_double_of_i64(as<From>(x), rounding_mode)
                                                : simt_double_of_u64(as<From>(x), rounding_mode));
         }
-    } else if constexpr ((F & sat) != 0) {
+    } else if constexpr ((Flags & sat) != 0) {
         __int128 value = as<From>(x), most = is_signed<To>
                                                  ? static_cast<__int128>((~0ull >> 1) >> (64 - 8 * sizeof(To)))
                                                  : static_cast<__int128>(~0ull >> (64 - 8 * sizeof(To)));
@@ -509,19 +525,20 @@ template <class To, class From, unsigned F, class A> SIMT_INLINE auto cvt(A x) {
     }
 }
 /* cvt.rn.f16x2.f32 d, a, b: a becomes the upper half. */
-template <class To, class From, unsigned F, class A, class B> SIMT_INLINE uint32_t cvt(A high, B low) {
+template <class To, class From, unsigned Flags, class First, class Second>
+SIMT_INLINE uint32_t cvt(First high, Second low) {
     typedef std::conditional_t<is_same<To, f16x2>::value, f16, bf16> One;
-    return both_halves(cvt<One, From, F>(low), cvt<One, From, F>(high));
+    return both_halves(cvt<One, From, Flags>(low), cvt<One, From, Flags>(high));
 }
 
 enum comparison { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-template <class T, comparison C, class A, class B> SIMT_INLINE bool setp(A x, B y) {
+template <class T, comparison Third, class First, class Second> SIMT_INLINE bool setp(First x, Second y) {
     if constexpr (is_small<T>::value) {
-        return setp<float, C>(to_register(small<T>::value(low_half(x))), to_register(small<T>::value(low_half(y))));
+        return setp<float, Third>(to_register(small<T>::value(low_half(x))), to_register(small<T>::value(low_half(y))));
     } else {
         T a = as<T>(x), b = as<T>(y);
         bool unordered = a != a || b != b;
-        switch (C) {
+        switch (Third) {
             case eq: return a == b;
             case ne: return a != b && !unordered;
             case lt: return a < b;
@@ -556,24 +573,24 @@ template <> struct word_in_memory<4> { typedef uint32_t type; };
 template <> struct word_in_memory<8> { typedef uint64_t type; };
 template <> struct word_in_memory<16> { typedef word16 type; };
 
-template <class T, unsigned N> struct vector_of { T at[N]; };
+template <class T, unsigned Count> struct vector_of { T at[Count]; };
 
 /* A vector is one access. */
-template <class T, bool Volatile, class... A> SIMT_INLINE void ld(const void *from, A &...to) {
-    typedef typename word_in_memory<sizeof(T) * sizeof...(A)>::type Word;
+template <class T, bool Volatile, class... First> SIMT_INLINE void ld(const void *from, First &...to) {
+    typedef typename word_in_memory<sizeof(T) * sizeof...(First)>::type Word;
     Word word;
     if constexpr (Volatile) {
         word = *static_cast<const volatile Word *>(from);
     } else {
         word = *static_cast<const Word *>(from);
     }
-    auto parts = __builtin_bit_cast(vector_of<T __attribute__((may_alias)), sizeof...(A)>, word);
+    auto parts = __builtin_bit_cast(vector_of<T __attribute__((may_alias)), sizeof...(First)>, word);
     unsigned i = 0;
-    ((to = static_cast<A>(to_register(parts.at[i++]))), ...);
+    ((to = static_cast<First>(to_register(parts.at[i++]))), ...);
 }
-template <class T, bool Volatile, class... A> SIMT_INLINE void st(void *to, A... from) {
-    typedef typename word_in_memory<sizeof(T) * sizeof...(A)>::type Word;
-    vector_of<T, sizeof...(A)> parts = {{as<T>(from)...}};
+template <class T, bool Volatile, class... First> SIMT_INLINE void st(void *to, First... from) {
+    typedef typename word_in_memory<sizeof(T) * sizeof...(First)>::type Word;
+    vector_of<T, sizeof...(First)> parts = {{as<T>(from)...}};
     Word word = __builtin_bit_cast(Word, parts);
     if constexpr (Volatile) {
         *static_cast<volatile Word *>(to) = word;
@@ -590,12 +607,13 @@ template <int Global> SIMT_INLINE void copy_async(void *to, const void *from, ui
 /* ---- the warp ---- */
 
 /* c holds the clamp in bits 0-4 and the segment mask in bits 8-12, of which only those of a width are supported. */
-template <class A, class B, class C, class M> SIMT_INLINE uint32_t shfl(int mode, A value, B source, C c, M mask) {
+template <class First, class Second, class Third, class Mask>
+SIMT_INLINE uint32_t shfl(int mode, First value, Second source, Third c, Mask mask) {
     int width = 32 - static_cast<int>(static_cast<uint32_t>(c) >> 8 & 31);
     return shuffle(mode, static_cast<unsigned>(mask), static_cast<uint32_t>(value), static_cast<unsigned>(source),
                    width);
 }
-template <class B, class C> SIMT_INLINE bool shfl_inside(int mode, B operand, C c) {
+template <class Second, class Third> SIMT_INLINE bool shfl_inside(int mode, Second operand, Third c) {
     int width = 32 - static_cast<int>(static_cast<uint32_t>(c) >> 8 & 31);
     int lane = static_cast<int>(laneid()), low = lane & ~(width - 1), by = static_cast<int>(operand) & 31;
     int source = mode == SIMT_SHUFFLE_UP     ? lane - by
@@ -617,7 +635,7 @@ SIMT_INLINE bool elect(uint32_t mask, uint32_t &leader) {
 
 /* ---- matrices ---- */
 
-template <int Count, bool Transposed, class... A> SIMT_INLINE void ldmatrix(uint64_t address, A &...to) {
+template <int Count, bool Transposed, class... First> SIMT_INLINE void ldmatrix(uint64_t address, First &...to) {
     struct two {
         uint64_t low, high;
     } row = {0, 0};
@@ -632,9 +650,9 @@ SIMT_INLINE uint64_t two_registers(uint64_t first, uint64_t second) {
     return static_cast<uint32_t>(first) | second << 32;
 }
 
-template <matrix_type Type, unsigned K, bool HalfSums>
+template <matrix_type Type, unsigned Depth, bool HalfSums>
 SIMT_INLINE simt_registers mma(uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23) {
-    constexpr unsigned shape = MATRIX_SHAPE(Type, K) | (HalfSums ? MATRIX_HALF_SUMS : 0);
+    constexpr unsigned shape = MATRIX_SHAPE(Type, Depth) | (HalfSums ? MATRIX_HALF_SUMS : 0);
     return simt_multiply_matrices(shape, a01, a23, b01, c01, c23);
 }
 
