@@ -8,7 +8,7 @@ SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
-SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h)
+SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h $(SIMT)/include/cuda/*)
 # Programs are linked -no-pie, so the library need not be position-independent, and the linker knows the addresses of its
 # thread-local variables: one instruction less at each access of a kernel. With aligned functions the speed of a hook does
 # not vary from build to build.
@@ -41,7 +41,7 @@ include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/tests/module.mk $(SIMT)/b
 # linked with the checked library. For the names X in SIMT_FAST_TESTS, test_X_fast is the same source, compiled with
 # SIMT_FAST_TEST, with the kernels built --fast and the fast library. A test that needs more objects adds them to
 # SIMT_TEST_NEEDS_X before this rule runs.
-SIMT_FAST_TESTS := collective faults graph_memory scheduler shared
+SIMT_FAST_TESTS := collective cuda_std faults graph_memory matrix ptx scheduler shared wmma
 SIMT_TEST_NAMES := $(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))) $(SIMT_FAST_TESTS:%=test_%_fast)
 SIMT_TEST_OUT := $(BUILD)/simt/tests
 TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))

@@ -1,6 +1,5 @@
 /* launch.c — from k<<<…>>>(…) to simt_launch_kernel: a stack holds the configurations until their kernels pop them. */
-#include "../include/simt/kernel.h"
-#include "api.h"
+#include "graph.h"
 
 enum { CONFIGURATION_DEPTH = 64 };
 
@@ -12,7 +11,8 @@ static _Thread_local cudaError_t outcome; /* of this thread's last launch */
 
 static _Thread_local bool asking, takes_untyped;
 static _Thread_local struct simt_kernel *answer;
-static _Thread_local void **untyped; /* of the current launch through a `void *` */
+static _Thread_local void **untyped;              /* of the current launch through a `void *` */
+static _Thread_local struct CUgraph_st *building; /* the launch becomes a node of this graph, which is built by hand */
 
 void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
     if (pending_count < CONFIGURATION_DEPTH) {
@@ -68,7 +68,7 @@ void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) {
         outcome = api_fail(cudaErrorInvalidResourceHandle);
         return;
     }
-    struct CUgraph_st *graph = stream_capture(configuration.stream);
+    struct CUgraph_st *graph = building != NULL ? building : stream_capture(configuration.stream);
     if (graph == NULL) { watch_launch(configuration.stream, kernel->name); }
     outcome = graph != NULL ? graph_add_kernel(graph, &configuration, kernel, closure)
                             : launch_now(&configuration, kernel, closure);
@@ -182,6 +182,14 @@ static cudaError_t launch_untyped(const char *function, const void *kernel,
     untyped = arguments;
     call_stub(kernel);
     return outcome;
+}
+
+cudaError_t launch_into_graph(struct CUgraph_st *graph, const void *kernel,
+                              const struct launch_configuration *configuration, void **arguments) {
+    building = graph;
+    cudaError_t error = launch_untyped("cudaGraphAddKernelNode", kernel, configuration, arguments);
+    building = NULL;
+    return error;
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,

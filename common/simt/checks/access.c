@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "async_copy.h"
 #include "source.h"
 
 #if SIMT_CHECKED
@@ -63,8 +64,11 @@ static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, u
         snprintf(where, sizeof where, "The memory is uninitialised at byte %s of %s%s%s, %s bytes in size",
                  grouped(address - in.start, offset), in.name ? "'" : "the allocation", in.name ? in.name : "",
                  in.name ? "'" : "", grouped(in.bytes, bytes));
-    simt_report(SIMT_UNINITIALISED, true, pc, self, "Uninitialized __%s__ memory read of size %u bytes\n%s",
-                shared ? "shared" : "global", size, where);
+    simt_report(SIMT_UNINITIALISED, true, pc, self, "Uninitialized __%s__ memory read of size %u bytes\n%s%s",
+                shared ? "shared" : "global", size, where,
+                async_copy_pending(self->block, address)
+                    ? "\nAn asynchronous copy to it has not completed: the thread that copies must wait for it"
+                    : "");
 }
 
 static void report_misaligned(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,

@@ -182,6 +182,14 @@ void trace_note_sync(struct simt_thread *thread, uint64_t *entry) {
     pthread_mutex_unlock(&lock);
 }
 
+void trace_note_release(struct simt_thread *thread, const uint64_t *entry) {
+    unsigned meta = (unsigned)entry[0] & 0xff;
+    struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
+    pthread_mutex_lock(&lock);
+    release(place_of(entry[WARP_SIZE], (meta >> 3 & 3) == TRACE_SHARED ? by.block : 0), thread, by);
+    pthread_mutex_unlock(&lock);
+}
+
 void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t address) {
     struct point by = {race_block_number(thread->block), running_clock(thread), thread->warp->index, thread->lane};
     bool shared = address - (uintptr_t)thread->block->shared < thread->block->shared_size;

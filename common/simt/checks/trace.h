@@ -115,6 +115,7 @@ extern bool trace_fence_met; /* a fence was executed in this launch: atomics may
 void trace_make_room(struct simt_thread *thread); /* blocks the lane until a merge has made room */
 void trace_settle(struct simt_thread *thread);
 void trace_note_sync(struct simt_thread *thread, uint64_t *entry);
+void trace_note_release(struct simt_thread *thread, const uint64_t *entry);
 void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t address);
 void trace_log_jump(uintptr_t pc);
 void trace_push(struct lane_trace *trace, uintptr_t call_pc);
@@ -191,6 +192,17 @@ static inline void trace_sync_access(struct simt_thread *thread, uintptr_t pc, e
     trace->last_pc = (uint32_t)pc;
     *trace_value(entry, thread->lane) = 0;
     if (trace_fence_met) trace_note_sync(thread, entry);
+}
+
+/* An atomic that releases and does not acquire: an arrival at a cuda::barrier. */
+static inline void trace_release(struct simt_thread *thread, uintptr_t pc, unsigned size_log2, enum trace_space space,
+                                 uintptr_t address) {
+    struct lane_trace *trace = thread->trace;
+    if (trace->pending) trace_settle(thread);
+    uint64_t *entry = trace_append(thread, pc, TRACE_META(TRACE_ATOMIC, size_log2, space), address);
+    trace->last_pc = (uint32_t)pc;
+    *trace_value(entry, thread->lane) = 0;
+    if (trace_fence_met) trace_note_release(thread, entry);
 }
 
 static inline void trace_read_late(struct simt_thread *thread, uintptr_t pc, uintptr_t address) {

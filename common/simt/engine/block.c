@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "checks/async_copy.h"
 #include "checks/trace.h"
 #include "scheduler.h"
 
@@ -56,6 +57,7 @@ struct simt_block *block_take(struct worker *worker, unsigned threads) {
         larger->shared = block->shared;
         larger->shared_used = block->shared_used;
     }
+    async_copies_free(block);
     free(block->thread);
     free(block->warp);
     free(block);

@@ -31,6 +31,18 @@ unsigned simt_activemask(void) {
     return (unsigned)self->warp->value[self->lane];
 }
 
+void simt_together(struct simt_together *operands, uintptr_t pc) {
+    struct simt_thread *self = simt_self;
+    if (self == NULL) return;
+    self->warp->call[self->lane] = (struct lane_call){LANE_CALL(COLLECTIVE_TOGETHER, 0, 32, 0), ~0u};
+    self->warp->value[self->lane] = (uintptr_t)operands;
+    lane_block(self, THREAD_COLLECTIVE, pc);
+}
+
+static struct simt_together *together_of(const struct simt_warp *warp, unsigned lane) {
+    return (struct simt_together *)(uintptr_t)warp->value[lane];
+}
+
 static int kind_of(struct lane_call call) {
     return call.what & 15;
 }
@@ -62,6 +74,7 @@ const char *collective_name(const struct simt_thread *thread) {
         case COLLECTIVE_MATCH: return matches[mode];
         case COLLECTIVE_REDUCE: return reduces[mode];
         case COLLECTIVE_SYNCWARP: return "__syncwarp";
+        case COLLECTIVE_TOGETHER: return together_of(thread->warp, thread->lane)->name;
         default: return "__activemask";
     }
 }
@@ -167,6 +180,22 @@ static void resolve_reduce(struct simt_warp *warp, unsigned group, int mode) {
     set_results(warp, group, result);
 }
 
+/* Without all 32 lanes the result is undefined: the operands stay as they are. */
+static void resolve_together(struct simt_warp *warp, unsigned group) {
+    struct simt_together *lanes[WARP_SIZE];
+    unsigned first = (unsigned)__builtin_ctz(group), absent = (unsigned)__builtin_ctz(~group | 1u << 31);
+    if (group != ~0u) {
+        if (SIMT_CHECKED)
+            simt_report(SIMT_ABSENT_LANE, true, warp->thread[first].blocked_pc, &warp->thread[first],
+                        "Invalid %s: lane %u %s\nAll 32 lanes of the warp must execute it; the result is undefined",
+                        together_of(warp, first)->name, absent,
+                        absent >= warp->lanes ? "does not exist: the block's last warp is not full" : "has exited");
+        return;
+    }
+    for (unsigned lane = 0; lane < WARP_SIZE; lane++) lanes[lane] = together_of(warp, lane);
+    lanes[0]->compute(lanes);
+}
+
 static void resolve(struct simt_warp *warp, unsigned group, struct lane_call call) {
     int mode = mode_of(call);
     switch (kind_of(call)) {
@@ -175,13 +204,14 @@ static void resolve(struct simt_warp *warp, unsigned group, struct lane_call cal
         case COLLECTIVE_MATCH: resolve_match(warp, group, mode); break;
         case COLLECTIVE_REDUCE: resolve_reduce(warp, group, mode); break;
         case COLLECTIVE_SYNCWARP: trace_syncwarp(warp, group); return;
+        case COLLECTIVE_TOGETHER: resolve_together(warp, group); return;
         default: break;
     }
     trace_collective(warp, group, kind_of(call), mode);
 }
 
 /* The lanes that wait in the same call as `leader`: same kind, mode and mask. Operands may differ from lane to lane;
- * for __activemask the place must be the same, too. */
+ * for __activemask the place must be the same, too, and for instructions of a whole warp the name. */
 static unsigned same_call(const struct simt_warp *warp, unsigned leader) {
     struct lane_call call = warp->call[leader];
     bool by_place = kind_of(call) == COLLECTIVE_ACTIVEMASK;
@@ -189,6 +219,8 @@ static unsigned same_call(const struct simt_warp *warp, unsigned leader) {
     for (unsigned rest = warp->in_state[THREAD_COLLECTIVE]; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         bool same = ((warp->call[lane].what ^ call.what) & 255) == 0 && warp->call[lane].mask == call.mask;
+        if (same && kind_of(call) == COLLECTIVE_TOGETHER)
+            same = together_of(warp, lane)->name == together_of(warp, leader)->name;
         if (by_place) same = same && warp->thread[lane].blocked_pc == warp->thread[leader].blocked_pc;
         group |= (unsigned)same << lane;
     }
@@ -220,7 +252,7 @@ static bool complete(const struct simt_warp *warp, unsigned group, unsigned mask
 static bool is_uniform(const struct simt_warp *warp) {
     _Static_assert(sizeof warp->call[0] == sizeof(uint64_t), "a call is compared as one word");
     return warp->in_state[THREAD_COLLECTIVE] == ~0u && warp->call[0].mask == ~0u &&
-           kind_of(warp->call[0]) != COLLECTIVE_ACTIVEMASK && all_equal((const uint64_t *)warp->call);
+           kind_of(warp->call[0]) < COLLECTIVE_ACTIVEMASK && all_equal((const uint64_t *)warp->call);
 }
 
 void warp_resolve_collectives(struct simt_warp *warp) {

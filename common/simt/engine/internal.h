@@ -134,9 +134,10 @@ struct simt_block {
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
     bool progressed;                /* since it was last suspended: did more than poll */
     unsigned threads_room;
-    uint64_t launch_serial; /* launch for which thread[] and warp[] are laid out */
-    unsigned shared_ready;  /* static variables that are laid out in this block */
-    uint64_t steps;         /* since a thread of it ended; for the watchdog */
+    uint64_t launch_serial;      /* launch for which thread[] and warp[] are laid out */
+    unsigned shared_ready;       /* static variables that are laid out in this block */
+    uint64_t steps;              /* since a thread of it ended; for the watchdog */
+    struct block_copies *copies; /* asynchronous copies that have not completed (checks/async_copy.c); or NULL */
     /* Counts whatever may change what a waiting thread reads: stores, atomics with an effect, threads that continue. */
     uint64_t effects, effects_settled;
 };
@@ -196,6 +197,13 @@ void *simt_dynamic_shared(void);
 int simt_barrier(int mode, int predicate);                        /* mode: SIMT_BARRIER_*; returns and/or/count */
 uint64_t simt_meet(uint32_t call, uint32_t mask, uint64_t value); /* call: LANE_CALL(...) */
 unsigned simt_activemask(void);
+/* An instruction of a whole warp that exchanges more than a word per lane (matrix.c). `compute` runs once, when all 32
+ * lanes have arrived, with the operands of each. Instructions with the same name meet. */
+struct simt_together {
+    const char *name;
+    void (*compute)(struct simt_together *const *lanes);
+};
+void simt_together(struct simt_together *operands, uintptr_t pc);
 void simt_grid_barrier(void);
 void simt_fence(int scope); /* 0 block, 1 device, 2 system */
 void simt_yield(void);      /* __nanosleep */
@@ -210,6 +218,7 @@ enum collective_kind {
     COLLECTIVE_REDUCE,
     COLLECTIVE_SYNCWARP,
     COLLECTIVE_ACTIVEMASK,
+    COLLECTIVE_TOGETHER,
 };
 enum { SHUFFLE_INDEX, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR };
 enum { VOTE_ANY, VOTE_ALL, VOTE_BALLOT, VOTE_UNI };
@@ -243,6 +252,27 @@ enum simt_type {
     TYPE_B16,
 };
 uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address, uint64_t operand, uint64_t compare);
+
+/* Inline PTX (api/ptx.c). */
+void *simt_shared_at(uint64_t address);
+uint64_t simt_nanoseconds(void);         /* %globaltimer */
+void simt_whole_block(unsigned threads); /* bar.sync a, threads: fails the launch unless these are all, or 0 */
+
+/* Asynchronous copies to shared memory (checks/async_copy.c): the bytes beyond `from_bytes` become 0. A copy completes when
+ * its thread waits; `pending`: how many of the latest groups may be left. */
+void simt_async_copy(void *to, const void *from, unsigned bytes, unsigned from_bytes);
+/* The same; it completes when its thread arrives at the barrier, and is in no group. */
+void simt_async_copy_to_barrier(void *to, const void *from, unsigned bytes, const void *barrier);
+void simt_async_commit(void);
+void simt_async_wait(unsigned pending);
+void simt_async_wait_all(void); /* also copies that are in no group yet */
+
+/* cuda::barrier (split_barrier.c). The phase that arrive returns is passed to wait and test. */
+void simt_barrier_init(uint64_t *barrier, unsigned expected);
+uint64_t simt_barrier_arrive(uint64_t *barrier, unsigned arrivals, bool drop);
+void simt_barrier_wait(uint64_t *barrier, uint64_t phase);
+bool simt_barrier_test(uint64_t *barrier, uint64_t phase);
+uint64_t simt_barrier_phase(const uint64_t *barrier);
 
 /* memcpy, memset and memmove in kernels: checked and traced as a loop of accesses. */
 void *simt_memcpy(void *to, const void *from, size_t bytes);

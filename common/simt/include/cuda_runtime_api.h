@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "simt/driver_types.h"
+#include "simt/graph_nodes.h"
 
 #define CUDART_VERSION 13000
 
@@ -104,7 +105,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-/* Graphs by stream capture: api/graph.c */
+/* Graphs by stream capture: api/graph.c. By hand: simt/graph_nodes.h */
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);

@@ -40,6 +40,9 @@ Test(headers, each_compiles_alone) {
         "cooperative_groups/scan.h",
         "cuComplex.h",
         "cuda.h",
+        "cuda/atomic",
+        "cuda/barrier",
+        "cuda/pipeline",
         "cuda_bf16.h",
         "cuda_fp16.h",
         "cuda_pipeline_primitives.h",
@@ -48,6 +51,7 @@ Test(headers, each_compiles_alone) {
         "driver_types.h",
         "host_defines.h",
         "math_constants.h",
+        "mma.h",
         "nvToolsExt.h",
         "vector_types.h",
     };
@@ -139,8 +143,8 @@ Test(headers, what_is_absent_is_named) {
         {"#include <cuda_runtime.h>\nint f(float v) { return __shfl_down(v, 1); }\n", "use __shfl_down_sync"},
         {"#include <cuda_runtime.h>\nint f(int *p) { return cudaMallocArray(p, 1); }\n",
          "the CPU backend has no arrays and textures"},
-        {"#include <cuda_runtime.h>\nint f(int *g) { return cudaGraphAddKernelNode(g, 0); }\n",
-         "capture a stream with cudaStreamBeginCapture"},
+        {"#include <cuda_runtime.h>\nint f(int *p) { return cudaMemPoolCreate(p, 0); }\n",
+         "memory pools of one's own: use cudaMallocAsync"},
         {"#include <cooperative_groups.h>\nusing namespace cooperative_groups;\n"
          "unsigned f() { return tiled_partition<64>(this_thread_block()).size(); }\n",
          "the CPU backend has no tiles of more than 32 threads"},

@@ -21,6 +21,8 @@
 
 #include <stddef.h>
 
+#include <simt/ptx.h>
+
 extern "C" {
 void arena_register_variable(void *pointer, size_t bytes, const char *name);
 void arena_register_constant(void *pointer, size_t bytes, const char *name);

@@ -19,8 +19,6 @@ static const struct {
     {"surf1Dwrite", "surfaces"},
     {"surf2Dread", "surfaces"},
     {"surf2Dwrite", "surfaces"},
-    {"nvcuda", "tensor-core fragments (wmma)"},
-    {"wmma", "tensor-core fragments (wmma)"},
 };
 
 /* The string of asm("…"): empty ones are compiler barriers and are allowed. */
@@ -31,12 +29,13 @@ static bool is_empty_asm(const struct translation *t, int i) {
     return is(t, i + 1, "(") && t->tokens[i + 2].kind == TOKEN_STRING && t->tokens[i + 2].length == 2;
 }
 
-static bool reject_asm(struct translation *t, int i) {
+/* In device code inline PTX is translated; the host's own assembly is left alone. */
+static bool translate_device_asm(struct translation *t, int i) {
     bool in_function = enclosing_function(t, t->tokens[i].scope) >= 0;
     bool device = in_device_code(t, i);
     for (int s = t->tokens[i].scope; s >= 0; s = t->scopes[s].parent) { device |= t->scopes[s].is_device; }
     if (!in_function || !device || is_empty_asm(t, i)) { return true; }
-    return fail(t, i, "inline PTX (asm) is not supported by the CPU backend; it runs on a GPU only");
+    return translate_asm(t, i);
 }
 
 static bool is_declared_here(const struct translation *t, int i) {
@@ -54,8 +53,7 @@ static bool is_declared_here(const struct translation *t, int i) {
 static bool reject_feature(struct translation *t, int i) {
     for (unsigned f = 0; f < sizeof features / sizeof *features; f++) {
         if (!is(t, i, features[f].name) || is(t, i - 1, ".") || is(t, i - 1, "->")) { continue; }
-        bool plain = is(t, i, "texture") || is(t, i, "wmma"); /* ordinary words: only texture<…> and wmma:: are meant */
-        if (plain && !is(t, i + 1, "<") && !is(t, i + 1, "::")) { continue; }
+        if (is(t, i, "texture") && !is(t, i + 1, "<")) { continue; } /* an ordinary word, too */
         if (strncmp(features[f].name, "__", 2) != 0 && strncmp(features[f].name, "cuda", 4) != 0 &&
             is_declared_here(t, i)) {
             continue;
@@ -70,7 +68,7 @@ bool reject_unsupported(struct translation *t) {
     for (int i = 0; i < t->count; i++) {
         if (!is_user(t, i) || !is_name(t, i)) { continue; }
         bool is_asm = is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm");
-        if (is_asm ? !reject_asm(t, i) : !reject_feature(t, i)) { return false; }
+        if (is_asm ? !translate_device_asm(t, i) : !reject_feature(t, i)) { return false; }
     }
     return true;
 }

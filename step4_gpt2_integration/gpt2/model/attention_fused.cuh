@@ -18,7 +18,7 @@ constexpr int most_fused_channels = 128; // of a head
 // lse     (B, H, T)        log-sum-exp of each row of scaled scores, for training; null: not written
 // qkv     (B, T, 3, H, D)  the projection's output: Q, then K, then V of each position
 // lengths (B)              the prompts' lengths, 1..T
-// tensor_cores: compute the products of 16-bit types on tensor cores, from sm_80 on, or by the CPU backend's emulation.
+// tensor_cores: compute the products of 16-bit types on tensor cores, from sm_80 on, or on the CPU backend.
 template <class T>
 int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
                     int T_, int H, int D, int S, bool tensor_cores);
@@ -26,7 +26,7 @@ int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T
 // ---- the gradient ----
 //
 // The same as attention_backward (attention_backward.cuh), to rounding, for sequences that all have T tokens, as in training. The
-// scores stay on the multiprocessor. For bf16, the one 16-bit type of training, from sm_80 on, or by the CPU backend's emulation.
+// scores stay on the multiprocessor. For bf16, the one 16-bit type of training, from sm_80 on, or on the CPU backend.
 template <class T> constexpr bool has_fused_backward = std::is_same_v<T, __nv_bfloat16>;
 
 // dqkv    (B, T, 3, H, D)  overwritten; may not be qkv

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #if defined(SIMT_CPU_BACKEND)
-enum { on_cpu = 1 }; // OpenBLAS does the products there; tensor cores are emulated, slowly
+enum { on_cpu = 1 }; // OpenBLAS does the products there; tensor cores are modelled, slowly
 #else
 enum { on_cpu = 0 };
 #endif

@@ -1,4 +1,4 @@
-// tensor_core.cuh — the PTX for tensor cores, each instruction with an emulation for the CPU backend
+// tensor_core.cuh — the PTX for tensor cores
 //
 //   load_matrices               four 8x8 matrices of 16-bit elements from shared memory, spread over a warp (ldmatrix)
 //   load_matrices_transposed    the same, with each matrix transposed
@@ -11,7 +11,7 @@
 //   b (16, 8)             two, of b's transpose: its columns 0-7, then 8-15; so (k, n) is stored as (n, k), like keys
 //   acc (16, 8)           (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 //
-// The instructions exist from sm_80 on, which the caller checks. The emulations are exact but slow; only tests choose them.
+// The instructions exist from sm_80 on, which the caller checks. The CPU backend models them, slowly; there only tests choose them.
 #ifndef GPT2_TENSOR_CORE_CUH
 #define GPT2_TENSOR_CORE_CUH
 
@@ -20,7 +20,9 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__CUDA_ARCH__) && !defined(SIMT_CPU_BACKEND)
+#if defined(SIMT_CPU_BACKEND)
+#define TENSOR_CORE_PTX 1
+#elif defined(__CUDA_ARCH__)
 #define TENSOR_CORE_PTX (__CUDA_ARCH__ >= 800)
 #else
 #define TENSOR_CORE_PTX 0
@@ -55,12 +57,6 @@ template <class T> __device__ inline float2 unpack(uint32_t both) {
 __device__ inline void load_matrices(uint32_t (&registers)[4], const void *row) {
 #if TENSOR_CORE_PTX
     LOAD_MATRICES("");
-#elif defined(SIMT_CPU_BACKEND)
-    int lane = threadIdx.x % 32;
-    for (int i = 0; i < 4; i++) {
-        auto from = (const uint32_t *)__shfl_sync(0xffffffffu, (unsigned long long)row, 8 * i + lane / 4);
-        registers[i] = from[lane % 4];
-    }
 #else
     (void)registers, (void)row;
     NO_TENSOR_CORES();
@@ -70,14 +66,6 @@ __device__ inline void load_matrices(uint32_t (&registers)[4], const void *row) 
 __device__ inline void load_matrices_transposed(uint32_t (&registers)[4], const void *row) {
 #if TENSOR_CORE_PTX
     LOAD_MATRICES(".trans");
-#elif defined(SIMT_CPU_BACKEND)
-    int lane = threadIdx.x % 32;
-    for (int i = 0; i < 4; i++) {
-        int first = 8 * i + 2 * (lane % 4);
-        auto upper = (const uint16_t *)__shfl_sync(0xffffffffu, (unsigned long long)row, first);
-        auto lower = (const uint16_t *)__shfl_sync(0xffffffffu, (unsigned long long)row, first + 1);
-        registers[i] = (uint32_t)upper[lane / 4] | (uint32_t)lower[lane / 4] << 16;
-    }
 #else
     (void)registers, (void)row;
     NO_TENSOR_CORES();
@@ -91,8 +79,6 @@ __device__ inline void copy_or_zero(void *to, const void *from, bool there) {
     unsigned address = (unsigned)__cvta_generic_to_shared(to);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(there ? 16 : 0)
                  : "memory");
-#elif defined(SIMT_CPU_BACKEND)
-    *(uint4 *)to = there ? *(const uint4 *)from : uint4{0, 0, 0, 0};
 #else
     (void)to, (void)from, (void)there;
     NO_TENSOR_CORES();
@@ -116,19 +102,6 @@ __device__ inline void multiply_add(float (&acc)[4], const uint32_t (&a)[4], uin
         MULTIPLY_ADD("bf16");
     } else {
         MULTIPLY_ADD("f16");
-    }
-#elif defined(SIMT_CPU_BACKEND)
-    int lane = threadIdx.x % 32, row = lane / 4 * 4, column = lane % 4 * 2 * 4;
-    for (int half = 0; half < 2; half++) {     // k 0-7, 8-15
-        for (int pair = 0; pair < 4; pair++) { // two k of them
-            for (int lower = 0; lower < 2; lower++) {
-                float2 x = unpack<T>(__shfl_sync(0xffffffffu, a[2 * half + lower], row + pair));
-                for (int right = 0; right < 2; right++) {
-                    float2 y = unpack<T>(__shfl_sync(0xffffffffu, half ? b1 : b0, column + 4 * right + pair));
-                    acc[2 * lower + right] += x.x * y.x + x.y * y.y;
-                }
-            }
-        }
     }
 #else
     (void)acc, (void)a, (void)b0, (void)b1;

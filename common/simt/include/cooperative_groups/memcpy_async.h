@@ -1,4 +1,4 @@
-/* cooperative_groups/memcpy_async.h — a collective copy of a group. It completes at once here; a program must still call wait(). */
+/* cooperative_groups/memcpy_async.h — a collective copy of a group, which completes at the group's wait(). */
 #ifndef COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
 #define COOPERATIVE_GROUPS_MEMCPY_ASYNC_H
 

@@ -15,6 +15,7 @@
 
 #ifdef __cplusplus
 #define SIMT_INLINE  static inline __attribute__((always_inline))
+#define SIMT_MEMBER  __attribute__((always_inline)) inline /* of a class */
 #define SIMT_NOTHROW noexcept
 extern "C" {
 #else

@@ -36,8 +36,6 @@ enum group_kind { GROUP_LANES, GROUP_BLOCK, GROUP_GRID };
 
 } // namespace simt
 
-#define SIMT_MEMBER __attribute__((always_inline)) inline
-
 namespace cooperative_groups {
 
 class thread_group {

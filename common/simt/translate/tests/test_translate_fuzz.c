@@ -47,6 +47,9 @@ static const char *const pieces[] = {
     "*",
     "&",
     ":",
+    "asm(\"{ .reg .pred p; @!p add.u32 %0, %1, [%2+4]; }\"",
+    "\"ld.global.v2.u32 {%0, %1}, [%2];\"",
+    ": \"=r\"(x), \"+f\"(y)",
     "__global__",
     "__device__",
     "__host__",
@@ -164,9 +167,9 @@ static void mutate(char *text, size_t *length, size_t room) {
 }
 
 Test(translate_fuzz, mutated_cases) {
-    static const char *const names[] = {"launched_kernels.cu", "launch_syntax.cu", "kernel_heads.cu",
-                                        "kernel_bodies.cu",    "shared.cu",        "shared_dynamic.cu",
-                                        "variables.cu",        "headers.cu",       "local.cuh"};
+    static const char *const names[] = {
+        "launched_kernels.cu", "launch_syntax.cu", "kernel_heads.cu", "kernel_bodies.cu", "shared.cu",
+        "shared_dynamic.cu",   "variables.cu",     "headers.cu",      "local.cuh",        "inline_ptx.cu"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         size_t length;
         char *original = read_case(names[n], &length), *text = malloc(1 << 17);
