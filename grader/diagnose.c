@@ -118,6 +118,23 @@ const struct op_mistake *diagnose(const struct evidence *evidence) {
     return NULL;
 }
 
+const struct op_mistake *diagnose_other(const struct evidence *evidence, const struct op_mistake *found) {
+    const struct op_reference *reference = reference_of(evidence->op);
+    const struct op_mistake *other = NULL;
+    bool is_computed_too = false;
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
+            if (!mistake->compute || !is_computed(mistake, evidence)) { continue; }
+            if (strcmp(mistake->id, found->id) == 0) {
+                is_computed_too = true;
+            } else if (!other) {
+                other = mistake->cause ? mistake : diagnosis_find(mistake->id);
+            }
+        }
+    }
+    return is_computed_too ? other : NULL;
+}
+
 /* ---- all mistakes ---- */
 
 /* List i: the general lists first, then those of each op; NULL after the last. */

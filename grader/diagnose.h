@@ -3,7 +3,7 @@
  * A mistake is recognised by the recorded calls of an exercise (common/ops/evidence.h): a predicate over them holds, or
  * the outputs agree with those that the mistake produces. An op's own mistakes are declared in its folder. The general
  * mistakes, which any op can have, are declared in mistakes.c. The first match is the diagnosis, so the certain ones
- * come first.
+ * come first. Where two mistakes produce the same outputs, both are named.
  */
 #ifndef DIAGNOSE_H
 #define DIAGNOSE_H
@@ -13,6 +13,10 @@
 
 /* The first mistake that matches, or NULL. */
 const struct op_mistake *diagnose(const struct evidence *evidence);
+
+/* Where `found` was recognised by the outputs that it produces: another mistake that produces them too, or NULL. The recorded
+ * calls cannot tell the two apart. */
+const struct op_mistake *diagnose_other(const struct evidence *evidence, const struct op_mistake *found);
 
 /* The record of the mistake with that id, or NULL. */
 const struct op_mistake *diagnosis_find(const char *id);

@@ -16,6 +16,10 @@ static void explain(struct failure *failure, const struct evidence *evidence) {
     failure->diagnosis = mistake->id;
     failure->cause = mistake->cause;
     failure->hint = mistake->hint;
+    const struct op_mistake *other = diagnose_other(evidence, mistake);
+    if (!other) { return; }
+    failure->other_diagnosis = other->id;
+    failure->other_cause = other->cause;
 }
 
 /* Only the last of the checks can have failed. */

@@ -102,6 +102,9 @@ static void print_failure(const struct page *page, const struct outcome *outcome
     report_values(page->out, op, failure);
     print_lines(page, failure->text, "    ");
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
+    if (failure->other_cause) {
+        fprintf(page->out, "    or, equally: %s [%s]\n", failure->other_cause, failure->other_diagnosis);
+    }
     char name[EXERCISE_NAME_BYTES];
     fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name,
             exercise_name(page->report->step, outcome->exercise, name), failure->hint ? failure->hint : 1);

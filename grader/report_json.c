@@ -60,6 +60,10 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     }
     json_string(json, "diagnosis", failure->diagnosis);
     json_string(json, "cause", failure->cause);
+    if (failure->other_cause) {
+        json_string(json, "other_diagnosis", failure->other_diagnosis);
+        json_string(json, "other_cause", failure->other_cause);
+    }
     json_integer(json, "hint", failure->hint);
     json_end_object(json);
 }

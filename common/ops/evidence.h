@@ -60,9 +60,10 @@ struct failure {
     int line;
     char file[256];
     char text[2048];
-    const char *diagnosis; /* the mistake's id, or NULL */
-    const char *cause;     /* the likely cause in one sentence, or NULL */
-    int hint;              /* level of the hint to read, 1 to 3 */
+    const char *diagnosis;                     /* the mistake's id, or NULL */
+    const char *cause;                         /* the likely cause in one sentence, or NULL */
+    const char *other_diagnosis, *other_cause; /* of another mistake that shows itself in the same way, or NULL */
+    int hint;                                  /* level of the hint to read, 1 to 3 */
 };
 
 /* ---- one call: the request and the result ---- */

@@ -106,6 +106,36 @@ ParameterizedTest(int *index, diagnose, each_computed_mistake_is_named) {
     }
 }
 
+/* With one small call, LayerNorm without eps and with a fixed eps give the same outputs: both are named. With the calls of a
+ * check, only the one that was made. */
+Test(diagnose, mistakes_that_the_calls_cannot_tell_apart_are_both_named) {
+    const struct op_mistake *without = diagnosis_find("layernorm-no-eps"),
+                            *fixed = diagnosis_find("layernorm-eps-ignored");
+    struct fake fake = {.kernel = play};
+    struct device device = fake_device(&fake, 64);
+    struct test_case test = {.sizes = {.N = 3, .C = 5, .eps = 1e-5f}, .values = VALUES_NORMAL, .seed = 5};
+    struct evidence evidence;
+    struct failure failure;
+    played_op = op_find("layernorm_forward");
+    played = without;
+    played_variant = without->variant[0];
+    evidence_init(&evidence, played_op, TYPE_F32);
+    cr_assert(!check_case(&device, &test, &evidence));
+    const struct op_mistake *found = diagnose(&evidence);
+    cr_assert_eq(found, fixed);
+    cr_assert_eq(diagnose_other(&evidence, found), without);
+    cr_assert_eq(diagnose_other(&evidence, without), fixed);
+    evidence_free(&evidence);
+
+    evidence_init(&evidence, played_op, TYPE_F32);
+    for (int kind = CHECK_SHAPES; kind <= CHECK_VALUES; kind++) {
+        check_run(&device, (enum check_kind)kind, 2024, 77, &evidence, &failure);
+    }
+    cr_assert_eq(diagnose(&evidence), without);
+    cr_assert_null(diagnose_other(&evidence, without));
+    evidence_free(&evidence);
+}
+
 /* ---- findings of the backend ---- */
 
 static const struct {

@@ -116,6 +116,14 @@ Test(report, a_failure_tells_where_what_why_and_where_to_read) {
     assert_says("next: repair softmax, forward in step1_naive/softmax.cu");
 }
 
+Test(report, two_causes_that_fit_are_both_told) {
+    struct outcome *failed = fail_softmax();
+    failed->failure.other_diagnosis = "softmax-base-2";
+    failed->failure.other_cause = "exp2f in place of expf";
+    print(false);
+    assert_says("    or, equally: exp2f in place of expf [softmax-base-2]\n");
+}
+
 Test(report, a_file_that_does_not_compile_is_told_of_once) {
     struct outcome *failed = fail_softmax(), *other = &report.outcomes[report.outcome_count - 2];
     failed->failure = (struct failure){.kind = FAILURE_BUILD};
