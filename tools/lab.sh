@@ -27,6 +27,7 @@ write_skeleton() { # write_skeleton DIR
     mkdir -p "$1"
     cp tools/lab/Makefile tools/lab/README.md "$1"
     cp tools/lab/gitignore "$1/.gitignore"
+    cp tools/lab/compile_flags.txt "$1" # for clangd
     mkdir -p "$1/docs/diagrams" # the sheets refer to them
     cp docs/diagrams/*.svg "$1/docs/diagrams"
     for step in $(steps); do

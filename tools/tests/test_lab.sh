@@ -3,6 +3,7 @@
 . tools/tests/tap.sh
 
 # A copy of the course that a test may change.
+root=$PWD
 course=$scratch/course
 mkdir "$course"
 mkdir "$course/docs"
@@ -22,6 +23,21 @@ pictures() { # in a lab's folder: every picture of a sheet is where the sheet sa
 tools/lab.sh skeleton "$scratch/pictures"
 check "the sheets' pictures are in lab/" pictures "$scratch/pictures"
 check "and in the course" pictures .
+# As clangd in lab/, whose compile_flags.txt names the course's folder and what is built there.
+edited() { # edited FILE: what clang says of it
+    sed -E "s#^(-I)?\.\./build#\1${BUILD:-$root/build}#; s#^(-I)?\.\.#\1$root#" "$scratch/pictures/compile_flags.txt" >"$scratch/flags"
+    # shellcheck disable=SC2046 # a flag a line
+    clang++ $(cat "$scratch/flags") -fsyntax-only "$1" 2>&1
+}
+if command -v clang++ >/dev/null; then
+    for file in "$scratch"/pictures/step*/*.cu; do
+        check "an editor finds no fault in ${file#"$scratch"/pictures/}" test -z "$(edited "$file")"
+    done
+    printf '__global__ void k(int *p) { *p = wrong; }\nvoid f(int *p) { k<<<1, 1>>>(p); }\n' >"$scratch/fault.cu"
+    check "but one where there is one" says "fault.cu:1:34: error: use of undeclared identifier 'wrong'" edited "$scratch/fault.cu"
+else
+    skip "an editor finds no fault in the labs" "clang++ is not installed"
+fi
 export HOME="$scratch" GIT_CONFIG_NOSYSTEM=1 # someone who never configured git
 for step in step1_naive step2_warp_reduce; do
     mkdir -p "$step/skeleton" "$step/hints"

@@ -56,8 +56,8 @@ template <class... P> SIMT_NO_EVENTS void take_arguments(P &...parameters) {
     if constexpr ((std::is_trivially_copyable_v<P> && ...)) {
         void **from = simt_untyped_arguments();
         if (from == nullptr) { return; }
-        (void)(__builtin_memcpy(const_cast<std::remove_cv_t<P> *>(__builtin_addressof(parameters)), *from++, sizeof(P)),
-               ...);
+        ((void)__builtin_memcpy(const_cast<std::remove_cv_t<P> *>(__builtin_addressof(parameters)), *from++, sizeof(P)),
+         ...);
     }
 }
 

@@ -22,7 +22,11 @@ struct powers_of_two {
         }
     }
 };
+#ifdef __clang__ /* an editor's: it cannot evaluate exp2 */
+static const powers_of_two exponential_table;
+#else
 static constexpr powers_of_two exponential_table;
+#endif
 
 /* Computed in double and rounded once: off by 0.5018 ulp at most over all floats, where CUDA documents 1.
  * e^x = 2^(whole/32) * 2^(rest/32), with x * log2(e) * 32 = whole + rest and |rest| <= 1/2. */

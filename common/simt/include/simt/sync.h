@@ -4,9 +4,11 @@
 
 #include "boundary.h"
 
+#ifndef __CUDA__ /* clang's CUDA, in an editor, has declared it */
 SIMT_INLINE void __syncthreads() {
     simt_barrier(SIMT_SYNC_PLAIN, 0);
 }
+#endif
 SIMT_INLINE int __syncthreads_and(int predicate) {
     return simt_barrier(SIMT_SYNC_AND, predicate);
 }
