@@ -55,7 +55,7 @@ struct graph_of_three {
              cudaGraphAddKernelNode(&added, graph, &set, 1, &adding) == cudaSuccess &&
              cudaGraphAddMemcpyNode1D(&copied, graph, &scaled, 1, host.data(), device, 400, cudaMemcpyDeviceToHost) ==
                  cudaSuccess;
-        return ok && (!with_order || cudaGraphAddDependencies(graph, &added, &scaled, 1) == cudaSuccess);
+        return ok && (!with_order || cudaGraphAddDependencies(graph, &added, &scaled, nullptr, 1) == cudaSuccess);
     }
     ~graph_of_three() {
         cudaGraphDestroy(graph);
@@ -91,7 +91,18 @@ extern "C" int run_order() {
     cudaGraphNodeType type;
     cudaGraphNode_t root[4];
     EXPECT(cudaGraphGetNodes(g.graph, nullptr, &count) == cudaSuccess && count == 4);
+    EXPECT(cudaGraphGetEdges(g.graph, nullptr, nullptr, nullptr, &edges) == cudaSuccess && edges == 3);
+    cudaGraphNode_t from[3], to[3];
+    cudaGraphEdgeData kinds[3];
+    kinds[2].type = 1;
+    EXPECT(cudaGraphGetEdges(g.graph, from, to, kinds, &edges) == cudaSuccess && edges == 3 && kinds[2].type == 0);
+    count = 3;
+    EXPECT(cudaGraphNodeGetDependencies(g.added, from, kinds, &count) == cudaSuccess && count == 1 && from[0] == g.set);
+#ifdef SIMT_CPU_BACKEND /* before CUDA 13 */
     EXPECT(cudaGraphGetEdges(g.graph, nullptr, nullptr, &edges) == cudaSuccess && edges == 3);
+    cudaGraphEdgeData port = {1, 0, 0, {}};
+    EXPECT(cudaGraphAddDependencies(g.graph, &g.set, &g.copied, &port, 1) == cudaErrorNotSupported);
+#endif
     EXPECT(cudaGraphGetRootNodes(g.graph, root, &count) == cudaSuccess && count == 1 && root[0] == g.set);
     EXPECT(cudaGraphNodeGetType(g.copied, &type) == cudaSuccess && type == cudaGraphNodeTypeMemcpy);
     cudaGraphExecDestroy(executable);
@@ -102,7 +113,7 @@ extern "C" int run_cycle() {
     graph_of_three g;
     cudaGraphExec_t executable;
     EXPECT(g.make());
-    EXPECT(cudaGraphAddDependencies(g.graph, &g.scaled, &g.set, 1) == cudaSuccess);
+    EXPECT(cudaGraphAddDependencies(g.graph, &g.scaled, &g.set, nullptr, 1) == cudaSuccess);
     EXPECT(cudaGraphInstantiate(&executable, g.graph, 0) == cudaErrorInvalidValue);
     cudaGetLastError();
     return 0;

@@ -105,6 +105,31 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
 #ifdef __cplusplus
 }
 
+/* CUDA 13's forms, with the kind of each edge. Only edges that wait for the whole node, all zeros, are known. */
+struct cudaGraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+};
+
+static inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                                   const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                                   size_t count) {
+    for (size_t i = 0; edges != nullptr && i < count; i++)
+        if (edges[i].from_port != 0 || edges[i].to_port != 0 || edges[i].type != 0) { return cudaErrorNotSupported; }
+    return cudaGraphAddDependencies(graph, from, to, count);
+}
+static inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+                                            cudaGraphEdgeData *edges, size_t *count) {
+    cudaError_t error = cudaGraphGetEdges(graph, from, to, count);
+    for (size_t i = 0; edges != nullptr && error == cudaSuccess && i < *count; i++) { edges[i] = cudaGraphEdgeData(); }
+    return error;
+}
+static inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+                                                       cudaGraphEdgeData *edges, size_t *count) {
+    cudaError_t error = cudaGraphNodeGetDependencies(node, nodes, count);
+    for (size_t i = 0; edges != nullptr && error == cudaSuccess && i < *count; i++) { edges[i] = cudaGraphEdgeData(); }
+    return error;
+}
+
 /* CUDA 11's form. */
 static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphNode_t *node,
                                               enum cudaGraphExecUpdateResult *result) {

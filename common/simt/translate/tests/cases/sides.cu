@@ -1,4 +1,5 @@
 // Sources that test __CUDA_ARCH__: host code and device code see different text.
+// nvcc: --extended-lambda --expt-relaxed-constexpr
 #include "case.h"
 
 #if __CUDA_ARCH__
