@@ -39,7 +39,6 @@ static const struct op_mistake reported[] = {
     {.id = "too-much-memory",
      .cause = "the launcher allocates memory without end: compute the amount from N and C",
      .hint = 2,
-     .kernel = "residual_forward/scratch_without_end",
      .predicate = shows_ending,
      .argument = CHILD_MEMORY},
     {.id = "too-much-output",
