@@ -1,4 +1,4 @@
-/* Building lab files as they are while somebody works on them: right, broken, fixed, touched. CPU backend. */
+/* build: files of a lab that are right, do not compile, are repaired, or are touched. CPU backend. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -395,7 +395,7 @@ static void free_memory(const struct CUgraph_st *graph) {
     }
 }
 
-/* A replay that fails on its way leaves nothing allocated. */
+/* A replay that fails leaves nothing allocated. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);

@@ -4,7 +4,7 @@
 
 #include "engine/internal.h"
 
-/* Is a copy to this address of the block's shared memory on its way? */
+/* Is a copy to this address of the block's shared memory pending? */
 bool async_copy_pending(const struct simt_block *block, uintptr_t address);
 /* The running thread's copies that belong to this cuda::barrier complete. */
 void async_copies_arrive(const void *barrier);

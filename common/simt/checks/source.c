@@ -34,9 +34,9 @@ static void ignore_error(void *data, const char *message, int number) {
 
 /* ---- files without the system's libraries ----
  *
- * At its first question, libbacktrace reads the debug information of each file that dl_iterate_phdr names. Where that of the
+ * At its first call, libbacktrace reads the debug information of each file that dl_iterate_phdr names. Where that of the
  * system's libraries is installed, this takes more than a second, and none of them holds a line of a kernel. So this
- * definition takes the place of the C library's, and leaves them out while libbacktrace asks. */
+ * definition takes the place of the C library's, and leaves them out for calls by libbacktrace. */
 
 typedef int phdr_visitor(struct dl_phdr_info *file, size_t bytes, void *data);
 struct phdr_visit {
@@ -44,7 +44,7 @@ struct phdr_visit {
     void *data;
 };
 
-static __thread bool libbacktrace_asks;
+static __thread bool in_libbacktrace;
 
 static int visit_own_file(struct dl_phdr_info *file, size_t bytes, void *data) {
     const struct phdr_visit *wanted = data;
@@ -57,7 +57,7 @@ int dl_iterate_phdr(phdr_visitor *visit, void *data) {
     iterate *next;
     *(void **)&next = dlsym(RTLD_NEXT, "dl_iterate_phdr");
     struct phdr_visit wanted = {visit, data};
-    return libbacktrace_asks ? next(visit_own_file, &wanted) : next(visit, data);
+    return in_libbacktrace ? next(visit_own_file, &wanted) : next(visit, data);
 }
 
 static bool is_backend_header(const char *file) {
@@ -123,9 +123,9 @@ const char *source_variable(uintptr_t address, size_t *bytes) {
     preempt_off++;
     pthread_mutex_lock(&lock);
     open_locked();
-    libbacktrace_asks = true;
+    in_libbacktrace = true;
     if (state) backtrace_syminfo(state, address, visit_symbol, ignore_error, &symbol);
-    libbacktrace_asks = false;
+    in_libbacktrace = false;
     pthread_mutex_unlock(&lock);
     preempt_off--;
     *bytes = symbol.bytes;
@@ -149,9 +149,9 @@ struct source_place simt_source_place(uintptr_t pc) {
         place = cache[slot].place;
     } else {
         open_locked();
-        libbacktrace_asks = true;
+        in_libbacktrace = true;
         if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
-        libbacktrace_asks = false;
+        in_libbacktrace = false;
         place.file = keep(place.file);
         place.function = demangle(place.function);
         cache[slot].pc = pc;

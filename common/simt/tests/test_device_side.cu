@@ -91,7 +91,7 @@ extern "C" double run_spin(double milliseconds, int blocks, int threads) {
     return (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) * 1e-6;
 }
 
-// It waits for a flag that nobody sets, but only for some time.
+// Waits for a flag that is never set, at most for that number of ticks.
 __global__ void wait_at_most(const volatile int *flag, long long ticks, int *out) {
     long long start = clock64();
     while (*flag == 0 && clock64() - start < ticks) {}

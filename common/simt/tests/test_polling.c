@@ -29,7 +29,7 @@ FINITE(before_the_grid_barrier, 7)
         EXPECT_FINDING(SIMT_ENDLESS, true, #name, "the thread polls a value that no thread changes"); \
     }
 
-ENDLESS(flag_of_nobody)
+ENDLESS(flag_never_set)
 ENDLESS(blocks_wait_for_each_other)
 ENDLESS(lock_never_released)
 ENDLESS(waits_for_its_own_warp)

@@ -75,8 +75,8 @@ __global__ void before_the_grid_barrier(int *flag, const int *, int *out) {
 
 /* ---- endless ---- */
 
-__global__ void flag_of_nobody(volatile int *flag) {
-    while (*flag == 0) {} // here: flag_of_nobody
+__global__ void flag_never_set(volatile int *flag) {
+    while (*flag == 0) {} // here: flag_never_set
 }
 
 __global__ void blocks_wait_for_each_other(volatile int *flag) {
@@ -176,7 +176,7 @@ FINITE(before_the_grid_barrier, 3, true)
         name<<<blocks, threads>>>(device(first, 2)); \
         return cudaDeviceSynchronize();              \
     }
-ENDLESS(flag_of_nobody, 3, 64, 0)
+ENDLESS(flag_never_set, 3, 64, 0)
 ENDLESS(blocks_wait_for_each_other, 2, 1, 0)
 ENDLESS(lock_never_released, 2, 32, 1)
 ENDLESS(waits_for_its_own_warp, 1, 32, 0)
