@@ -129,6 +129,7 @@ struct simt_block {
     int status; /* enum block_status */
     bool ordered, prepared;
     bool parked;     /* waits at the grid barrier: the turn skips it */
+    bool diverged;   /* its threads have met at different barriers */
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */

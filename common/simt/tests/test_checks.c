@@ -33,6 +33,8 @@ FINDS(divergent_barrier, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "first barrier"
       "Barrier error detected. Divergent thread(s) in block\n",
       "at divergent_barrier(int *) in test_checks.cu:", "by thread (0,0,0) in block (0,0,0)",
       "thread (32,0,0) waits at another barrier")
+FINDS(skipped_barrier, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in the branch",
+      "thread (40,0,0) waits at another barrier")
 FINDS(divergent_in_warp, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "half a warp",
       "thread (1,0,0) waits at another barrier")
 FINDS(two_calls, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in meet", "thread (32,0,0) waits at another barrier")

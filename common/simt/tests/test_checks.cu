@@ -13,6 +13,15 @@ __global__ void divergent_barrier(int *out) {
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
 
+// Those who took the branch arrive at the last barrier when the others have returned: a consequence, not a second finding.
+__global__ void skipped_barrier(int *out) {
+    if (threadIdx.x < 40) {
+        __syncthreads(); // here: in the branch
+        out[threadIdx.x] = 1;
+    }
+    __syncthreads();
+}
+
 __global__ void divergent_in_warp(int *out) {
     if (threadIdx.x % 2 == 0) {
         __syncthreads(); // here: half a warp
@@ -159,6 +168,7 @@ static int *ints(int n) {
     }
 
 RUN(divergent_barrier, divergent_barrier<<<1, 64>>>(ints(64)))
+RUN(skipped_barrier, skipped_barrier<<<1, 64>>>(ints(64)))
 RUN(divergent_in_warp, divergent_in_warp<<<1, 64>>>(ints(64)))
 RUN(two_calls, two_calls<<<1, 64>>>(ints(64)))
 RUN(early_return, early_return<<<1, 64>>>(ints(64), 50))
