@@ -191,13 +191,13 @@ RUN(converts, converts<<<1, 32>>>(ints(32), 3e9f))
 RUN(converts_less, converts<<<1, 32>>>(ints(32), -2e9f))
 RUN(uses_grid_sync, uses_grid_sync<<<1, 32>>>(ints(32)))
 RUN(much_static, much_static<<<1, 32>>>((float *)ints(32)))
-RUN(many_threads, nothing<<<1, 2048>>>())
-RUN(many_threads_3d, nothing<<<1, dim3(32, 32, 2)>>>())
-RUN(zero_grid, nothing<<<0, 32>>>())
-RUN(zero_block, nothing<<<1, 0>>>())
-RUN(large_y, nothing<<<dim3(1, 65536), 1>>>())
-RUN(deep_block, nothing<<<1, dim3(1, 1, 65)>>>())
-RUN(much_dynamic, dynamic_sum<<<1, 32, 49 * 1024>>>((float *)ints(1), 100))
+RUN(many_threads, nothing<<<1, 2048>>>())                                   // here: 2048 threads
+RUN(many_threads_3d, nothing<<<1, dim3(32, 32, 2)>>>())                     // here: 32x32x2 threads
+RUN(zero_grid, nothing<<<0, 32>>>())                                        // here: no blocks
+RUN(zero_block, nothing<<<1, 0>>>())                                        // here: no threads
+RUN(large_y, nothing<<<dim3(1, 65536), 1>>>())                              // here: 65536 blocks in y
+RUN(deep_block, nothing<<<1, dim3(1, 1, 65)>>>())                           // here: 65 threads in z
+RUN(much_dynamic, dynamic_sum<<<1, 32, 49 * 1024>>>((float *)ints(1), 100)) // here: 49 KB
 RUN(opted_in, cudaFuncSetAttribute(dynamic_sum, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024);
     dynamic_sum<<<1, 32, 100 * 1024>>>((float *)ints(1), 25600))
-RUN(goes_on_after_failed_launch, nothing<<<1, 2048>>>(); cudaGetLastError(); nothing<<<1, 32>>>())
+RUN(goes_on_after_failed_launch, nothing<<<1, 2048>>>(); cudaGetLastError(); nothing<<<1, 32>>>()) // here: failed
