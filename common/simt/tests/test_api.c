@@ -42,7 +42,13 @@ Test(api, device_memory) {
     cr_assert_eq(free_before - free_after, 1 << 20);
     FAILS(cudaErrorInvalidValue, cudaFree((char *)p + 4));
     OK(cudaFree(p));
+    expect_none();
     FAILS(cudaErrorInvalidValue, cudaFree(p));
+    cr_assert_eq(simt_finding_count(), 1);
+    cr_assert(strstr(simt_finding_at(0)->text, "in an allocation of 1,048,576 bytes that has been freed"));
+    FAILS(cudaErrorInvalidValue, cudaFreeAsync(p, NULL));
+    cr_assert_eq(simt_finding_count(), 2);
+    cr_assert(strstr(simt_finding_at(1)->text, "Invalid cudaFreeAsync"));
     int local;
     FAILS(cudaErrorInvalidValue, cudaFree(&local));
     size_t pitch;

@@ -1,5 +1,6 @@
 # The translator of the CPU backend: $(BUILD)/simt/translate, which common/simt/simt-cc calls; its tests; the ordinary
-# CUDA programs of common/simt/tests/programs/, and the forms of CUDA in tests/cases/, built and run.
+# CUDA programs of common/simt/tests/programs/, those with a planted fault in common/simt/tests/faults/, and the forms of CUDA
+# in tests/cases/, built and run.
 TRANSLATE_DIR := $(COURSE)/common/simt/translate
 TRANSLATE_OUT := $(BUILD)/simt/translate.obj
 TRANSLATE_OBJ := $(patsubst $(TRANSLATE_DIR)/%.c,$(TRANSLATE_OUT)/%.o,$(wildcard $(TRANSLATE_DIR)/*.c))
@@ -50,6 +51,8 @@ endef
 simt_name = $(basename $(notdir $(1)))
 $(foreach source,$(wildcard $(COURSE)/common/simt/tests/programs/*.cu),\
     $(eval $(call simt_program,$(BUILD)/simt/programs/$(call simt_name,$(source)),$(source),checked)))
+$(foreach source,$(wildcard $(COURSE)/common/simt/tests/faults/*.cu),\
+    $(eval $(call simt_program,$(BUILD)/simt/faults/$(call simt_name,$(source)),$(source),checked)))
 $(foreach source,$(wildcard $(TRANSLATE_DIR)/tests/cases/*.cu),\
     $(eval $(call simt_program,$(BUILD)/simt/cases/$(call simt_name,$(source)),$(source),checked))\
     $(eval $(call simt_program,$(BUILD)/simt/cases/$(call simt_name,$(source))_fast,$(source),fast)))
