@@ -5,10 +5,8 @@
 #define SIMT_ABSENT(name, what) \
     template <class... Arguments> __attribute__((error("the CPU backend has no " what))) cudaError_t name(Arguments...);
 
-SIMT_ABSENT(cudaMalloc3D, "3D memory: use cudaMalloc")
 SIMT_ABSENT(cudaMallocArray, "arrays and textures: use cudaMalloc")
 SIMT_ABSENT(cudaMalloc3DArray, "arrays and textures: use cudaMalloc")
-SIMT_ABSENT(cudaMemcpy3D, "3D copies: use cudaMemcpy2D for each plane")
 SIMT_ABSENT(cudaMemcpyToArray, "arrays and textures: use cudaMalloc and cudaMemcpy")
 SIMT_ABSENT(cudaMemcpy2DToArray, "arrays and textures: use cudaMalloc and cudaMemcpy2D")
 SIMT_ABSENT(cudaBindTexture, "textures: read global memory")
