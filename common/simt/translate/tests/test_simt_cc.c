@@ -74,6 +74,9 @@ Test(simt_cc, unknown_names_of_cuda_are_said_to_be_missing) {
                    "__global__ void k() { cg::invoke_none(cg::this_grid()); }\n",
                    "has no cg::invoke_none (");
     expect_message("#include <cub/block/block_none.cuh>\n", "has no <cub/block/block_none.cuh> (");
+    expect_message("#include <thrust/none.h>\n", "instead of Thrust, use cudaMalloc");
+    expect_message("#include <cuda.h>\nint main() { cuInit(0); }\n", "use the runtime API");
+    expect_message("#include <cuda.h>\nCUmemAccessDesc of_a_member;\n", "has no CUmemAccessDesc (");
     expect_message("int main() { return own_name(3); }\n", "was not declared in this scope");
     cr_expect_null(strstr(said.text, "simt-cc:"), "%s", said.text);
 }
