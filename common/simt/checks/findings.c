@@ -19,7 +19,7 @@ struct entry {
     struct simt_finding finding;
     uint64_t rank, sequence;
     struct json_finding *json; /* NULL unless a report is wanted */
-    bool is_known;
+    bool is_known, overruled;
 };
 
 struct list {
@@ -69,6 +69,14 @@ static struct entry *find_same(const struct list *list, const struct simt_findin
         if (finding->line != 0 || strcmp(other->text, finding->text) == 0) return list->entry[i];
     }
     return NULL;
+}
+
+/* Two stores of one value race on a line with a race that changes the result: their note would say the opposite. */
+static bool is_overruled(const struct simt_finding *finding) {
+    struct simt_finding race = *finding;
+    race.kind = SIMT_RACE;
+    return finding->kind == SIMT_RACE_SAME_VALUE && finding->line != 0 &&
+           (find_same(&known, &race) || find_same(&pending, &race));
 }
 
 static const char *base_name(const char *path) {
@@ -212,12 +220,21 @@ void report_launch_end(struct simt_launch *launch) {
     bool is_new = false;
     pthread_mutex_lock(&lock);
     if (pending.count) qsort(pending.entry, pending.count, sizeof *pending.entry, by_rank);
+    size_t valid = 0;
     for (size_t i = 0; i < pending.count; i++) {
         struct entry *entry = pending.entry[i];
         if (entry->rank > fail_rank && entry->rank != UINT64_MAX)
             entry_free(entry);
         else
-            is_new |= publish(entry);
+            pending.entry[valid++] = entry;
+    }
+    pending.count = valid;
+    for (size_t i = 0; i < valid; i++) pending.entry[i]->overruled = is_overruled(&pending.entry[i]->finding);
+    for (size_t i = 0; i < valid; i++) {
+        if (pending.entry[i]->overruled)
+            entry_free(pending.entry[i]);
+        else
+            is_new |= publish(pending.entry[i]);
     }
     pending.count = 0;
     if (is_new) json_report_write();

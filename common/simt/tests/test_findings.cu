@@ -20,6 +20,11 @@ __global__ void late_first_block(float *out, const float *in, int n) {
     out[64 + threadIdx.x + blockIdx.x] = sum; // here: out of bounds
 }
 
+// Lanes 0 and 1 store one value, lanes 1 and 2 two.
+__global__ void pairs(int *out) {
+    *out = threadIdx.x / 2; // here: pairs
+}
+
 template <class T> static T *device(int n, bool written) {
     T *p = nullptr;
     cudaMalloc(&p, n * sizeof(T));
@@ -35,6 +40,14 @@ int run_several(void) {
     several<<<40, 64>>>(out, in, N);
     int error = cudaDeviceSynchronize();
     cudaFree(in);
+    cudaFree(out);
+    return error;
+}
+
+int run_pairs(void) {
+    int *out = device<int>(1, false);
+    pairs<<<2, 64>>>(out);
+    int error = cudaDeviceSynchronize();
     cudaFree(out);
     return error;
 }
