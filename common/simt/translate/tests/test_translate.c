@@ -175,7 +175,7 @@ static const struct {
     {"__device__ void f() { asm(\"mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};\" : "
      "\"=f\"(x)); }",
      "does not model 'mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32'"},
-    {"texture<float, 2> t;", "the CPU backend has no texture references ('texture')"},
+    {"texture<float, 2> t;", "the CPU backend has no textures ('texture'): read global memory"},
     {"__global__ void k(cudaTextureObject_t t) { }", "has no textures ('cudaTextureObject_t')"},
     {"__global__ void k() { x = tex2D<float>(t, 1, 2); }", "('tex2D')"},
     {"__global__ void __cluster_dims__(2, 1, 1) k() { }", "thread block clusters"},
