@@ -11,26 +11,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The reports of this launch. Each pair of source places is reported once, as an error and as a note. */
+/* The reports of this launch. Each pair of source places is reported once, as an error and as a note; again only by a block
+ * of lower rank, so that with several OS threads the same block is named in every run. */
 enum { REPORTS = 256 };
-static struct {
+struct report {
     uint32_t low, high;
     bool note;
-} reported[REPORTS];
+    uint64_t rank;
+};
+static struct report reported[REPORTS];
 static unsigned reports;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool known_locked(const struct race *race) {
+/* The report to fill in; NULL if the race is known, or there are too many. */
+static struct report *find_locked(const struct race *race) {
     uint32_t a = race->request->pc, b = race->other->pc;
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
-    for (unsigned i = 0; i < reports; i++)
-        if (reported[i].low == low && reported[i].high == high && reported[i].note == race->same_value) return true;
-    return reports == REPORTS;
+    uint64_t rank = race->request->warp->block->rank;
+    unsigned i = 0;
+    while (i < reports && (reported[i].low != low || reported[i].high != high || reported[i].note != race->same_value))
+        i++;
+    if (i == REPORTS || (i < reports && reported[i].rank <= rank)) return NULL;
+    return &reported[i];
 }
 
 bool race_known(const struct race *race) {
     pthread_mutex_lock(&lock);
-    bool known = known_locked(race);
+    bool known = find_locked(race) == NULL;
     pthread_mutex_unlock(&lock);
     return known;
 }
@@ -88,15 +95,14 @@ static const char *advice(const struct race *race) {
 
 void race_report(const struct race *race) {
     pthread_mutex_lock(&lock);
-    bool known = known_locked(race);
-    if (!known) {
+    struct report *report = find_locked(race);
+    if (report) {
         uint32_t a = race->request->pc, b = race->other->pc;
-        reported[reports].low = a < b ? a : b;
-        reported[reports].high = a < b ? b : a;
-        reported[reports++].note = race->same_value;
+        reports += report == &reported[reports];
+        *report = (struct report){a < b ? a : b, a < b ? b : a, race->same_value, race->request->warp->block->rank};
     }
     pthread_mutex_unlock(&lock);
-    if (known) return;
+    if (report == NULL) return;
     const struct request *request = race->request;
     struct reported_access other = other_access(race, request->warp->block->launch);
     const char *slash = strrchr(other.file, '/');
