@@ -22,6 +22,7 @@
 #include "engine/preempt.h"
 #include "faults.h"
 #include "include/cuda_runtime_api.h"
+#include "json_writer.h"
 #include "source.h"
 
 enum { REPORT_VERSION = 1 };
@@ -59,144 +60,6 @@ bool json_report_wanted(void) {
     return file >= 0;
 }
 
-/* ---- the writer ---- */
-
-struct writer {
-    char text[4096];
-    size_t length;
-    off_t written;
-    bool first; /* in the innermost object or array */
-};
-
-static void flush(struct writer *out) {
-    for (size_t done = 0; done < out->length;) {
-        ssize_t wrote = is_regular ? pwrite(file, out->text + done, out->length - done, out->written + (off_t)done)
-                                   : write(file, out->text + done, out->length - done);
-        if (wrote < 0 && errno != EINTR) break;
-        if (wrote > 0) done += (size_t)wrote;
-    }
-    out->written += (off_t)out->length;
-    out->length = 0;
-}
-
-static void put(struct writer *out, char c) {
-    if (out->length == sizeof out->text) flush(out);
-    out->text[out->length++] = c;
-}
-
-static void put_text(struct writer *out, const char *text) {
-    while (*text) put(out, *text++);
-}
-
-static void put_number(struct writer *out, uint64_t number) {
-    char digits[24], *digit = digits + sizeof digits;
-    *--digit = '\0';
-    do {
-        *--digit = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    put_text(out, digit);
-}
-
-static void put_hex(struct writer *out, uint64_t number, int digits) {
-    for (int i = digits - 1; i >= 0; i--) put(out, "0123456789abcdef"[number >> (4 * i) & 15]);
-}
-
-/* The length of the UTF-8 sequence that starts here; 0 if it is not one. */
-static int sequence_length(const unsigned char *c) {
-    int length = *c < 0x80 ? 1 : *c >= 0xf0 ? 4 : *c >= 0xe0 ? 3 : 2;
-    if (length == 1) return 1;
-    if (*c < 0xc2 || *c > 0xf4) return 0;
-    for (int i = 1; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    bool overlong = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xf0 && c[1] < 0x90);
-    bool surrogate = *c == 0xed && c[1] >= 0xa0, too_large = *c == 0xf4 && c[1] >= 0x90;
-    return overlong || surrogate || too_large ? 0 : length;
-}
-
-/* Bytes that are not UTF-8 become the replacement character. */
-static void put_characters(struct writer *out, const char *text, size_t bytes) {
-    const unsigned char *c = (const unsigned char *)text, *stop = c + bytes;
-    while (c < stop) {
-        int length = sequence_length(c);
-        if (length == 0) {
-            put_text(out, "\\ufffd");
-            c++;
-        } else if (*c == '"' || *c == '\\') {
-            put(out, '\\');
-            put(out, (char)*c++);
-        } else if (*c < 0x20 || *c == 0x7f) {
-            put_text(out, "\\u");
-            put_hex(out, *c++, 4);
-        } else {
-            for (int i = 0; i < length; i++) put(out, (char)*c++);
-        }
-    }
-}
-
-static void separate(struct writer *out, const char *with) {
-    if (!out->first) put(out, ',');
-    put_text(out, out->first && *with == ' ' ? "" : with);
-    out->first = false;
-}
-
-static void key(struct writer *out, const char *name) {
-    separate(out, " ");
-    put(out, '"');
-    put_text(out, name);
-    put_text(out, "\": ");
-}
-
-static void begin(struct writer *out, const char *name, char bracket) {
-    if (name) key(out, name);
-    put(out, bracket);
-    out->first = true;
-}
-
-static void finish(struct writer *out, char bracket) {
-    put(out, bracket);
-    out->first = false;
-}
-
-static void string_of(struct writer *out, const char *text, size_t bytes) {
-    put(out, '"');
-    put_characters(out, text, bytes);
-    put(out, '"');
-}
-
-static void string(struct writer *out, const char *name, const char *text) {
-    key(out, name);
-    string_of(out, text, strlen(text));
-}
-
-static void string_or_null(struct writer *out, const char *name, const char *text) {
-    if (*text) {
-        string(out, name, text);
-    } else {
-        key(out, name);
-        put_text(out, "null");
-    }
-}
-
-static void number(struct writer *out, const char *name, uint64_t value) {
-    key(out, name);
-    put_number(out, value);
-}
-
-static void index3(struct writer *out, const char *name, bool known, struct dim index) {
-    const unsigned coordinates[] = {index.x, index.y, index.z};
-    key(out, name);
-    if (!known) {
-        put_text(out, "null");
-        return;
-    }
-    for (int i = 0; i < 3; i++) {
-        put_text(out, i ? ", " : "[");
-        put_number(out, coordinates[i]);
-    }
-    put(out, ']');
-}
-
 /* ---- the document ---- */
 
 static const char *const kind_names[SIMT_FINDING_KINDS] = {
@@ -220,59 +83,73 @@ static const char *const kind_names[SIMT_FINDING_KINDS] = {
     [SIMT_STREAM] = "stream",
 };
 
-static void write_access(struct writer *out, const char *name, const struct reported_access *access) {
-    begin(out, name, '{');
-    string(out, "kind", access->kind);
-    string(out, "space", access->space);
-    if (access->bytes) {
-        number(out, "bytes", access->bytes);
-        key(out, "address");
-        put_text(out, "\"0x");
-        put_hex(out, access->address, 16);
-        put(out, '"');
+static void index3(struct json_writer *out, const char *name, bool known, struct dim index) {
+    const unsigned coordinates[] = {index.x, index.y, index.z};
+    simt_json_key(out, name);
+    if (!known) {
+        simt_json_raw(out, "null");
+        return;
     }
-    finish(out, '}');
+    for (int i = 0; i < 3; i++) {
+        simt_json_raw(out, i ? ", " : "[");
+        simt_json_digits(out, coordinates[i]);
+    }
+    simt_json_raw(out, "]");
+}
+
+static void write_access(struct json_writer *out, const char *name, const struct reported_access *access) {
+    simt_json_begin(out, name, '{');
+    simt_json_string(out, "kind", access->kind);
+    simt_json_string(out, "space", access->space);
+    if (access->bytes) {
+        simt_json_number(out, "bytes", access->bytes);
+        simt_json_key(out, "address");
+        simt_json_raw(out, "\"0x");
+        simt_json_hex(out, access->address, 16);
+        simt_json_raw(out, "\"");
+    }
+    simt_json_end(out, '}');
 }
 
 /* The other access of a race. */
-static void write_other(struct writer *out, const struct reported_access *other) {
-    begin(out, "other", '{');
-    string(out, "kind", other->kind);
-    string_or_null(out, "file", other->file);
-    number(out, "line", (uint64_t)other->line);
+static void write_other(struct json_writer *out, const struct reported_access *other) {
+    simt_json_begin(out, "other", '{');
+    simt_json_string(out, "kind", other->kind);
+    simt_json_string_or_null(out, "file", other->file);
+    simt_json_number(out, "line", (uint64_t)other->line);
     index3(out, "thread", other->has_thread, other->thread);
     index3(out, "block", other->has_thread, other->block);
-    finish(out, '}');
+    simt_json_end(out, '}');
 }
 
-static void write_finding(struct writer *out, const struct json_finding *finding) {
+static void write_finding(struct json_writer *out, const struct json_finding *finding) {
     const struct reported_finding *parts = &finding->parts;
     const char *line = parts->message;
     size_t length = strcspn(line, "\n");
-    begin(out, NULL, '{');
-    string(out, "kind", kind_names[parts->kind]);
-    string(out, "severity", parts->is_error ? "error" : "note");
-    key(out, "message");
-    string_of(out, line, length);
-    begin(out, "details", '[');
+    simt_json_begin(out, NULL, '{');
+    simt_json_string(out, "kind", kind_names[parts->kind]);
+    simt_json_string(out, "severity", parts->is_error ? "error" : "note");
+    simt_json_key(out, "message");
+    simt_json_characters(out, line, length);
+    simt_json_begin(out, "details", '[');
     while (line[length] == '\n') {
         line += length + 1;
         length = strcspn(line, "\n");
         if (length == 0) continue;
-        separate(out, " ");
-        string_of(out, line, length);
+        simt_json_separate(out, " ");
+        simt_json_characters(out, line, length);
     }
-    finish(out, ']');
-    string_or_null(out, "kernel", parts->kernel);
-    string_or_null(out, "function", parts->function);
-    string_or_null(out, "file", parts->file);
-    number(out, "line", (uint64_t)parts->line);
+    simt_json_end(out, ']');
+    simt_json_string_or_null(out, "kernel", parts->kernel);
+    simt_json_string_or_null(out, "function", parts->function);
+    simt_json_string_or_null(out, "file", parts->file);
+    simt_json_number(out, "line", (uint64_t)parts->line);
     index3(out, "thread", parts->has_thread, parts->thread);
     index3(out, "block", parts->has_thread, parts->block);
     if (parts->access.kind) write_access(out, "access", &parts->access);
     if (parts->other.kind) write_other(out, &parts->other);
-    number(out, "count", finding->count);
-    finish(out, '}');
+    simt_json_number(out, "count", finding->count);
+    simt_json_end(out, '}');
 }
 
 #define COUNTER(name) \
@@ -294,32 +171,32 @@ static const struct counter {
   of_copies[] = {COUNTER(bytes_to_device), COUNTER(bytes_to_host), COUNTER(bytes_on_device)};
 
 #define WRITE_COUNTERS(out, counters, list) write_counters(out, counters, list, sizeof(list) / sizeof *(list))
-static void write_counters(struct writer *out, const struct simt_counters *counters, const struct counter *list,
+static void write_counters(struct json_writer *out, const struct simt_counters *counters, const struct counter *list,
                            size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint64_t value;
         memcpy(&value, (const char *)counters + list[i].offset, sizeof value);
-        number(out, list[i].name, value);
+        simt_json_number(out, list[i].name, value);
     }
 }
 
-static void write_kernel(struct writer *out, const struct json_kernel *kernel) {
-    begin(out, NULL, '{');
-    string(out, "name", kernel->name);
+static void write_kernel(struct json_writer *out, const struct json_kernel *kernel) {
+    simt_json_begin(out, NULL, '{');
+    simt_json_string(out, "name", kernel->name);
     index3(out, "grid", true, kernel->grid);
     index3(out, "block", true, kernel->block);
-    number(out, "launches", kernel->launches);
-    number(out, "failed", kernel->failed);
+    simt_json_number(out, "launches", kernel->launches);
+    simt_json_number(out, "failed", kernel->failed);
     if (SIMT_CHECKED) {
         WRITE_COUNTERS(out, &kernel->counters, of_all);
-        begin(out, "global", '{');
+        simt_json_begin(out, "global", '{');
         WRITE_COUNTERS(out, &kernel->counters, of_global);
-        finish(out, '}');
-        begin(out, "shared", '{');
+        simt_json_end(out, '}');
+        simt_json_begin(out, "shared", '{');
         WRITE_COUNTERS(out, &kernel->counters, of_shared);
-        finish(out, '}');
+        simt_json_end(out, '}');
     }
-    finish(out, '}');
+    simt_json_end(out, '}');
 }
 
 static const struct {
@@ -330,50 +207,50 @@ static const struct {
               {SIGSEGV, "SIGSEGV"}, {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
               {SIGXCPU, "SIGXCPU"}};
 
-static void write_end(struct writer *out) {
-    begin(out, "end", '{');
-    string(out, "how", end == RUNNING ? "running" : end == ENDED_BY_EXIT ? "exit" : "signal");
-    if (end == ENDED_BY_EXIT) number(out, "status", (uint64_t)(end_number & 0xff));
+static void write_end(struct json_writer *out) {
+    simt_json_begin(out, "end", '{');
+    simt_json_string(out, "how", end == RUNNING ? "running" : end == ENDED_BY_EXIT ? "exit" : "signal");
+    if (end == ENDED_BY_EXIT) simt_json_number(out, "status", (uint64_t)(end_number & 0xff));
     for (size_t i = 0; end == ENDED_BY_SIGNAL && i < sizeof deadly / sizeof *deadly; i++)
-        if (deadly[i].number == end_number) string(out, "signal", deadly[i].name);
-    finish(out, '}');
+        if (deadly[i].number == end_number) simt_json_string(out, "signal", deadly[i].name);
+    simt_json_end(out, '}');
 }
 
 static void write_document(void) {
-    struct writer writer = {.first = true}, *out = &writer;
-    begin(out, NULL, '{');
-    put_text(out, "\n  ");
-    number(out, "version", REPORT_VERSION);
-    string(out, "backend", SIMT_CHECKED ? "checked" : "fast");
-    string(out, "compiler", "g++ " __VERSION__);
-    number(out, "cuda", CUDART_VERSION);
-    number(out, "compute_capability", (uint64_t)simt_settings.compute_capability);
-    string(out, "order", simt_settings.shuffled_order ? "shuffled" : "canonical");
-    string(out, "program", program);
+    struct json_writer writer = {.file = file, .seekable = is_regular, .first = true}, *out = &writer;
+    simt_json_begin(out, NULL, '{');
+    simt_json_raw(out, "\n  ");
+    simt_json_number(out, "version", REPORT_VERSION);
+    simt_json_string(out, "backend", SIMT_CHECKED ? "checked" : "fast");
+    simt_json_string(out, "compiler", "g++ " __VERSION__);
+    simt_json_number(out, "cuda", CUDART_VERSION);
+    simt_json_number(out, "compute_capability", (uint64_t)simt_settings.compute_capability);
+    simt_json_string(out, "order", simt_settings.shuffled_order ? "shuffled" : "canonical");
+    simt_json_string(out, "program", program);
     write_end(out);
-    put_text(out, ",\n  \"findings\": [");
+    simt_json_raw(out, ",\n  \"findings\": [");
     out->first = true;
     for (struct json_finding *finding = findings; finding; finding = finding->next) {
-        separate(out, "\n    ");
+        simt_json_separate(out, "\n    ");
         write_finding(out, finding);
     }
-    put_text(out, "],\n  \"kernels\": [");
+    simt_json_raw(out, "],\n  \"kernels\": [");
     out->first = true;
     for (struct json_kernel *kernel = kernels; kernel; kernel = kernel->next) {
-        separate(out, "\n    ");
+        simt_json_separate(out, "\n    ");
         write_kernel(out, kernel);
     }
-    put(out, ']');
+    simt_json_raw(out, "]");
     if (SIMT_CHECKED) {
         struct simt_counters copies;
         counters_copies(&copies);
-        put_text(out, ",\n  \"copies\": {");
+        simt_json_raw(out, ",\n  \"copies\": {");
         out->first = true;
         WRITE_COUNTERS(out, &copies, of_copies);
-        put(out, '}');
+        simt_json_raw(out, "}");
     }
-    put_text(out, "\n}\n");
-    flush(out);
+    simt_json_raw(out, "\n}\n");
+    simt_json_flush(out);
     if (is_regular && ftruncate(file, out->written) != 0) return; /* nothing follows: the document only grows */
 }
 

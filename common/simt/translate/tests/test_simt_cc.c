@@ -56,7 +56,9 @@ Test(simt_cc, messages_point_at_the_learners_text) {
 
 Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k() {\n    asm(\"tcgen05.alloc;\");\n}\n", "a.cu:2: error: inline PTX");
-    expect_message("__global__ void k() {\n    k<<<1, 1>>>();\n}\n", "a.cu:2: error: 'k' is launched from device code: the CPU backend has no dynamic parallelism; launch it on");
+    expect_message(
+        "__global__ void k() {\n    k<<<1, 1>>>();\n}\n",
+        "a.cu:2: error: 'k' is launched from device code: the CPU backend has no dynamic parallelism; launch it on");
     expect_message("void f() {\n    k<<<1, 1(;\n}\n", "a.cu:3: error:");
     expect_message("struct S { int x; __device__ S() : x(3) {} };\n__global__ void k() { __shared__ S s; }\n",
                    "dynamic initialization is not supported for the __shared__ variable 's'");
