@@ -83,7 +83,7 @@ cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config) {
         if (attribute->id != cudaLaunchAttributeClusterDimension || (x == 1 && y == 1 && z == 1)) { continue; }
         simt_report(SIMT_LAUNCH, true, 0, NULL,
                     "Launch with clusters of %ux%ux%u blocks\n"
-                    "The CPU backend has no thread block clusters; they run on a GPU only",
+                    "The CPU backend has no thread block clusters: exchange data between blocks in global memory",
                     x, y, z);
         return outcome = api_fail(cudaErrorNotSupported);
     }

@@ -57,12 +57,23 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     return graph == NULL || pointer == NULL ? release(pointer, __func__, API_CALLER) : graph_add_free(graph, pointer);
 }
 
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+static size_t pitch_of(size_t width) {
     enum { PITCH_ALIGNMENT = 512 };
+    return (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
+}
+
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     API_ENTER();
     if (pitch == NULL) { return api_fail(cudaErrorInvalidValue); }
-    *pitch = (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
+    *pitch = pitch_of(width);
     return allocate(pointer, *pitch * height, API_CALLER);
+}
+
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent extent) {
+    API_ENTER();
+    if (memory == NULL) { return api_fail(cudaErrorInvalidValue); }
+    *memory = make_cudaPitchedPtr(NULL, pitch_of(extent.width), extent.width, extent.height);
+    return allocate(&memory->ptr, memory->pitch * extent.height * extent.depth, API_CALLER);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {

@@ -28,15 +28,16 @@ $(TRANSLATE_OUT)/%.o: $(TRANSLATE_DIR)/%.c
 
 # ---- tests ----
 TRANSLATE_TESTS := test_translate test_translate_fuzz
-TRANSLATE_RUNS  := test_programs test_simt_cc # not under sanitizers: they run the ordinary build
+TRANSLATE_RUNS  := test_programs test_simt_cc test_json_report # not under sanitizers: they run the ordinary build
 TESTS += $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(if $(SANITIZE),,$(TRANSLATE_RUNS)))
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(TRANSLATE_RUNS)): $(BUILD)/tests/%: $(TRANSLATE_OUT)/tests/%.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o,$^) -lcriterion
+	$(CC) -o $@ $(filter %.o,$^) -lcriterion $(if $(filter %/test_json_report,$@),-lcjson)
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS)): $(filter-out %/main.o,$(TRANSLATE_OBJ))
 $(BUILD)/tests/test_simt_cc: $(SIMT_CC_NEEDS)
+$(BUILD)/tests/test_json_report: $(SIMT_CC_NEEDS) $(SIMT_LIBRARIES)
 
 # $(1): the program, $(2): its source, $(3): checked or fast
 define simt_program
