@@ -46,7 +46,7 @@ static void run_programs(const char *suffix) {
     static char names[128][64];
     static struct said said;
     int count = list("common/simt/tests/programs", names, 128);
-    cr_assert_geq(count, 25);
+    cr_assert_geq(count, 60);
     for (int i = 0; i < count; i++) {
         run(&said, "timeout 60 %s/simt/programs/%s%s 2>&1 >/dev/null", build_folder(), names[i], suffix);
         cr_expect_eq(said.status, 0, "%s%s: exit status %d\n%s", names[i], suffix, said.status, said.text);
