@@ -378,7 +378,10 @@ static cudaError_t run_node(const struct CUgraphNode_st *node) {
             return copy_now(node->copying.to, node->copying.to_pitch, node->copying.from, node->copying.from_pitch,
                             node->copying.width, node->copying.height, node->copying.kind, "cudaGraphLaunch", 0);
         case NODE_SET: return run_set(node);
-        case NODE_HOST: node->host.function(node->host.data); return cudaSuccess;
+        case NODE_HOST:
+            simt_host_waits();
+            node->host.function(node->host.data);
+            return cudaSuccess;
         case NODE_ALLOCATE:
             return arena_alloc_reserved(node->memory) ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
         case NODE_FREE: return arena_free(node->memory) ? cudaSuccess : api_fail(cudaErrorInvalidValue);

@@ -35,6 +35,7 @@ cudaError_t cudaMalloc(void **pointer, size_t size) {
 cudaError_t cudaFree(void *pointer) {
     API_ENTER();
     if (pointer != NULL && graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    simt_host_waits();
     return release(pointer, __func__, API_CALLER);
 }
 

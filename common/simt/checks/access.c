@@ -5,6 +5,7 @@
 
 #include "async_copy.h"
 #include "json_report.h"
+#include "races.h"
 #include "source.h"
 
 #if SIMT_CHECKED
@@ -141,7 +142,10 @@ enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace
 }
 
 void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size) {
-    if (simt_host_and_device(address, size)) return;
+    if (simt_host_and_device(address, size)) {
+        races_by_host(pc, kind, address, size);
+        return;
+    }
     about(kind, address, size);
     simt_report(SIMT_DEVICE_POINTER, true, pc, NULL,
                 "Invalid host %s of size %u bytes\nAccess to 0x%llx is in device memory\n"

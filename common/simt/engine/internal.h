@@ -334,6 +334,9 @@ void simt_lane_block(enum thread_state state, uintptr_t pc);
  * (outside). The slow paths of the hooks call it before they report a wrong pointer. api/host_memory.c */
 bool simt_host_and_device(uintptr_t address, size_t bytes);
 
+/* The host has waited for the launches so far. checks/race_host.c */
+void simt_host_waits(void);
+
 /* Runtime error state (api): the last error and the sticky one. */
 void simt_set_error(int error, bool sticky);
 

@@ -49,9 +49,21 @@ $(1): $(2) $(SIMT_CC_NEEDS) $(BUILD)/simt/libsimt_$(3).a
 
 -include $(1).d
 endef
+# $(1): the program, $(2): the folder of its sources, $(3): checked or fast. One command compiles and links them.
+define simt_folder_program
+$(BUILD)/tests/test_programs: $(1)
+$(1): $(wildcard $(2)/*) $(SIMT_CC_NEEDS) $(BUILD)/simt/libsimt_$(3).a
+	@mkdir -p $$(@D)
+	BUILD=$(BUILD) CXX='$(CXX)' $(SIMT_CC) $(if $(filter fast,$(3)),--fast) -o $$@ $(wildcard $(2)/*.cu)
+endef
 simt_name = $(basename $(notdir $(1)))
-$(foreach source,$(wildcard $(COURSE)/common/simt/tests/programs/*.cu),\
-    $(eval $(call simt_program,$(BUILD)/simt/programs/$(call simt_name,$(source)),$(source),checked)))
+PROGRAMS_DIR := $(COURSE)/common/simt/tests/programs
+$(foreach source,$(wildcard $(PROGRAMS_DIR)/*.cu),\
+    $(eval $(call simt_program,$(BUILD)/simt/programs/$(call simt_name,$(source)),$(source),checked))\
+    $(eval $(call simt_program,$(BUILD)/simt/programs/$(call simt_name,$(source))_fast,$(source),fast)))
+$(foreach main,$(wildcard $(PROGRAMS_DIR)/*/main.cu),\
+    $(eval $(call simt_folder_program,$(BUILD)/simt/programs/$(notdir $(main:/main.cu=)),$(main:/main.cu=),checked))\
+    $(eval $(call simt_folder_program,$(BUILD)/simt/programs/$(notdir $(main:/main.cu=))_fast,$(main:/main.cu=),fast)))
 $(foreach source,$(wildcard $(COURSE)/common/simt/tests/faults/*.cu),\
     $(eval $(call simt_program,$(BUILD)/simt/faults/$(call simt_name,$(source)),$(source),checked)))
 $(foreach source,$(wildcard $(TRANSLATE_DIR)/tests/cases/*.cu),\

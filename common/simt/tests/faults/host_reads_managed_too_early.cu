@@ -2,7 +2,7 @@
 #include <cstdio>
 
 __global__ void fill(int *x, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = i;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = i; // fault, other line
 }
 
 int main() {
@@ -10,7 +10,7 @@ int main() {
     int *x;
     cudaMallocManaged(&x, n * sizeof(int));
     fill<<<1, 256>>>(x, n);
-    printf("%s\n", x[n - 1] == n - 1 ? "right" : "wrong"); // fault: not found
+    printf("%s\n", x[n - 1] == n - 1 ? "right" : "wrong"); // fault: race between this Read access of 4 bytes by the host
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
     cudaFree(x);
 }

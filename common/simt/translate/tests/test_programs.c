@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 TestSuite(programs, .timeout = 300);
 
@@ -23,36 +24,47 @@ static int provokes(const char *name) {
     return 0;
 }
 
-/* The files of `folder` that end in .cu, without the ending. */
+/* The files of `folder` that end in .cu, without the ending; and its folders with a main.cu: programs of several sources. */
 static int list(const char *folder, char names[][64], int most) {
     int count = 0;
     DIR *directory = opendir(folder);
     cr_assert_not_null(directory, "%s is missing; run from the course's root", folder);
     for (struct dirent *entry; (entry = readdir(directory));) {
-        char *dot = strrchr(entry->d_name, '.');
-        if (dot && strcmp(dot, ".cu") == 0 && dot - entry->d_name < 64 && count < most) {
-            snprintf(names[count++], 64, "%.*s", (int)(dot - entry->d_name), entry->d_name);
+        char *dot = strrchr(entry->d_name, '.'), main_source[512];
+        size_t length = dot ? (size_t)(dot - entry->d_name) : strlen(entry->d_name);
+        snprintf(main_source, sizeof main_source, "%s/%s/main.cu", folder, entry->d_name);
+        bool program = dot ? strcmp(dot, ".cu") == 0 : access(main_source, R_OK) == 0;
+        if (program && length < 64 && count < most) {
+            snprintf(names[count++], 64, "%.*s", (int)length, entry->d_name);
         }
     }
     closedir(directory);
     return count;
 }
 
-Test(programs, teaching_programs) {
+static void run_programs(const char *suffix) {
     static char names[128][64];
     static struct said said;
     int count = list("common/simt/tests/programs", names, 128);
-    cr_assert_geq(count, 25);
+    cr_assert_geq(count, 60);
     for (int i = 0; i < count; i++) {
-        run(&said, "timeout 60 %s/simt/programs/%s 2>&1 >/dev/null", build_folder(), names[i]);
-        cr_expect_eq(said.status, 0, "%s: exit status %d\n%s", names[i], said.status, said.text);
+        run(&said, "timeout 60 %s/simt/programs/%s%s 2>&1 >/dev/null", build_folder(), names[i], suffix);
+        cr_expect_eq(said.status, 0, "%s%s: exit status %d\n%s", names[i], suffix, said.status, said.text);
         if (provokes(names[i])) {
             cr_expect_not_null(strstr(said.text, "Invalid launch"), "%s", said.text);
             cr_expect_null(strstr(said.text, "race"), "%s", said.text);
         } else {
-            cr_expect_str_empty(said.text, "%s says\n%s", names[i], said.text);
+            cr_expect_str_empty(said.text, "%s%s says\n%s", names[i], suffix, said.text);
         }
     }
+}
+
+Test(programs, teaching_programs_checked) {
+    run_programs("");
+}
+
+Test(programs, teaching_programs_fast) {
+    run_programs("_fast");
 }
 
 /* What a program with a planted fault declares in its comments: see common/simt/tests/faults/README.md. */
