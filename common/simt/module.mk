@@ -3,17 +3,25 @@
 #   $(BUILD)/simt/libsimt_fast.a      neither; for objects from simt-cc --fast
 
 SIMT := $(COURSE)/common/simt
-SIMT_SOURCES := $(wildcard $(foreach room,engine checks api,$(SIMT)/$(room)/*.c $(SIMT)/$(room)/*.S))
+SIMT_ARCH := $(or $(CROSS),$(shell uname -m))
+-include $(SIMT)/engine/arch/$(SIMT_ARCH)/flags.mk
+ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
+ifndef SIMT_ARCH_LIBRARY
+$(error The CPU backend runs on Linux on x86-64 and on 64-bit ARM, not on $(SIMT_ARCH): docs/getting-started.md names ways out)
+endif
+endif
+SIMT_ROOMS := engine engine/arch/$(SIMT_ARCH) checks api
+SIMT_SOURCES := $(wildcard $(foreach room,$(SIMT_ROOMS),$(SIMT)/$(room)/*.c $(SIMT)/$(room)/*.S))
 SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
 SIMT_CHECKED_OBJECTS := $(addprefix $(BUILD)/simt/checked/,$(SIMT_OBJECTS))
 SIMT_FAST_OBJECTS := $(addprefix $(BUILD)/simt/fast/,$(SIMT_OBJECTS))
 SIMT_LIBRARIES := $(BUILD)/simt/libsimt_checked.a $(BUILD)/simt/libsimt_fast.a
-SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h $(SIMT)/include/cuda/*)
+SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h $(SIMT)/include/simt/arch/*.h $(SIMT)/include/cuda/*)
 # Programs are linked -no-pie, so the library need not be position-independent, and the linker knows the addresses of its
 # thread-local variables: one instruction less at each access of a kernel. With aligned functions the speed of a hook does
 # not vary from build to build.
-SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -fno-strict-aliasing -ffp-contract=off -mno-red-zone -D_DEFAULT_SOURCE \
-    -fno-pie -ftls-model=local-exec -falign-functions=64
+SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -I$(SIMT)/engine/arch/$(SIMT_ARCH) -fno-strict-aliasing -ffp-contract=off \
+    $(SIMT_ARCH_LIBRARY) -D_DEFAULT_SOURCE -fno-pie -ftls-model=local-exec -falign-functions=64
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
 	@mkdir -p $(@D)
@@ -25,13 +33,13 @@ $(BUILD)/simt/fast/%.o: $(SIMT)/%
 
 $(BUILD)/simt/libsimt_checked.a: $(SIMT_CHECKED_OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(AR) rcs $@ $^
 
 # The library's code gets a section of its own, so that engine/preempt.c can distinguish it from the learner's.
 $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
-	objcopy --rename-section .text=simt_text $@
+	$(AR) rcs $@ $^
+	$(OBJCOPY) --rename-section .text=simt_text $@
 
 -include $(SIMT_CHECKED_OBJECTS:.o=.d) $(SIMT_FAST_OBJECTS:.o=.d)
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
+#include "arch_signal.h"
 #include "engine/scheduler.h"
 #include "faults.h"
 #include "source.h"
@@ -48,7 +48,7 @@ void simt_stack_overflow(uintptr_t pc) {
 
 /* ---- signals ---- */
 
-enum { SIGNAL_STACK = 64 * 1024, RED_ZONE_OF_ABI = 128 };
+enum { SIGNAL_STACK = 64 * 1024, BELOW_STACK = 2 * STACK_BYTES };
 
 static struct sigaction previous_segv, previous_bus, previous_fpe;
 
@@ -60,7 +60,7 @@ static __thread struct {
 static void fault_landing(void) {
     struct simt_thread *self = simt_self;
     bool overflow =
-        fault.signal != SIGFPE && fault.address - (self->stack_low - STACK_BYTES) < STACK_BYTES + STACK_RESERVE;
+        fault.signal != SIGFPE && fault.address - (self->stack_low - BELOW_STACK) < BELOW_STACK + STACK_RESERVE;
     if (overflow) simt_stack_overflow(fault.pc + 1);
     if (fault.signal == SIGFPE) {
         simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
@@ -86,13 +86,12 @@ static void on_fault(int signal, siginfo_t *info, void *data) {
         return;
     }
     fault.signal = signal;
-    fault.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    fault.pc = interrupted_pc(context);
     fault.address = (uintptr_t)info->si_addr;
-    uintptr_t stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE_OF_ABI;
+    uintptr_t stack = interrupted_stack(context);
     if (stack - self->stack_low < STACK_RESERVE || stack - self->stack_low >= STACK_BYTES)
         stack = self->stack_high; /* its content is not needed any more */
-    context->uc_mcontext.gregs[REG_RSP] = (greg_t)((stack & -(uintptr_t)16) - 8);
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
+    interrupted_call(context, fault_landing, stack);
 }
 
 /* Each OS thread needs a signal stack of its own. */

@@ -7,12 +7,12 @@ SIMT_CUBLAS_FAST    := $(BUILD)/simt/libsimt_cublas_fast.a
 
 $(SIMT_CUBLAS_CHECKED): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/checked/cublas/%.c.o)
 	@rm -f $@
-	ar rcs $@ $^
+	$(AR) rcs $@ $^
 
 $(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
 	@rm -f $@
-	ar rcs $@ $^
-	objcopy --rename-section .text=simt_text $@
+	$(AR) rcs $@ $^
+	$(OBJCOPY) --rename-section .text=simt_text $@
 
 $(foreach name,multiply stream,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
 

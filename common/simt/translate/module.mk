@@ -17,11 +17,11 @@ $(BUILD)/simt/include/.made: $(STUB_HEADERS).txt $(STUB_HEADERS).awk
 	@touch $@
 
 $(TRANSLATE): $(TRANSLATE_OBJ) | $(BUILD)/simt/include/.made
-	$(CC) $(CFLAGS) -o $@ $(TRANSLATE_OBJ)
+	$(BUILD_CC) $(CFLAGS) -o $@ $(TRANSLATE_OBJ)
 
 $(TRANSLATE_OUT)/%.o: $(TRANSLATE_DIR)/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -DBUILD_FOLDER='"$(BUILD)"' -c -o $@ $<
+	$(BUILD_C) -D_GNU_SOURCE -DBUILD_FOLDER='"$(BUILD)"' -c -o $@ $<
 
 -include $(TRANSLATE_OBJ:.o=.d) $(wildcard $(TRANSLATE_OUT)/tests/*.d)
 

@@ -1,0 +1,5 @@
+# x86-64: the flags of the library, of every source that simt-cc compiles, of its CUDA sources. simt-cc reads this file too.
+# -fsplit-stack: a function's prologue detects a stack overflow (fiber.S).
+SIMT_ARCH_LIBRARY := -mno-red-zone
+SIMT_ARCH_COMMON := -fcf-protection=none
+SIMT_ARCH_DEVICE := -fsplit-stack
