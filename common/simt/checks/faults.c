@@ -65,7 +65,7 @@ static void fault_landing(void) {
     if (fault.signal == SIGFPE) {
         simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
                     "Integer division by zero, or a quotient that does not fit\n"
-                    "CUDA gives an undefined value; this CPU stops the program");
+                    "CUDA gives an undefined value; x86-64 stops the program");
         simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
     }
     simt_report(SIMT_OUT_OF_BOUNDS, true, fault.pc + 1, self,

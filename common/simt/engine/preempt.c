@@ -50,7 +50,8 @@ static void on_tick(int signal, siginfo_t *info, void *data) {
     if (self == NULL || preempt_off || !is_learners(pc)) return;
     self->block->progressed = true; /* it may do more than poll */
     self->block->steps += STEPS_OF_TICK;
-    lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, pc);
+    uintptr_t place = pc + 1; /* as a return address, which is 1 byte or more past the instruction's first */
+    lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, place);
 }
 
 static void make_timer(void) {
