@@ -54,13 +54,21 @@ SIMT_TEST_NAMES := $(basename $(notdir $(wildcard $(SIMT)/tests/test_*.c))) $(SI
 SIMT_TEST_OUT := $(BUILD)/simt/tests
 TESTS += $(addprefix $(BUILD)/tests/,$(SIMT_TEST_NAMES))
 
+# Programs that run under qemu-user have a substitute for Criterion.
+CRITERION := -lcriterion
+ifdef CROSS
+CRITERION := $(SIMT_TEST_OUT)/emulated/main.c.o
+SIMT_TEST_FLAGS := -isystem $(SIMT)/tests/emulated
+$(SIMT_TEST_NAMES:%=$(BUILD)/tests/%): $(CRITERION)
+endif
+
 $(SIMT_TEST_OUT)/%.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -I$(COURSE)/common -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) $(SIMT_TEST_FLAGS) -I$(COURSE)/common -DBUILD_FOLDER='"$(BUILD)"' -c $< -o $@
 
 $(SIMT_TEST_OUT)/%_fast.c.o: $(SIMT)/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -DSIMT_FAST_TEST -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) $(SIMT_TEST_FLAGS) -DSIMT_FAST_TEST -c $< -o $@
 
 $(SIMT_TEST_OUT)/%.cu.o: $(SIMT)/tests/%.cu $(SIMT_CC_NEEDS) $(SIMT_HEADERS)
 	@mkdir -p $(@D)
@@ -75,7 +83,7 @@ define simt_test
 $(BUILD)/tests/$(1): $(SIMT_TEST_OUT)/$(1).c.o $(SIMT_TEST_NEEDS_$(1:test_%=%)) \
     $(if $(wildcard $(SIMT)/tests/$(1:%_fast=%).cu),$(SIMT_TEST_OUT)/$(1).cu.o) $(2)
 	@mkdir -p $$(@D)
-	$(CXX) -no-pie -o $$@ $$^ -lcriterion -lbacktrace -lpthread -lm
+	$(CXX) -no-pie -o $$@ $$(filter-out $(CRITERION),$$^) $(CRITERION) -lbacktrace -lpthread -lm
 endef
 $(foreach test,$(filter-out %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_checked.a)))
 $(foreach test,$(filter %_fast,$(SIMT_TEST_NAMES)),$(eval $(call simt_test,$(test),$(BUILD)/simt/libsimt_fast.a)))
