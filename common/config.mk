@@ -14,11 +14,12 @@ override BUILD := $(abspath $(BUILD))
 
 NEWEST_GXX = $(firstword $(foreach v,14 13 12,$(shell command -v $(1)g++-$(v))) $(shell command -v $(1)g++))
 CROSS_PREFIX := $(CROSS:%=%-linux-gnu-)
+CROSS_GXX = $(or $(lastword $(sort $(wildcard $(BUILD)/packages/bin/$(CROSS_PREFIX)g++-*))),$(call NEWEST_GXX,$(CROSS_PREFIX)))
 ifeq ($(origin CXX),default)
-CXX := $(call NEWEST_GXX,$(CROSS_PREFIX))
+CXX := $(if $(CROSS),$(CROSS_GXX),$(call NEWEST_GXX))
 endif
 ifeq ($(origin CC),default)
-CC := $(subst g++,gcc,$(call NEWEST_GXX,$(CROSS_PREFIX)))
+CC := $(subst g++,gcc,$(if $(CROSS),$(CROSS_GXX),$(call NEWEST_GXX)))
 endif
 AR := $(CROSS_PREFIX)ar
 OBJCOPY := $(CROSS_PREFIX)objcopy

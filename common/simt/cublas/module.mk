@@ -19,13 +19,13 @@ $(foreach name,multiply stream,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)
 # Its tests, with the checked library.
 $(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) -c $< -o $@
+	$(HOST_C) $(SIMT_CFLAGS) $(SIMT_TEST_FLAGS) -c $< -o $@
 
 SIMT_CUBLAS_TESTS := test_cublas test_cublas_lt
 $(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/simt/cublas/tests/%.o $(SIMT_CUBLAS_CHECKED) \
-    $(BUILD)/simt/libsimt_checked.a
+    $(BUILD)/simt/libsimt_checked.a $(filter %.o,$(CRITERION))
 	@mkdir -p $(@D)
-	$(CXX) -no-pie -o $@ $^ -lcriterion -lbacktrace -lopenblas -lpthread -lm
+	$(CXX) -no-pie -o $@ $(filter-out $(CRITERION),$^) $(CRITERION) -lbacktrace -lopenblas -lpthread -lm
 
 TESTS += $(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%)
 SIMT_TEST_NAMES += $(SIMT_CUBLAS_TESTS)

@@ -32,7 +32,7 @@ TESTS += $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(if $(SANITIZE),,$(TRAN
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(TRANSLATE_RUNS)): $(BUILD)/tests/%: $(TRANSLATE_OUT)/tests/%.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o,$^) -lcriterion
+	$(BUILD_CC) -o $@ $(filter %.o,$^) -lcriterion
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS)): $(filter-out %/main.o,$(TRANSLATE_OBJ))
 $(BUILD)/tests/test_simt_cc: $(SIMT_CC_NEEDS)

@@ -1,7 +1,7 @@
 /* programs: programs that simt-cc builds give right results, in the checked build without a finding.
  *
  * common/simt/tests/programs/ holds ordinary CUDA teaching programs, each of which compares with a CPU result;
- * cases/ holds the forms of CUDA one by one. make builds them.
+ * cases/ holds the forms of CUDA one by one. make builds them, for another processor with CROSS.
  */
 #include "shell.h"
 
@@ -41,7 +41,7 @@ Test(programs, teaching_programs) {
     int count = list("common/simt/tests/programs", names, 128);
     cr_assert_geq(count, 25);
     for (int i = 0; i < count; i++) {
-        run(&said, "timeout 60 %s/simt/programs/%s 2>&1 >/dev/null", build_folder(), names[i]);
+        run(&said, "timeout 60 tools/emulate %s/simt/programs/%s 2>&1 >/dev/null", build_folder(), names[i]);
         cr_expect_eq(said.status, 0, "%s: exit status %d\n%s", names[i], said.status, said.text);
         if (provokes(names[i])) {
             cr_expect_not_null(strstr(said.text, "Invalid launch"), "%s", said.text);
@@ -57,10 +57,10 @@ static void run_cases(const char *suffix) {
     static struct said all, said;
     int count = list("common/simt/translate/tests/cases", names, 16), cases = 0;
     for (int i = 0; i < count; i++) {
-        run(&all, "%s/simt/cases/%s%s --list", build_folder(), names[i], suffix);
+        run(&all, "tools/emulate %s/simt/cases/%s%s --list", build_folder(), names[i], suffix);
         cr_assert_eq(all.status, 0, "%s", names[i]);
         for (char *name = strtok(all.text, "\n"); name; name = strtok(NULL, "\n")) {
-            run(&said, "timeout 60 %s/simt/cases/%s%s %s 2>&1", build_folder(), names[i], suffix, name);
+            run(&said, "timeout 60 tools/emulate %s/simt/cases/%s%s %s 2>&1", build_folder(), names[i], suffix, name);
             char ok[100];
             snprintf(ok, sizeof ok, "ok     %s\n", name);
             cr_expect(said.status == 0 && strcmp(said.text, ok) == 0, "%s %s: %d\n%s", names[i], name, said.status,
