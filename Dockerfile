@@ -1,4 +1,4 @@
-# The course's tools in a container, for systems other than Debian and Ubuntu on x86-64.
+# The course's tools in a container, for systems other than Debian and Ubuntu; on x86-64 and on 64-bit ARM.
 #   docker build -t kernels .
 #   docker run --rm -it -v "$PWD":/course -w /course kernels
 # For a GPU: --build-arg BASE=nvidia/cuda:12.8.1-devel-ubuntu24.04, and `docker run --gpus all …`.

@@ -3,13 +3,8 @@
 #   $(BUILD)/simt/libsimt_fast.a      neither; for objects from simt-cc --fast
 
 SIMT := $(COURSE)/common/simt
-SIMT_ARCH := $(or $(CROSS),$(shell uname -m))
+SIMT_ARCH := $(or $(CROSS),$(shell uname -m 2>/dev/null))
 -include $(SIMT)/engine/arch/$(SIMT_ARCH)/flags.mk
-ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
-ifndef SIMT_ARCH_LIBRARY
-$(error The CPU backend runs on Linux on x86-64 and on 64-bit ARM, not on $(SIMT_ARCH): docs/getting-started.md names ways out)
-endif
-endif
 SIMT_ROOMS := engine engine/arch/$(SIMT_ARCH) checks api
 SIMT_SOURCES := $(wildcard $(foreach room,$(SIMT_ROOMS),$(SIMT)/$(room)/*.c $(SIMT)/$(room)/*.S))
 SIMT_OBJECTS := $(patsubst $(SIMT)/%,%.o,$(SIMT_SOURCES))
@@ -22,6 +17,10 @@ SIMT_HEADERS := $(wildcard $(SIMT)/include/*.h $(SIMT)/include/*/*.h $(SIMT)/inc
 # not vary from build to build.
 SIMT_CFLAGS := -I$(SIMT)/include -I$(SIMT) -I$(SIMT)/engine/arch/$(SIMT_ARCH) -fno-strict-aliasing -ffp-contract=off \
     $(SIMT_ARCH_LIBRARY) -D_DEFAULT_SOURCE -fno-pie -ftls-model=local-exec -falign-functions=64
+
+$(SIMT_CHECKED_OBJECTS) $(SIMT_FAST_OBJECTS): | $(SIMT)/engine/arch/$(SIMT_ARCH)/arch_context.h
+$(SIMT)/engine/arch/%/arch_context.h:
+	@echo 'The CPU backend runs on Linux on x86-64 and on 64-bit ARM, not on $*: see docs/getting-started.md' >&2; exit 2
 
 $(BUILD)/simt/checked/%.o: $(SIMT)/%
 	@mkdir -p $(@D)
