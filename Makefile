@@ -167,7 +167,7 @@ test-arm: ## the CPU backend on 64-bit ARM, under qemu-user
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) CROSS=aarch64 BUILD=$(BUILD)/aarch64 emulated
 	@$(MAKE) --no-print-directory -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 test-emulated
 
-emulated: programs gpt2 $(EMULATED) $(BUILD)/tests/test_programs
+emulated: programs $(GPT2) $(EMULATED) $(BUILD)/tests/test_programs
 	@:
 
 test-emulated:
