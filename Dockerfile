@@ -1,4 +1,4 @@
-# The course's tools in a container, for systems other than Debian and Ubuntu. Nothing in it depends on the architecture:
+# The course's tools in a container, for systems other than Debian and Ubuntu; on x86-64 and on 64-bit ARM:
 #   docker build -t kernels .
 #   docker buildx build --platform linux/amd64,linux/arm64 -t REGISTRY/kernels --push .
 #   docker run --rm -it -v "$PWD":/course -w /course kernels

@@ -8,17 +8,21 @@ MAKEFLAGS += -r
 
 COURSE  ?= .
 override COURSE := $(realpath $(COURSE))
-BUILD   ?= $(COURSE)/build
+# CROSS=aarch64: compiles for another processor, into a build folder of its own (make test-arm).
+BUILD   ?= $(COURSE)/build$(CROSS:%=/%)
 override BUILD := $(abspath $(BUILD))
 
-NEWEST_GXX := $(firstword $(foreach v,14 13 12,$(shell command -v g++-$(v))) $(shell command -v g++))
-NEWEST_GCC := $(patsubst %,%,$(subst g++,gcc,$(NEWEST_GXX)))
+NEWEST_GXX = $(firstword $(foreach v,14 13 12,$(shell command -v $(1)g++-$(v))) $(shell command -v $(1)g++))
+CROSS_PREFIX := $(CROSS:%=%-linux-gnu-)
+CROSS_GXX = $(or $(lastword $(sort $(wildcard $(BUILD)/packages/bin/$(CROSS_PREFIX)g++-*))),$(call NEWEST_GXX,$(CROSS_PREFIX)))
 ifeq ($(origin CXX),default)
-CXX := $(NEWEST_GXX)
+CXX := $(if $(CROSS),$(CROSS_GXX),$(call NEWEST_GXX))
 endif
 ifeq ($(origin CC),default)
-CC := $(NEWEST_GCC)
+CC := $(subst g++,gcc,$(if $(CROSS),$(CROSS_GXX),$(call NEWEST_GXX)))
 endif
+AR := $(CROSS_PREFIX)ar
+OBJCOPY := $(CROSS_PREFIX)objcopy
 NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 
 # cuda needs both a compiler and a device; everything else is the CPU backend.
@@ -33,4 +37,8 @@ CFLAGS   ?= -O2 -g
 ifneq ($(SANITIZE),)
 override CC := $(CC) -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
-HOST_C   := $(CC) -std=c17 $(WARNINGS) $(CFLAGS) -I$(COURSE) -MMD -MP
+# BUILD_C compiles the programs that the build itself runs.
+BUILD_CC := $(if $(CROSS),$(subst g++,gcc,$(call NEWEST_GXX)),$(CC))
+C_FLAGS  := -std=c17 $(WARNINGS) $(CFLAGS) -I$(COURSE) -MMD -MP
+HOST_C   := $(CC) $(C_FLAGS)
+BUILD_C  := $(BUILD_CC) $(C_FLAGS)

@@ -56,6 +56,13 @@ $(BUILD)/host/common/tests/test_op_references.o: HOST_C += -I$(COURSE)/common/si
 $(BUILD)/tests/test_op_references: $(OP_TEST_OBJECTS) $(LAUNCHERS)
 $(BUILD)/tests/test_op_references: TEST_LIBS += $(BUILD)/grader/libgrader.a -lstdc++ -lm
 
+# The grader with each job run twice, for tools/test-arm.
+TWIN       := $(BUILD)/grader/twin
+TWIN_WRAPS := runner_start runner_call sandbox_enter execveat
+$(TWIN): $(BUILD)/host/grader/main.o $(BUILD)/host/grader/tests/emulated/twin.o $(BUILD)/grader/libgrader.a
+	$(CC) -o $@ $(TWIN_WRAPS:%=-Wl,--wrap=%) $^ -lm -lpthread
+-include $(BUILD)/host/grader/tests/emulated/twin.d
+
 # The corpus and the ladders start many graders at once, so they use the ordinary build, which is made before them.
 PLAIN_BUILD ?= $(patsubst %/asan,%,$(BUILD))
 SOLUTIONS   := $(wildcard $(COURSE)/step*/solution)

@@ -1,4 +1,5 @@
 /* launch.c — from k<<<…>>>(…) to simt_launch_kernel: a stack holds the configurations until their kernels pop them. */
+#include "arch_call.h"
 #include "graph.h"
 
 enum { CONFIGURATION_DEPTH = 64 };
@@ -141,29 +142,13 @@ cudaError_t launch_now(const struct launch_configuration *configuration, struct 
     return error;
 }
 
-/* Enough zeros for any kernel's arguments, on the stack and in the registers. */
-struct zeros {
-    char bytes[4096];
-};
-
-/* With zeros for arguments. */
-static void call_stub(const void *function) {
-    union {
-        const void *pointer;
-        void (*call)(long, long, long, long, long, long, double, double, double, double, double, double, double, double,
-                     struct zeros);
-    } stub = {function};
-    static const struct zeros zeros;
-    stub.call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros);
-}
-
 /* The stub only identifies its kernel: it reads no argument. */
 struct simt_kernel *kernel_of_function(const void *function) {
     if (function == NULL) { return NULL; }
     asking = true;
     takes_untyped = false;
     answer = NULL;
-    call_stub(function);
+    call_with_zeros(function);
     asking = false;
     return answer;
 }
@@ -181,7 +166,7 @@ static cudaError_t launch_untyped(const char *function, const void *kernel,
     }
     push(*configuration);
     untyped = arguments;
-    call_stub(kernel);
+    call_with_zeros(kernel);
     return outcome;
 }
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
+#include "arch_signal.h"
 #include "engine/scheduler.h"
 #include "faults.h"
 #include "source.h"
@@ -38,34 +38,46 @@ void watchdog_report(struct simt_warp *warp) {
     block->status = BLOCK_FAILED;
 }
 
-void simt_stack_overflow(uintptr_t pc) {
-    struct simt_thread *self = simt_self;
-    simt_report(SIMT_STACK_OVERFLOW, true, source_next_line(pc), self,
+static __thread uintptr_t overflow_pc;
+
+static void report_stack_overflow(void) {
+    simt_report(SIMT_STACK_OVERFLOW, true, source_next_line(overflow_pc), simt_self,
                 "Stack overflow\nThe thread's local variables and calls need more than %d KB",
                 (STACK_BYTES - STACK_RESERVE) / 1024);
     simt_fail_launch(SIMT_ERROR_STACK);
 }
 
+/* What is left of the stack may not suffice for a report, so that starts at the top: the thread does not continue. */
+void simt_stack_overflow(uintptr_t pc) {
+    overflow_pc = pc;
+    fiber_restart((void *)simt_self->stack_high, report_stack_overflow);
+}
+
 /* ---- signals ---- */
 
-enum { SIGNAL_STACK = 64 * 1024, RED_ZONE_OF_ABI = 128 };
+enum { SIGNAL_STACK = 64 * 1024, BELOW_STACK = 2 * STACK_BYTES };
 
 static struct sigaction previous_segv, previous_bus, previous_fpe;
 
 static __thread struct {
     int signal;
-    uintptr_t pc, address;
+    uintptr_t pc, address, stack;
 } fault;
+
+/* Without room for its frame, a signal becomes a segmentation fault without an address. */
+static bool fault_by_overflow(const struct simt_thread *self) {
+    if (fault.signal == SIGFPE) return false;
+    return fault.address - (self->stack_low - BELOW_STACK) < BELOW_STACK + STACK_RESERVE ||
+           fault.stack - (self->stack_low - BELOW_STACK) < BELOW_STACK + STACK_RESERVE / 2;
+}
 
 static void fault_landing(void) {
     struct simt_thread *self = simt_self;
-    bool overflow =
-        fault.signal != SIGFPE && fault.address - (self->stack_low - STACK_BYTES) < STACK_BYTES + STACK_RESERVE;
-    if (overflow) simt_stack_overflow(fault.pc + 1);
+    if (fault_by_overflow(self)) simt_stack_overflow(fault.pc + 1);
     if (fault.signal == SIGFPE) {
         simt_report(SIMT_ARITHMETIC, true, fault.pc + 1, self,
                     "Integer division by zero, or a quotient that does not fit\n"
-                    "CUDA gives an undefined value; this CPU stops the program");
+                    "CUDA gives an undefined value; x86-64 stops the program");
         simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
     }
     simt_report(SIMT_OUT_OF_BOUNDS, true, fault.pc + 1, self,
@@ -86,13 +98,12 @@ static void on_fault(int signal, siginfo_t *info, void *data) {
         return;
     }
     fault.signal = signal;
-    fault.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    fault.pc = interrupted_pc(context);
     fault.address = (uintptr_t)info->si_addr;
-    uintptr_t stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE_OF_ABI;
+    uintptr_t stack = fault.stack = interrupted_stack(context);
     if (stack - self->stack_low < STACK_RESERVE || stack - self->stack_low >= STACK_BYTES)
         stack = self->stack_high; /* its content is not needed any more */
-    context->uc_mcontext.gregs[REG_RSP] = (greg_t)((stack & -(uintptr_t)16) - 8);
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
+    interrupted_call(context, fault_landing, stack);
 }
 
 /* Each OS thread needs a signal stack of its own. */

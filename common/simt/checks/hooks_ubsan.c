@@ -1,5 +1,5 @@
 /* hooks_ubsan.c — the handlers of -fsanitize=alignment,bounds,shift,float-cast-overflow: operations whose result differs
- * between C++ on this CPU and CUDA on a GPU, members of misaligned vectors, and array indices that leave their array but
+ * between C++ on a CPU and CUDA on a GPU, members of misaligned vectors, and array indices that leave their array but
  * not the allocation.
  *
  * The structures are those of the compiler's UBSan interface.
@@ -7,8 +7,6 @@
 #include <stdio.h>
 
 #include "faults.h"
-
-#if SIMT_CHECKED
 
 struct ubsan_location {
     const char *file;
@@ -56,6 +54,8 @@ static long long value_of(const struct ubsan_type *type, uintptr_t handle) {
     return (long long)handle;
 }
 
+#if SIMT_CHECKED
+
 void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t index);
 void __ubsan_handle_out_of_bounds(struct ubsan_out_of_bounds *data, uintptr_t index) {
     if (simt_self == NULL) return;
@@ -94,21 +94,19 @@ void __ubsan_handle_float_cast_overflow(struct ubsan_float_cast *data, uintptr_t
     (void)from;
     if (simt_self == NULL) return;
     simt_report(SIMT_ARITHMETIC, false, CALLER, simt_self,
-                "A %s that does not fit is converted to %s\nCUDA gives the nearest value, or 0 for NaN; this CPU "
-                "the smallest",
+                "A %s that does not fit is converted to %s\nCUDA gives the nearest value, or 0 for NaN; C++ "
+                "leaves it undefined",
                 data->from->name, data->to->name);
 }
 
+#endif
+
+/* The fast build has this check where the processor divides by zero without a signal (../engine/arch). */
 void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left, uintptr_t right);
 void __ubsan_handle_divrem_overflow(struct ubsan_overflow *data, uintptr_t left, uintptr_t right) {
     (void)left;
     if (simt_self == NULL) return;
-    simt_report(SIMT_ARITHMETIC, true, CALLER, simt_self,
-                "%s\nCUDA gives an undefined value; this CPU stops the program",
+    simt_report(SIMT_ARITHMETIC, true, CALLER, simt_self, "%s\nCUDA gives an undefined value; x86-64 stops the program",
                 value_of(data->type, right) == 0 ? "Integer division by zero" : "Integer division overflows");
     simt_fail_launch(SIMT_ERROR_LAUNCH_FAILURE);
 }
-
-#else
-typedef int hooks_ubsan_is_empty_in_the_fast_build;
-#endif

@@ -22,10 +22,8 @@ enum { POLLS_BEFORE_YIELD = 8, POLLS_IN_ORDER = 65536 };
 
 #include <unwind.h>
 
+#include "arch_context.h"
 #include "engine/scheduler.h"
-
-/* Callee-saved registers in DWARF's numbers; the others are dead at a call or on the stack. */
-static const int saved_registers[] = {3, 6, 12, 13, 14, 15};
 
 struct state {
     const struct simt_thread *self;
@@ -44,8 +42,8 @@ static _Unwind_Reason_Code hash_frame(struct _Unwind_Context *context, void *dat
     if (_Unwind_GetIP(context) != state->pc) return _URC_NO_REASON;
     uintptr_t stack = _Unwind_GetCFA(context);
     uint64_t hash = mix(state->pc, stack);
-    for (unsigned i = 0; i < sizeof saved_registers / sizeof *saved_registers; i++)
-        hash = mix(hash, _Unwind_GetGR(context, saved_registers[i]));
+    for (unsigned i = 0; i < sizeof callee_saved / sizeof *callee_saved; i++)
+        hash = mix(hash, _Unwind_GetGR(context, callee_saved[i]));
     for (; stack < state->self->stack_high; stack += 8) hash = mix(hash, *(const uint64_t *)stack);
     state->hash = hash | 1;
 

@@ -99,6 +99,15 @@ void block_give(struct worker *worker, struct simt_block *block) {
     worker->idle = block;
 }
 
+/* The low end of stack `i` of a chunk. Where the system has no more mappings for guards, the stack has none: then only the
+ * checked build detects an overflow. */
+static uintptr_t lay_out_stack(char *chunk, int i) {
+    char *place = chunk + (size_t)i * STACK_STRIDE;
+    if (STACK_GUARD == 0) return (uintptr_t)place;
+    mprotect(place, STACK_GUARD, PROT_NONE);
+    return (uintptr_t)place + STACK_GUARD + (size_t)i * STACK_SHIFT;
+}
+
 uintptr_t stack_pool_grow(struct stack_pool *pool) {
     size_t needed = pool->made + STACKS_PER_CHUNK;
     if (pool->capacity < needed) {
@@ -111,8 +120,7 @@ uintptr_t stack_pool_grow(struct stack_pool *pool) {
     char *chunk = mmap(NULL, (size_t)STACKS_PER_CHUNK * STACK_STRIDE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (chunk == MAP_FAILED) return 0;
-    for (int i = STACKS_PER_CHUNK - 1; i > 0; i--)
-        pool->free[pool->count++] = (uintptr_t)chunk + (size_t)i * STACK_STRIDE;
+    for (int i = STACKS_PER_CHUNK - 1; i > 0; i--) pool->free[pool->count++] = lay_out_stack(chunk, i);
     pool->made += STACKS_PER_CHUNK;
-    return (uintptr_t)chunk;
+    return lay_out_stack(chunk, 0);
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch_context.h"
+
 /* Contexts are stack pointers. `start` must not return; `top` is 16-byte aligned. */
 void fiber_switch(void **save, void *load);
 void fiber_start(void **save, void *top, void (*start)(void));
@@ -13,8 +15,10 @@ void fiber_restart(void *top, void (*start)(void)) __attribute__((noreturn));
 
 enum {
     STACK_BYTES = 64 * 1024,
-    /* An odd stride spreads the tops of the stacks over the cache's sets; at 64 KB they would all share one. */
-    STACK_STRIDE = STACK_BYTES + 5 * 64,
+    /* An odd stride spreads the tops of the stacks over the cache's sets; at 64 KB they would all share one. Between guards,
+     * which are whole pages of up to 64 KB, the stacks are shifted instead. */
+    STACK_SHIFT = 5 * 64,
+    STACK_STRIDE = STACK_GUARD ? STACK_GUARD + 2 * STACK_BYTES : STACK_BYTES + STACK_SHIFT,
     /* Reserved for library functions, which do not check their stack: printf needs about 4 KB. */
     STACK_RESERVE = 12 * 1024,
     STACKS_PER_CHUNK = 32,

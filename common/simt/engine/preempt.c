@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "arch_signal.h"
 #include "switch.h"
 
 __thread volatile int preempt_off;
@@ -46,11 +46,12 @@ static bool is_learners(uintptr_t pc) {
 static void on_tick(int signal, siginfo_t *info, void *data) {
     (void)signal, (void)info;
     struct simt_thread *self = simt_self;
-    uintptr_t pc = (uintptr_t)((ucontext_t *)data)->uc_mcontext.gregs[REG_RIP];
+    uintptr_t pc = interrupted_pc(data);
     if (self == NULL || preempt_off || !is_learners(pc)) return;
     self->block->progressed = true; /* it may do more than poll */
     self->block->steps += STEPS_OF_TICK;
-    lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, pc);
+    uintptr_t place = pc + 1; /* as a return address, which is 1 byte or more past the instruction's first */
+    lane_block(self, ++self->ticks < TICKS_BEFORE_YIELD ? THREAD_TRACE_FULL : THREAD_YIELDED, place);
 }
 
 static void make_timer(void) {

@@ -1,27 +1,13 @@
-/* switch.h — a lane blocks and the next one runs: the hottest path of the backend, inline in each place where it happens.
- *
- * Compile what includes this with -mno-red-zone: the switch pushes onto the stack of the function it stands in.
- */
+/* switch.h — a lane blocks and the next one runs: the hottest path of the backend, inline in each place where it happens. */
 #ifndef SIMT_SWITCH_H
 #define SIMT_SWITCH_H
 
+#include "arch_context.h"
 #include "checks/faults.h"
 #include "checks/trace.h"
 #include "scheduler.h"
 
 void lane_main(void) __attribute__((noreturn)); /* the first function on a thread's stack */
-
-/* -fsplit-stack code reads the end of its stack from this word of the thread control block, which glibc reserves for it. */
-static inline void set_stack_limit(uintptr_t limit) {
-    __asm__ volatile("movq %0, %%fs:0x70" : : "r"(limit));
-}
-
-/* __builtin_frame_address() would force a frame pointer. */
-static inline uintptr_t stack_pointer_now(void) {
-    uintptr_t now;
-    __asm__("movq %%rsp, %0" : "=r"(now));
-    return now;
-}
 
 static inline void lane_enter(struct simt_thread *thread) {
     simt_self = thread;
@@ -34,23 +20,6 @@ static inline void leave_device(void) {
     simt_self = NULL;
     trace_switch(NULL);
     set_stack_limit(0);
-}
-
-/* As fiber_switch, but the compiler saves only the registers that are live here. */
-static inline void context_switch(void **save, void *load) {
-    __asm__ volatile("pushq %%rbp\n\t"
-                     "leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rcx\n\t"
-                     "jmp *%%rcx\n"
-                     "1:\tpopq %%rbp"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                       "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
 /* Picks the next lane that can run and removes it from the ready mask; NULL if there is none. */

@@ -9,7 +9,7 @@
 #include "findings.h"
 #include "test_minifloat.h"
 
-__extension__ typedef __float128 quad;
+__extension__ typedef _Float128 quad;
 
 enum { ALL = 65536, SAMPLES = 16000 }; /* numbers of a format; random arguments of a test */
 

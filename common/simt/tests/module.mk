@@ -11,8 +11,10 @@ $(RANDOM_OUT)/%.o: $(RANDOM_DIR)/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) $(SIMT_CFLAGS) -fno-pie -c $< -o $@
 
-$(RANDOM_OUT)/generate: $(addprefix $(RANDOM_OUT)/,make.o print.o generate.o)
-	$(CC) -no-pie -o $@ $^
+GENERATE_SOURCES := $(addprefix $(RANDOM_DIR)/,make.c print.c generate.c)
+$(RANDOM_OUT)/generate: $(GENERATE_SOURCES) $(RANDOM_DIR)/program.h
+	@mkdir -p $(@D)
+	$(BUILD_C) -MF $@.d -D_DEFAULT_SOURCE -o $@ $(GENERATE_SOURCES)
 
 $(RANDOM_OUT)/kernels_%.cu: $(RANDOM_OUT)/generate
 	$< $* $(RANDOM_PER_FILE) > $@.new && mv $@.new $@

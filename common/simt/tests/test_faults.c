@@ -5,6 +5,8 @@ int run_null(void);
 int run_nowhere(void);
 int run_divide(int by);
 int run_endless_recursion(void);
+int run_local(int kilobytes);
+int run_full_stack(void);
 int run_endless_loop(void);
 int run_after_reset(int *out);
 
@@ -48,6 +50,32 @@ Test(faults, endless_recursion) {
     cr_assert_eq(run_endless_recursion(), STACK);
     EXPECT_FINDING(SIMT_STACK_OVERFLOW, true, "depth", "Stack overflow");
     expect_works_after_reset();
+}
+
+static void expect_overflow(void) {
+    cr_assert_eq(simt_finding_count(), 1, "%zu findings", simt_finding_count());
+    cr_assert_eq(simt_finding_at(0)->kind, SIMT_STACK_OVERFLOW, "%s", simt_finding_at(0)->text);
+    cr_assert(simt_finding_at(0)->line > 0, "%s", simt_finding_at(0)->text);
+    expect_works_after_reset();
+    simt_findings_clear();
+}
+
+Test(faults, large_local_variables) {
+    cr_assert_eq(run_local(40), 0);
+    expect_none();
+#ifndef SIMT_FAST_TEST /* which finds it after 52 KB on x86-64, after 64 KB on ARM */
+    cr_assert_eq(run_local(60), STACK);
+    expect_overflow();
+#endif
+    cr_assert_eq(run_local(70), STACK);
+    expect_overflow();
+    cr_assert_eq(run_local(4096), STACK);
+    expect_overflow();
+}
+
+Test(faults, full_stack) {
+    cr_assert_eq(run_full_stack(), STACK);
+    expect_overflow();
 }
 
 Test(faults, endless_loop) {

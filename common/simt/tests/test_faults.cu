@@ -22,6 +22,20 @@ __global__ void deep(int *out, const int *next) {
     out[threadIdx.x] = depth(next, 0);
 }
 
+template <int Bytes> __global__ void local_bytes(int *out, int n) {
+    volatile char local[Bytes];
+    for (int i = 0; i < n; i++) local[i * 97 % Bytes] = (char)i;
+    out[threadIdx.x] = local[97 % Bytes];
+}
+
+// Leaves less of the stack than the frame of a signal needs, and runs until one comes.
+__global__ void fill_and_wait(int *out) {
+    volatile char local[63 * 1024 - 300];
+    local[0] = 0;
+    while (local[0] == 0) local[1] = 1;
+    out[0] = local[1];
+}
+
 __global__ void wait_for_nobody(volatile int *flag) {
     while (*flag == 0) {} // here: poll
 }
@@ -56,6 +70,22 @@ int run_divide(int by) {
 
 int run_endless_recursion() {
     deep<<<2, 32>>>(zeros(32), zeros(32)); // next[0] is 0: no end
+    return cudaDeviceSynchronize();
+}
+
+int run_local(int kilobytes) {
+    int *out = zeros(32);
+    switch (kilobytes) {
+        case 40: local_bytes<40 * 1024><<<1, 32>>>(out, 64); break;
+        case 60: local_bytes<60 * 1024 + 512><<<1, 32>>>(out, 64); break;
+        case 70: local_bytes<70 * 1024><<<1, 32>>>(out, 64); break;
+        case 4096: local_bytes<4096 * 1024><<<1, 32>>>(out, 64); break;
+    }
+    return cudaDeviceSynchronize();
+}
+
+int run_full_stack() {
+    fill_and_wait<<<1, 1>>>(zeros(1));
     return cudaDeviceSynchronize();
 }
 

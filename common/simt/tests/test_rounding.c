@@ -7,7 +7,7 @@
 
 TestSuite(rounding, .init = quiet, .timeout = 60);
 
-__extension__ typedef __float128 quad;
+__extension__ typedef _Float128 quad;
 
 enum { COUNT = 3000 };
 

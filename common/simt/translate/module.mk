@@ -18,11 +18,11 @@ $(BUILD)/simt/include/.made: $(STUB_HEADERS).txt $(STUB_HEADERS).awk
 	@touch $@
 
 $(TRANSLATE): $(TRANSLATE_OBJ) | $(BUILD)/simt/include/.made
-	$(CC) $(CFLAGS) -o $@ $(TRANSLATE_OBJ)
+	$(BUILD_CC) $(CFLAGS) -o $@ $(TRANSLATE_OBJ)
 
 $(TRANSLATE_OUT)/%.o: $(TRANSLATE_DIR)/%.c
 	@mkdir -p $(@D)
-	$(HOST_C) -D_GNU_SOURCE -DBUILD_FOLDER='"$(BUILD)"' -c -o $@ $<
+	$(BUILD_C) -D_GNU_SOURCE -DBUILD_FOLDER='"$(BUILD)"' -c -o $@ $<
 
 -include $(TRANSLATE_OBJ:.o=.d) $(wildcard $(TRANSLATE_OUT)/tests/*.d)
 
@@ -33,7 +33,7 @@ TESTS += $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(if $(SANITIZE),,$(TRAN
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS) $(TRANSLATE_RUNS)): $(BUILD)/tests/%: $(TRANSLATE_OUT)/tests/%.o
 	@mkdir -p $(@D)
-	$(CC) -o $@ $(filter %.o,$^) -lcriterion $(if $(filter %/test_json_report,$@),-lcjson)
+	$(BUILD_CC) -o $@ $(filter %.o,$^) -lcriterion $(if $(filter %/test_json_report,$@),-lcjson)
 
 $(addprefix $(BUILD)/tests/,$(TRANSLATE_TESTS)): $(filter-out %/main.o,$(TRANSLATE_OBJ))
 $(BUILD)/tests/test_simt_cc: $(SIMT_CC_NEEDS)

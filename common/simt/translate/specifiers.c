@@ -78,7 +78,8 @@ static bool register_variables(struct translation *t, const struct declaration *
     if (local && !head_has(t, d, "static")) {
         return fail(t, d->names[0], "a variable in device memory that is declared in a function must be static");
     }
-    edit_before(t, d->start, "alignas(16) ");
+    edit_before(t, d->start,
+                "alignas(32) "); /* a sector: on every processor, requests of an array touch the same number */
     for (int n = 0; n < d->name_count; n++) {
         char *name = token_text(t, d->names[n], d->names[n]);
         if (local) { /* no static initialiser here, which would run on the device and lock */

@@ -11,6 +11,14 @@
 
 #include "boundary.h"
 
+/* In C, limited(x, least, most), larger(a, b) and smaller(a, b) would be branches. The last two return the number if the
+ * other operand is a NaN. */
+#if defined(__aarch64__)
+#include "arch/aarch64.h"
+#else
+#include "arch/x86_64.h"
+#endif
+
 namespace simt {
 
 /* 2^(i/32) as bits, less i/32 of an exponent's unit, so that adding a count of 32nds gives the power's bits. */
@@ -31,9 +39,7 @@ static constexpr powers_of_two exponential_table;
 /* Computed in double and rounded once: off by 0.5018 ulp at most over all floats, where CUDA documents 1.
  * e^x = 2^(whole/32) * 2^(rest/32), with x * log2(e) * 32 = whole + rest and |rest| <= 1/2. */
 SIMT_INLINE float exponential(float x) {
-    /* Beyond 128 all is infinity or 0, and so it is at 128 and -128; a NaN stays. In C these would be branches. */
-    __asm__("minss %1, %0" : "=x"(x) : "x"(x), "0"(128.0f));
-    __asm__("maxss %1, %0" : "=x"(x) : "x"(x), "0"(-128.0f));
+    x = limited(x, -128, 128); /* beyond 128 all is infinity or 0, and so it is at 128 and -128; a NaN stays */
     double scaled = static_cast<double>(x) * 0x1.71547652b82fep5;
     double shifter = 0x1.8p52, shifted = scaled + shifter; /* its last bits: the nearest whole number */
     double rest = scaled - (shifted - shifter);
@@ -43,28 +49,6 @@ SIMT_INLINE float exponential(float x) {
     double polynomial =
         (1.0 + rest * 0x1.62e42ff052625p-6) + rest * rest * (0x1.ebfcebdc4fad0p-13 + rest * 0x1.c6b00a5e06248p-20);
     return static_cast<float>(polynomial * power);
-}
-
-/* The first number where the mask's bits are set, otherwise the second. */
-SIMT_INLINE float selected(float mask, float set, float clear) {
-    __asm__("andps %1, %0" : "+x"(set) : "x"(mask));
-    __asm__("andnps %1, %0" : "+x"(mask) : "x"(clear));
-    __asm__("orps %1, %0" : "+x"(set) : "x"(mask));
-    return set;
-}
-
-/* maxss and minss return the second operand if either is a NaN. If the second is the NaN, the result is the first. */
-SIMT_INLINE float larger(float a, float b) {
-    float result = a, unordered = b;
-    __asm__("maxss %1, %0" : "+x"(result) : "x"(b));
-    __asm__("cmpunordss %0, %0" : "+x"(unordered));
-    return selected(unordered, a, result);
-}
-SIMT_INLINE float smaller(float a, float b) {
-    float result = a, unordered = b;
-    __asm__("minss %1, %0" : "+x"(result) : "x"(b));
-    __asm__("cmpunordss %0, %0" : "+x"(unordered));
-    return selected(unordered, a, result);
 }
 
 } // namespace simt

@@ -2,7 +2,7 @@
  *
  * common/simt/tests/programs/ holds ordinary CUDA teaching programs, each of which compares with a CPU result;
  * cases/ holds the forms of CUDA one by one; common/simt/tests/faults/ holds programs with one fault each, which must be
- * the only finding. make builds them.
+ * the only finding. make builds them, for another processor with CROSS.
  */
 #include "shell.h"
 
@@ -48,7 +48,7 @@ static void run_programs(const char *suffix) {
     int count = list("common/simt/tests/programs", names, 128);
     cr_assert_geq(count, 60);
     for (int i = 0; i < count; i++) {
-        run(&said, "timeout 60 %s/simt/programs/%s%s 2>&1 >/dev/null", build_folder(), names[i], suffix);
+        run(&said, "timeout 60 tools/emulate %s/simt/programs/%s%s 2>&1 >/dev/null", build_folder(), names[i], suffix);
         cr_expect_eq(said.status, 0, "%s%s: exit status %d\n%s", names[i], suffix, said.status, said.text);
         if (provokes(names[i])) {
             cr_expect_not_null(strstr(said.text, "Invalid launch"), "%s", said.text);
@@ -130,10 +130,10 @@ static void run_cases(const char *suffix) {
     static struct said all, said;
     int count = list("common/simt/translate/tests/cases", names, 16), cases = 0;
     for (int i = 0; i < count; i++) {
-        run(&all, "%s/simt/cases/%s%s --list", build_folder(), names[i], suffix);
+        run(&all, "tools/emulate %s/simt/cases/%s%s --list", build_folder(), names[i], suffix);
         cr_assert_eq(all.status, 0, "%s", names[i]);
         for (char *name = strtok(all.text, "\n"); name; name = strtok(NULL, "\n")) {
-            run(&said, "timeout 60 %s/simt/cases/%s%s %s 2>&1", build_folder(), names[i], suffix, name);
+            run(&said, "timeout 60 tools/emulate %s/simt/cases/%s%s %s 2>&1", build_folder(), names[i], suffix, name);
             char ok[100];
             snprintf(ok, sizeof ok, "ok     %s\n", name);
             cr_expect(said.status == 0 && strcmp(said.text, ok) == 0, "%s %s: %d\n%s", names[i], name, said.status,

@@ -78,7 +78,7 @@ static const struct {
     {"struct C { C() : x(1) {} int x; }; __global__ void k() { __shared__ C c; }",
      {"static_assert(__has_trivial_constructor(simt_type_c)"}},
     {"__device__ float t[2] = {1, 2};",
-     {"alignas(16) float t[2] = {1, 2};", "arena_register_variable((void *)__builtin_addressof(t), sizeof t, \"t\")"}},
+     {"alignas(32) float t[2] = {1, 2};", "arena_register_variable((void *)__builtin_addressof(t), sizeof t, \"t\")"}},
     {"extern __device__ int x;", {"extern int x;", "!register"}},
     {"__constant__ int a, *b, c[3];", {"sizeof a", "sizeof b", "sizeof c"}},
     {"__device__ float f(float x), g(float);", {"float f(float x), g(float);", "!register"}},

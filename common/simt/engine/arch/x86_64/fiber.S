@@ -1,6 +1,7 @@
 /* fiber.S — the switch between the stacks of two threads, and the end of a stack that is full. x86-64 System V: only
  * callee-saved registers are kept. `pop; jmp` instead of `ret`, because the return predictor would always be wrong:
- * the return address belongs to another stack. switch.h has the same switch inline, for the places where a lane blocks. */
+ * the return address belongs to another stack. arch_context.h has the same
+ * switch inline, for the places where a lane blocks. */
         .text
 
 /* A saved context is a stack pointer; the top of its stack holds the address at which it continues. */
@@ -66,7 +67,7 @@ fiber_restart:
         .size   fiber_restart, . - fiber_restart
 
 /* __morestack: a function of -fsplit-stack code calls it when its frame does not fit between %rsp and the limit in
- * %fs:0x70, which every switch sets (switch.h). libgcc would provide more stack; here it is a stack overflow.
+ * %fs:0x70, which every switch sets (../../switch.h). libgcc would provide more stack; here it is a stack overflow.
  * On top of the stack lies an address in the prologue of that function: its line is reported. */
         .globl  __morestack
         .type   __morestack, @function

@@ -1,0 +1,81 @@
+#!/bin/sh
+# The marks on 64-bit ARM: labs and wrong kernels, each job run by the ordinary runner and by ARM's under qemu-user (twin.c). Prints
+# TAP. `make test-arm` starts it.
+#
+# A kernel of common/ops/*/tests/wrong must get the diagnosis that its first line names.
+set -u
+cd "$(dirname "$0")/../../.."
+build=${BUILD:-build}
+arm=$build/aarch64
+work=$build/twins
+mkdir -p "$work"
+number=0 failed=0
+
+# One wrong kernel for each of these diagnoses, which rest on findings, counters, or the end of the process.
+diagnoses='absent-lane arithmetic barrier-divergent deadlock device-assert host-pointer out-of-bounds race-in-global-memory
+    shared-out-of-bounds stack-overflow too-much-traffic uncoalesced uninitialised-read'
+# In exercises of lab 3, whose other exercises differ in sizes more than in what the backend does.
+lab_3='residual_layernorm_forward_f32'
+
+verdict() { # verdict STATUS WHAT LOG
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $number - $2"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $2"
+        sed 's/^/# /' "$3" | tail -40
+    fi
+}
+
+runners() { # runners SRC OUT LAB [NAME]: compiles for ARM
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -j2 -f common/step.mk CROSS=aarch64 BUILD="$arm" BACKEND=cpu \
+        LAB="$3" SRC="$1" OUT="$2" ${4:+NAMES="$4"} runners
+}
+
+twin() { # twin STEP FILES OUT [OPTIONS]; jobs that differ fail it
+    step=$1 files=$2 out=$3
+    shift 3
+    rm -f "$work/jobs"
+    TWIN_LOG=$work/jobs TWIN_FROM=$build TWIN_TO=$arm "$build/grader/twin" "$step" --backend cpu --files "$files" --out "$out" \
+        --seed 7 "$@"
+    read -r jobs different _ <"$work/jobs" || return 1
+    echo "$jobs jobs, $different different"
+    [ "$jobs" -gt 0 ] && [ "$different" = 0 ]
+}
+
+mark_solution() { # mark_solution STEP POINTS [OPTIONS]
+    step=$1 points=$2 folder=$(echo "$1"_*)
+    shift 2
+    { runners "$folder/solution" "$arm/cpu/$folder/solution" "$folder" &&
+        twin "$step" "$folder/solution" "$build/cpu/$folder/solution" "$@" &&
+        grep -q "$points" "$work/log"; } >"$work/log" 2>&1
+    verdict $? "$folder: $(sed -n 's/ jobs, .*//p' "$work/log") jobs" "$work/log"
+}
+
+mark_wrong() { # mark_wrong DIAGNOSIS KERNEL
+    place=corpus/$(echo "$2" | sed 's|^common/ops/||; s|/tests/|/|; s|\.[a-z]*$||')
+    step=$(sed -n '1s/.*step: *\([^ ]*\).*/\1/p' "$2") op=$(sed -n '1s/.*op: *\([^ ]*\).*/\1/p' "$2")
+    lab=$(echo "${step}"_*)
+    { BUILD=$build tools/corpus prepare "$2" && mkdir -p "$arm/$place/build" &&
+        runners "$build/$place/lab" "$arm/$place/build" "$lab" "$(file_of "$place" "$lab")" &&
+        twin "$step" "$build/$place/lab" "$build/$place/build" --kernel "$op" &&
+        grep -qF "[$1]" "$work/log"; } >"$work/log" 2>&1
+    verdict $? "$1: $2" "$work/log"
+}
+
+# The file in which the kernel differs from the solution.
+file_of() { (cd "$build/$1/lab" && for file in *.cu; do cmp -s "$file" "$OLDPWD/$2/solution/$file" || echo "${file%.cu}"; done); }
+
+# shellcheck disable=SC2086 # a list
+set -- $diagnoses
+echo "1..$(($# + 3))"
+mark_solution step1 '^  100 of 100 points'
+mark_solution step2 '^  100 of 100 points'
+mark_solution step3 '^' --kernel $lab_3
+tools/corpus quick wrong | while read -r file; do echo "$file $(head -n 1 "$file")"; done >"$work/kernels"
+for diagnosis; do
+    kernel=$(sed -n "s|^\([^ ]*\) .*diagnosis: *$diagnosis\$|\1|p" "$work/kernels" | head -n 1)
+    mark_wrong "$diagnosis" "$kernel"
+done
+[ "$failed" = 0 ]
