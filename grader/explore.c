@@ -166,6 +166,7 @@ bool explore_without(const struct op *op, struct test_case *test, int property) 
 static uint64_t cost_of(const struct op *op, const struct test_case *test) {
     uint64_t sum = 500;
     for (int t = 0; t < op_tensor_count(op); t++) { sum += op_elements(op, t, &test->sizes); }
+    if (test->refused) { return sum / 4; } /* no kernel runs */
     return sum * (test->again || test->rehearsed ? 2 : 1);
 }
 
@@ -492,7 +493,8 @@ static bool choose_one(struct explorer *e, struct exploration *found, uint64_t a
             uint64_t cost = cost_of(e->op, &test);
             int won = gain(e, candidate, properties_of(e->op, &test) & all), first = gain(e, candidate, 1);
             if (p == VALUES_NORMAL) { won = FIRST_REACHED * first + BOUNDARY * candidate->is_boundary; }
-            if (found->cost + cost > found->fixed_cost * (p == VALUES_NORMAL && first > 0 ? 2 : 1)) { continue; }
+            uint64_t spent = p == VALUES_NORMAL ? found->plain_cost : found->cost;
+            if (spent + cost > found->fixed_cost / (p == VALUES_NORMAL ? 2 : 1)) { continue; }
             double rate = won / (double)cost;
             if (rate > best_rate) { best = candidate, best_property = p, best_rate = rate; }
         }
@@ -513,7 +515,7 @@ static bool choose_one(struct explorer *e, struct exploration *found, uint64_t a
         if (added) { added->done |= 1ull << best_property; }
     }
     cover(e, &test, atoms);
-    found->cost += cost_of(e->op, &test);
+    *(best_property == VALUES_NORMAL ? &found->plain_cost : &found->cost) += cost_of(e->op, &test);
     if (test.again) {
         struct test_case before = test;
         before.again = before.shuffled = false;

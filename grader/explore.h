@@ -11,8 +11,8 @@
  *      tried as well, each with its two neighbours.
  *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows: each
  *      kind of values, other scalars, each tensor off its alignment, each shared pointer, lengths, the other triangle,
- *      another order of blocks, a call before it, a refused launch. Together they may cost as much as the fixed cases, and twice
- *      as much where a branch would otherwise not be reached at all.
+ *      another order of blocks, a call before it, a refused launch. Together they may cost as much as the fixed cases;
+ *      calls that reach a branch for the first time, or stand at its boundary, half as much besides.
  *
  * The trace comes from the learner's process: a suggestion for more calls, never a verdict.
  */
@@ -26,10 +26,10 @@ enum { EXPLORE_MAX_CASES = 320, EXPLORE_MAX_INTEGERS = 256 };
 struct exploration {
     int case_count;
     struct test_case cases[EXPLORE_MAX_CASES];
-    int atoms;                 /* that were found, apart from those that depend on data */
-    int pairs, missing;        /* of an atom and a property; those that no case reaches within the budget */
-    uint64_t cost, fixed_cost; /* basic blocks that the chosen and the fixed cases execute */
-    int probes;                /* calls that were traced */
+    int atoms;                             /* that were found, apart from those that depend on data */
+    int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
+    uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
+    int probes;                            /* calls that were traced */
 };
 
 /* `traced` runs traced programs, and `trace` is where their traces arrive. integers: those of the source. */
