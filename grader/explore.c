@@ -1,6 +1,7 @@
 #include "explore.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +190,7 @@ struct explorer {
     enum op_type type;
     uint64_t seed, spent, limit; /* in basic blocks */
     uint64_t events;             /* of the last call */
-    int probes;
+    int probes, most_probes;
     uint64_t index_atom[INDEX_SLOTS];
     int index_number[INDEX_SLOTS], atom_count;
     atom_set known, data, covered[PROPERTIES];
@@ -266,7 +267,10 @@ static struct candidate *add_candidate(struct explorer *e, const struct test_cas
 /* Traces a call; if it reaches something new, it becomes a candidate. */
 static struct candidate *consider(struct explorer *e, const struct test_case *test, atom_set atoms, int *first) {
     uint64_t cost = cost_of(e->op, test);
-    if (e->spent > e->limit || !trace_call(e, test, atoms) || !has_new(e, atoms, cost, first)) { return NULL; }
+    if (e->spent > e->limit || e->probes > e->most_probes || !trace_call(e, test, atoms) ||
+        !has_new(e, atoms, cost, first)) {
+        return NULL;
+    }
     if (!has(e->known, *first)) { leave_out_data(e, test, atoms); }
     if (!has_new(e, atoms, cost, first)) { return NULL; }
     struct candidate *added = add_candidate(e, test, atoms);
@@ -324,14 +328,15 @@ static void add_value(int *values, int *count, long value) {
     if (value >= 1 && value <= LARGEST && *count < MOST_VALUES) { values[(*count)++] = (int)value; }
 }
 
-/* 1 to 20, around each power of two, and around the integers. */
-static int swept_values(const int *integers, int integer_count, int *values) {
+/* 1 to 20, around each power of two, and around the integers. A call on sequences takes long: fewer of them. */
+static int swept_values(const struct op *op, const int *integers, int integer_count, int *values) {
+    static const int around[] = {0, 1, -1, 2, 4};
+    bool is_slow = op_is_on_sequences(op);
     int count = 0;
-    for (int v = 1; v <= 20; v++) { add_value(values, &count, v); }
-    for (int power = 32; power <= LARGEST; power *= 2) {
-        static const int around[] = {-1, 0, 1, 2, 4};
-        for (size_t i = 0; i < sizeof around / sizeof *around; i++) { add_value(values, &count, power + around[i]); }
-        add_value(values, &count, power + power / 2);
+    for (int v = 1; v <= (is_slow ? 6 : 20); v++) { add_value(values, &count, v); }
+    for (int power = is_slow ? 8 : 32; power <= LARGEST; power *= is_slow ? 4 : 2) {
+        for (int i = 0; i < (is_slow ? 2 : 5); i++) { add_value(values, &count, power + around[i]); }
+        if (!is_slow) { add_value(values, &count, power + power / 2); }
     }
     for (int i = 0; i < integer_count; i++) {
         for (int by = -1; by <= 1; by++) { add_value(values, &count, (long)integers[i] + by); }
@@ -374,7 +379,7 @@ static void sweep(struct explorer *e, const char *name, const int *values, int c
         int atom;
         struct test_case test = usual_case(e);
         set_size(e, &test.sizes, name, values[i]);
-        if (cost_of(e->op, &test) > MOST_ELEMENTS) { return; }
+        if (cost_of(e->op, &test) > (op_is_on_sequences(e->op) ? MOST_ELEMENTS / 64 : MOST_ELEMENTS)) { return; }
         struct candidate *added = consider(e, &test, atoms, &atom);
         if (added && before && values[i] - before > 1) { bisect(e, name, before, values[i], atom); }
         before = values[i];
@@ -438,6 +443,7 @@ static void note_fixed(struct explorer *e, struct exploration *found) {
             int first;
             found->fixed_cost += cost_of(e->op, &cases[i]);
             if (cases[i].refused) { continue; }
+            if (e->probes >= 3 && e->count == 0) { return; }
             if (cases[i].values == VALUES_NORMAL) {
                 consider(e, &cases[i], atoms, &first);
             } else {
@@ -527,18 +533,29 @@ static bool choose_one(struct explorer *e, struct exploration *found, uint64_t a
 
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
              const int *integers, int integer_count, uint64_t seed, struct exploration *found) {
-    enum { LIMIT_EVENTS = 100000000 };
+    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 100 };
     struct explorer *e = calloc(1, sizeof *e);
     memset(found, 0, sizeof *found);
     if (!e) { return; }
-    *e = (struct explorer){.device = traced, .trace = trace, .op = op, .type = type, .seed = seed, .limit = UINT64_MAX};
+    *e = (struct explorer){.device = traced,
+                           .trace = trace,
+                           .op = op,
+                           .type = type,
+                           .seed = seed,
+                           .limit = UINT64_MAX,
+                           .most_probes = INT_MAX};
     note_fixed(e, found);
+    if (e->count == 0) { /* it has no answer */
+        free(e);
+        return;
+    }
     e->limit = e->spent + LIMIT_EVENTS;
+    if (op_is_on_sequences(op)) { e->most_probes = e->probes + SLOW_PROBES; }
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
         int values[MOST_VALUES], solutions[MOST_VALUES], solved, count;
         if (!op_scalar_is_size(scalar)) { continue; }
-        count = swept_values(integers, integer_count, values);
+        count = swept_values(op, integers, integer_count, values);
         sweep(e, scalar->name, values, count);
         solved = solve(e, scalar->name, (const int[]){33, 41}, solutions, 0, MOST_VALUES);
         solved = solve(e, scalar->name, (const int[]){512, 768}, solutions, solved, MOST_VALUES);

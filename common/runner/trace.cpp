@@ -69,7 +69,7 @@ void add_comparison(uint64_t site, int64_t a, int64_t b) {
 
 extern "C" {
 
-void __sanitizer_cov_trace_pc(void) {
+void trace_pc(void) { /* __sanitizer_cov_trace_pc, renamed by simt-cc --traced */
     if (!recording) { return; }
     events++;
     add_atom(SITE);
