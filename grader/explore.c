@@ -379,7 +379,7 @@ static void sweep(struct explorer *e, const char *name, const int *values, int c
         int atom;
         struct test_case test = usual_case(e);
         set_size(e, &test.sizes, name, values[i]);
-        if (cost_of(e->op, &test) > (op_is_on_sequences(e->op) ? MOST_ELEMENTS / 64 : MOST_ELEMENTS)) { return; }
+        if (cost_of(e->op, &test) > (op_is_on_sequences(e->op) ? MOST_ELEMENTS / 256 : MOST_ELEMENTS)) { return; }
         struct candidate *added = consider(e, &test, atoms, &atom);
         if (added && before && values[i] - before > 1) { bisect(e, name, before, values[i], atom); }
         before = values[i];
@@ -533,7 +533,7 @@ static bool choose_one(struct explorer *e, struct exploration *found, uint64_t a
 
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
              const int *integers, int integer_count, uint64_t seed, struct exploration *found) {
-    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 100 };
+    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 60 };
     struct explorer *e = calloc(1, sizeof *e);
     memset(found, 0, sizeof *found);
     if (!e) { return; }
