@@ -108,6 +108,7 @@ void begin_observation(const struct job *job, cudaStream_t stream) {
     struct simt_watch watch = {stream, job->rehearse != 0, job->refuse_launches != 0};
     simt_settings_get(&settings);
     settings.shuffled_order = job->shuffled_order != 0;
+    settings.watchdog = 500'000'000; /* steps of a block: a few seconds */
     simt_settings_set(&settings);
     simt_findings_clear();
     simt_counters_reset();

@@ -155,6 +155,58 @@ cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t wid
     return set_on(stream, pointer, pitch, value, width, height, __func__, API_CALLER);
 }
 
+/* ---- memory of three dimensions: plane after plane ---- */
+
+static char *plane(struct cudaPitchedPtr memory, struct cudaPos position, size_t z) {
+    return (char *)memory.ptr + ((position.z + z) * memory.ysize + position.y) * memory.pitch + position.x;
+}
+
+static cudaError_t copy_planes(const struct cudaMemcpy3DParms *params, cudaStream_t stream, const char *function,
+                               uintptr_t pc) {
+    if (params == NULL || params->srcPtr.ptr == NULL || params->dstPtr.ptr == NULL) {
+        return api_fail(cudaErrorInvalidValue);
+    }
+    if (params->srcArray != NULL || params->dstArray != NULL) { return api_fail(cudaErrorNotSupported); }
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < params->extent.depth && error == cudaSuccess; z++) {
+        error = copy_on(stream, plane(params->dstPtr, params->dstPos, z), params->dstPtr.pitch,
+                        plane(params->srcPtr, params->srcPos, z), params->srcPtr.pitch, params->extent.width,
+                        params->extent.height, params->kind, function, pc);
+    }
+    return error;
+}
+
+static cudaError_t set_planes(struct cudaPitchedPtr memory, int value, struct cudaExtent extent, cudaStream_t stream,
+                              const char *function, uintptr_t pc) {
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++) {
+        error = set_on(stream, plane(memory, make_cudaPos(0, 0, 0), z), memory.pitch, value, extent.width,
+                       extent.height, function, pc);
+    }
+    return error;
+}
+
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
+    API_ENTER();
+    if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureImplicit); }
+    return copy_planes(params, NULL, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream) {
+    API_ENTER();
+    return copy_planes(params, stream, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemset3D(struct cudaPitchedPtr memory, int value, struct cudaExtent extent) {
+    API_ENTER();
+    return set_planes(memory, value, extent, NULL, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr memory, int value, struct cudaExtent extent, cudaStream_t stream) {
+    API_ENTER();
+    return set_planes(memory, value, extent, stream, __func__, API_CALLER);
+}
+
 /* ---- symbols: __device__ and __constant__ variables by name ---- */
 
 /* The variable of `symbol`. */

@@ -47,8 +47,8 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
 /* ---- nodes ---- */
 
 static cudaError_t add_kernel(struct CUgraph_st *graph, const struct cudaKernelNodeParams *params) {
-    struct launch_configuration configuration = {params->gridDim, params->blockDim, params->sharedMemBytes, NULL,
-                                                 false};
+    struct launch_configuration configuration = {
+        params->gridDim, params->blockDim, params->sharedMemBytes, NULL, false, 0};
     return launch_into_graph(graph, params->func, &configuration, params->kernelParams);
 }
 

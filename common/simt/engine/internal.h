@@ -129,6 +129,7 @@ struct simt_block {
     int status; /* enum block_status */
     bool ordered, prepared;
     bool parked;     /* waits at the grid barrier: the turn skips it */
+    bool diverged;   /* its threads have met at different barriers */
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
@@ -177,10 +178,10 @@ extern struct simt_settings simt_settings;
 
 /* A launch, as the translated kernel stub makes it. `entry(closure)` runs the kernel body for one thread. */
 void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure);
-/* k<<<grid, block, shared, stream>>> stores its configuration; the stub consumes it. */
-void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream);
+/* k<<<grid, block, shared, stream>>> stores its configuration; the stub consumes it. pc: of the launch. */
+void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc);
 /* As simt_configure, for cudaLaunchCooperativeKernel: the kernel may call grid.sync(). */
-void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream);
+void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc);
 bool simt_on_device(void);
 
 /* A kernel is identified by its entry. */

@@ -1,12 +1,15 @@
 /* programs: programs that simt-cc builds give right results, in the checked build without a finding.
  *
  * common/simt/tests/programs/ holds ordinary CUDA teaching programs, each of which compares with a CPU result;
- * cases/ holds the forms of CUDA one by one. make builds them.
+ * cases/ holds the forms of CUDA one by one; common/simt/tests/faults/ holds programs with one fault each, which must be
+ * the only finding. make builds them.
  */
 #include "shell.h"
 
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <dirent.h>
+#include <stdbool.h>
 
 TestSuite(programs, .timeout = 300);
 
@@ -49,6 +52,64 @@ Test(programs, teaching_programs) {
         } else {
             cr_expect_str_empty(said.text, "%s says\n%s", names[i], said.text);
         }
+    }
+}
+
+/* What a program with a planted fault declares in its comments: see common/simt/tests/faults/README.md. */
+struct fault {
+    int line, other_line; /* other_line: 0 if the fault has one line */
+    char finding[128];    /* part of the finding's text; "not found" if the backend cannot find it */
+};
+
+static struct fault read_fault(const char *name) {
+    char path[256], text[512];
+    struct fault fault = {0};
+    snprintf(path, sizeof path, "common/simt/tests/faults/%s.cu", name);
+    FILE *source = fopen(path, "r");
+    cr_assert_not_null(source, "%s", path);
+    for (int line = 1; fgets(text, sizeof text, source); line++) {
+        char *mark = strstr(text, "// fault: ");
+        if (mark) {
+            cr_assert_eq(fault.line, 0, "%s:%d: a second fault", path, line);
+            fault.line = line;
+            snprintf(fault.finding, sizeof fault.finding, "%.*s", (int)strcspn(mark + 10, "\n"), mark + 10);
+        }
+        if (strstr(text, "// fault, other line\n")) { fault.other_line = line; }
+    }
+    fclose(source);
+    cr_assert(fault.line, "%s declares no fault", path);
+    return fault;
+}
+
+static bool names_line(const char *text, const char *name, int line) {
+    char place[128];
+    snprintf(place, sizeof place, "%s.cu:%d", name, line);
+    while ((text = strstr(text, place))) {
+        text += strlen(place);
+        if (!isdigit((unsigned char)*text)) { return true; }
+    }
+    return false;
+}
+
+Test(programs, planted_faults) {
+    static char names[128][64];
+    static struct said said;
+    int count = list("common/simt/tests/faults", names, 128);
+    cr_assert_geq(count, 45);
+    for (int i = 0; i < count; i++) {
+        struct fault fault = read_fault(names[i]);
+        run(&said, "SIMT_LEAKS=1 timeout 60 %s/simt/faults/%s 2>&1 >/dev/null", build_folder(), names[i]);
+        cr_expect_eq(said.status, 0, "%s: exit status %d\n%s", names[i], said.status, said.text);
+        if (strcmp(fault.finding, "not found") == 0) {
+            cr_expect_str_empty(said.text, "%s says\n%s", names[i], said.text);
+            continue;
+        }
+        const char *end = strstr(said.text, "=========\n"); /* of the first finding */
+        cr_expect(end && strlen(end) == strlen("=========\n"), "%s: not one finding\n%s", names[i], said.text);
+        cr_expect(strstr(said.text, fault.finding), "%s: not '%s'\n%s", names[i], fault.finding, said.text);
+        cr_expect(names_line(said.text, names[i], fault.line), "%s: not line %d\n%s", names[i], fault.line, said.text);
+        cr_expect(fault.other_line == 0 || names_line(said.text, names[i], fault.other_line), "%s: not line %d\n%s",
+                  names[i], fault.other_line, said.text);
     }
 }
 
