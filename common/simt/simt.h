@@ -93,6 +93,7 @@ struct simt_settings {
     bool shuffled_order;
     uint64_t watchdog;
     bool quiet;
+    uint64_t most_blocks; /* of a launch that is not cooperative, run only its first and last: so many; 0: all */
 };
 void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);

@@ -146,7 +146,8 @@ struct simt_block {
 struct simt_launch {
     const char *kernel; /* pretty name */
     struct dim grid, block;
-    uint64_t blocks; /* grid.x * grid.y * grid.z */
+    uint64_t blocks;  /* that run: grid.x * grid.y * grid.z, less those that settings.most_blocks skips, */
+    uint64_t skipped; /* which are in the middle */
     size_t dynamic_shared;
     bool cooperative;
     bool shuffled;

@@ -138,11 +138,14 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
                                  .error_lock = PTHREAD_MUTEX_INITIALIZER,
                                  .changed = PTHREAD_COND_INITIALIZER,
                                  .fail_rank = UINT64_MAX};
+    uint64_t in_grid = (uint64_t)next.grid.x * next.grid.y * next.grid.z, most = simt_settings.most_blocks;
+    bool skips = most && in_grid > most && !next.cooperative;
     struct simt_launch launch = {
         .kernel = kernel,
         .grid = next.grid,
         .block = next.block,
-        .blocks = (uint64_t)next.grid.x * next.grid.y * next.grid.z,
+        .blocks = skips ? most : in_grid,
+        .skipped = skips ? in_grid - most : 0,
         .dynamic_shared = next.shared,
         .cooperative = next.cooperative,
         .shuffled = simt_settings.shuffled_order,
