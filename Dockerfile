@@ -1,5 +1,6 @@
-# The course's tools in a container, for systems other than Debian and Ubuntu; on x86-64 and on 64-bit ARM.
+# The course's tools in a container, for systems other than Debian and Ubuntu; on x86-64 and on 64-bit ARM:
 #   docker build -t kernels .
+#   docker buildx build --platform linux/amd64,linux/arm64 -t REGISTRY/kernels --push .
 #   docker run --rm -it -v "$PWD":/course -w /course kernels
 # For a GPU: --build-arg BASE=nvidia/cuda:12.8.1-devel-ubuntu24.04, and `docker run --gpus all …`.
 ARG BASE=debian:12-slim

@@ -11,6 +11,8 @@
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without the grader, for compute-sanitizer and debuggers
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only
+#   TRACED=1           with runners, on the CPU backend: programs that report the branches of each call (common/runner/trace.cpp)
+#                      and check nothing; OUT is a folder of their own
 #   shared             what the runners share with those of other folders, all in BUILD: the grader makes it under a lock, so
 #                      that gradings can run side by side
 #   packages           installs what the lab needs
@@ -139,7 +141,7 @@ packages:
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
+	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)
@@ -153,10 +155,10 @@ $(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o
 $(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY)
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(if $(TRACED),$(SHARED)/trace.o) $(DESCRIBED) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-shared: $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
+shared: $(if $(filter cpu,$(BACKEND)),$(SHARED)/trace.o) $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
 
 .SECONDARY:
 -include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)

@@ -173,6 +173,7 @@ static int run_make(const struct build_options *options, const struct build_repo
                           out,
                           names,
                           report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
+                          options->traced ? "TRACED=1" : "TRACED=",
                           goal,
                           NULL};
     int said[2];

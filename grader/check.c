@@ -8,6 +8,7 @@
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "common/status.h"
+#include "explore.h"
 #include "judge.h"
 
 static void *allocate(size_t count, size_t size) {
@@ -48,6 +49,7 @@ static void pack_buffers(struct exchange *exchange, const struct device *device,
     *job = job_make(JOB_CALL, op, &test->sizes);
     job->guard = device->guard;
     job->offset = test->offset;
+    job->moved = test->moved;
     job->shuffled_order = test->shuffled;
     job->rehearse = test->rehearsed;
     job->refuse_launches = test->refused;
@@ -65,7 +67,7 @@ static void unpack_buffers(const struct exchange *exchange, const struct op *op,
         if (!op_is_output(op, t)) { continue; }
         shown->got[t] = allocate(count, sizeof(float));
         if (exchange->bytes[from]) {
-            size_t lead = job_lead_bytes(&exchange->job, op, t);
+            size_t lead = job_lead_bytes(&exchange->job, op, from);
             elements_unpack(op->tensor[t].element, shown->test.sizes.type, (char *)exchange->buffer[from] + lead, count,
                             shown->got[t]);
         }
@@ -74,20 +76,27 @@ static void unpack_buffers(const struct exchange *exchange, const struct op *op,
 
 /* ---- the cases --------------------------------------------------------------------------------------------------- */
 
-static struct evidence_case *prepare(const struct op *op, const struct test_case *test) {
+static struct evidence_case *prepare_inputs(const struct op *op, const struct test_case *test) {
     struct evidence_case *shown = allocate(1, sizeof *shown);
     shown->test = *test;
     for (int t = 0; t < op_tensor_count(op); t++) {
-        size_t count = op_elements(op, t, &test->sizes);
-        shown->given[t] = allocate(count, sizeof(float));
-        if (!op_is_output(op, t)) { continue; }
-        shown->expected[t] = allocate(count, sizeof(double));
-        shown->condition[t] = allocate(count, sizeof(double));
+        shown->given[t] = allocate(op_elements(op, t, &test->sizes), sizeof(float));
     }
     inputs_fill(op, &test->sizes, test->values, test->seed, shown->given);
     if (test->in_place) { /* the output starts with the values of the tensor whose pointer it has */
         size_t bytes = op_elements(op, test->output, &test->sizes) * sizeof(float);
         memcpy(shown->given[test->output], shown->given[test->in_place - 1], bytes);
+    }
+    return shown;
+}
+
+static struct evidence_case *prepare(const struct op *op, const struct test_case *test) {
+    struct evidence_case *shown = prepare_inputs(op, test);
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        if (!op_is_output(op, t)) { continue; }
+        size_t count = op_elements(op, t, &test->sizes);
+        shown->expected[t] = allocate(count, sizeof(double));
+        shown->condition[t] = allocate(count, sizeof(double));
     }
     reference_compute(op, &test->sizes, (const float *const *)shown->given, shown->expected, shown->condition);
     return shown;
@@ -115,6 +124,19 @@ static struct evidence_case *run(const struct device *device, const struct test_
     *result = exchange.result;
     for (int t = 0; t < OP_MAX_TENSORS; t++) { free(exchange.buffer[t]); }
     return shown;
+}
+
+bool check_only_call(const struct device *device, const struct op *op, const struct test_case *test,
+                     struct result *result) {
+    struct evidence_case *shown = prepare_inputs(op, test);
+    struct exchange exchange = {0};
+    pack_buffers(&exchange, device, op, shown);
+    enum child_status status =
+        device->call(device->context, &exchange.job, exchange.buffer, &exchange.result, &shown->findings);
+    *result = exchange.result;
+    for (int t = 0; t < OP_MAX_TENSORS; t++) { free(exchange.buffer[t]); }
+    free_case(shown);
+    return status == CHILD_OK;
 }
 
 static void keep(struct evidence *evidence, struct evidence_case *shown) {
@@ -169,4 +191,35 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
         if (hopeless(shown->failure.kind)) { break; }
     }
     return verdict;
+}
+
+/* The simplest call that still fails: without other values, scalars, moved pointers ..., as long as it fails. */
+static struct evidence_case *simplest(const struct device *device, const struct evidence *evidence,
+                                      struct evidence_case *failed) {
+    struct test_case simpler = failed->test;
+    for (int property = 0; explore_without(evidence->op, &simpler, property); property++) {
+        struct result result;
+        if (memcmp(&simpler, &failed->test, sizeof simpler) == 0) { continue; }
+        struct evidence_case *tried = run(device, &simpler, evidence, &result);
+        bool fails = tried->failure.kind != FAILURE_NONE;
+        free_case(fails ? failed : tried);
+        if (fails) { failed = tried; }
+        simpler = failed->test;
+    }
+    return failed;
+}
+
+enum verdict check_cases(const struct device *device, const struct test_case *cases, int count,
+                         struct evidence *evidence, struct failure *failure) {
+    for (int i = 0; i < count; i++) {
+        struct result result;
+        if (cases[i].refused && device->guard) { continue; } /* only the CPU backend can refuse */
+        struct evidence_case *shown = run(device, &cases[i], evidence, &result);
+        bool fails = shown->failure.kind != FAILURE_NONE;
+        if (fails && !cases[i].again) { shown = simplest(device, evidence, shown); }
+        if (fails) { *failure = shown->failure; }
+        keep(evidence, shown);
+        if (fails) { return VERDICT_FAIL; }
+    }
+    return VERDICT_PASS;
 }

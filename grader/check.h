@@ -21,6 +21,11 @@ struct device {
 
 void evidence_init(struct evidence *evidence, const struct op *op, enum op_type type);
 void evidence_free(struct evidence *evidence);
+
+/* Only calls, without a reference. False: the process did not answer. */
+bool check_only_call(const struct device *device, const struct op *op, const struct test_case *test,
+                     struct result *result);
+
 /* Runs one case and adds it to the evidence. False if it is wrong; shown->failure describes the failure. */
 bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence);
 
@@ -28,6 +33,10 @@ bool check_case(const struct device *device, const struct test_case *test, struc
  * shows the cause, but not after a crash or a time-out. `secret` seeds CHECK_SECRET's shapes and values. */
 enum verdict check_run(const struct device *device, enum check_kind kind, uint64_t seed, uint64_t secret,
                        struct evidence *evidence, struct failure *failure);
+
+/* The same for given cases, up to the first that fails: of that one, the properties that it fails without are taken away. */
+enum verdict check_cases(const struct device *device, const struct test_case *cases, int count,
+                         struct evidence *evidence, struct failure *failure);
 
 /* Calls once at these sizes for its counters (traffic, chains). False if it fails; then the failure describes it. */
 bool check_count(const struct device *device, const struct op_sizes *sizes, uint64_t seed, struct evidence *evidence,

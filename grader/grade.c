@@ -46,9 +46,25 @@ static void keep_process(struct process *kept, const struct process *process) {
     keep_first(kept->fault, process->fault, sizeof kept->fault);
 }
 
-static struct marked mark_checks(const struct task *task) {
+static bool have_passed(const struct checks *checks) {
+    return checks->count == CORRECTNESS_CHECKS && checks->verdict[CORRECTNESS_CHECKS - 1] == VERDICT_PASS;
+}
+
+static void check_branches(const struct plan *plan, const struct task *task, struct checks *checks,
+                           struct checks *confirmed) {
+    static struct exploration found;
+    char traced[PLAN_PATH_BYTES];
+    if (!have_passed(checks) || !task->can_count) { return; }
+    programs_traced(plan, task->exercise, traced);
+    run_exploration(task, traced, &found);
+    run_explored(task, &found, checks);
+    if (have_passed(confirmed)) { run_explored_confirmation(task, &found, confirmed); }
+}
+
+static struct marked mark_checks(const struct plan *plan, const struct task *task) {
     struct marked marked = {.marks.count = 0};
     struct checks checks = run_checks(task), confirmed = run_confirmation(task, checks.count);
+    check_branches(plan, task, &checks, &confirmed);
     explain_checks(&checks);
     explain_checks(&confirmed);
     marked.marks = score_checks(task, &checks, &confirmed);
@@ -57,9 +73,9 @@ static struct marked mark_checks(const struct task *task) {
     return marked;
 }
 
-static struct marked mark_exercise(const struct task *task) {
+static struct marked mark_exercise(const struct plan *plan, const struct task *task) {
     if (task->obstacle.kind != FAILURE_NONE) { return (struct marked){.marks = score_obstacle(task)}; }
-    struct marked marked = mark_checks(task);
+    struct marked marked = mark_checks(plan, task);
     if (!score_is_right(&marked.marks)) {
         score_performance(&marked.marks, task, NULL);
         return marked;
@@ -88,7 +104,7 @@ static bool mark_all(const struct plan *plan, const struct programs *programs, s
                      size_t error_size) {
     for (int i = 0; plan->exercises[i]; i++) {
         struct task task = programs_task(plan, programs, plan->exercises[i]);
-        struct marked marked = mark_exercise(&task);
+        struct marked marked = mark_exercise(plan, &task);
         if (marked.process.fault[0]) {
             snprintf(error, error_size, "%s", marked.process.fault);
             return false;

@@ -25,7 +25,8 @@ struct job job_make(enum job_kind kind, const struct op *op, const struct op_siz
 }
 
 size_t job_lead_bytes(const struct job *job, const struct op *op, int tensor) {
-    return (size_t)job->guard + (size_t)job->offset * op_element_bytes(op, tensor, job->sizes.type);
+    int offset = job->moved == 0 || job->moved == 1 + tensor ? job->offset : 0;
+    return (size_t)job->guard + (size_t)offset * op_element_bytes(op, tensor, job->sizes.type);
 }
 
 size_t job_buffer_bytes(const struct job *job, const struct op *op, int tensor) {
@@ -75,6 +76,10 @@ static enum child_status accept_result(struct runner *runner, struct result *res
     }
     if (result->finding_count < 0 || result->finding_count > RESULT_MAX_FINDINGS) {
         return garbage(runner, "number of findings");
+    }
+    if (result->atom_count < 0 || result->atom_count > RESULT_MAX_ATOMS || result->comparison_count < 0 ||
+        result->comparison_count > RESULT_MAX_COMPARISONS) {
+        return garbage(runner, "size of the trace");
     }
     if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->launches < 0 || result->copy_launches < 0 ||
         result->launches > result->sets || result->copy_launches > result->sets) {
@@ -136,6 +141,17 @@ static const struct op *checked_op(struct runner *runner, const struct job *job)
     return NULL;
 }
 
+static enum child_status receive_trace(struct runner *runner, const struct result *result, double deadline) {
+    struct trace ignored, *trace = runner->trace ? runner->trace : &ignored;
+    trace->atom_count = result->atom_count;
+    trace->comparison_count = result->comparison_count;
+    enum child_status status =
+        child_receive(&runner->child, trace->atoms, (size_t)trace->atom_count * sizeof *trace->atoms, deadline);
+    if (status != CHILD_OK) { return status; }
+    return child_receive(&runner->child, trace->comparisons,
+                         (size_t)trace->comparison_count * sizeof *trace->comparisons, deadline);
+}
+
 static enum child_status call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings) {
     const struct op *op = checked_op(runner, job);
@@ -159,6 +175,7 @@ static enum child_status call(struct runner *runner, const struct job *job, void
         status = child_receive(&runner->child, buffers[i], bytes, deadline);
     }
     if (status == CHILD_OK) { status = receive_findings(runner, result->finding_count, findings, deadline); }
+    if (status == CHILD_OK && result->atom_count > 0) { status = receive_trace(runner, result, deadline); }
     return status;
 }
 

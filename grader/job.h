@@ -9,12 +9,20 @@
 #include "common/runner/protocol.h"
 #include "spawn.h"
 
+/* What a traced program did in a call, as it says: a suggestion for further calls, never a verdict. */
+struct trace {
+    int atom_count, comparison_count;
+    uint64_t atoms[RESULT_MAX_ATOMS];
+    struct comparison comparisons[RESULT_MAX_COMPARISONS];
+};
+
 struct runner {
     char path[512];
     struct limits limits;
     struct child child; /* child.status and child.message tell why a call failed; child.output what was printed */
     int starts;         /* number of processes started */
     uint64_t nonce;     /* of the call in flight */
+    struct trace *trace; /* NULL: not wanted; else of the last call */
     /* of a JOB_TIME dialogue in flight */
     struct job timing;
 };

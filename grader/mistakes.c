@@ -92,11 +92,10 @@ static const struct op_mistake reported[] = {
      .kernel = "residual_forward/threads_and_blocks_swapped",
      .predicate = shows_block_too_large},
     {.id = "launch-error",
-     .cause = "the launch was refused or failed: check grid, block and shared memory in the launcher",
+     .cause = "the launch was refused: check grid, block and shared memory in the launcher",
      .hint = 2,
      .kernel = "softmax_forward/row_too_large_for_shared",
-     .predicate = shows_failure_kind,
-     .argument = FAILURE_STATUS},
+     .predicate = shows_refused},
     {.id = "stream-ignored",
      .cause =
          "work runs on another stream than the launcher's: pass stream as a launch's fourth argument, a copy's last",

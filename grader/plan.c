@@ -64,4 +64,8 @@ void plan_make(const struct grade_request *request, struct plan *plan) {
     plan->counted = plan->marked;
     plan->counted.out = plan->counted_out;
     plan->counted.backend = "cpu";
+    snprintf(plan->traced_out, sizeof plan->traced_out, "%s/traced", plan->out);
+    plan->traced = plan->counted;
+    plan->traced.out = plan->traced_out;
+    plan->traced.traced = true;
 }

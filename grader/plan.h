@@ -14,7 +14,8 @@ struct plan {
     const struct exercise *exercises[STEP_MAX_EXERCISES]; /* those that are marked, in order, ended by NULL */
     struct build_options marked;                          /* their programs */
     struct build_options counted;                         /* on a GPU: the same for the CPU backend, which counts */
-    char out[PLAN_PATH_BYTES], counted_out[PLAN_PATH_BYTES + 16],
+    struct build_options traced;                          /* for the CPU backend: programs that report their branches */
+    char out[PLAN_PATH_BYTES], counted_out[PLAN_PATH_BYTES + 16], traced_out[PLAN_PATH_BYTES + 16],
         names[PLAN_PATH_BYTES]; /* what the options refer to */
 };
 

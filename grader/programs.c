@@ -83,3 +83,14 @@ struct task programs_task(const struct plan *plan, const struct programs *progra
                         .obstacle = obstacle_of(plan, programs, exercise)};
     return task;
 }
+
+void programs_traced(const struct plan *plan, const struct exercise *exercise, char *path) {
+    char name[BUILD_NAME_BYTES];
+    struct build_options options = plan->traced;
+    struct build_report report;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
+    options.names = name;
+    build_step(&options, &report);
+    const struct build_file *file = build_find(&report, name);
+    snprintf(path, PLAN_PATH_BYTES, "%s", file && file->built ? file->runner : "");
+}

@@ -20,4 +20,7 @@ enum exit_code programs_build(const struct plan *plan, struct programs *programs
  * used. It refers to the plan and the programs. */
 struct task programs_task(const struct plan *plan, const struct programs *programs, const struct exercise *exercise);
 
+/* Builds the exercise's program that reports its branches; "" if it cannot be built. The path holds PLAN_PATH_BYTES. */
+void programs_traced(const struct plan *plan, const struct exercise *exercise, char *path);
+
 #endif

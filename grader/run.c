@@ -1,6 +1,8 @@
 #include "run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lab.h"
 
@@ -26,9 +28,12 @@ static const char *runner_message(void *context) {
     return ((struct running *)context)->runner.child.message;
 }
 
+static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
+static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=32", NULL};
+
 /* False: process->fault says why it cannot be started. */
-static bool start(struct running *running, const char *program, bool gpu, struct process *process) {
-    static const char *const environment[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
+static bool start(struct running *running, const char *program, bool gpu, const char *const *environment,
+                  struct process *process) {
     struct limits limits = limits_default;
     limits.gpu = gpu;
     limits.environment = environment;
@@ -58,7 +63,7 @@ static struct checks run(const struct task *task, const char *program, bool gpu,
     struct running running;
     enum verdict verdict = VERDICT_PASS;
     evidence_init(&checks.evidence, op_find(exercise->op), exercise->type);
-    if (!start(&running, program, gpu, &checks.process)) { return checks; }
+    if (!start(&running, program, gpu, quiet, &checks.process)) { return checks; }
     struct device device = device_of(&running, gpu);
     while (verdict == VERDICT_PASS && checks.count < most) {
         int i = checks.count++;
@@ -79,6 +84,66 @@ struct checks run_confirmation(const struct task *task, int most) {
     return run(task, task->counted, false, most);
 }
 
+/* ---- the submission's own branches ---- */
+
+/* The exercise's file and those of the lab that go with it. */
+static int read_integers(const struct task *task, int *integers) {
+    const struct exercise *exercise = task->exercise;
+    const char *names[1 + EXERCISE_MAX_INCLUDES + EXERCISE_MAX_PARTS] = {exercise->file};
+    int name_count = 1, count = 0;
+    for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
+        names[name_count++] = exercise->includes[i];
+    }
+    for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) { names[name_count++] = exercise->parts[i]; }
+    for (int i = 0; i < name_count; i++) {
+        enum { TEXT_BYTES = 1 << 20 };
+        char path[1024], *text = malloc(TEXT_BYTES);
+        snprintf(path, sizeof path, "%s/%s", task->request->files, names[i]);
+        FILE *f = text ? fopen(path, "r") : NULL;
+        if (f) {
+            text[fread(text, 1, TEXT_BYTES - 1, f)] = '\0';
+            fclose(f);
+            count = explore_integers(text, integers, count, EXPLORE_MAX_INTEGERS);
+        }
+        free(text);
+    }
+    return count;
+}
+
+void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
+    const struct exercise *exercise = task->exercise;
+    struct process ignored = {.fault = ""};
+    struct running running;
+    struct trace *trace = malloc(sizeof *trace);
+    int integers[EXPLORE_MAX_INTEGERS], count = read_integers(task, integers);
+    memset(found, 0, sizeof *found);
+    if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
+        struct device device = device_of(&running, false);
+        running.runner.trace = trace;
+        explore(&device, trace, op_find(exercise->op), exercise->type, integers, count, task->request->seed, found);
+        stop(&running);
+    }
+    free(trace);
+}
+
+static void explored(const char *program, bool gpu, const struct exploration *found, struct checks *checks) {
+    struct running running;
+    int last = CORRECTNESS_CHECKS - 1;
+    if (found->case_count == 0 || !start(&running, program, gpu, quiet, &checks->process)) { return; }
+    struct device device = device_of(&running, gpu);
+    checks->verdict[last] =
+        check_cases(&device, found->cases, found->case_count, &checks->evidence, &checks->failure[last]);
+    stop(&running);
+}
+
+void run_explored(const struct task *task, const struct exploration *found, struct checks *checks) {
+    explored(task->program, task->gpu, found, checks);
+}
+
+void run_explored_confirmation(const struct task *task, const struct exploration *found, struct checks *checks) {
+    if (checks->count == CORRECTNESS_CHECKS) { explored(task->counted, false, found, checks); }
+}
+
 /* ---- performance ---- */
 
 static bool has_counted_check(const struct exercise *exercise) {
@@ -96,7 +161,7 @@ static void count(const struct task *task, struct performance *performance) {
                  "%s does not build for the CPU backend, which counts the traffic", exercise->file);
         return;
     }
-    if (!start(&running, task->counted, false, &performance->process)) { return; }
+    if (!start(&running, task->counted, false, quiet, &performance->process)) { return; }
     struct device device = device_of(&running, false);
     evidence_init(&performance->evidence, op_find(exercise->op), exercise->type);
     check_count(&device, &exercise->traffic.sizes, PUBLISHED_SEED, &performance->evidence, &performance->counted,
@@ -111,7 +176,7 @@ struct performance run_performance(const struct task *task) {
     bool measures = task->gpu && task->shows_figures;
     if (has_counted_check(exercise) && task->can_count) { count(task, &performance); }
     if (measures && exercise_check(exercise, CHECK_BAND) &&
-        start(&running, task->program, true, &performance.process)) {
+        start(&running, task->program, true, quiet, &performance.process)) {
         performance.timing = timed_measure(&running.runner, exercise);
         stop(&running);
     }

@@ -6,6 +6,7 @@
 #define RUN_H
 
 #include "check.h"
+#include "explore.h"
 #include "rate.h"
 #include "timed.h"
 
@@ -41,6 +42,14 @@ struct checks {
 };
 
 struct checks run_checks(const struct task *task);
+
+/* The calls that the submission's own branches ask for, from its traced program. It has none if that cannot be started. */
+void run_exploration(const struct task *task, const char *traced, struct exploration *found);
+
+/* Those calls, as part of the last correctness check; the others have passed. */
+void run_explored(const struct task *task, const struct exploration *found, struct checks *checks);
+/* The same on the CPU backend, after a GPU has marked. */
+void run_explored_confirmation(const struct task *task, const struct exploration *found, struct checks *checks);
 
 /* After a GPU has marked: the same checks on the CPU backend, at most `most` of them. Nowhere else, and not without a CPU
  * build: count is 0. */

@@ -13,7 +13,8 @@ struct finding_record; /* of the CPU backend: runner/protocol.h */
 struct test_case {
     struct op_sizes sizes;
     enum input_values values;
-    int offset;     /* elements by which every pointer is moved */
+    int offset;     /* elements by which pointers are moved: */
+    int moved;      /* 0: of all tensors; else 1 + the only tensor */
     int in_place;   /* 0, or 1 + the tensor that an output shares its pointer with */
     int output;     /* that output; usually 0 */
     bool again;     /* repeats the previous call: the outputs must agree bit for bit */
@@ -85,7 +86,7 @@ struct evidence_case {
     double *expected[OP_MAX_TENSORS], *condition[OP_MAX_TENSORS];
 };
 
-enum { EVIDENCE_MAX_CASES = 96 };
+enum { EVIDENCE_MAX_CASES = 512 };
 
 struct evidence {
     const struct op *op;

@@ -24,6 +24,8 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_MASKED_NAN] = "NaN in every masked element",
     [VALUES_LENGTHS] = "lengths outside 0..T",
     [VALUES_SHARP] = "large queries and keys",
+    [VALUES_PEAK] = "one element of a row 300 above the others",
+    [VALUES_LOW] = "a third of the elements -1e4, -1e9 or -1e30",
 };
 
 const char *inputs_name(enum input_values values) {
@@ -79,6 +81,15 @@ static float hard_value(enum input_values values, const struct op_sizes *sizes, 
         case VALUES_NAN: return special ? NAN : z;
         case VALUES_DENORMAL: return z * (sizes->type == TYPE_F16 ? 1e-5f : 1e-40f);
         case VALUES_MASKED_NAN: return c >= width ? NAN : z;
+        case VALUES_PEAK: {
+            int any = width > 0 ? (int)(generate_mix(key + (uint64_t)n) % (uint64_t)width) : 0;
+            return c == (n % 2 ? any : width - 1) ? z + 300.0f : z;
+        }
+        case VALUES_LOW: {
+            static const float masks[] = {-1e4f, -1e9f, -1e30f};
+            float mask = sizes->type == TYPE_F16 ? -6e4f : masks[n % 3];
+            return c < width - 1 && bits % 3 == 0 ? mask : z;
+        }
         default: return z;
     }
 }

@@ -25,6 +25,8 @@ enum input_values {
     VALUES_MASKED_NAN,    /* causal: NaN in every masked element, lengths given */
     VALUES_LENGTHS,       /* causal: lengths outside 0..T, which must be clamped */
     VALUES_SHARP,         /* attention: large queries and keys, so that each query attends to a few keys */
+    VALUES_PEAK,          /* in each row one element is 300 above the others: the last one, in odd rows any */
+    VALUES_LOW,           /* a third of the entries are finite masks: -1e4, -1e9 or -1e30, by row */
     VALUES_KINDS
 };
 
@@ -32,10 +34,10 @@ enum input_values {
 #define HARD(values) (1u << (values))
 #define HARD_FINITE                                                                           \
     (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) | \
-     HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL))
+     HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL) | HARD(VALUES_PEAK))
 #define HARD_NAN     HARD(VALUES_NAN)
 #define HARD_SPOILED (HARD(VALUES_PLUS_INF) | HARD_NAN)
-#define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF))
+#define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF) | HARD(VALUES_LOW))
 #define HARD_CAUSAL  (HARD(VALUES_MASKED_NAN) | HARD(VALUES_LENGTHS))
 #define HARD_MODEL   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
 

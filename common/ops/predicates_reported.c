@@ -11,6 +11,16 @@ bool shows_failure_kind(const struct evidence *evidence, int argument) {
     return first && (int)first->failure.kind == argument;
 }
 
+/* On a GPU a launcher may return the fault of its kernel: cudaErrorIllegalAddress (700) to cudaErrorLaunchFailure (719), apart
+ * from those that say that a launch has too many resources (701) or blocks (720). */
+bool shows_refused(const struct evidence *evidence, int argument) {
+    enum { ILLEGAL_ADDRESS = 700, TOO_MANY_RESOURCES = 701, LAUNCH_FAILURE = 719 };
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!first || first->failure.kind != FAILURE_STATUS) { return false; }
+    return first->status < ILLEGAL_ADDRESS || first->status == TOO_MANY_RESOURCES || first->status > LAUNCH_FAILURE;
+}
+
 bool shows_late_timeout(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);

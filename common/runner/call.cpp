@@ -10,6 +10,7 @@
 
 #include "jobs.h"
 #include "launchers.h"
+#include "trace.h"
 #include "wire.h"
 
 namespace {
@@ -43,10 +44,15 @@ cudaError_t download(const buffer &b) {
 }
 #endif
 
+size_t lead_bytes(const struct job *job, const struct op *op, int i) {
+    int offset = job->moved == 0 || job->moved == 1 + i ? job->offset : 0;
+    return (size_t)job->guard + (size_t)offset * op_element_bytes(op, i, job->sizes.type);
+}
+
 size_t buffer_bytes(const struct job *job, const struct op *op, int i) {
     size_t elements = op_elements(op, i, &job->sizes), one = op_element_bytes(op, i, job->sizes.type);
     if (job->alias_of[i] >= 0 || !op_is_given(op, i, &job->sizes)) { return 0; }
-    return 2 * (size_t)job->guard + ((size_t)job->offset + elements) * one;
+    return lead_bytes(job, op, i) + elements * one + (size_t)job->guard;
 }
 
 cudaError_t make_buffer(const struct job *job, const struct op *op, int i, buffer *b) {
@@ -102,6 +108,7 @@ void begin_observation(const struct job *job, cudaStream_t stream) {
     struct simt_watch watch = {stream, job->rehearse != 0, job->refuse_launches != 0};
     simt_settings_get(&settings);
     settings.shuffled_order = job->shuffled_order != 0;
+    settings.watchdog = 500'000'000; /* steps of a block: a few seconds */
     simt_settings_set(&settings);
     simt_findings_clear();
     simt_counters_reset();
@@ -157,9 +164,9 @@ void run_call(const struct job *job) {
         if (error == cudaSuccess) { error = made; }
     }
     for (int i = 0; i < op_tensor_count(op); i++) {
-        const buffer &b = buffers[job->alias_of[i] >= 0 ? job->alias_of[i] : i];
-        size_t one = op_element_bytes(op, i, job->sizes.type);
-        tensors[i] = b.device ? b.device + job->guard + (size_t)job->offset * one : nullptr;
+        int owner = job->alias_of[i] >= 0 ? job->alias_of[i] : i;
+        const buffer &b = buffers[owner];
+        tensors[i] = b.device ? b.device + lead_bytes(job, op, owner) : nullptr;
     }
     launcher *function = launcher_find(job->op, job->sizes.type, job->rung);
     result.missing = !function;
@@ -170,7 +177,9 @@ void run_call(const struct job *job) {
     }
     if (error == cudaSuccess && function) {
         begin_observation(job, stream);
+        if (trace_begin) { trace_begin(); }
         launch(function, job, tensors, stream, &result);
+        if (trace_end) { trace_end(&result); }
         end_observation(op, tensors, &result);
     } else {
         result_set_error(&result, 0, error);
@@ -187,4 +196,5 @@ void run_call(const struct job *job) {
     }
     cudaStreamDestroy(stream);
     send_findings(result.finding_count);
+    if (trace_send && result.atom_count) { trace_send(); }
 }

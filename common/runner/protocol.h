@@ -16,7 +16,7 @@
 #include "../ops/ops.h"
 #include "../simt/simt.h"
 
-enum { PROTOCOL_VERSION = 2, PROTOCOL_FD = 3 };
+enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3 };
 
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
@@ -34,7 +34,8 @@ struct job {
     struct op_sizes sizes;
     int rung;   /* 0: the contract's launcher; k >= 1: kernel k of the ladder, where the file exports one */
     int guard;  /* bytes before and after each tensor, a multiple of 16 */
-    int offset; /* elements by which each tensor is moved off its natural alignment */
+    int offset; /* elements by which tensors are moved off their natural alignment: */
+    int moved;  /* 0: each; else 1 + the only one */
     /* -1, or the tensor whose pointer this output gets; its own buffer is then empty */
     int alias_of[OP_MAX_TENSORS];
     int shuffled_order;  /* CPU backend: run blocks in a shuffled order, which reveals races */
@@ -43,7 +44,14 @@ struct job {
     int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
-enum { RESULT_MAX_FINDINGS = 64 };
+enum { RESULT_MAX_FINDINGS = 64, RESULT_MAX_ATOMS = 1 << 14, RESULT_MAX_COMPARISONS = 1 << 11 };
+
+/* A traced program (trace.cpp) reports what a call did: the basic blocks and the outcomes of comparisons that it reached, as
+ * numbers that are the same in each call of the program, and the operands of the comparisons. */
+struct comparison {
+    uint64_t site;
+    int64_t least[2], most[2]; /* of the two operands */
+};
 
 struct result {
     uint32_t magic, version;
@@ -59,6 +67,8 @@ struct result {
     struct simt_counters counters;               /* CPU backend: of this call alone */
     struct simt_traffic traffic[OP_MAX_TENSORS]; /* CPU backend: per tensor */
     int finding_count;                           /* findings follow the buffers: finding_count records */
+    int atom_count, comparison_count;            /* traced programs: uint64_t and struct comparison follow the findings */
+    uint64_t block_events;                       /* traced programs: basic blocks that were executed */
     /* JOB_TIME */
     int launches, copy_launches; /* per batch of the op and of the copy; launch i uses set i of the tensors */
     int sets;                    /* at least as many */

@@ -85,13 +85,15 @@ void simt_findings_clear(void);
 /* Settings, also read from the environment at start: SIMT_THREADS (OS threads, default: cores), SIMT_CC (compute
  * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps of a block without the
  * end of one of its threads), SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports memory
- * that is still allocated at the end of the program; cudaDeviceReset always does. */
+ * that is still allocated at the end of the program; cudaDeviceReset always does. SIMT_REPORT=json:FILE writes all findings and
+ * the counters of each kernel to a file (docs/simt-cc.md). */
 struct simt_settings {
     int os_threads;
     int compute_capability;
     bool shuffled_order;
     uint64_t watchdog;
     bool quiet;
+    uint64_t most_blocks; /* of a launch that is not cooperative, run only its first and last: so many; 0: all */
 };
 void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);

@@ -76,6 +76,7 @@ struct launch_configuration {
     size_t shared;
     cudaStream_t stream;
     bool cooperative;
+    uintptr_t pc; /* of the launch, for messages; or 0 */
 };
 struct simt_kernel;
 cudaError_t graph_add_kernel(struct CUgraph_st *graph, const struct launch_configuration *configuration,

@@ -53,6 +53,7 @@ cudaError_t copy_now(void *to, size_t to_pitch, const void *from, size_t from_pi
         !range_fits(from, from_pitch, width, height, "source", function, pc)) {
         return api_fail(cudaErrorInvalidValue);
     }
+    if (memory_place(to) == PLACE_HOST) { simt_host_waits(); } /* the asynchronous forms do, too */
     bool to_device = memory_place(to) == PLACE_DEVICE, from_device = memory_place(from) == PLACE_DEVICE;
     counters_copy(from_device, to_device, width * height);
     for (size_t row = 0; row < height; row++) {
@@ -108,6 +109,7 @@ static cudaError_t set_on(cudaStream_t stream, void *to, size_t pitch, int value
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
     API_ENTER();
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureImplicit); }
+    simt_host_waits();
     return copy_now(to, size, from, size, size, 1, kind, __func__, API_CALLER);
 }
 
@@ -119,6 +121,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMe
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          enum cudaMemcpyKind kind) {
     API_ENTER();
+    simt_host_waits();
     return copy_now(to, to_pitch, from, from_pitch, width, height, kind, __func__, API_CALLER);
 }
 
@@ -131,11 +134,13 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size) {
     API_ENTER();
     if (to_device != 0 || from_device != 0) { return api_fail(cudaErrorInvalidDevice); }
+    simt_host_waits();
     return copy_now(to, size, from, size, size, 1, cudaMemcpyDeviceToDevice, __func__, API_CALLER);
 }
 
 cudaError_t cudaMemset(void *pointer, int value, size_t size) {
     API_ENTER();
+    if (memory_place(pointer) != PLACE_DEVICE) { simt_host_waits(); }
     return set_now(pointer, size, value, size, 1, __func__, API_CALLER);
 }
 
@@ -146,6 +151,7 @@ cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t 
 
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
     API_ENTER();
+    if (memory_place(pointer) != PLACE_DEVICE) { simt_host_waits(); }
     return set_now(pointer, pitch, value, width, height, __func__, API_CALLER);
 }
 
@@ -153,6 +159,58 @@ cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t wid
                               cudaStream_t stream) {
     API_ENTER();
     return set_on(stream, pointer, pitch, value, width, height, __func__, API_CALLER);
+}
+
+/* ---- memory of three dimensions: plane after plane ---- */
+
+static char *plane(struct cudaPitchedPtr memory, struct cudaPos position, size_t z) {
+    return (char *)memory.ptr + ((position.z + z) * memory.ysize + position.y) * memory.pitch + position.x;
+}
+
+static cudaError_t copy_planes(const struct cudaMemcpy3DParms *params, cudaStream_t stream, const char *function,
+                               uintptr_t pc) {
+    if (params == NULL || params->srcPtr.ptr == NULL || params->dstPtr.ptr == NULL) {
+        return api_fail(cudaErrorInvalidValue);
+    }
+    if (params->srcArray != NULL || params->dstArray != NULL) { return api_fail(cudaErrorNotSupported); }
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < params->extent.depth && error == cudaSuccess; z++) {
+        error = copy_on(stream, plane(params->dstPtr, params->dstPos, z), params->dstPtr.pitch,
+                        plane(params->srcPtr, params->srcPos, z), params->srcPtr.pitch, params->extent.width,
+                        params->extent.height, params->kind, function, pc);
+    }
+    return error;
+}
+
+static cudaError_t set_planes(struct cudaPitchedPtr memory, int value, struct cudaExtent extent, cudaStream_t stream,
+                              const char *function, uintptr_t pc) {
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++) {
+        error = set_on(stream, plane(memory, make_cudaPos(0, 0, 0), z), memory.pitch, value, extent.width,
+                       extent.height, function, pc);
+    }
+    return error;
+}
+
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
+    API_ENTER();
+    if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureImplicit); }
+    return copy_planes(params, NULL, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream) {
+    API_ENTER();
+    return copy_planes(params, stream, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemset3D(struct cudaPitchedPtr memory, int value, struct cudaExtent extent) {
+    API_ENTER();
+    return set_planes(memory, value, extent, NULL, __func__, API_CALLER);
+}
+
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr memory, int value, struct cudaExtent extent, cudaStream_t stream) {
+    API_ENTER();
+    return set_planes(memory, value, extent, stream, __func__, API_CALLER);
 }
 
 /* ---- symbols: __device__ and __constant__ variables by name ---- */
@@ -195,11 +253,13 @@ static cudaError_t copy_symbol(void *to, const void *from, const void *symbol, s
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
                                enum cudaMemcpyKind kind) {
     API_ENTER();
+    simt_host_waits();
     return copy_symbol(NULL, from, symbol, size, offset, kind, true, NULL, API_CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind) {
     API_ENTER();
+    simt_host_waits();
     return copy_symbol(to, NULL, symbol, size, offset, kind, false, NULL, API_CALLER);
 }
 

@@ -127,6 +127,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
         ((start->flags | end->flags) & cudaEventDisableTiming)) {
         return api_fail(cudaErrorInvalidResourceHandle);
     }
+    simt_host_waits();
     double seconds = (double)(end->when.tv_sec - start->when.tv_sec);
     double nanoseconds = (double)(end->when.tv_nsec - start->when.tv_nsec);
     *milliseconds = (float)(seconds * 1e3 + nanoseconds / 1e6);

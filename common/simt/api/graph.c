@@ -6,12 +6,11 @@
  * An allocation in stream order becomes an allocation node, its release a free node. The address is reserved at
  * capture. The reservation lasts while a graph or an executable has a node with the address, or the memory is
  * allocated. Each replay allocates the memory, uninitialised, at the allocation node and frees it at the free node. A
- * graph can free only memory that a graph has allocated: itself or another.
+ * graph can free only memory that a graph has allocated: itself or another that does not free it.
  *
  * As on a GPU, memory that a replay allocates and does not free stays allocated until cudaFree, cudaFreeAsync or another
  * graph frees it. Until then the graph cannot be launched again, unless it was instantiated with
- * cudaGraphInstantiateFlagAutoFreeOnLaunch. Unlike on a GPU, a graph that allocates may have several executables at a
- * time.
+ * cudaGraphInstantiateFlagAutoFreeOnLaunch. A graph that allocates has at most one executable at a time, and no clone.
  */
 #include "graph.h"
 
@@ -135,14 +134,23 @@ cudaError_t graph_add_allocation(struct CUgraph_st *graph, void **pointer, size_
     return cudaSuccess;
 }
 
-static bool frees(const struct CUgraph_st *graph, const void *memory) {
+static bool has_node(const struct CUgraph_st *graph, enum node_kind kind, const void *memory) {
     const struct CUgraphNode_st *node = graph->first;
-    while (node != NULL && !(node->kind == NODE_FREE && node->memory == memory)) { node = node->next; }
+    while (node != NULL && !(node->kind == kind && node->memory == memory)) { node = node->next; }
+    return node != NULL;
+}
+
+bool graph_allocates(const struct CUgraph_st *graph) {
+    const struct CUgraphNode_st *node = graph->first;
+    while (node != NULL && node->kind != NODE_ALLOCATE && node->kind != NODE_FREE) { node = node->next; }
     return node != NULL;
 }
 
 cudaError_t graph_add_free(struct CUgraph_st *graph, void *memory) {
-    if (frees(graph, memory) || !arena_hold(memory)) { return api_fail(cudaErrorInvalidValue); }
+    bool is_own = has_node(graph, NODE_ALLOCATE, memory);
+    if (has_node(graph, NODE_FREE, memory) || !arena_hold_to_free(memory, is_own)) {
+        return api_fail(cudaErrorInvalidValue);
+    }
     struct CUgraphNode_st *node = graph_add_node(graph, NODE_FREE);
     if (node == NULL) {
         arena_let_go(memory);
@@ -321,6 +329,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     API_ENTER();
     if (graph == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (graph->only_executable != NULL) { graph->only_executable->source = NULL; }
     graph_destroy(graph);
     return cudaSuccess;
 }
@@ -330,13 +339,18 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
     API_ENTER();
     if (executable == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (graph->only_executable != NULL) { return api_fail(cudaErrorNotSupported); }
     struct CUgraphExec_st *made = malloc(sizeof *made);
     struct CUgraph_st *copy = made == NULL ? NULL : graph_copy(graph, true);
     if (copy == NULL) {
         free(made);
         return api_fail(made == NULL ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
     }
-    *made = (struct CUgraphExec_st){copy, flags & cudaGraphInstantiateFlagAutoFreeOnLaunch};
+    *made = (struct CUgraphExec_st){copy, NULL, flags & cudaGraphInstantiateFlagAutoFreeOnLaunch};
+    if (graph_allocates(graph)) {
+        made->source = graph;
+        graph->only_executable = made;
+    }
     *executable = made;
     return cudaSuccess;
 }
@@ -364,7 +378,10 @@ static cudaError_t run_node(const struct CUgraphNode_st *node) {
             return copy_now(node->copying.to, node->copying.to_pitch, node->copying.from, node->copying.from_pitch,
                             node->copying.width, node->copying.height, node->copying.kind, "cudaGraphLaunch", 0);
         case NODE_SET: return run_set(node);
-        case NODE_HOST: node->host.function(node->host.data); return cudaSuccess;
+        case NODE_HOST:
+            simt_host_waits();
+            node->host.function(node->host.data);
+            return cudaSuccess;
         case NODE_ALLOCATE:
             return arena_alloc_reserved(node->memory) ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
         case NODE_FREE: return arena_free(node->memory) ? cudaSuccess : api_fail(cudaErrorInvalidValue);
@@ -418,6 +435,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     API_ENTER();
     if (executable == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (executable->source != NULL) { executable->source->only_executable = NULL; }
     graph_destroy(executable->graph);
     free(executable);
     return cudaSuccess;

@@ -40,17 +40,20 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     struct CUgraphNode_st *first, *last, **end;
     size_t count;
-    bool failed;     /* a node could not be recorded */
-    bool sequential; /* captured: each node depends on the previous one */
+    bool failed;                            /* a node could not be recorded */
+    bool sequential;                        /* captured: each node depends on the previous one */
+    struct CUgraphExec_st *only_executable; /* of a graph that allocates */
 };
 
 struct CUgraphExec_st {
-    struct CUgraph_st *graph; /* a copy of its own, in the order of execution */
+    struct CUgraph_st *graph;  /* a copy of its own, in the order of execution */
+    struct CUgraph_st *source; /* a graph that allocates and has not been destroyed; otherwise NULL */
     bool auto_free;
 };
 
 struct CUgraph_st *graph_create(void); /* NULL: out of memory */
 void graph_destroy(struct CUgraph_st *graph);
+bool graph_allocates(const struct CUgraph_st *graph); /* has an allocation or free node */
 struct CUgraphNode_st *graph_add_node(struct CUgraph_st *graph, enum node_kind kind); /* NULL: out of memory */
 bool graph_depend(struct CUgraphNode_st *node, struct CUgraphNode_st *on);
 /* What the node does; not its dependencies. */

@@ -39,6 +39,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags) {
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     API_ENTER();
     if (clone == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (graph_allocates(graph)) { return api_fail(cudaErrorNotSupported); }
     *clone = graph_copy(graph, false);
     return *clone != NULL ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
 }
@@ -46,8 +47,8 @@ cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
 /* ---- nodes ---- */
 
 static cudaError_t add_kernel(struct CUgraph_st *graph, const struct cudaKernelNodeParams *params) {
-    struct launch_configuration configuration = {params->gridDim, params->blockDim, params->sharedMemBytes, NULL,
-                                                 false};
+    struct launch_configuration configuration = {
+        params->gridDim, params->blockDim, params->sharedMemBytes, NULL, false, 0};
     return launch_into_graph(graph, params->func, &configuration, params->kernelParams);
 }
 
@@ -124,6 +125,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                        size_t count, cudaGraph_t child) {
     API_ENTER();
     if (!can_add(node, graph, after, count) || child == NULL) { return api_fail(cudaErrorInvalidValue); }
+    if (graph_allocates(child)) { return api_fail(cudaErrorNotSupported); }
     struct CUgraph_st *copy = graph_copy(child, false);
     struct CUgraphNode_st *added = copy == NULL ? NULL : graph_add_node(graph, NODE_EMPTY);
     if (added == NULL) {

@@ -24,6 +24,7 @@ void simt_watch_end(void) {
 }
 
 void watch_host_waits(void) {
+    simt_host_waits();
     host_waited = true;
 }
 

@@ -15,11 +15,13 @@ static _Thread_local struct simt_kernel *answer;
 static _Thread_local void **untyped;              /* of the current launch through a `void *` */
 static _Thread_local struct CUgraph_st *building; /* the launch becomes a node of this graph, which is built by hand */
 
-void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
-    if (pending_count < CONFIGURATION_DEPTH) {
-        pending[pending_count] = (struct launch_configuration){grid, block, shared, stream, false};
-    }
+static void push(struct launch_configuration configuration) {
+    if (pending_count < CONFIGURATION_DEPTH) { pending[pending_count] = configuration; }
     pending_count++;
+}
+
+void simt_push_configuration(struct dim3 grid, struct dim3 block, size_t shared, cudaStream_t stream) {
+    push((struct launch_configuration){grid, block, shared, stream, false, API_CALLER});
 }
 
 void simt_mark_cooperative(void) {
@@ -82,7 +84,7 @@ cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config) {
         if (attribute->id != cudaLaunchAttributeClusterDimension || (x == 1 && y == 1 && z == 1)) { continue; }
         simt_report(SIMT_LAUNCH, true, 0, NULL,
                     "Launch with clusters of %ux%ux%u blocks\n"
-                    "The CPU backend has no thread block clusters; they run on a GPU only",
+                    "The CPU backend has no thread block clusters: exchange data between blocks in global memory",
                     x, y, z);
         return outcome = api_fail(cudaErrorNotSupported);
     }
@@ -102,7 +104,7 @@ static bool fits_the_device(const struct launch_configuration *configuration, co
                     (uint64_t)device_limits().multiprocessors;
     if (blocks <= room) { return true; }
     simt_report(
-        SIMT_LAUNCH, true, 0, NULL,
+        SIMT_LAUNCH, true, configuration->pc, NULL,
         "Invalid cooperative launch of %s\nThe grid has %llu blocks, but the device holds %llu of this size at once",
         kernel->name, (unsigned long long)blocks, (unsigned long long)room);
     return false;
@@ -112,7 +114,7 @@ static bool within_bounds(const struct launch_configuration *configuration, cons
     struct dim3 block = configuration->block;
     uint64_t threads = (uint64_t)block.x * block.y * block.z;
     if (kernel->most_threads == 0 || threads <= kernel->most_threads) { return true; }
-    simt_report(SIMT_LAUNCH, true, 0, NULL,
+    simt_report(SIMT_LAUNCH, true, configuration->pc, NULL,
                 "Invalid launch of %s\nThe block has %llu threads, but __launch_bounds__ declares at most %u",
                 kernel->name, (unsigned long long)threads, kernel->most_threads);
     return false;
@@ -129,9 +131,9 @@ cudaError_t launch_now(const struct launch_configuration *configuration, struct 
     struct dim grid = {configuration->grid.x, configuration->grid.y, configuration->grid.z};
     struct dim block = {configuration->block.x, configuration->block.y, configuration->block.z};
     if (configuration->cooperative) {
-        simt_configure_cooperative(grid, block, configuration->shared, configuration->stream);
+        simt_configure_cooperative(grid, block, configuration->shared, configuration->stream, configuration->pc);
     } else {
-        simt_configure(grid, block, configuration->shared, configuration->stream);
+        simt_configure(grid, block, configuration->shared, configuration->stream, configuration->pc);
     }
     simt_launch_kernel(kernel->name, kernel->entry, closure);
     device_output_flush();
@@ -162,8 +164,7 @@ static cudaError_t launch_untyped(const char *function, const void *kernel,
                     function, known == NULL ? "?" : known->name, function);
         return api_fail(cudaErrorInvalidDeviceFunction);
     }
-    simt_push_configuration(configuration->grid, configuration->block, configuration->shared, configuration->stream);
-    if (configuration->cooperative) { simt_mark_cooperative(); }
+    push(*configuration);
     untyped = arguments;
     call_with_zeros(kernel);
     return outcome;
@@ -180,14 +181,14 @@ cudaError_t launch_into_graph(struct CUgraph_st *graph, const void *kernel,
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                              cudaStream_t stream) {
     API_ENTER();
-    struct launch_configuration configuration = {grid, block, shared, stream, false};
+    struct launch_configuration configuration = {grid, block, shared, stream, false, API_CALLER};
     return launch_untyped(__func__, kernel, &configuration, arguments);
 }
 
 cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                         cudaStream_t stream) {
     API_ENTER();
-    struct launch_configuration configuration = {grid, block, shared, stream, true};
+    struct launch_configuration configuration = {grid, block, shared, stream, true, API_CALLER};
     return launch_untyped(__func__, kernel, &configuration, arguments);
 }
 
@@ -195,8 +196,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     API_ENTER();
     cudaError_t refused = simt_check_attributes(config);
     if (refused != cudaSuccess) { return refused; }
-    struct launch_configuration configuration = {config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                                                 config->stream, false};
+    struct launch_configuration configuration = {
+        config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, false, API_CALLER};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         configuration.cooperative |=
             config->attrs[i].id == cudaLaunchAttributeCooperative && config->attrs[i].val.cooperative;

@@ -1,5 +1,7 @@
 /* memory.c — device memory: cudaMalloc and its forms, cudaFree, the memory pool, and the kind of memory of a pointer. */
 #include "api.h"
+#include "checks/source.h"
+#include "engine/arena.h"
 
 static cudaError_t allocate(void **pointer, size_t size, uintptr_t pc) {
     if (pointer == NULL) { return api_fail(cudaErrorInvalidValue); }
@@ -9,9 +11,18 @@ static cudaError_t allocate(void **pointer, size_t size, uintptr_t pc) {
     return *pointer != NULL ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
 }
 
-static cudaError_t release(void *pointer) {
+static cudaError_t release(void *pointer, const char *function, uintptr_t pc) {
+    struct arena_allocation freed;
+    char bytes[GROUPED];
     if (pointer == NULL || (memory_place(pointer) == PLACE_DEVICE && arena_free(pointer))) { return cudaSuccess; }
     if (memory_place(pointer) == PLACE_MANAGED && host_memory_free(pointer, PLACE_MANAGED)) { return cudaSuccess; }
+    if (arena_hold(pointer)) {
+        arena_let_go(pointer); /* of a graph; no replay has allocated it */
+    } else if (arena_was_freed((uintptr_t)pointer, &freed)) {
+        simt_report(SIMT_OUT_OF_BOUNDS, true, pc, NULL,
+                    "Invalid %s\n%p is in an allocation of %s bytes that has been freed", function, pointer,
+                    grouped(freed.bytes, bytes));
+    }
     return api_fail(cudaErrorInvalidValue);
 }
 
@@ -24,7 +35,8 @@ cudaError_t cudaMalloc(void **pointer, size_t size) {
 cudaError_t cudaFree(void *pointer) {
     API_ENTER();
     if (pointer != NULL && graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
-    return release(pointer);
+    simt_host_waits();
+    return release(pointer, __func__, API_CALLER);
 }
 
 cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stream, uintptr_t pc) {
@@ -43,15 +55,26 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
-    return graph == NULL || pointer == NULL ? release(pointer) : graph_add_free(graph, pointer);
+    return graph == NULL || pointer == NULL ? release(pointer, __func__, API_CALLER) : graph_add_free(graph, pointer);
+}
+
+static size_t pitch_of(size_t width) {
+    enum { PITCH_ALIGNMENT = 512 };
+    return (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
 }
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
-    enum { PITCH_ALIGNMENT = 512 };
     API_ENTER();
     if (pitch == NULL) { return api_fail(cudaErrorInvalidValue); }
-    *pitch = (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
+    *pitch = pitch_of(width);
     return allocate(pointer, *pitch * height, API_CALLER);
+}
+
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent extent) {
+    API_ENTER();
+    if (memory == NULL) { return api_fail(cudaErrorInvalidValue); }
+    *memory = make_cudaPitchedPtr(NULL, pitch_of(extent.width), extent.width, extent.height);
+    return allocate(&memory->ptr, memory->pitch * extent.height * extent.depth, API_CALLER);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {

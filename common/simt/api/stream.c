@@ -136,6 +136,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     if (function == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct CUgraph_st *graph = stream_capture(stream);
     if (graph != NULL) { return graph_add_host(graph, function, data); }
+    simt_host_waits();
     function(data);
     return cudaSuccess;
 }
@@ -145,6 +146,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     API_STREAM(stream);
     if (callback == NULL || flags != 0) { return api_fail(cudaErrorInvalidValue); }
     if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    simt_host_waits();
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }

@@ -4,13 +4,15 @@
 #include <stdio.h>
 
 #include "async_copy.h"
+#include "json_report.h"
+#include "races.h"
 #include "source.h"
 
 #if SIMT_CHECKED
 
 extern char __executable_start, data_start;
 
-static const char *kind_name(enum trace_kind kind) {
+const char *access_name(enum trace_kind kind) {
     switch (kind) {
         case TRACE_READ:
         case TRACE_VOLATILE_READ: return "read";
@@ -18,6 +20,14 @@ static const char *kind_name(enum trace_kind kind) {
         case TRACE_VOLATILE_WRITE: return "write";
         default: return "atomic";
     }
+}
+
+static void about(enum trace_kind kind, uintptr_t address, unsigned size) {
+    report_access(&(struct reported_access){.kind = access_name(kind),
+                                            .space = in_shared(address) ? "shared" : "global",
+                                            .bytes = size,
+                                            .address = address},
+                  NULL);
 }
 
 static void report_out_of_bounds(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
@@ -36,9 +46,10 @@ static void report_out_of_bounds(const struct simt_thread *self, uintptr_t pc, e
                  grouped(before ? near.start - address : address - near.start - near.bytes + 1, distance),
                  before ? "before" : "after", what, (unsigned long long)near.start, grouped(near.bytes, bytes));
     }
+    about(kind, address, size);
     simt_report(SIMT_OUT_OF_BOUNDS, true, pc, self,
                 "Invalid __%s__ %s of size %u bytes\nAccess to 0x%llx is out of bounds\n%s",
-                shared ? "shared" : "global", kind_name(kind), size, (unsigned long long)address, where);
+                shared ? "shared" : "global", access_name(kind), size, (unsigned long long)address, where);
 }
 
 static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
@@ -50,9 +61,10 @@ static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum tr
             what = "It is a local variable of another thread, which only that thread can access";
     size_t bytes;
     const char *name = source_variable(address, &bytes);
+    about(kind, address, size);
     simt_report(SIMT_HOST_POINTER, true, pc, self,
                 "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is not in device memory\n%s%s%s%s",
-                kind_name(kind), size, (unsigned long long)address, what,
+                access_name(kind), size, (unsigned long long)address, what,
                 *name ? "\nIt belongs to the host variable '" : "", name, *name ? "'" : "");
 }
 
@@ -64,6 +76,7 @@ static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, u
         snprintf(where, sizeof where, "The memory is uninitialised at byte %s of %s%s%s, %s bytes in size",
                  grouped(address - in.start, offset), in.name ? "'" : "the allocation", in.name ? in.name : "",
                  in.name ? "'" : "", grouped(in.bytes, bytes));
+    about(TRACE_READ, address, size);
     simt_report(SIMT_UNINITIALISED, true, pc, self, "Uninitialized __%s__ memory read of size %u bytes\n%s%s",
                 shared ? "shared" : "global", size, where,
                 async_copy_pending(self->block, address)
@@ -73,9 +86,10 @@ static void report_uninitialised(const struct simt_thread *self, uintptr_t pc, u
 
 static void report_misaligned(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                               unsigned size) {
+    about(kind, address, size);
     simt_report(SIMT_MISALIGNED, true, pc, self,
                 "Invalid __%s__ %s of size %u bytes\nAccess to 0x%llx is misaligned: it is not a multiple of %u",
-                in_shared(address) ? "shared" : "global", kind_name(kind), size, (unsigned long long)address, size);
+                in_shared(address) ? "shared" : "global", access_name(kind), size, (unsigned long long)address, size);
 }
 
 /* A device variable, or a constant of the program itself, which device code may read. Directly behind a device variable
@@ -89,10 +103,12 @@ static enum trace_space check_outside(struct simt_thread *self, uintptr_t pc, en
     size_t other = 0;
     source_variable(address, &other);
     if (other < RED_ZONE / 4 && arena_variable_before(address, RED_ZONE / 4, &variable)) {
+        about(kind, address, size);
         simt_report(SIMT_OUT_OF_BOUNDS, true, pc, self,
                     "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is out of bounds\n"
                     "and is past the end of '%s' of size %s bytes",
-                    kind_name(kind), size, (unsigned long long)address, variable.name, grouped(variable.bytes, bytes));
+                    access_name(kind), size, (unsigned long long)address, variable.name,
+                    grouped(variable.bytes, bytes));
         simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
     }
     bool constant = address >= (uintptr_t)&__executable_start && address < (uintptr_t)&data_start;
@@ -126,11 +142,15 @@ enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace
 }
 
 void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size) {
-    if (simt_host_and_device(address, size)) return;
+    if (simt_host_and_device(address, size)) {
+        races_by_host(pc, kind, address, size);
+        return;
+    }
+    about(kind, address, size);
     simt_report(SIMT_DEVICE_POINTER, true, pc, NULL,
                 "Invalid host %s of size %u bytes\nAccess to 0x%llx is in device memory\n"
                 "The host cannot dereference a device pointer: copy with cudaMemcpy",
-                kind_name(kind), size, (unsigned long long)address);
+                access_name(kind), size, (unsigned long long)address);
 }
 
 void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {

@@ -21,6 +21,9 @@ enum trace_space access_check(struct simt_thread *self, uintptr_t pc, enum trace
 /* An access on the host side, or without a running thread: dereferencing a device pointer is an error. */
 void access_by_host(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size);
 
+/* "read", "write" or "atomic". */
+const char *access_name(enum trace_kind kind);
+
 /* Volatile accesses and atomics that return the same value repeatedly: the thread polls, so it yields to others. */
 void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint64_t value);
 

@@ -7,6 +7,20 @@
 
 #include <string.h>
 
+void counters_add(struct simt_counters *to, const struct simt_counters *from) {
+    uint64_t chain = to->longest_chain > from->longest_chain ? to->longest_chain : from->longest_chain;
+    uint64_t grid =
+        to->largest_grid_warps > from->largest_grid_warps ? to->largest_grid_warps : from->largest_grid_warps;
+    _Static_assert(sizeof *to % sizeof(uint64_t) == 0, "counters are numbers of 64 bits");
+    uint64_t sum[sizeof *to / sizeof(uint64_t)], more[sizeof *to / sizeof(uint64_t)];
+    memcpy(sum, to, sizeof sum);
+    memcpy(more, from, sizeof more);
+    for (size_t i = 0; i < sizeof sum / sizeof sum[0]; i++) sum[i] += more[i];
+    memcpy(to, sum, sizeof sum);
+    to->longest_chain = chain;
+    to->largest_grid_warps = grid;
+}
+
 #if SIMT_CHECKED
 
 #include <pthread.h>
@@ -342,20 +356,6 @@ void counters_block_end(struct simt_block *block) {
             counters->longest_chain = block->warp[w].trace->global_requests;
 }
 
-static void counters_add(struct simt_counters *to, const struct simt_counters *from) {
-    uint64_t chain = to->longest_chain > from->longest_chain ? to->longest_chain : from->longest_chain;
-    uint64_t grid =
-        to->largest_grid_warps > from->largest_grid_warps ? to->largest_grid_warps : from->largest_grid_warps;
-    _Static_assert(sizeof *to % sizeof(uint64_t) == 0, "counters are numbers of 64 bits");
-    uint64_t sum[sizeof *to / sizeof(uint64_t)], more[sizeof *to / sizeof(uint64_t)];
-    memcpy(sum, to, sizeof sum);
-    memcpy(more, from, sizeof more);
-    for (size_t i = 0; i < sizeof sum / sizeof sum[0]; i++) sum[i] += more[i];
-    memcpy(to, sum, sizeof sum);
-    to->longest_chain = chain;
-    to->largest_grid_warps = grid;
-}
-
 void counters_launch_begin(const struct simt_launch *launch) {
     struct simt_counters *counters = &tally_get()->counters;
     uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
@@ -395,13 +395,17 @@ void counters_set(uint64_t bytes) {
     on_device += bytes;
 }
 
+void counters_copies(struct simt_counters *out) {
+    out->bytes_to_host = to_host;
+    out->bytes_to_device = to_device;
+    out->bytes_on_device = on_device;
+}
+
 void simt_counters_get(struct simt_counters *out) {
     pthread_mutex_lock(&lock);
     *out = total;
     pthread_mutex_unlock(&lock);
-    out->bytes_to_host = to_host;
-    out->bytes_to_device = to_device;
-    out->bytes_on_device = on_device;
+    counters_copies(out);
 }
 
 void simt_counters_reset(void) {
@@ -420,6 +424,10 @@ void counters_copy(bool from_the_device, bool to_the_device, uint64_t bytes) {
 
 void counters_set(uint64_t bytes) {
     (void)bytes;
+}
+
+void counters_copies(struct simt_counters *out) {
+    (void)out;
 }
 
 void simt_counters_get(struct simt_counters *out) {

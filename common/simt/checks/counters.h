@@ -24,5 +24,9 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared);
 /* Bytes that cudaMemcpy and cudaMemset move. Nothing in the fast build. */
 void counters_copy(bool from_the_device, bool to_the_device, uint64_t bytes);
 void counters_set(uint64_t bytes);
+void counters_copies(struct simt_counters *out); /* sets the bytes that were copied; takes no lock */
+
+/* Sums; of longest_chain and largest_grid_warps the maximum. */
+void counters_add(struct simt_counters *to, const struct simt_counters *from);
 
 #endif

@@ -12,11 +12,14 @@
 
 #include "engine/preempt.h"
 #include "engine/scheduler.h"
+#include "json_report.h"
 #include "source.h"
 
 struct entry {
     struct simt_finding finding;
     uint64_t rank, sequence;
+    struct json_finding *json; /* NULL unless a report is wanted */
+    bool is_known, overruled;
 };
 
 struct list {
@@ -27,6 +30,15 @@ struct list {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list known, pending; /* pending: of the running launch */
 static uint64_t sequence;
+
+/* The accesses that the next finding is about. */
+static __thread struct about { struct reported_access access, other; } about;
+
+void report_access(const struct reported_access *access, const struct reported_access *other) {
+    if (!json_report_wanted()) return;
+    about.access = *access;
+    if (other) about.other = *other;
+}
 
 static bool push(struct list *list, struct entry *entry) {
     if (list->count == list->room) {
@@ -44,6 +56,7 @@ static void entry_free(struct entry *entry) {
     if (entry) {
         free((char *)entry->finding.text);
         free((char *)entry->finding.kernel);
+        if (!entry->is_known) json_finding_free(entry->json); /* the report keeps what it contains */
         free(entry);
     }
 }
@@ -56,6 +69,14 @@ static struct entry *find_same(const struct list *list, const struct simt_findin
         if (finding->line != 0 || strcmp(other->text, finding->text) == 0) return list->entry[i];
     }
     return NULL;
+}
+
+/* Two stores of one value race on a line with a race that changes the result: their note would say the opposite. */
+static bool is_overruled(const struct simt_finding *finding) {
+    struct simt_finding race = *finding;
+    race.kind = SIMT_RACE;
+    return finding->kind == SIMT_RACE_SAME_VALUE && finding->line != 0 &&
+           (find_same(&known, &race) || find_same(&pending, &race));
 }
 
 static const char *base_name(const char *path) {
@@ -111,14 +132,24 @@ static void print(const struct simt_finding *finding) {
     fputs("=========\n", stderr);
 }
 
-/* Keeps the finding unless it is known. Of equal findings of a launch, keeps the one with the lowest rank. */
-static void file_entry(struct entry *entry, bool in_launch) {
-    if (find_same(&known, &entry->finding)) {
+/* Prints the finding and keeps it, unless it is known. Is it new? */
+static bool publish(struct entry *entry) {
+    struct entry *same = find_same(&known, &entry->finding);
+    if (same) json_finding_repeat(same->json);
+    if (same || !push(&known, entry)) {
         entry_free(entry);
-        return;
+        return false;
     }
+    entry->is_known = true;
+    json_finding_add(entry->json);
+    print(&entry->finding);
+    return true;
+}
+
+/* Of equal findings of a launch, keeps the one with the lowest rank. */
+static void file_entry(struct entry *entry, bool in_launch) {
     if (!in_launch) {
-        if (push(&known, entry)) print(&entry->finding);
+        if (publish(entry)) json_report_write();
         return;
     }
     struct entry *same = find_same(&pending, &entry->finding);
@@ -154,6 +185,21 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
         .line = place.line,
         .text = compose(message, &place, thread, is_device_function(place.function) ? place.function : kernel),
     };
+    entry->json = json_finding_new(&(struct reported_finding){
+        .kind = kind,
+        .is_error = is_error,
+        .message = message,
+        .kernel = kernel,
+        .function = is_device_function(place.function) ? place.function : "",
+        .file = place.file,
+        .line = place.line,
+        .has_thread = thread != NULL,
+        .thread = thread ? thread->index : (struct dim){0, 0, 0},
+        .block = thread ? thread->block->index : (struct dim){0, 0, 0},
+        .access = about.access,
+        .other = about.other,
+    });
+    about = (struct about){0};
     free(message);
     entry->rank = thread ? thread->block->rank : UINT64_MAX;
     pthread_mutex_lock(&lock);
@@ -171,16 +217,27 @@ static int by_rank(const void *a, const void *b) {
 
 void report_launch_end(struct simt_launch *launch) {
     uint64_t fail_rank = atomic_load(&launch->order->fail_rank);
+    bool is_new = false;
     pthread_mutex_lock(&lock);
     if (pending.count) qsort(pending.entry, pending.count, sizeof *pending.entry, by_rank);
+    size_t valid = 0;
     for (size_t i = 0; i < pending.count; i++) {
         struct entry *entry = pending.entry[i];
         if (entry->rank > fail_rank && entry->rank != UINT64_MAX)
             entry_free(entry);
-        else if (push(&known, entry))
-            print(&entry->finding);
+        else
+            pending.entry[valid++] = entry;
+    }
+    pending.count = valid;
+    for (size_t i = 0; i < valid; i++) pending.entry[i]->overruled = is_overruled(&pending.entry[i]->finding);
+    for (size_t i = 0; i < valid; i++) {
+        if (pending.entry[i]->overruled)
+            entry_free(pending.entry[i]);
+        else
+            is_new |= publish(pending.entry[i]);
     }
     pending.count = 0;
+    if (is_new) json_report_write();
     pthread_mutex_unlock(&lock);
 }
 

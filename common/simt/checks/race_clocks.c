@@ -10,17 +10,17 @@
 
 uint32_t races_first_block = 1;
 bool races_concurrent;
-static uint32_t next_block = 1;
+uint32_t races_next_block = 1;
 static __thread struct block_races *free_races;
 
 /* Numbers for all blocks of the grid, none of which was used before. */
 static void number_blocks(const struct simt_launch *launch) {
-    if (launch->blocks >= UINT32_MAX - next_block) {
+    if (launch->blocks >= UINT32_MAX - races_next_block) {
         race_cells_clear();
-        next_block = 1;
+        races_next_block = 1;
     }
-    races_first_block = next_block;
-    next_block += (uint32_t)launch->blocks;
+    races_first_block = races_next_block;
+    races_next_block += (uint32_t)launch->blocks;
 }
 
 void races_launch_begin(struct simt_launch *launch, int os_threads) {

@@ -87,6 +87,7 @@ struct block_races {
 };
 
 extern uint32_t races_first_block; /* number of block 0 since the launch began or the grid last met */
+extern uint32_t races_next_block;  /* of block 0 of the next launch */
 
 extern bool races_concurrent; /* the launch's blocks run on several OS threads */
 
@@ -96,7 +97,9 @@ void races_block_begin(struct simt_block *block);
 void races_block_end(struct simt_block *block);
 void races_request(const struct request *request);
 void races_prefetch(uint64_t address); /* before an access to the address */
-void races_close_runs(void);           /* before a merge ends or a clock advances: processes delayed accesses */
+/* race_host.c: an access of host code. */
+void races_by_host(uintptr_t pc, enum trace_kind kind, uint64_t address, unsigned bytes);
+void races_close_runs(void); /* before a merge ends or a clock advances: processes delayed accesses */
 
 /* A fence: in the order of the merge; and when the lane executes it. */
 void races_fence(struct simt_warp *warp, uint32_t mask);

@@ -192,6 +192,29 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transa, cubl
                    CUDA_R_32F, ldc, 0, 1, CUBLAS_COMPUTE_32F, __func__, CALLER);
 }
 
+/* cublas_v2.h declares it for C++ only, which has the type half. */
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                           int k, const void *alpha, const void *A, int lda, const void *B, int ldb, const void *beta,
+                           void *C, int ldc);
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                           int k, const void *alpha, const void *A, int lda, const void *B, int ldb, const void *beta,
+                           void *C, int ldc) {
+    return classic(handle, transa, transb, m, n, k, alpha, A, CUDA_R_16F, lda, 0, B, CUDA_R_16F, ldb, 0, beta, C,
+                   CUDA_R_16F, ldc, 0, 1, CUBLAS_COMPUTE_16F, __func__, CALLER);
+}
+
+/* The vectors are rows whose elements lie inc apart: yT = alpha * xT * op(A)T + beta * yT. */
+cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float *alpha,
+                           const float *A, int lda, const float *x, int incx, const float *beta, float *y, int incy) {
+    bool plain = trans == CUBLAS_OP_N;
+    if (!valid_op(trans) || incx < 1 || incy < 1) { /* cuBLAS also takes negative increments */
+        return incx < 0 || incy < 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_INVALID_VALUE;
+    }
+    return classic(handle, CUBLAS_OP_N, plain ? CUBLAS_OP_T : CUBLAS_OP_N, 1, plain ? m : n, plain ? n : m, alpha, x,
+                   CUDA_R_32F, incx, 0, A, CUDA_R_32F, lda, 0, beta, y, CUDA_R_32F, incy, 0, 1, CUBLAS_COMPUTE_32F,
+                   __func__, CALLER);
+}
+
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
                             int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
                             cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
@@ -218,4 +241,30 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     (void)algo;
     return classic(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C,
                    Ctype, ldc, strideC, batchCount, computeType, __func__, CALLER);
+}
+
+/* ---- copies ---- */
+
+static cublasStatus_t copy(int rows, int columns, int size, const void *from, int from_ld, void *to, int to_ld,
+                           enum cudaMemcpyKind kind, const char *function, uintptr_t pc) {
+    if (rows < 0 || columns < 0 || size < 1 || from_ld < 1 || to_ld < 1) { return CUBLAS_STATUS_INVALID_VALUE; }
+    cudaError_t error = copy_now(to, (size_t)to_ld * (size_t)size, from, (size_t)from_ld * (size_t)size,
+                                 (size_t)rows * (size_t)size, (size_t)columns, kind, function, pc);
+    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
+}
+
+cublasStatus_t cublasSetVector(int n, int elemSize, const void *x, int incx, void *devicePtr, int incy) {
+    return copy(1, n, elemSize, x, incx, devicePtr, incy, cudaMemcpyHostToDevice, __func__, CALLER);
+}
+
+cublasStatus_t cublasGetVector(int n, int elemSize, const void *x, int incx, void *y, int incy) {
+    return copy(1, n, elemSize, x, incx, y, incy, cudaMemcpyDeviceToHost, __func__, CALLER);
+}
+
+cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb) {
+    return copy(rows, cols, elemSize, A, lda, B, ldb, cudaMemcpyHostToDevice, __func__, CALLER);
+}
+
+cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb) {
+    return copy(rows, cols, elemSize, A, lda, B, ldb, cudaMemcpyDeviceToHost, __func__, CALLER);
 }

@@ -73,6 +73,7 @@ struct reservation {
     size_t bytes;
     uintptr_t pc; /* of the request */
     int holders;
+    bool frees_itself; /* by a node of the graph that allocates it */
     struct reservation *next;
 };
 
@@ -92,6 +93,18 @@ bool arena_hold(void *start) {
     if (found) found->holders++;
     pthread_mutex_unlock(&reservation_lock);
     return found != NULL;
+}
+
+bool arena_hold_to_free(void *start, bool by_itself) {
+    pthread_mutex_lock(&reservation_lock);
+    struct reservation *found = *reservation_link(start);
+    bool done = found && !found->frees_itself;
+    if (done) {
+        found->holders++;
+        found->frees_itself = by_itself;
+    }
+    pthread_mutex_unlock(&reservation_lock);
+    return done;
 }
 
 void arena_let_go(void *start) {
@@ -220,7 +233,7 @@ void *arena_reserve(size_t bytes, uintptr_t pc) {
         return NULL;
     }
     pthread_mutex_lock(&reservation_lock);
-    *made = (struct reservation){(uintptr_t)start, bytes, pc, 2, reservations};
+    *made = (struct reservation){(uintptr_t)start, bytes, pc, 2, false, reservations};
     reservations = made;
     pthread_mutex_unlock(&reservation_lock);
     arena_free(start);

@@ -40,6 +40,8 @@ static inline uintptr_t arena_after(uintptr_t start, size_t bytes) {
  * graph do. arena_free ends such an allocation. A reservation ends with its last holder, and an allocation is one. */
 void *arena_reserve(size_t bytes, uintptr_t pc); /* held by the caller; NULL when over the device's memory */
 bool arena_hold(void *start);                    /* false: no reservation starts there */
+/* For a free node, of the graph that allocates the memory or of another; false: none starts there, or the former exists. */
+bool arena_hold_to_free(void *start, bool by_itself);
 void arena_let_go(void *start);
 bool arena_alloc_reserved(void *start); /* false: allocated already, or over the device's memory */
 

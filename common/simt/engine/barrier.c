@@ -35,7 +35,7 @@ static void report_divergent(const struct simt_thread *a, const struct simt_thre
                 b->index.x, b->index.y, b->index.z, there.file, there.line);
 }
 
-static void check_barrier(const struct simt_block *block) {
+static void check_barrier(struct simt_block *block) {
     const struct simt_thread *first = NULL;
     for (unsigned i = 0; i < block->threads; i++) {
         const struct simt_thread *thread = &block->thread[i];
@@ -45,10 +45,11 @@ static void check_barrier(const struct simt_block *block) {
         } else if ((thread->blocked_pc != first->blocked_pc || !trace_same_place(first, thread)) &&
                    !same_site(first, thread)) {
             report_divergent(first, thread);
+            block->diverged = true;
             break;
         }
     }
-    if (block->exited && first)
+    if (block->exited && first && !block->diverged) /* after a divergence, threads end while others wait at a barrier */
         simt_report(SIMT_BARRIER_EXITED, false, first->blocked_pc, first,
                     "Barrier with exited threads: %u of %u threads of the block have returned and count as arrived\n"
                     "CUDA requires all threads of a block to reach __syncthreads(): guard the work, not the barrier",

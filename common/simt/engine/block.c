@@ -80,7 +80,7 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     block->cursor = block->exited = block->at_barrier = block->at_grid = 0;
     block->steps = 0;
     block->suspended = NULL;
-    block->progressed = false;
+    block->progressed = block->diverged = false;
     memset(&block->counters, 0, sizeof block->counters);
     for (unsigned w = 0; w < block->warps; w++) {
         struct simt_warp *warp = &block->warp[w];

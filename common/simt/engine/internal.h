@@ -129,6 +129,7 @@ struct simt_block {
     int status; /* enum block_status */
     bool ordered, prepared;
     bool parked;     /* waits at the grid barrier: the turn skips it */
+    bool diverged;   /* its threads have met at different barriers */
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
@@ -145,7 +146,8 @@ struct simt_block {
 struct simt_launch {
     const char *kernel; /* pretty name */
     struct dim grid, block;
-    uint64_t blocks; /* grid.x * grid.y * grid.z */
+    uint64_t blocks;  /* that run: grid.x * grid.y * grid.z, less those that settings.most_blocks skips, */
+    uint64_t skipped; /* which are in the middle */
     size_t dynamic_shared;
     bool cooperative;
     bool shuffled;
@@ -176,10 +178,10 @@ extern struct simt_settings simt_settings;
 
 /* A launch, as the translated kernel stub makes it. `entry(closure)` runs the kernel body for one thread. */
 void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const void *closure);
-/* k<<<grid, block, shared, stream>>> stores its configuration; the stub consumes it. */
-void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream);
+/* k<<<grid, block, shared, stream>>> stores its configuration; the stub consumes it. pc: of the launch. */
+void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc);
 /* As simt_configure, for cudaLaunchCooperativeKernel: the kernel may call grid.sync(). */
-void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream);
+void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc);
 bool simt_on_device(void);
 
 /* A kernel is identified by its entry. */
@@ -332,6 +334,9 @@ void simt_lane_block(enum thread_state state, uintptr_t pc);
 /* Memory that host and device can both access: pinned and managed memory (inside the arena), registered host memory
  * (outside). The slow paths of the hooks call it before they report a wrong pointer. api/host_memory.c */
 bool simt_host_and_device(uintptr_t address, size_t bytes);
+
+/* The host has waited for the launches so far. checks/race_host.c */
+void simt_host_waits(void);
 
 /* Runtime error state (api): the last error and the sticky one. */
 void simt_set_error(int error, bool sticky);

@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "checks/faults.h"
+#include "checks/json_report.h"
 #include "checks/source.h"
 #include "checks/trace.h"
 #include "scheduler.h"
@@ -12,23 +13,25 @@ enum { GRID_YZ_LIMIT = 65535, BLOCK_Z_LIMIT = 64 };
 static __thread struct {
     struct dim grid, block;
     size_t shared;
+    uintptr_t pc;
     bool cooperative, pending;
 } next;
 
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t launches, blocks;
 
-void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream) {
+void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc) {
     (void)stream; /* streams run in the order of the calls */
     next.grid = grid;
     next.block = block;
     next.shared = shared;
+    next.pc = pc;
     next.cooperative = false;
     next.pending = true;
 }
 
-void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream) {
-    simt_configure(grid, block, shared, stream);
+void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc) {
+    simt_configure(grid, block, shared, stream, pc);
     next.cooperative = true;
 }
 
@@ -39,7 +42,7 @@ bool simt_on_device(void) {
 /* A launch that CUDA refuses: the finding names the wrong number, the error code is CUDA's. */
 static bool refuse(const char *kernel, int error, const char *what, unsigned long long got, unsigned long long limit) {
     char name[512];
-    simt_report(SIMT_LAUNCH, true, 0, NULL, "Invalid launch of %s\n%s is %llu, allowed: 1 to %llu",
+    simt_report(SIMT_LAUNCH, true, next.pc, NULL, "Invalid launch of %s\n%s is %llu, allowed: 1 to %llu",
                 source_pretty(kernel, name, sizeof name), what, got, limit);
     simt_set_error(error, false);
     return false;
@@ -117,6 +120,7 @@ static void run(struct simt_launch *launch) {
     trace_launch_end(launch);
     shared_finish_launch(launch);
     report_launch_end(launch);
+    json_report_launch(launch);
     if (launch->error_sticky) arena_context_lost();
     if (launch->error) simt_set_error(launch->error, launch->error_sticky);
 }
@@ -134,11 +138,14 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
                                  .error_lock = PTHREAD_MUTEX_INITIALIZER,
                                  .changed = PTHREAD_COND_INITIALIZER,
                                  .fail_rank = UINT64_MAX};
+    uint64_t in_grid = (uint64_t)next.grid.x * next.grid.y * next.grid.z, most = simt_settings.most_blocks;
+    bool skips = most && in_grid > most && !next.cooperative;
     struct simt_launch launch = {
         .kernel = kernel,
         .grid = next.grid,
         .block = next.block,
-        .blocks = (uint64_t)next.grid.x * next.grid.y * next.grid.z,
+        .blocks = skips ? most : in_grid,
+        .skipped = skips ? in_grid - most : 0,
         .dynamic_shared = next.shared,
         .cooperative = next.cooperative,
         .shuffled = simt_settings.shuffled_order,

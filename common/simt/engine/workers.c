@@ -64,6 +64,7 @@ static void order_pass(struct simt_launch *launch, struct simt_block *block) {
 
 /* Rank to block: itself, or a permutation in which neighbours are far apart. */
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank) {
+    if (launch->skipped) return rank < launch->blocks / 2 ? rank : rank + launch->skipped;
     if (!launch->shuffled || launch->blocks < 2) return rank;
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)(launch->blocks - 1 - rank) * launch->order->permutation % launch->blocks);

@@ -42,7 +42,13 @@ Test(api, device_memory) {
     cr_assert_eq(free_before - free_after, 1 << 20);
     FAILS(cudaErrorInvalidValue, cudaFree((char *)p + 4));
     OK(cudaFree(p));
+    expect_none();
     FAILS(cudaErrorInvalidValue, cudaFree(p));
+    cr_assert_eq(simt_finding_count(), 1);
+    cr_assert(strstr(simt_finding_at(0)->text, "in an allocation of 1,048,576 bytes that has been freed"));
+    FAILS(cudaErrorInvalidValue, cudaFreeAsync(p, NULL));
+    cr_assert_eq(simt_finding_count(), 2);
+    cr_assert(strstr(simt_finding_at(1)->text, "Invalid cudaFreeAsync"));
     int local;
     FAILS(cudaErrorInvalidValue, cudaFree(&local));
     size_t pitch;
@@ -93,6 +99,33 @@ Test(api, rows_are_a_pitch_apart) {
     OK(cudaMemsetAsync(p, 1, 4, NULL));
     OK(cudaMemset2DAsync(p, pitch, 2, 4, 3, NULL));
     OK(cudaFree(p));
+}
+
+Test(api, memory_of_three_dimensions) {
+    char host[2][3][4] = {{"abc", "def", "ghi"}, {"jkl", "mno", "pqr"}}, back[2][3][4] = {{{0}}};
+    struct cudaPitchedPtr memory;
+    struct cudaExtent all = make_cudaExtent(4, 3, 2), inner = make_cudaExtent(2, 1, 2);
+    OK(cudaMalloc3D(&memory, all));
+    cr_assert(memory.pitch >= 4 && memory.pitch % 256 == 0 && memory.xsize == 4 && memory.ysize == 3);
+    OK(cudaMemset3D(memory, 'x', all));
+    struct cudaMemcpy3DParms copy = {.srcPtr = make_cudaPitchedPtr(host, 4, 4, 3),
+                                     .srcPos = make_cudaPos(1, 2, 0),
+                                     .dstPtr = memory,
+                                     .dstPos = make_cudaPos(2, 1, 0),
+                                     .extent = inner,
+                                     .kind = cudaMemcpyHostToDevice};
+    OK(cudaMemcpy3D(&copy));
+    copy = (struct cudaMemcpy3DParms){
+        .srcPtr = memory, .dstPtr = make_cudaPitchedPtr(back, 4, 4, 3), .extent = all, .kind = cudaMemcpyDeviceToHost};
+    OK(cudaMemcpy3DAsync(&copy, NULL));
+    cr_assert_arr_eq(back[0], "xxxxxxhixxxx", 12);
+    cr_assert_arr_eq(back[1], "xxxxxxqrxxxx", 12);
+    copy.extent.depth = 3;
+    FAILS(cudaErrorInvalidValue, cudaMemcpy3D(&copy));
+    copy.srcArray = (cudaArray_t)&copy;
+    FAILS(cudaErrorNotSupported, cudaMemcpy3D(&copy));
+    FAILS(cudaErrorInvalidValue, cudaMemset3D(memory, 0, make_cudaExtent(4, 3, 3)));
+    OK(cudaFree(memory.ptr));
 }
 
 Test(api, memory_of_the_host) {

@@ -154,6 +154,10 @@ static uint64_t defined(enum bits_case which, uint32_t a, uint32_t b, uint32_t c
         case BITS_dp2a_hi_s: return dot(a, b, c, 2, 2, true);
         case BITS_dp2a_lo_u: return dot(a, b, c, 2, 0, false);
         case BITS_dp2a_hi_u: return dot(a, b, c, 2, 2, false);
+        case BITS_dp4a_c4: return dot(a, b, c, 1, 0, true);
+        case BITS_dp4a_u4: return dot(a, b, c, 1, 0, false);
+        case BITS_dp2a_lo_s2: return dot(a, b, c, 2, 0, true);
+        case BITS_dp2a_hi_u2: return dot(a, b, c, 2, 2, false);
         case BITS_vadd2: return packed(which, a, b, 2, false);
         case BITS_vsubss2:
         case BITS_vmins2:

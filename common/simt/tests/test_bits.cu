@@ -1,6 +1,12 @@
 // Every integer intrinsic on arrays of arguments.
 #include "test_bits.h"
 
+template <class Vector> __device__ Vector vector(uint32_t bits) {
+    Vector value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 __device__ uint64_t evaluate(int which, uint32_t a, uint32_t b, uint32_t c) {
     unsigned long long wide = (unsigned long long)b << 32 | a, other = (unsigned long long)a << 32 | c;
     int sa = (int)a, sb = (int)b, sc = (int)c;
@@ -37,6 +43,10 @@ __device__ uint64_t evaluate(int which, uint32_t a, uint32_t b, uint32_t c) {
         case BITS_dp2a_hi_s: return (uint32_t)__dp2a_hi(sa, sb, sc);
         case BITS_dp2a_lo_u: return __dp2a_lo(a, b, c);
         case BITS_dp2a_hi_u: return __dp2a_hi(a, b, c);
+        case BITS_dp4a_c4: return (uint32_t)__dp4a(vector<char4>(a), vector<char4>(b), sc);
+        case BITS_dp4a_u4: return __dp4a(vector<uchar4>(a), vector<uchar4>(b), c);
+        case BITS_dp2a_lo_s2: return (uint32_t)__dp2a_lo(vector<short2>(a), vector<char4>(b), sc);
+        case BITS_dp2a_hi_u2: return __dp2a_hi(vector<ushort2>(a), vector<uchar4>(b), c);
         case BITS_vadd4: return __vadd4(a, b);
         case BITS_vadd2: return __vadd2(a, b);
         case BITS_vsub4: return __vsub4(a, b);

@@ -9,7 +9,7 @@
     X(popc) X(popcll) X(clz) X(clzll) X(ffs) X(ffsll) X(brev) X(brevll) X(byte_perm) X(funnelshift_l)           \
     X(funnelshift_r) X(funnelshift_lc) X(funnelshift_rc) X(mulhi) X(umulhi) X(mul64hi) X(umul64hi) X(mul24)     \
     X(umul24) X(sad) X(usad) X(hadd) X(rhadd) X(uhadd) X(urhadd) X(fns) X(dp4a_s) X(dp4a_u) X(dp2a_lo_s)        \
-    X(dp2a_hi_s) X(dp2a_lo_u) X(dp2a_hi_u) X(vadd4) X(vadd2) X(vsub4) X(vaddss4) X(vaddus4) X(vsubss2)          \
+    X(dp2a_hi_s) X(dp2a_lo_u) X(dp2a_hi_u) X(dp4a_c4) X(dp4a_u4) X(dp2a_lo_s2) X(dp2a_hi_u2) X(vadd4) X(vadd2) X(vsub4) X(vaddss4) X(vaddus4) X(vsubss2)          \
     X(vsubus4) X(vmaxs4) X(vmaxu4) X(vmins2) X(vabsdiffu4) X(vavgu4) X(vcmpeq4) X(vcmpgtu4) X(vcmplts2)         \
     X(vseteq4) X(vabs4) X(vneg2) X(vabsss4)
 /* clang-format on */

@@ -33,6 +33,8 @@ FINDS(divergent_barrier, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "first barrier"
       "Barrier error detected. Divergent thread(s) in block\n",
       "at divergent_barrier(int *) in test_checks.cu:", "by thread (0,0,0) in block (0,0,0)",
       "thread (32,0,0) waits at another barrier")
+FINDS(skipped_barrier, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in the branch",
+      "thread (40,0,0) waits at another barrier")
 FINDS(divergent_in_warp, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "half a warp",
       "thread (1,0,0) waits at another barrier")
 FINDS(two_calls, SUCCESS, SIMT_BARRIER_DIVERGENT, ERROR, "in meet", "thread (32,0,0) waits at another barrier")
@@ -59,14 +61,14 @@ FINDS(shifts, SUCCESS, SIMT_ARITHMETIC, NOTE, "shift", "Shift of a 32-bit value 
 FINDS(converts, SUCCESS, SIMT_ARITHMETIC, NOTE, "conversion", "float")
 FINDS(uses_grid_sync, LAUNCH_FAILURE, SIMT_LAUNCH, ERROR, "grid sync", "cudaLaunchCooperativeKernel")
 FINDS(much_static, INVALID_VALUE, SIMT_LAUNCH, ERROR, "64 KB", "0x10000 bytes; the limit is 0xc000", "'b'")
-FINDS(many_threads, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "Invalid launch of nothing()", "2048")
-FINDS(many_threads_3d, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "2048", "1024")
-FINDS(zero_grid, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "gridDim.x is 0")
-FINDS(zero_block, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "blockDim.x is 0")
-FINDS(large_y, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "gridDim.y is 65536")
-FINDS(deep_block, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, NULL, "blockDim.z is 65")
-FINDS(much_dynamic, INVALID_VALUE, SIMT_LAUNCH, ERROR, NULL, "50176", "49152")
-FINDS(goes_on_after_failed_launch, SUCCESS, SIMT_LAUNCH, ERROR, NULL, "2048")
+FINDS(many_threads, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "2048 threads", "Invalid launch of nothing()", "2048")
+FINDS(many_threads_3d, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "32x32x2 threads", "2048", "1024")
+FINDS(zero_grid, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "no blocks", "gridDim.x is 0")
+FINDS(zero_block, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "no threads", "blockDim.x is 0")
+FINDS(large_y, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "65536 blocks in y", "gridDim.y is 65536")
+FINDS(deep_block, INVALID_CONFIGURATION, SIMT_LAUNCH, ERROR, "65 threads in z", "blockDim.z is 65")
+FINDS(much_dynamic, INVALID_VALUE, SIMT_LAUNCH, ERROR, "49 KB", "50176", "49152")
+FINDS(goes_on_after_failed_launch, SUCCESS, SIMT_LAUNCH, ERROR, "failed", "2048")
 
 #define RIGHT(test)                            \
     int run_##test(void);                      \

@@ -13,6 +13,15 @@ __global__ void divergent_barrier(int *out) {
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
 
+// Those who took the branch arrive at the last barrier when the others have returned: a consequence, not a second finding.
+__global__ void skipped_barrier(int *out) {
+    if (threadIdx.x < 40) {
+        __syncthreads(); // here: in the branch
+        out[threadIdx.x] = 1;
+    }
+    __syncthreads();
+}
+
 __global__ void divergent_in_warp(int *out) {
     if (threadIdx.x % 2 == 0) {
         __syncthreads(); // here: half a warp
@@ -159,6 +168,7 @@ static int *ints(int n) {
     }
 
 RUN(divergent_barrier, divergent_barrier<<<1, 64>>>(ints(64)))
+RUN(skipped_barrier, skipped_barrier<<<1, 64>>>(ints(64)))
 RUN(divergent_in_warp, divergent_in_warp<<<1, 64>>>(ints(64)))
 RUN(two_calls, two_calls<<<1, 64>>>(ints(64)))
 RUN(early_return, early_return<<<1, 64>>>(ints(64), 50))
@@ -172,7 +182,7 @@ RUN(endless, endless<<<1, 32>>>(ints(32), 100))
 RUN(endless_without_memory, endless_without_memory<<<1, 32>>>(100))
 RUN(polls, polls<<<2, 1>>>(ints(1)))
 RUN(recursion, recursion<<<1, 32>>>(ints(32), 1 << 20))
-RUN(shallow_recursion, recursion<<<1, 32>>>(ints(32), 20))
+RUN(shallow_recursion, (cudaDeviceSetLimit(cudaLimitStackSize, 8192), recursion<<<1, 32>>>(ints(32), 20)))
 RUN(large_frame, large_frame<<<1, 32>>>(ints(32), 7))
 RUN(divides, divides<<<1, 32>>>(ints(32), 0))
 RUN(shifts, shifts<<<1, 32>>>((unsigned *)ints(32), 32))
@@ -181,13 +191,13 @@ RUN(converts, converts<<<1, 32>>>(ints(32), 3e9f))
 RUN(converts_less, converts<<<1, 32>>>(ints(32), -2e9f))
 RUN(uses_grid_sync, uses_grid_sync<<<1, 32>>>(ints(32)))
 RUN(much_static, much_static<<<1, 32>>>((float *)ints(32)))
-RUN(many_threads, nothing<<<1, 2048>>>())
-RUN(many_threads_3d, nothing<<<1, dim3(32, 32, 2)>>>())
-RUN(zero_grid, nothing<<<0, 32>>>())
-RUN(zero_block, nothing<<<1, 0>>>())
-RUN(large_y, nothing<<<dim3(1, 65536), 1>>>())
-RUN(deep_block, nothing<<<1, dim3(1, 1, 65)>>>())
-RUN(much_dynamic, dynamic_sum<<<1, 32, 49 * 1024>>>((float *)ints(1), 100))
+RUN(many_threads, nothing<<<1, 2048>>>())                                   // here: 2048 threads
+RUN(many_threads_3d, nothing<<<1, dim3(32, 32, 2)>>>())                     // here: 32x32x2 threads
+RUN(zero_grid, nothing<<<0, 32>>>())                                        // here: no blocks
+RUN(zero_block, nothing<<<1, 0>>>())                                        // here: no threads
+RUN(large_y, nothing<<<dim3(1, 65536), 1>>>())                              // here: 65536 blocks in y
+RUN(deep_block, nothing<<<1, dim3(1, 1, 65)>>>())                           // here: 65 threads in z
+RUN(much_dynamic, dynamic_sum<<<1, 32, 49 * 1024>>>((float *)ints(1), 100)) // here: 49 KB
 RUN(opted_in, cudaFuncSetAttribute(dynamic_sum, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024);
     dynamic_sum<<<1, 32, 100 * 1024>>>((float *)ints(1), 25600))
-RUN(goes_on_after_failed_launch, nothing<<<1, 2048>>>(); cudaGetLastError(); nothing<<<1, 32>>>())
+RUN(goes_on_after_failed_launch, nothing<<<1, 2048>>>(); cudaGetLastError(); nothing<<<1, 32>>>()) // here: failed

@@ -8,6 +8,8 @@
 
 int run_several(void);
 int run_late_first_block(void);
+int run_late_race(void);
+int run_pairs(void);
 
 TestSuite(findings, .init = quiet, .timeout = 60);
 
@@ -71,6 +73,27 @@ Test(findings, equal_with_any_number_of_os_threads) {
             cr_assert(strncmp(first, again, (size_t)(was - first)) == 0, "%s\n%s", first, again);
             cr_assert_eq(simt_finding_count(), 1, "%s", again);
         }
+}
+
+Test(findings, races_name_the_first_block_with_any_number_of_os_threads) {
+    for (int os_threads = 1; os_threads <= MOST_OS_THREADS; os_threads++) {
+        use(os_threads, true);
+        cr_assert_eq(run_late_race(), 0);
+        const struct simt_finding *race = find_kind(SIMT_RACE);
+        cr_assert_not_null(race);
+        cr_expect_eq(race->line, line_of(__FILE__, "late race"));
+        cr_expect(strstr(race->text, "in block (0,0,0)\n    and a Write access"), "%d OS threads: %s", os_threads,
+                  race->text);
+        simt_findings_clear();
+    }
+}
+
+/* The note of the same value says that the result does not depend on the order; a race on that line says that it does. */
+Test(findings, a_race_overrules_the_note_of_its_line) {
+    cr_assert_eq(run_pairs(), 0);
+    EXPECT_FINDING(SIMT_RACE, true, "pairs", "Write access");
+    run_pairs();
+    cr_assert_eq(simt_finding_count(), 1);
 }
 
 Test(findings, printed_with_bars_as_compute_sanitizer_does) {

@@ -20,6 +20,21 @@ __global__ void late_first_block(float *out, const float *in, int n) {
     out[64 + threadIdx.x + blockIdx.x] = sum; // here: out of bounds
 }
 
+// Lanes 0 and 1 store one value, lanes 1 and 2 two.
+__global__ void pairs(int *out) {
+    *out = threadIdx.x / 2; // here: pairs
+}
+
+// Block 0 races late.
+__global__ void late_race(float *out, const float *in, int n) {
+    __shared__ float s[64];
+    float sum = 0.0f;
+    if (blockIdx.x == 0)
+        for (int i = 0; i < n; i++) sum += in[i % 64];
+    s[threadIdx.x] = sum;
+    out[blockIdx.x * 64 + threadIdx.x] = s[(threadIdx.x + 1) % 64]; // here: late race
+}
+
 template <class T> static T *device(int n, bool written) {
     T *p = nullptr;
     cudaMalloc(&p, n * sizeof(T));
@@ -36,6 +51,22 @@ int run_several(void) {
     int error = cudaDeviceSynchronize();
     cudaFree(in);
     cudaFree(out);
+    return error;
+}
+
+int run_pairs(void) {
+    int *out = device<int>(1, false);
+    pairs<<<2, 64>>>(out);
+    int error = cudaDeviceSynchronize();
+    cudaFree(out);
+    return error;
+}
+
+int run_late_race(void) {
+    float *in = device<float>(64, true), *out = device<float>(64 * 20, false);
+    late_race<<<20, 64>>>(out, in, 20000);
+    int error = cudaDeviceSynchronize();
+    cudaDeviceReset();
     return error;
 }
 

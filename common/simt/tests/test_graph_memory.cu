@@ -109,21 +109,22 @@ extern "C" int run_replays(void) {
     return 0;
 }
 
-// A GPU has one executable at a time of a graph that allocates.
-extern "C" int run_two_executables(void) {
+extern "C" int run_one_executable_at_a_time(void) {
     data d;
-    cudaGraph_t graph;
+    cudaGraph_t graph, copy;
     cudaGraphExec_t first, second;
     OK(record(&graph, &d, launch));
     OK(cudaGraphInstantiate(&first, graph, 0));
+    EXPECT(cudaGraphInstantiate(&second, graph, 0) == cudaErrorNotSupported);
+    EXPECT(cudaGraphClone(&copy, graph) == cudaErrorNotSupported);
+    EXPECT(cudaGetLastError() == cudaErrorNotSupported);
+    OK(cudaGraphExecDestroy(first));
     OK(cudaGraphInstantiate(&second, graph, 0));
     OK(cudaGraphDestroy(graph));
     OK(cudaGraphLaunch(second, d.stream));
-    OK(cudaGraphExecDestroy(second));
-    OK(cudaGraphLaunch(first, d.stream));
     OK(cudaStreamSynchronize(d.stream));
-    EXPECT(d.out[1] == 2.0f);
-    OK(cudaGraphExecDestroy(first));
+    EXPECT(d.out[1] == 1.0f);
+    OK(cudaGraphExecDestroy(second));
     return 0;
 }
 
@@ -180,7 +181,7 @@ extern "C" int run_held_by_each(void) {
     data d;
     cudaGraph_t graph, other;
     cudaGraphExec_t executable;
-    OK(record(&graph, &d, launch));
+    OK(record(&graph, &d, fill_new));
     OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphDestroy(graph));
     OK(record(&other, &d, free_it));
@@ -189,6 +190,17 @@ extern "C" int run_held_by_each(void) {
     EXPECT(record(&other, &d, free_it) == cudaErrorInvalidValue);
     cudaGetLastError();
     OK(cudaGraphDestroy(other));
+    return 0;
+}
+
+extern "C" int run_freed_by_its_own_graph(void) {
+    data d;
+    cudaGraph_t graph, other;
+    OK(record(&graph, &d, launch));
+    EXPECT(record(&other, &d, free_it) == cudaErrorInvalidValue);
+    cudaGetLastError();
+    OK(cudaGraphDestroy(other));
+    OK(cudaGraphDestroy(graph));
     return 0;
 }
 

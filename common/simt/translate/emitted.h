@@ -33,6 +33,12 @@ namespace simt {
 /* Naming before_main<T>::done is enough for T::run() to run before main. */
 template <class T> struct before_main { static inline int done = (T::run(), 0); };
 
+/* 16, the alignment of a variable template. Each specialisation that is used instantiates this, and so T::run() runs before
+ * main. */
+template <class T> constexpr size_t aligned_before_main() {
+    return &before_main<T>::done != nullptr ? 16 : 1;
+}
+
 /* The end of a loop without a condition (checked_code.c): the compiler keeps this empty instruction. */
 static inline __attribute__((always_inline)) void loop_end() {
     __asm__ volatile("");

@@ -139,7 +139,10 @@ static bool check(struct translation *t, int open, int close, const char *kernel
             kernel, arguments, arguments == 1 ? "" : "s");
     }
     if (in_device_code(t, open)) {
-        return fail(t, open, "'%s' is launched from device code: the CPU backend has no dynamic parallelism", kernel);
+        return fail(
+            t, open,
+            "'%s' is launched from device code: the CPU backend has no dynamic parallelism; launch it on the host",
+            kernel);
     }
     return true;
 }

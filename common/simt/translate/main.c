@@ -7,7 +7,9 @@
 
 static const char usage[] = "usage: translate [--backend FOLDER] [--host HOST] [-o OUT] IN\n"
                             "  IN is the output of g++ -E -C; simt-cc runs both\n"
-                            "  HOST is the same with __CUDA_ARCH__ undefined, where the source tests it\n";
+                            "  HOST is the same with __CUDA_ARCH__ undefined, where the source tests it\n"
+                            "       translate --unsupported\n"
+                            "  lists names that are refused, what they stand for, and what to use instead\n";
 
 static char *read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -31,6 +33,10 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(usage, stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--unsupported") == 0) {
+            list_unsupported(stdout);
             return 0;
         }
         if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {

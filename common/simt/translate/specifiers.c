@@ -7,6 +7,7 @@
 #include "translate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_variable_word(const struct translation *t, int token) {
     return is(t, token, "__device__") || is(t, token, "__constant__") || is(t, token, "__managed__");
@@ -19,18 +20,66 @@ static bool head_has(const struct translation *t, const struct declaration *d, c
     return false;
 }
 
+/* template <class T, int N = 3> __device__ int v;  →  "class T, int N" and "T, N", both to be freed. False if a parameter has
+ * no name, as in template <>. */
+static bool template_parameters(const struct translation *t, int open, int close, char **parameters, char **arguments) {
+    size_t room = 1;
+    for (int i = open; i <= close; i++) { room += (size_t)t->tokens[i].length + sizeof "..., "; }
+    *parameters = calloc(room, 1), *arguments = calloc(room, 1);
+    bool named = *parameters && *arguments && close > open + 1;
+    for (int i = open + 1; i < close && named;) {
+        int end = i, name = -1, nested = 0;
+        for (; end < close && (nested > 0 || !(is(t, end, ",") || is(t, end, "="))); end++) {
+            nested += is(t, end, "<") - is(t, end, ">");
+            if (is_name(t, end)) { name = end; }
+        }
+        named = name > i && name == end - 1;
+        char *text = token_text(t, i, end - 1);
+        const char *separator = **parameters ? ", " : "";
+        if (named && text) {
+            strcat(strcat(*parameters, separator), text);
+            strcat(strncat(strcat(*arguments, separator), t->tokens[name].text, (size_t)t->tokens[name].length),
+                   is(t, name - 1, "...") ? "..." : "");
+        }
+        free(text);
+        while (end < close && (nested > 0 || !is(t, end, ","))) { /* the default argument */
+            nested += is(t, end, "<") - is(t, end, ">");
+            end++;
+        }
+        i = end + 1;
+    }
+    return named;
+}
+
+/* A variable template: each specialisation that the program uses registers itself (emitted.h). */
+static bool register_template(struct translation *t, const struct declaration *d, const char *kind) {
+    int past = skip_angles(t, d->start + 1, d->names[0]);
+    char *parameters = NULL, *arguments = NULL, *name = token_text(t, d->names[0], d->names[0]);
+    bool known = past > 0 && template_parameters(t, d->start + 1, past - 1, &parameters, &arguments);
+    if (known && name) {
+        edit_before(t, d->start, "template <%s> struct simt_register_%s { static void run(); }; ", parameters, name);
+        edit_before(t, past, "alignas(simt::aligned_before_main<simt_register_%s<%s>>()) ", name, arguments);
+        edit_after(t, d->end,
+                   " template <%s> void simt_register_%s<%s>::run() { arena_register_%s("
+                   "(void *)__builtin_addressof(%s<%s>), sizeof %s<%s>, \"%s\"); }",
+                   parameters, name, arguments, kind, name, arguments, name, arguments, name);
+    }
+    free(parameters);
+    free(arguments);
+    free(name);
+    return known || fail(t, d->names[0], "the CPU backend has no specialisations of __device__ variable templates");
+}
+
 static bool register_variables(struct translation *t, const struct declaration *d) {
     bool local = enclosing_function(t, t->tokens[d->start].scope) >= 0;
     if (head_has(t, d, "extern")) { return true; /* defined and registered elsewhere */ }
-    if (is(t, d->start, "template")) {
-        return fail(t, d->names[0], "the CPU backend has no templates of __device__ variables");
-    }
+    const char *kind = head_has(t, d, "__constant__") ? "constant" : "variable";
+    if (is(t, d->start, "template")) { return register_template(t, d, kind); }
     if (local && !head_has(t, d, "static")) {
         return fail(t, d->names[0], "a variable in device memory that is declared in a function must be static");
     }
     edit_before(t, d->start,
                 "alignas(32) "); /* a sector: on every processor, requests of an array touch the same number */
-    const char *kind = head_has(t, d, "__constant__") ? "constant" : "variable";
     for (int n = 0; n < d->name_count; n++) {
         char *name = token_text(t, d->names[n], d->names[n]);
         if (local) { /* no static initialiser here, which would run on the device and lock */

@@ -115,6 +115,7 @@ bool mentions(const struct translation *t, int from, int to, const char *name);
 
 /* the passes */
 bool reject_unsupported(struct translation *t);
+void list_unsupported(FILE *out); /* lines of: name, feature, what to use instead; separated by tabs */
 bool translate_asm(struct translation *t, int token); /* ptx.c: inline PTX; the statement that begins there */
 bool translate_variables(struct translation *t);
 bool translate_shared(struct translation *t);

@@ -3,23 +3,33 @@
 
 #include <string.h>
 
+static const char clusters[] = "thread block clusters", no_clusters[] = "exchange data between blocks in global memory",
+                  textures[] = "textures", no_textures[] = "read global memory, and interpolate in the kernel",
+                  surfaces[] = "surfaces", no_surfaces[] = "read and write global memory";
+
 static const struct {
-    const char *name, *what;
+    const char *name, *what, *instead;
 } features[] = {
-    {"__cluster_dims__", "thread block clusters"},
-    {"texture", "texture references"},
-    {"cudaTextureObject_t", "textures"},
-    {"cudaSurfaceObject_t", "surfaces"},
-    {"tex1D", "textures"},
-    {"tex2D", "textures"},
-    {"tex3D", "textures"},
-    {"tex1Dfetch", "textures"},
-    {"tex2DLayered", "textures"},
-    {"surf1Dread", "surfaces"},
-    {"surf1Dwrite", "surfaces"},
-    {"surf2Dread", "surfaces"},
-    {"surf2Dwrite", "surfaces"},
+    {"__cluster_dims__", clusters, no_clusters},
+    {"texture", textures, no_textures},
+    {"cudaTextureObject_t", textures, no_textures},
+    {"cudaSurfaceObject_t", surfaces, no_surfaces},
+    {"tex1D", textures, no_textures},
+    {"tex2D", textures, no_textures},
+    {"tex3D", textures, no_textures},
+    {"tex1Dfetch", textures, no_textures},
+    {"tex2DLayered", textures, no_textures},
+    {"surf1Dread", surfaces, no_surfaces},
+    {"surf1Dwrite", surfaces, no_surfaces},
+    {"surf2Dread", surfaces, no_surfaces},
+    {"surf2Dwrite", surfaces, no_surfaces},
 };
+
+void list_unsupported(FILE *out) {
+    for (unsigned f = 0; f < sizeof features / sizeof *features; f++) {
+        fprintf(out, "%s\t%s\t%s\n", features[f].name, features[f].what, features[f].instead);
+    }
+}
 
 /* The string of asm("…"): empty ones are compiler barriers and are allowed. */
 static bool is_empty_asm(const struct translation *t, int i) {
@@ -58,8 +68,8 @@ static bool reject_feature(struct translation *t, int i) {
             is_declared_here(t, i)) {
             continue;
         }
-        return fail(t, i, "the CPU backend has no %s ('%s'); they run on a GPU only", features[f].what,
-                    features[f].name);
+        return fail(t, i, "the CPU backend has no %s ('%s'): %s", features[f].what, features[f].name,
+                    features[f].instead);
     }
     return true;
 }

@@ -180,6 +180,69 @@ Test(cublas, products_in_half) {
     drop(&a), drop(&b), drop(&c), drop(&d);
 }
 
+/* In C++ it takes halves. */
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
+                           int k, const half *alpha, const half *A, int lda, const half *B, int ldb, const half *beta,
+                           half *C, int ldc);
+
+Test(cublas, hgemm_is_gemm_of_halves) {
+    struct buffer a = filled(6, CUDA_R_16F, 1), b = filled(6, CUDA_R_16F, 2), c = filled(4, CUDA_R_16F, 3);
+    half alpha = 0.5f, beta = 0.0f;
+    cr_assert_eq(
+        cublasHgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &alpha, a.device, 2, b.device, 3, &beta, c.device, 2),
+        CUBLAS_STATUS_SUCCESS);
+    fetch(&c);
+    for (size_t i = 0; i < 4; i++) {
+        float sum = 0;
+        for (size_t k = 0; k < 3; k++) {
+            sum += get(a.host, i % 2 + k * 2, CUDA_R_16F) * get(b.host, k + i / 2 * 3, CUDA_R_16F);
+        }
+        cr_expect_eq(get(c.host, i, CUDA_R_16F), 0.5f * sum);
+    }
+    drop(&a), drop(&b), drop(&c);
+}
+
+Test(cublas, matrix_times_vector) {
+    const float alpha = 0.5f, beta = 2.0f;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        int m = 3, n = 4, lda = 5, rows = transposed ? n : m, sums = transposed ? m : n, incx = 2, incy = 3;
+        struct buffer a = filled(20, CUDA_R_32F, 1), x = filled(8, CUDA_R_32F, 2), y = filled(12, CUDA_R_32F, 3);
+        float before[12];
+        memcpy(before, y.host, sizeof before);
+        cr_assert_eq(cublasSgemv(blas, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, &alpha, a.device, lda, x.device,
+                                 incx, &beta, y.device, incy),
+                     CUBLAS_STATUS_SUCCESS);
+        fetch(&y);
+        for (int i = 0; i < 12; i++) {
+            float expected = before[i];
+            for (int k = 0; k < sums && i % incy == 0 && i / incy < rows; k++) {
+                size_t at = (size_t)(transposed ? k + i / incy * lda : i / incy + k * lda);
+                expected = (k ? expected : beta * expected) +
+                           alpha * get(a.host, at, CUDA_R_32F) * get(x.host, (size_t)(k * incx), CUDA_R_32F);
+            }
+            cr_expect_eq(get(y.host, (size_t)i, CUDA_R_32F), expected, "y[%d]", i);
+        }
+        drop(&a), drop(&x), drop(&y);
+    }
+    cr_expect_eq(cublasSgemv(blas, CUBLAS_OP_N, 1, 1, &alpha, NULL, 1, NULL, 0, &beta, NULL, 1),
+                 CUBLAS_STATUS_INVALID_VALUE);
+}
+
+Test(cublas, vectors_and_matrices_are_copied) {
+    float host[6] = {1, 2, 3, 4, 5, 6}, back[6] = {0}, *device;
+    cr_assert_eq(cudaMalloc((void **)&device, sizeof host), cudaSuccess);
+    cr_assert_eq(cublasSetVector(6, sizeof *host, host, 1, device, 1), CUBLAS_STATUS_SUCCESS);
+    cr_assert_eq(cublasGetVector(3, sizeof *host, device, 2, back, 1), CUBLAS_STATUS_SUCCESS);
+    cr_assert(back[0] == 1 && back[1] == 3 && back[2] == 5 && back[3] == 0);
+    cr_assert_eq(cublasSetMatrix(2, 2, sizeof *host, host + 2, 2, device, 3), CUBLAS_STATUS_SUCCESS);
+    cr_assert_eq(cublasGetMatrix(3, 2, sizeof *host, device, 3, back, 3), CUBLAS_STATUS_SUCCESS);
+    const float expected[6] = {3, 4, 3, 5, 6, 6};
+    cr_assert_arr_eq(back, expected, sizeof back);
+    cr_assert_eq(cublasSetVector(7, sizeof *host, host, 1, device, 1), CUBLAS_STATUS_MAPPING_ERROR);
+    cr_assert_eq(cublasSetVector(1, sizeof *host, host, 0, device, 1), CUBLAS_STATUS_INVALID_VALUE);
+    cudaFree(device);
+}
+
 Test(cublas, traffic_is_counted_apart) {
     struct buffer a = filled(6, CUDA_R_32F, 1), b = filled(12, CUDA_R_32F, 2), c = filled(8, CUDA_R_32F, 3);
     struct simt_cublas_traffic traffic;

@@ -5,20 +5,18 @@
 #define SIMT_ABSENT(name, what) \
     template <class... Arguments> __attribute__((error("the CPU backend has no " what))) cudaError_t name(Arguments...);
 
-SIMT_ABSENT(cudaMalloc3D, "3D memory: use cudaMalloc")
 SIMT_ABSENT(cudaMallocArray, "arrays and textures: use cudaMalloc")
 SIMT_ABSENT(cudaMalloc3DArray, "arrays and textures: use cudaMalloc")
-SIMT_ABSENT(cudaMemcpy3D, "3D copies: use cudaMemcpy2D for each plane")
 SIMT_ABSENT(cudaMemcpyToArray, "arrays and textures: use cudaMalloc and cudaMemcpy")
 SIMT_ABSENT(cudaMemcpy2DToArray, "arrays and textures: use cudaMalloc and cudaMemcpy2D")
 SIMT_ABSENT(cudaBindTexture, "textures: read global memory")
 SIMT_ABSENT(cudaCreateTextureObject, "textures: read global memory")
 SIMT_ABSENT(cudaCreateSurfaceObject, "surfaces: write global memory")
-SIMT_ABSENT(cudaIpcGetMemHandle, "memory shared between processes")
-SIMT_ABSENT(cudaMemcpyPeerAsync, "second device")
-SIMT_ABSENT(cudaLaunchCooperativeKernelMultiDevice, "second device")
+SIMT_ABSENT(cudaIpcGetMemHandle, "memory shared between processes: use one process")
+SIMT_ABSENT(cudaMemcpyPeerAsync, "second device: use cudaMemcpyAsync")
+SIMT_ABSENT(cudaLaunchCooperativeKernelMultiDevice, "second device: use cudaLaunchCooperativeKernel")
 SIMT_ABSENT(cudaMemPoolCreate, "memory pools of one's own: use cudaMallocAsync")
-SIMT_ABSENT(cudaOccupancyMaxActiveClusters, "clusters of blocks")
+SIMT_ABSENT(cudaOccupancyMaxActiveClusters, "thread block clusters: exchange data between blocks in global memory")
 
 /* Textures and surfaces in kernels. */
 template <class... Arguments>

@@ -237,4 +237,25 @@ SIMT_INLINE unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) {
     return __dp2a_lo(a, b >> 16, c);
 }
 
+/* The same of vectors. */
+namespace simt {
+template <class To, class From> SIMT_INLINE To packed(From from) {
+    static_assert(sizeof(To) == sizeof from, "packed");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+} // namespace simt
+#define SIMT_DOT(name, A, B, Word)                                    \
+    SIMT_INLINE Word name(A a, B b, Word c) {                         \
+        return name(simt::packed<Word>(a), simt::packed<Word>(b), c); \
+    }
+SIMT_DOT(__dp4a, char4, char4, int)
+SIMT_DOT(__dp4a, uchar4, uchar4, unsigned)
+SIMT_DOT(__dp2a_lo, short2, char4, int)
+SIMT_DOT(__dp2a_hi, short2, char4, int)
+SIMT_DOT(__dp2a_lo, ushort2, uchar4, unsigned)
+SIMT_DOT(__dp2a_hi, ushort2, uchar4, unsigned)
+#undef SIMT_DOT
+
 #endif

@@ -247,4 +247,39 @@ typedef struct cudaLaunchConfig_st {
 
 #include "device_properties.h"
 
+/* Memory of three dimensions. */
+typedef struct cudaArray *cudaArray_t; /* there are none: a null pointer */
+struct cudaPos {
+    size_t x, y, z;
+};
+struct cudaExtent {
+    size_t width, height, depth; /* width in bytes */
+};
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    struct cudaExtent extent;
+    enum cudaMemcpyKind kind;
+};
+static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+    struct cudaPos made = {x, y, z};
+    return made;
+}
+static inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+    struct cudaExtent made = {width, height, depth};
+    return made;
+}
+static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t xsize, size_t ysize) {
+    struct cudaPitchedPtr made = {pointer, pitch, xsize, ysize};
+    return made;
+}
+
 #endif

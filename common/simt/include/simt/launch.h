@@ -5,7 +5,8 @@
  *     k<<<grid, block, shared, stream>>>(x)  →   (simt::configure(grid, block, shared, stream), k(x))
  *
  * configure() pushes, kernel() pops, so arguments may launch kernels themselves. The closure holds a copy of
- * the arguments; each CUDA thread gets its own copy of it, by value, so that a parameter is a local variable.
+ * the arguments; each CUDA thread gets its own copy of it, by value, so that a parameter is a local variable. As in CUDA,
+ * an argument's copy constructor and destructor run on the host only: a thread gets the bytes of the copy.
  */
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H
@@ -34,8 +35,24 @@ template <class Body> __attribute__((noinline)) void run(Body body) {
     body();
 }
 
+template <class Body> __attribute__((noinline)) void run_in_place(Body &body) {
+    body();
+}
+
+template <class Body> union bytes_of { /* neither constructed nor destroyed */
+    Body body;
+    bytes_of() {}
+    ~bytes_of() {}
+};
+
 template <class Body> SIMT_NO_EVENTS __attribute__((noinline)) void enter(const void *closure) {
-    simt::run<Body>(*static_cast<const Body *>(closure));
+    if constexpr (std::is_trivially_copyable_v<Body>) {
+        simt::run<Body>(*static_cast<const Body *>(closure));
+    } else {
+        bytes_of<Body> own;
+        __builtin_memcpy(static_cast<void *>(&own), closure, sizeof own);
+        simt::run_in_place(own.body);
+    }
 }
 
 template <class Body> void copy_closure(void *to, const void *from) {

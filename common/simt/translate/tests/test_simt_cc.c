@@ -56,7 +56,9 @@ Test(simt_cc, messages_point_at_the_learners_text) {
 
 Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k() {\n    asm(\"tcgen05.alloc;\");\n}\n", "a.cu:2: error: inline PTX");
-    expect_message("__global__ void k() {\n    k<<<1, 1>>>();\n}\n", "a.cu:2: error: 'k' is launched from device code");
+    expect_message(
+        "__global__ void k() {\n    k<<<1, 1>>>();\n}\n",
+        "a.cu:2: error: 'k' is launched from device code: the CPU backend has no dynamic parallelism; launch it on");
     expect_message("void f() {\n    k<<<1, 1(;\n}\n", "a.cu:3: error:");
     expect_message("struct S { int x; __device__ S() : x(3) {} };\n__global__ void k() { __shared__ S s; }\n",
                    "dynamic initialization is not supported for the __shared__ variable 's'");
@@ -74,6 +76,9 @@ Test(simt_cc, unknown_names_of_cuda_are_said_to_be_missing) {
                    "__global__ void k() { cg::invoke_none(cg::this_grid()); }\n",
                    "has no cg::invoke_none (");
     expect_message("#include <cub/block/block_none.cuh>\n", "has no <cub/block/block_none.cuh> (");
+    expect_message("#include <thrust/none.h>\n", "instead of Thrust, use cudaMalloc");
+    expect_message("#include <cuda.h>\nint main() { cuInit(0); }\n", "use the runtime API");
+    expect_message("#include <cuda.h>\nCUmemAccessDesc of_a_member;\n", "has no CUmemAccessDesc (");
     expect_message("int main() { return own_name(3); }\n", "was not declared in this scope");
     cr_expect_null(strstr(said.text, "simt-cc:"), "%s", said.text);
 }

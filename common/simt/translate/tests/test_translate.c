@@ -153,7 +153,8 @@ static const struct {
     {"struct S { static __shared__ int x; };", "__shared__ is not allowed on a class member"},
     {"__shared__ int f(int);", "a function cannot be __shared__"},
     {"__constant__ int f(int);", "a function cannot be __constant__"},
-    {"template <class T> __device__ T v;", "no templates of __device__ variables"},
+    {"template <class T> __device__ T v = 1;\ntemplate <> __device__ int v<int> = 2;",
+     "no specialisations of __device__ variable templates"},
     {"__global__ void k() { __device__ int v; }", "must be static"},
     {"__global__ void k() {\n\n asm volatile(\"mov.u32 %0, %no_such;\" : \"=r\"(x)); }",
      "a.cu:3: error: inline PTX: a special register or name that is not modelled in 'mov.u32'"},
@@ -174,7 +175,7 @@ static const struct {
     {"__device__ void f() { asm(\"mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};\" : "
      "\"=f\"(x)); }",
      "does not model 'mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32'"},
-    {"texture<float, 2> t;", "the CPU backend has no texture references ('texture')"},
+    {"texture<float, 2> t;", "the CPU backend has no textures ('texture'): read global memory"},
     {"__global__ void k(cudaTextureObject_t t) { }", "has no textures ('cudaTextureObject_t')"},
     {"__global__ void k() { x = tex2D<float>(t, 1, 2); }", "('tex2D')"},
     {"__global__ void __cluster_dims__(2, 1, 1) k() { }", "thread block clusters"},

@@ -160,6 +160,33 @@ CASE(by_value_struct)
     EXPECT(to->value.value == 6);
     return true;
 }
+// Its copy constructor and its destructor run on the host, and are host code.
+struct Counted {
+    int *p;
+    static int copies, living;
+    explicit Counted(int *to) : p(to) { living++; }
+    Counted(const Counted &other) : p(other.p) { copies++, living++; }
+    ~Counted() { living--; }
+    __device__ void add() { atomicAdd(p, 1); }
+};
+int Counted::copies, Counted::living;
+__global__ void by_value(Counted c, int times)
+{
+    for (int i = 0; i < times; i++) c.add();
+}
+CASE(by_value_class_with_a_copy_constructor)
+{
+    int *p = array();
+    {
+        Counted c(p);
+        by_value<<<2, 32>>>(c, 3);
+        WAIT();
+        EXPECT(*p == 2 * 32 * 3);
+        EXPECT(Counted::copies < 32);
+    }
+    EXPECT(Counted::living == 0);
+    return true;
+}
 CASE(the_api_launches)
 {
     int *p = array(), v = 5;

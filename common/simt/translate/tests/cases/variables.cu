@@ -125,3 +125,27 @@ CASE(static_in_a_function)
     EXPECT(p[0] == 1 && p[1] == 196);
     return true;
 }
+// A variable for each type that is used.
+template <class T> __device__ T doubled(T x) { return x + x; }
+template <typename T> using unary = T (*)(T);
+template <typename T> __device__ unary<T> p_doubled = doubled<T>;
+template <class T, int N = 2> __device__ T of_template[N] = {1, 2};
+template <class... Ts> __constant__ int how_many = sizeof...(Ts);
+template <typename T> __global__ void through_template(unary<T> f, T *p)
+{
+    p[0] = f(3);
+    of_template<T>[1] += of_template<T, 3>[0];
+    p[1] = of_template<T>[1];
+    p[2] = p_doubled<T>(4) + how_many<int, T, T>;
+}
+CASE(templates)
+{
+    unary<float> f;
+    float *p = array<float>(), two = 0;
+    EXPECT(cudaMemcpyFromSymbol(&f, p_doubled<float>, sizeof f) == cudaSuccess);
+    through_template<float><<<1, 1>>>(f, p);
+    WAIT();
+    EXPECT(p[0] == 6 && p[1] == 3 && p[2] == 11);
+    EXPECT(cudaMemcpyFromSymbol(&two, of_template<float>, sizeof two, sizeof two) == cudaSuccess && two == 3);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* trace.h — what a traced program records. The functions are weak: programs without trace.cpp have none of them. */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include "protocol.h"
+
+extern "C" {
+__attribute__((weak)) void trace_begin(void);
+__attribute__((weak)) void trace_end(struct result *result); /* fills in its counts */
+__attribute__((weak)) void trace_send(void);                 /* the atoms, then the comparisons */
+}
+
+#endif

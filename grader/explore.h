@@ -1,0 +1,45 @@
+/* explore.h — the calls that a submission's own branches ask for.
+ *
+ * A kernel is often wrong only where a branch that few calls take meets a property that few calls have: a hard-wired eps
+ * behind `C > 6000`, a vector access that one pointer's alignment forbids. So the grader looks for the branches first. A traced
+ * program (common/runner/trace.cpp) tells which ones a call takes: its atoms, which are basic blocks and outcomes of
+ * comparisons. Atoms that depend on the data are left out: they are reached with some inputs of a size and not with others.
+ *
+ *   1. The fixed cases (cases.c) are traced.
+ *   2. Sizes are swept, one at a time, up to a limit of cost. Where an atom appears, the size at which it does is found by
+ *      bisection. The sizes in the source's integers, and those that solve `operand == constant` for a traced comparison, are
+ *      tried as well, each with its two neighbours.
+ *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows: each
+ *      kind of values, other scalars, each tensor off its alignment, each shared pointer, lengths, the other triangle,
+ *      another order of blocks, a call before it, a refused launch. Together they may cost as much as the fixed cases;
+ *      calls that reach a branch for the first time, or stand at its boundary, half as much besides.
+ *
+ * The trace comes from the learner's process: a suggestion for more calls, never a verdict.
+ */
+#ifndef EXPLORE_H
+#define EXPLORE_H
+
+#include "check.h"
+
+enum { EXPLORE_MAX_CASES = 320, EXPLORE_MAX_INTEGERS = 256 };
+
+struct exploration {
+    int case_count;
+    struct test_case cases[EXPLORE_MAX_CASES];
+    int atoms;                             /* that were found, apart from those that depend on data */
+    int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
+    uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
+    int probes;                            /* calls that were traced */
+};
+
+/* `traced` runs traced programs, and `trace` is where their traces arrive. integers: those of the source. */
+void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
+             const int *integers, int integer_count, uint64_t seed, struct exploration *found);
+
+/* The integers in a C source's text, decimal and hexadecimal, each once; returns their number. */
+int explore_integers(const char *text, int *integers, int count, int capacity);
+
+/* Takes one property from a case; false when there is none with that number. explore.c names them. */
+bool explore_without(const struct op *op, struct test_case *test, int property);
+
+#endif
