@@ -157,11 +157,17 @@ static inline uint16_t *trace_value(uint64_t *entry, unsigned lane) {
     return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
 
-static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address) {
+/* A jump has no address. */
+static inline uint64_t *trace_put_place(struct lane_trace *trace, uintptr_t pc, unsigned meta) {
     uint64_t *entry = trace->next;
     entry[0] = (uint64_t)pc << 32 | trace->path_key | meta;
-    entry[WARP_SIZE] = address;
     trace->next = entry + TRACE_ROW_BYTES / sizeof *entry;
+    return entry;
+}
+
+static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address) {
+    uint64_t *entry = trace_put_place(trace, pc, meta);
+    entry[WARP_SIZE] = address;
     return entry;
 }
 
@@ -257,7 +263,7 @@ static inline void trace_block(struct lane_trace *trace, uintptr_t pc) {
             trace_log_jump(pc);
             return;
         }
-        trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
+        trace_put_place(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0));
     }
     trace->last_pc = (uint32_t)pc;
 }
