@@ -216,6 +216,16 @@ unsigned request_sectors(const struct request *request) {
     return step >= 32 ? request->lanes : (unsigned)((high >> 5) - (low >> 5)) + 1;
 }
 
+static uint64_t span_of_words(const struct request *request) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
+        uint64_t word = request->address[__builtin_ctz(rest)] / 4;
+        low = word < low ? word : low;
+        high = word > high ? word : high;
+    }
+    return high - low + 1;
+}
+
 /* Shared memory serves 32 words of 4 bytes at once, one per bank: 32 lanes of 4 bytes, 16 of 8, or 8 of 16, by lane number,
  * active or not. Lanes that access the same word share it. Each further word of a bank costs one wavefront. */
 unsigned request_conflicts(const struct request *request, uintptr_t shared) {
@@ -225,6 +235,7 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared) {
         if (request->stride == 0) return 0;
         return words == 0 ? 31 : (1u << __builtin_ctzll(words)) - 1;
     }
+    if (request->size_log2 <= 2 && span_of_words(request) <= WARP_SIZE) return 0; /* each word has a bank of its own */
     unsigned words_per_lane = request->size_log2 > 2 ? 1u << (request->size_log2 - 2) : 1;
     unsigned lanes_per_phase = WARP_SIZE / words_per_lane;
     unsigned conflicts = 0;

@@ -237,14 +237,42 @@ static void request_broadcast(const struct watcher *self) {
     };
     struct race_line *line = race_line_of(address);
     line_lock(self, line);
-    if (!line_access(self, line, address, &span, false)) cells_broadcast(self);
+    if (!line_access(self, line, address, &span, false))
+        for (uint32_t rest = UINT32_MAX; rest;) rest &= ~cells_read(self, race_cell_of(address, false), rest);
     line_unlock(self, line);
+}
+
+/* Lanes that access the same word as `lane`, which is the first of `rest`. Often the lanes of a warp form a few rows: `shape`
+ * is the set that was found for an earlier lane, moved to lane 0, or 0. */
+static uint32_t lanes_alike(const struct request *request, uint32_t rest, unsigned lane, uint32_t *shape) {
+    uint32_t alike = 0;
+    for (uint32_t lanes = *shape ? *shape << lane & rest : rest; lanes; lanes &= lanes - 1) {
+        unsigned l = (unsigned)__builtin_ctz(lanes);
+        alike |= (uint32_t)(request->address[l] == request->address[lane]) << l;
+    }
+    if (*shape == 0) *shape = alike >> lane;
+    return alike;
+}
+
+/* The first lane of `rest` reads an expanded line, and so do the lanes behind it up to one at another line. Returns them. */
+static uint32_t cells_read_line(const struct watcher *self, uint32_t rest, uint32_t *shape) {
+    const uint64_t *address = self->request->address;
+    unsigned first = (unsigned)__builtin_ctz(rest), lane = first;
+    struct race_cell *cells = race_cell_of(address[first] & -(uint64_t)LINE_BYTES, false);
+    uint32_t left = rest;
+    do {
+        struct race_cell *cell = &cells[address[lane] % LINE_BYTES / 4];
+        left &= ~cells_read(self, cell, lanes_alike(self->request, left, lane, shape));
+        lane = left ? (unsigned)__builtin_ctz(left) : first;
+    } while (left && (address[lane] ^ address[first]) < LINE_BYTES);
+    return rest & ~left;
 }
 
 static inline void request_scattered(const struct watcher *self, bool store) {
     const struct request *request = self->request;
     unsigned count = 1u << request->size_log2;
-    for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
+    uint32_t shape = 0, done;
+    for (uint32_t rest = request->mask; rest; rest &= ~done) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         uint64_t address = request->address[lane];
         unsigned start = address & (LINE_BYTES - 1);
@@ -256,11 +284,16 @@ static inline void request_scattered(const struct watcher *self, bool store) {
             .pc = request->pc,
         };
         struct race_line *line = race_line_of(address);
+        done = 1u << lane;
         line_lock(self, line);
-        if (!line_access(self, line, address, &span, store))
-            cells_access(self, lane);
-        else if (store)
+        if (!line_access(self, line, address, &span, store)) {
+            if (store)
+                cells_access(self, lane);
+            else
+                done = cells_read_line(self, rest, &shape);
+        } else if (store) {
             note_values(request, lane, 1);
+        }
         line_unlock(self, line);
     }
 }
