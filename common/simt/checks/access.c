@@ -160,7 +160,7 @@ void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, uns
         if (in_arena(address)) access_by_host(pc, kind, address, 1u << size_log2);
         return;
     }
-    if (!(in_global(address) || in_own_shared(address)) || !access_is_plain(address, size_log2)) {
+    if (!(in_global(address) || in_own_shared(address)) || !access_is_plain(kind, address, size_log2)) {
         if (address - self->stack_low < STACK_BYTES) return;
         bool traced;
         space = access_check(self, pc, kind, address, 1u << size_log2, &traced);

@@ -1,7 +1,8 @@
 /* access.h — the check of every access of instrumented code, and its trace entry.
  *
  * The fast path is a few instructions: the address is in the arena, it is aligned, its shadow bytes are all ones (all
- * four bytes allocated and written). Then the access is appended to the lane's trace. access.c is the slow path.
+ * four bytes allocated and written), or this access is the first to write whole words. Then the access is appended to the
+ * lane's trace. access.c is the slow path.
  */
 #ifndef SIMT_ACCESS_H
 #define SIMT_ACCESS_H
@@ -29,16 +30,23 @@ void access_poll(struct simt_thread *self, uintptr_t pc, uintptr_t address, uint
 
 #if SIMT_CHECKED
 
-static inline bool shadow_is_full(uintptr_t address, unsigned size_log2) {
+/* Is every shadow byte of the access this one? Of an access to a part of a word it is the word's. */
+static inline bool shadow_is(uintptr_t address, unsigned size_log2, unsigned char byte) {
     const unsigned char *shadow = shadow_of(address);
     uint16_t two;
     uint32_t four;
     switch (size_log2) {
-        case 2: return *shadow == 0xff;
-        case 3: memcpy(&two, shadow, 2); return two == 0xffff;
-        case 4: memcpy(&four, shadow, 4); return four == 0xffffffff;
-        default: return false;
+        case 3: memcpy(&two, shadow, 2); return two == byte * 0x0101u;
+        case 4: memcpy(&four, shadow, 4); return four == byte * 0x01010101u;
+        default: return *shadow == byte;
     }
+}
+
+/* Whole words that are allocated and not written: marks them as written. */
+static inline bool shadow_first_write(uintptr_t address, unsigned size_log2) {
+    if (size_log2 < 2 || !shadow_is(address, size_log2, SHADOW_ALLOCATED)) return false;
+    memset(shadow_of(address), SHADOW_ALLOCATED | SHADOW_WRITTEN, 1u << (size_log2 - 2));
+    return true;
 }
 
 static inline bool in_own_shared(uintptr_t address) {
@@ -46,9 +54,11 @@ static inline bool in_own_shared(uintptr_t address) {
     return self != NULL && address - (uintptr_t)self->block->shared < SHARED_SLOT;
 }
 
-/* No error, and no change of the shadow; for an address in global memory or in the block's shared memory. */
-static inline bool access_is_plain(uintptr_t address, unsigned size_log2) {
-    return (address & ((1u << size_log2) - 1)) == 0 && __builtin_expect(shadow_is_full(address, size_log2), 1);
+/* No error; the shadow is up to date. For an address in global memory or in the block's shared memory. */
+static inline bool access_is_plain(enum trace_kind kind, uintptr_t address, unsigned size_log2) {
+    return (address & ((1u << size_log2) - 1)) == 0 &&
+           (__builtin_expect(shadow_is(address, size_log2, SHADOW_ALLOCATED | SHADOW_WRITTEN), 1) ||
+            (kind == TRACE_WRITE && shadow_first_write(address, size_log2)));
 }
 
 /* The slow path: checks in full. */
@@ -56,11 +66,11 @@ void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, uns
 
 static inline void access_hook(uintptr_t pc, enum trace_kind kind, uintptr_t address, unsigned size_log2) {
     if (kind <= TRACE_WRITE && __builtin_expect(in_global(address), 1)) {
-        if (access_is_plain(address, size_log2) &&
+        if (access_is_plain(kind, address, size_log2) &&
             __builtin_expect(trace_access_fast(running_trace, pc, kind, size_log2, TRACE_GLOBAL, address), 1))
             return;
     } else if (kind <= TRACE_WRITE && in_own_shared(address)) {
-        if (access_is_plain(address, size_log2) &&
+        if (access_is_plain(kind, address, size_log2) &&
             __builtin_expect(trace_access_fast(running_trace, pc, kind, size_log2, TRACE_SHARED, address), 1))
             return;
     }

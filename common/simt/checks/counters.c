@@ -230,6 +230,16 @@ unsigned request_sectors(const struct request *request) {
     return step >= 32 ? request->lanes : (unsigned)((high >> 5) - (low >> 5)) + 1;
 }
 
+static uint64_t span_of_words(const struct request *request) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
+        uint64_t word = request->address[__builtin_ctz(rest)] / 4;
+        low = word < low ? word : low;
+        high = word > high ? word : high;
+    }
+    return high - low + 1;
+}
+
 /* Shared memory serves 32 words of 4 bytes at once, one per bank: 32 lanes of 4 bytes, 16 of 8, or 8 of 16, by lane number,
  * active or not. Lanes that access the same word share it. Each further word of a bank costs one wavefront. */
 unsigned request_conflicts(const struct request *request, uintptr_t shared) {
@@ -239,6 +249,7 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared) {
         if (request->stride == 0) return 0;
         return words == 0 ? 31 : (1u << __builtin_ctzll(words)) - 1;
     }
+    if (request->size_log2 <= 2 && span_of_words(request) <= WARP_SIZE) return 0; /* each word has a bank of its own */
     unsigned words_per_lane = request->size_log2 > 2 ? 1u << (request->size_log2 - 2) : 1;
     unsigned lanes_per_phase = WARP_SIZE / words_per_lane;
     unsigned conflicts = 0;
@@ -264,22 +275,23 @@ unsigned request_conflicts(const struct request *request, uintptr_t shared) {
 
 /* ---- counting ---- */
 
-static void traffic_add(struct simt_traffic *traffic, enum trace_kind kind, unsigned sectors, unsigned bytes) {
+static void traffic_add(struct simt_traffic *traffic, enum trace_kind kind, unsigned requests, uint64_t sectors,
+                        uint64_t bytes) {
     switch (kind) {
         case TRACE_READ:
         case TRACE_VOLATILE_READ:
-            traffic->load_requests++;
+            traffic->load_requests += requests;
             traffic->load_sectors += sectors;
             traffic->load_bytes += bytes;
             break;
         case TRACE_WRITE:
         case TRACE_VOLATILE_WRITE:
-            traffic->store_requests++;
+            traffic->store_requests += requests;
             traffic->store_sectors += sectors;
             traffic->store_bytes += bytes;
             break;
         default:
-            traffic->atomic_requests++;
+            traffic->atomic_requests += requests;
             traffic->atomic_sectors += sectors;
             traffic->atomic_bytes += bytes;
             break;
@@ -293,7 +305,7 @@ static void allocations_add(struct tally *tally, const struct request *request, 
     if (request->strided) {
         uint64_t last = request->address[request->first] + (uint64_t)request->stride * (request->lanes - 1);
         if (last - entry->start < entry->bytes) {
-            traffic_add(&entry->traffic, request->kind, sectors, request->lanes << request->size_log2);
+            traffic_add(&entry->traffic, request->kind, 1, sectors, request->lanes << request->size_log2);
             return;
         }
     }
@@ -306,7 +318,7 @@ static void allocations_add(struct tally *tally, const struct request *request, 
         }
         outside = rest & ~inside;
         unsigned bytes = (unsigned)__builtin_popcount(inside) << request->size_log2;
-        traffic_add(&entry->traffic, request->kind,
+        traffic_add(&entry->traffic, request->kind, 1,
                     inside == request->mask ? sectors : lanes_sectors(request->address, inside), bytes);
         rest = inside ? outside : 0;
         if (rest) entry = traffic_find(&tally->traffic, request->pc, request->address[__builtin_ctz(rest)]);
@@ -320,12 +332,43 @@ void counters_request(const struct request *request, unsigned alive) {
     unsigned bytes = request->lanes << request->size_log2;
     counters->divergent_requests += (alive & ~request->mask) != 0;
     if (request->space == TRACE_SHARED) {
-        traffic_add(&counters->shared, request->kind, 0, bytes);
+        traffic_add(&counters->shared, request->kind, 1, 0, bytes);
         counters->bank_conflicts += request_conflicts(request, (uintptr_t)request->warp->block->shared);
     } else {
         unsigned sectors = request_sectors(request);
-        traffic_add(&counters->global, request->kind, sectors, bytes);
+        traffic_add(&counters->global, request->kind, 1, sectors, bytes);
         allocations_add(tally, request, sectors);
+    }
+}
+
+/* In global memory, as long as each lane has sectors of its own and no lane leaves the allocation. In shared memory, moving
+ * all lanes by whole words only rotates the banks. */
+unsigned counters_repeatable(const struct request *request) {
+    if (request->space == TRACE_SHARED) return request->size_log2 < 2 ? 0 : UINT32_MAX - 1;
+    const struct traffic_entry *entry =
+        traffic_find(&tally_get()->traffic, request->pc, request->address[request->first]);
+    uint64_t low = request->address[request->first], high = request->address[request->first + request->lanes - 1];
+    if (low > high) {
+        uint64_t swap = low;
+        low = high, high = swap;
+    }
+    if ((request->stride > -32 && request->stride < 32) || low < entry->start || high - entry->start >= entry->bytes)
+        return 0;
+    return (unsigned)((entry->start + entry->bytes - high) >> request->size_log2) - 1;
+}
+
+void counters_repeat(const struct request *request, unsigned count) {
+    struct tally *tally = tally_get();
+    uint64_t bytes = (uint64_t)count * request->lanes << request->size_log2;
+    if (request->space == TRACE_SHARED) {
+        traffic_add(&tally->counters.shared, request->kind, count, 0, bytes);
+        tally->counters.bank_conflicts +=
+            (uint64_t)count * request_conflicts(request, (uintptr_t)request->warp->block->shared);
+    } else {
+        struct traffic_entry *entry = traffic_find(&tally->traffic, request->pc, request->address[request->first]);
+        uint64_t sectors = (uint64_t)count * request_sectors(request);
+        traffic_add(&tally->counters.global, request->kind, count, sectors, bytes);
+        traffic_add(&entry->traffic, request->kind, count, sectors, bytes);
     }
 }
 

@@ -7,6 +7,10 @@
 #if SIMT_CHECKED
 
 void counters_request(const struct request *request, unsigned alive);
+/* Further requests like this one of a full warp, each with every lane one unit further on: how many of them count exactly like
+ * it; and counts some. */
+unsigned counters_repeatable(const struct request *request);
+void counters_repeat(const struct request *request, unsigned count);
 void counters_launch_begin(const struct simt_launch *launch);
 void counters_launch_end(struct simt_launch *launch);
 void counters_block_end(struct simt_block *block);

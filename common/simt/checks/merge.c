@@ -75,6 +75,7 @@ static void emit(struct merge *merge, uint64_t key, uint32_t mask, const uint64_
     }
     struct request request = {
         .warp = warp,
+        .key = key,
         .pc = key_pc(key),
         .kind = key_kind(key),
         .space = key >> 3 & 3,
@@ -147,10 +148,12 @@ static bool merge_lockstep(struct merge *merge) {
     uint64_t *front = trace->row[0].key, *row = front, *end = (uint64_t *)trace->summary.any_end;
     for (; row != end; row += KEY_STEP) {
         if (!all_equal(row)) break;
-        uint64_t *ahead = row + AHEAD * KEY_STEP;
-        if (ahead < end && key_kind(*ahead) <= TRACE_ATOMIC) races_prefetch(ahead[WARP_SIZE]);
         if (key_kind(row[0]) == TRACE_JUMP) continue;
-        emit(merge, row[0], UINT32_MAX, row + WARP_SIZE, (const uint16_t *)(row + 2 * WARP_SIZE));
+        const uint64_t *address = row + WARP_SIZE, *ahead = row + AHEAD * KEY_STEP;
+        const uint16_t *value = (const uint16_t *)(address + WARP_SIZE);
+        if (races_repeat(row[0], address, value)) continue;
+        if (ahead < end && key_kind(*ahead) <= TRACE_ATOMIC) races_prefetch(ahead[WARP_SIZE]);
+        emit(merge, row[0], UINT32_MAX, address, value);
     }
     if (row == end)
         for (unsigned l = 0; l < WARP_SIZE; l++) trace->lane[l].next = front + l;

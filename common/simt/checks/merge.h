@@ -9,6 +9,7 @@
 /* One instruction of one warp: the same pc, call path, kind, size and space in every lane of `mask`. */
 struct request {
     struct simt_warp *warp;
+    uint64_t key; /* of the trace entries (trace.h) */
     uint32_t pc;
     enum trace_kind kind;
     enum trace_space space;

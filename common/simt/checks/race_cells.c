@@ -242,19 +242,20 @@ void cells_access(const struct watcher *self, unsigned lane) {
     }
 }
 
-/* All lanes read one place. One lane stands for all if the last store comes before all of them. */
-void cells_broadcast(const struct watcher *self) {
-    const struct request *request = self->request;
-    struct race_cell *cell = race_cell_of(request->address[0], false);
-    bool alike = request->size_log2 == 2 && !(cell->flags & CELL_SPLIT) &&
-                 (is_past(self, cell->writer.block) ||
-                  (cell->writer.block == self->block && who_clock(cell->writer.who) <= self->barrier));
-    cells_access(self, 0);
-    if (alike && !(cell->flags & GROUP_CLOCKS) && cell->group.block == self->block &&
-        (cell->group.who ^ self->who) >> 5 == 0 && (cell->flags & GROUP_KIND) == GROUP_READS)
-        cell->lanes = UINT32_MAX;
-    else
-        for (unsigned lane = 1; lane < WARP_SIZE; lane++) cells_access(self, lane);
+uint32_t cells_read(const struct watcher *self, struct race_cell *cell, uint32_t lanes) {
+    unsigned first = (unsigned)__builtin_ctz(lanes);
+    if (self->uneven || self->request->size_log2 != 2 || cell->flags & CELL_SPLIT) {
+        cells_access(self, first);
+        return 1u << first;
+    }
+    bool writer_ordered = is_past(self, cell->writer.block) ||
+                          (cell->writer.block == self->block && who_clock(cell->writer.who) <= self->barrier);
+    on_read(self, cell, first, GROUP_READS);
+    if (!writer_ordered || (cell->flags & (GROUP_KIND | GROUP_CLOCKS)) != GROUP_READS ||
+        cell->group.block != self->block || (cell->group.who ^ self->who) >> 5 != 0)
+        return 1u << first;
+    cell->lanes |= lanes;
+    return lanes;
 }
 
 #else

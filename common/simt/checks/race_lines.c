@@ -10,6 +10,10 @@
 #include <sched.h>
 #include <string.h>
 
+#include "counters.h"
+#include "engine/lanes.h"
+#include "shadow.h"
+
 /* The bytes of one line that a request accesses. */
 struct span {
     byte_mask bytes;
@@ -233,14 +237,42 @@ static void request_broadcast(const struct watcher *self) {
     };
     struct race_line *line = race_line_of(address);
     line_lock(self, line);
-    if (!line_access(self, line, address, &span, false)) cells_broadcast(self);
+    if (!line_access(self, line, address, &span, false))
+        for (uint32_t rest = UINT32_MAX; rest;) rest &= ~cells_read(self, race_cell_of(address, false), rest);
     line_unlock(self, line);
+}
+
+/* Lanes that access the same word as `lane`, which is the first of `rest`. Often the lanes of a warp form a few rows: `shape`
+ * is the set that was found for an earlier lane, moved to lane 0, or 0. */
+static uint32_t lanes_alike(const struct request *request, uint32_t rest, unsigned lane, uint32_t *shape) {
+    uint32_t alike = 0;
+    for (uint32_t lanes = *shape ? *shape << lane & rest : rest; lanes; lanes &= lanes - 1) {
+        unsigned l = (unsigned)__builtin_ctz(lanes);
+        alike |= (uint32_t)(request->address[l] == request->address[lane]) << l;
+    }
+    if (*shape == 0) *shape = alike >> lane;
+    return alike;
+}
+
+/* The first lane of `rest` reads an expanded line, and so do the lanes behind it up to one at another line. Returns them. */
+static uint32_t cells_read_line(const struct watcher *self, uint32_t rest, uint32_t *shape) {
+    const uint64_t *address = self->request->address;
+    unsigned first = (unsigned)__builtin_ctz(rest), lane = first;
+    struct race_cell *cells = race_cell_of(address[first] & -(uint64_t)LINE_BYTES, false);
+    uint32_t left = rest;
+    do {
+        struct race_cell *cell = &cells[address[lane] % LINE_BYTES / 4];
+        left &= ~cells_read(self, cell, lanes_alike(self->request, left, lane, shape));
+        lane = left ? (unsigned)__builtin_ctz(left) : first;
+    } while (left && (address[lane] ^ address[first]) < LINE_BYTES);
+    return rest & ~left;
 }
 
 static inline void request_scattered(const struct watcher *self, bool store) {
     const struct request *request = self->request;
     unsigned count = 1u << request->size_log2;
-    for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
+    uint32_t shape = 0, done;
+    for (uint32_t rest = request->mask; rest; rest &= ~done) {
         unsigned lane = (unsigned)__builtin_ctz(rest);
         uint64_t address = request->address[lane];
         unsigned start = address & (LINE_BYTES - 1);
@@ -252,23 +284,30 @@ static inline void request_scattered(const struct watcher *self, bool store) {
             .pc = request->pc,
         };
         struct race_line *line = race_line_of(address);
+        done = 1u << lane;
         line_lock(self, line);
-        if (!line_access(self, line, address, &span, store))
-            cells_access(self, lane);
-        else if (store)
+        if (!line_access(self, line, address, &span, store)) {
+            if (store)
+                cells_access(self, lane);
+            else
+                done = cells_read_line(self, rest, &shape);
+        } else if (store) {
             note_values(request, lane, 1);
+        }
         line_unlock(self, line);
     }
 }
 
 /* ---- runs ---- */
 
-enum { RUNS = 16, RUN_LENGTH = 32 };
+enum { RUNS = 16, RUN_LENGTH = 96, CACHE_LINE = 64 };
 static __thread struct run {
     struct watcher self;
-    struct request request; /* the first of the run; its arrays are not used */
-    uint64_t start[WARP_SIZE];
-    uint32_t length; /* requests so far, each one unit further on; 0: none */
+    struct request request; /* the first of the run, without values */
+    uint64_t start[WARP_SIZE] __attribute__((aligned(16)));
+    uint32_t length;  /* requests so far, each one unit further on; 0: none */
+    uint32_t limit;   /* up to this length races_repeat() takes further requests; 0: none */
+    uint32_t repeats; /* requests that it has taken: not counted yet */
     uint16_t value[RUN_LENGTH][WARP_SIZE];
 } runs[RUNS];
 static __thread uint32_t open_runs; /* mask */
@@ -303,12 +342,39 @@ static void run_note_values(const struct run *run, unsigned lane, uint64_t addre
             value[unit < 2 ? (in_word + (n << unit)) >> 2 : n * words + w] = run->value[i + n][lane];
 }
 
+/* The lines of 32 rows are 32 cache misses. */
+static void run_prefetch_lines(const struct run *run, uint64_t offset) {
+    for (uint32_t rest = run->request.mask; rest; rest &= rest - 1)
+        races_prefetch(run->start[__builtin_ctz(rest)] + offset);
+}
+
+/* The threads will probably access as much again, behind the run. */
+static void run_prefetch_next(const struct run *run) {
+    uint64_t bytes = (uint64_t)run->length << run->request.size_log2;
+    for (uint32_t rest = run->request.mask; rest; rest &= rest - 1) {
+        uint64_t end = run->start[__builtin_ctz(rest)] + bytes;
+        for (uint64_t ahead = 0; ahead < bytes; ahead += CACHE_LINE)
+            __builtin_prefetch((const void *)(end + ahead), 0, 2);
+        __builtin_prefetch(shadow_of(end + bytes), 0, 2);
+    }
+}
+
+static void run_count(struct run *run) {
+    const struct request *request = &run->request;
+    struct simt_warp *warp = request->warp;
+    counters_repeat(request, run->repeats);
+    if (request->kind == TRACE_WRITE) warp->block->effects += run->repeats;
+    if (request->space == TRACE_GLOBAL) warp->trace->global_requests += run->repeats;
+}
+
 static void run_close(struct run *run) {
     const struct request *request = &run->request;
     bool store = request->kind == TRACE_WRITE;
-    /* The lines of 32 rows are 32 cache misses: prefetch them all. */
-    for (uint32_t rest = request->mask; rest; rest &= rest - 1)
-        __builtin_prefetch(race_line_of(run->start[__builtin_ctz(rest)]), 1);
+    if (run->length > 1) {
+        run_prefetch_lines(run, (uint64_t)(run->length - 1) << request->size_log2);
+        run_prefetch_next(run);
+    }
+    if (run->repeats) run_count(run);
     for (uint32_t rest = request->mask; rest; rest &= rest - 1) {
         unsigned lane = (unsigned)__builtin_ctz(rest), count = run->length;
         uint64_t address = run->start[lane];
@@ -333,29 +399,32 @@ static void run_close(struct run *run) {
             count -= here;
         }
     }
-    run->length = 0;
+    run->length = run->limit = 0;
 }
 
 void races_close_runs(void) {
     for (; open_runs; open_runs &= open_runs - 1) run_close(&runs[__builtin_ctz(open_runs)]);
 }
 
-static inline bool run_continues(const struct run *run, const struct request *request) {
-    const struct request *first = &run->request;
-    return run->length && first->pc == request->pc && first->mask == request->mask &&
-           first->stride == request->stride && first->kind == request->kind && first->space == request->space &&
-           first->size_log2 == request->size_log2 && run->length < RUN_LENGTH &&
-           request->address[request->first] ==
-               run->start[request->first] + ((uint64_t)run->length << request->size_log2);
+static inline uint64_t run_bytes(const struct run *run) {
+    return (uint64_t)run->length << run->request.size_log2;
 }
 
-static inline void run_add(struct run *run, const struct request *request) {
-    if (request->kind == TRACE_WRITE) memcpy(run->value[run->length], request->value, sizeof run->value[0]);
+static inline bool run_continues(const struct run *run, const struct request *request) {
+    const struct request *first = &run->request;
+    return run->length && first->key == request->key && first->mask == request->mask &&
+           first->stride == request->stride && run->length < RUN_LENGTH &&
+           request->address[request->first] == run->start[request->first] + run_bytes(run);
+}
+
+static inline void run_add(struct run *run, enum trace_kind kind, const uint16_t *value) {
+    if (run_bytes(run) % LINE_BYTES == 0) run_prefetch_lines(run, run_bytes(run));
+    if (kind == TRACE_WRITE) memcpy(run->value[run->length], value, sizeof run->value[0]);
     run->length++;
 }
 
-static inline struct run *run_of(const struct request *request) {
-    return &runs[(request->pc ^ request->pc >> 4) % RUNS];
+static inline struct run *run_of(uint64_t key) {
+    return &runs[(key >> 32 ^ key >> 36) % RUNS];
 }
 
 static inline void run_start(struct run *run, const struct watcher *self) {
@@ -364,7 +433,20 @@ static inline void run_start(struct run *run, const struct watcher *self) {
     run->request = *self->request;
     run->self.request = &run->request;
     memcpy(run->start, self->request->address, sizeof run->start);
+    run->request.address = run->start;
+    run->limit = run->request.mask == UINT32_MAX ? 1 + counters_repeatable(&run->request) : 0;
+    if (run->limit > RUN_LENGTH) run->limit = RUN_LENGTH;
+    run->repeats = 0;
     open_runs |= 1u << (run - runs);
+}
+
+bool races_repeat(uint64_t key, const uint64_t *address, const uint16_t *value) {
+    struct run *run = run_of(key);
+    if (run->length >= run->limit || run->request.key != key || !all_moved(address, run->start, run_bytes(run)))
+        return false;
+    run_add(run, run->request.kind, value);
+    run->repeats++;
+    return true;
 }
 
 /* Atomics and volatile accesses use the cells. */
@@ -411,9 +493,9 @@ void races_request(const struct request *request) {
     if (request->space == TRACE_CONSTANT || races->off) return;
     bool store = request->kind == TRACE_WRITE, plain = request->kind <= TRACE_WRITE;
     bool in_step = plain && request->strided && request->lanes > 1 && !races->warp[request->warp->index].uneven;
-    struct run *run = run_of(request);
+    struct run *run = run_of(request->key);
     if (in_step && run_continues(run, request)) {
-        run_add(run, request);
+        run_add(run, request->kind, request->value);
         return;
     }
     struct watcher self = watcher_of(request);
@@ -430,7 +512,7 @@ void races_request(const struct request *request) {
         request_broadcast(&self);
     } else if (in_step && request->stride != 0) {
         run_start(run, &self);
-        run_add(run, request);
+        run_add(run, request->kind, request->value);
     } else if (store) {
         request_scattered(&self, true);
     } else {

@@ -69,9 +69,10 @@ static inline bool is_past(const struct watcher *self, uint32_t block) {
     return block - self->first_block >= self->blocks;
 }
 
-/* race_cells.c: access by cells, of one lane; and a read of one place by all lanes. */
+/* race_cells.c: access by cells, of one lane; and a read of one place, whose cell is given, by several lanes. The first lane
+ * reads, and stands for all if the last store comes before all of them. Returns the lanes that have read. */
 void cells_access(const struct watcher *self, unsigned lane);
-void cells_broadcast(const struct watcher *self);
+uint32_t cells_read(const struct watcher *self, struct race_cell *cell, uint32_t lanes);
 
 #endif
 #endif

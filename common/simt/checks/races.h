@@ -96,6 +96,9 @@ void races_launch_end(struct simt_launch *launch);
 void races_block_begin(struct simt_block *block);
 void races_block_end(struct simt_block *block);
 void races_request(const struct request *request);
+/* All lanes repeat an earlier request, each one unit further on: notes the request, which needs no races_request() and no
+ * counters_request(). */
+bool races_repeat(uint64_t key, const uint64_t *address, const uint16_t *value);
 void races_prefetch(uint64_t address); /* before an access to the address */
 /* race_host.c: an access of host code. */
 void races_by_host(uintptr_t pc, enum trace_kind kind, uint64_t address, unsigned bytes);

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { ALLOCATED = 0x0f, WRITTEN = 0xf0 };
-
 #if SIMT_CHECKED
 
 /* The bits of the bytes from `first` to `last` (0..4) of one word. */
@@ -16,7 +14,7 @@ static unsigned nibble(size_t first, size_t last) {
 
 void shadow_allocate(uintptr_t start, size_t bytes) {
     unsigned char *shadow = shadow_of(start);
-    memset(shadow, ALLOCATED, bytes / 4);
+    memset(shadow, SHADOW_ALLOCATED, bytes / 4);
     if (bytes % 4) shadow[bytes / 4] = (unsigned char)nibble(0, bytes % 4);
 }
 
@@ -29,7 +27,7 @@ void shadow_write(uintptr_t start, size_t bytes) {
     while (at < end) {
         if (at % 4 == 0 && end - at >= 4) {
             size_t words = (end - at) / 4;
-            memset(shadow_of(at), ALLOCATED | WRITTEN, words);
+            memset(shadow_of(at), SHADOW_ALLOCATED | SHADOW_WRITTEN, words);
             at += words * 4;
             continue;
         }
@@ -46,7 +44,7 @@ static bool test(uintptr_t at, unsigned shift) {
 
 /* The offset of the first byte without the bit; `bytes` if all have it. shift 0: allocated, 4: written. */
 static size_t first_without(uintptr_t start, size_t bytes, unsigned shift) {
-    unsigned full = shift ? WRITTEN : ALLOCATED;
+    unsigned full = shift ? SHADOW_WRITTEN : SHADOW_ALLOCATED;
     size_t i = 0;
     while (i < bytes) {
         if ((start + i) % 4 == 0 && bytes - i >= 4 && (*shadow_of(start + i) & full) == full)
@@ -77,10 +75,10 @@ void shadow_copy(uintptr_t to, uintptr_t from, size_t bytes) {
         size_t words = bytes / 4;
         if (target > source)
             for (size_t i = words; i-- > 0;)
-                target[i] = (unsigned char)((target[i] & ALLOCATED) | (source[i] & WRITTEN));
+                target[i] = (unsigned char)((target[i] & SHADOW_ALLOCATED) | (source[i] & SHADOW_WRITTEN));
         else
             for (size_t i = 0; i < words; i++)
-                target[i] = (unsigned char)((target[i] & ALLOCATED) | (source[i] & WRITTEN));
+                target[i] = (unsigned char)((target[i] & SHADOW_ALLOCATED) | (source[i] & SHADOW_WRITTEN));
         to += words * 4;
         from += words * 4;
         bytes -= words * 4;

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SHADOW_ALLOCATED = 0x0f, SHADOW_WRITTEN = 0xf0 };
+
 static inline unsigned char *shadow_of(uintptr_t address) {
     return (unsigned char *)(address >> 2);
 }

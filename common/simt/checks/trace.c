@@ -88,17 +88,6 @@ void trace_make_room(struct simt_thread *thread) {
     simt_lane_block(THREAD_TRACE_FULL, thread->trace->last_pc);
 }
 
-static inline uint64_t stored_value(uintptr_t address, unsigned size_log2) {
-    uint64_t word[2] = {0, 0};
-    switch (size_log2) {
-        case 0: return *(const uint8_t *)address;
-        case 1: return *(const uint16_t *)address;
-        case 2: return *(const uint32_t *)address;
-        case 3: return *(const uint64_t *)address;
-        default: memcpy(word, (const void *)address, sizeof word); return word[0] ^ word[1] * 0x9e3779b97f4a7c15u;
-    }
-}
-
 /* The store has been executed: stores the hash of its value, which distinguishes races between stores of one value. */
 void trace_settle(struct simt_thread *thread) {
     struct lane_trace *trace = thread->trace;

@@ -28,6 +28,8 @@
 #ifndef SIMT_TRACE_H
 #define SIMT_TRACE_H
 
+#include <string.h>
+
 #include "engine/internal.h"
 
 enum trace_kind {
@@ -139,16 +141,33 @@ static inline uint16_t trace_hash(uint64_t value) {
     return (uint16_t)(value ^ value >> 16 ^ value >> 32 ^ value >> 47);
 }
 
+static inline uint64_t stored_value(uintptr_t address, unsigned size_log2) {
+    uint64_t word[2];
+    switch (size_log2) {
+        case 0: return *(const uint8_t *)address;
+        case 1: return *(const uint16_t *)address;
+        case 2: return *(const uint32_t *)address;
+        case 3: return *(const uint64_t *)address;
+        default: memcpy(word, (const void *)address, sizeof word); return word[0] ^ word[1] * 0x9e3779b97f4a7c15u;
+    }
+}
+
 /* The value of the entry whose key is at `entry`. */
 static inline uint16_t *trace_value(uint64_t *entry, unsigned lane) {
     return (uint16_t *)(entry - lane + 2 * WARP_SIZE) + lane;
 }
 
-static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address) {
+/* A jump has no address. */
+static inline uint64_t *trace_put_place(struct lane_trace *trace, uintptr_t pc, unsigned meta) {
     uint64_t *entry = trace->next;
     entry[0] = (uint64_t)pc << 32 | trace->path_key | meta;
-    entry[WARP_SIZE] = address;
     trace->next = entry + TRACE_ROW_BYTES / sizeof *entry;
+    return entry;
+}
+
+static inline uint64_t *trace_put(struct lane_trace *trace, uintptr_t pc, unsigned meta, uintptr_t address) {
+    uint64_t *entry = trace_put_place(trace, pc, meta);
+    entry[WARP_SIZE] = address;
     return entry;
 }
 
@@ -165,8 +184,8 @@ static inline bool trace_access_fast(struct lane_trace *trace, uintptr_t pc, enu
     if (kind == TRACE_WRITE && trace->pending) {
         /* The previous store has been executed by now. */
         uint64_t *entry = trace->pending;
-        if (size_log2 != 2 || __builtin_expect((entry[0] & 7) != 2, 0)) return false;
-        *(uint16_t *)((char *)entry + trace->to_value) = trace_hash(*(const uint32_t *)entry[WARP_SIZE]);
+        if (__builtin_expect((entry[0] & 7) != size_log2, 0)) return false;
+        *(uint16_t *)((char *)entry + trace->to_value) = trace_hash(stored_value(entry[WARP_SIZE], size_log2));
     }
     uint64_t *entry = trace_put(trace, pc, TRACE_META(kind, size_log2, space), address);
     trace->last_pc = (uint32_t)pc;
@@ -244,7 +263,7 @@ static inline void trace_block(struct lane_trace *trace, uintptr_t pc) {
             trace_log_jump(pc);
             return;
         }
-        trace_put(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0), 0);
+        trace_put_place(trace, (uintptr_t)last + 1, TRACE_META(TRACE_JUMP, 0, 0));
     }
     trace->last_pc = (uint32_t)pc;
 }

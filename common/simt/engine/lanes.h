@@ -27,4 +27,16 @@ static inline bool all_strided(const uint64_t *word, uint64_t stride) {
     return (differs[0] | differs[1] | ((word[31] - word[30]) ^ stride)) == 0;
 }
 
+/* Are the 32 words those of `from`, plus `by`? Both are aligned to 16 bytes. */
+static inline bool all_moved(const uint64_t *word, const uint64_t *from, uint64_t by) {
+    const pair *v = (const pair *)word, *f = (const pair *)from;
+    pair step = {by, by}, even = {0, 0}, odd = {0, 0};
+    for (unsigned i = 0; i < WARP_SIZE / 2; i += 2) {
+        even |= (v[i] - f[i]) ^ step;
+        odd |= (v[i + 1] - f[i + 1]) ^ step;
+    }
+    even |= odd;
+    return (even[0] | even[1]) == 0;
+}
+
 #endif
