@@ -32,12 +32,14 @@ enum input_values {
 
 /* Sets of kinds, for a description's .hard. */
 #define HARD(values) (1u << (values))
-#define HARD_FINITE                                                                           \
-    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) | \
-     HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL) | HARD(VALUES_PEAK))
+#define HARD_FINITE                                                                                         \
+    (HARD(VALUES_LARGE) | HARD(VALUES_SMALL) | HARD(VALUES_NEGATIVE) | HARD(VALUES_SHIFTED) |               \
+     HARD(VALUES_TINY_VARIANCE) | HARD(VALUES_CONSTANT_ROWS) | HARD(VALUES_EQUAL) | HARD(VALUES_DENORMAL) | \
+     HARD(VALUES_PEAK))
 #define HARD_NAN     HARD(VALUES_NAN)
 #define HARD_SPOILED (HARD(VALUES_PLUS_INF) | HARD_NAN)
-#define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF) | HARD(VALUES_LOW))
+#define HARD_MASKED  (HARD(VALUES_MINUS_INF) | HARD(VALUES_ROW_MINUS_INF))
+#define HARD_LOW     HARD(VALUES_LOW)
 #define HARD_CAUSAL  (HARD(VALUES_MASKED_NAN) | HARD(VALUES_LENGTHS))
 #define HARD_MODEL   (HARD(VALUES_SMALL) | HARD(VALUES_EQUAL) | HARD(VALUES_SHARP))
 

@@ -12,5 +12,5 @@ const struct op op_causal_softmax_forward = {
             {.name = "lengths", .role = ROLE_IN, .shape = "B", .element = ELEMENT_INT, .nullable = true},
         },
     .scalars = "B, H, T, scale, upper",
-    .hard = HARD_FINITE | HARD_SPOILED | HARD_MASKED | HARD_CAUSAL,
+    .hard = HARD_FINITE | HARD_SPOILED | HARD_MASKED | HARD_LOW | HARD_CAUSAL,
 };

@@ -11,5 +11,5 @@ const struct op op_softmax_forward = {
             {.name = "x", .role = ROLE_IN, .shape = "N, C"},
         },
     .scalars = "N, C",
-    .hard = HARD_FINITE | HARD_SPOILED | HARD_MASKED,
+    .hard = HARD_FINITE | HARD_SPOILED | HARD_MASKED | HARD_LOW,
 };
