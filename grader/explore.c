@@ -351,7 +351,7 @@ static void add_boundary(struct explorer *e, const struct test_case *test, const
 
 /* Between `low`, which does not reach the atom, and `high`, which does. */
 static void bisect(struct explorer *e, const char *name, int low, int high, int atom) {
-    atom_set atoms, below, above;
+    atom_set atoms, below = {0}, above = {0};
     bool has_below = false, has_above = false;
     struct test_case test = usual_case(e);
     while (high - low > 1) {

@@ -19,9 +19,9 @@ struct trace {
 struct runner {
     char path[512];
     struct limits limits;
-    struct child child; /* child.status and child.message tell why a call failed; child.output what was printed */
-    int starts;         /* number of processes started */
-    uint64_t nonce;     /* of the call in flight */
+    struct child child;  /* child.status and child.message tell why a call failed; child.output what was printed */
+    int starts;          /* number of processes started */
+    uint64_t nonce;      /* of the call in flight */
     struct trace *trace; /* NULL: not wanted; else of the last call */
     /* of a JOB_TIME dialogue in flight */
     struct job timing;

@@ -67,8 +67,8 @@ struct result {
     struct simt_counters counters;               /* CPU backend: of this call alone */
     struct simt_traffic traffic[OP_MAX_TENSORS]; /* CPU backend: per tensor */
     int finding_count;                           /* findings follow the buffers: finding_count records */
-    int atom_count, comparison_count;            /* traced programs: uint64_t and struct comparison follow the findings */
-    uint64_t block_events;                       /* traced programs: basic blocks that were executed */
+    int atom_count, comparison_count; /* traced programs: uint64_t and struct comparison follow the findings */
+    uint64_t block_events;            /* traced programs: basic blocks that were executed */
     /* JOB_TIME */
     int launches, copy_launches; /* per batch of the op and of the copy; launch i uses set i of the tensors */
     int sets;                    /* at least as many */

@@ -64,7 +64,7 @@ void add_comparison(uint64_t site, int64_t a, int64_t b) {
 #pragma GCC diagnostic ignored "-Wframe-address" /* the lab's code and this have frame pointers */
 
 /* The place in the lab's code, and the place from which that function was called. */
-#define SITE                                                                                                      \
+#define SITE \
     (mix((uint64_t)(uintptr_t)__builtin_return_address(0) * 31 + (uint64_t)(uintptr_t)__builtin_return_address(1)) | 1)
 
 extern "C" {
@@ -75,8 +75,8 @@ void trace_pc(void) { /* __sanitizer_cov_trace_pc, renamed by simt-cc --traced *
     add_atom(SITE);
 }
 
-#define COMPARES(name, type)                                              \
-    void name(type a, type b) {                                           \
+#define COMPARES(name, type)                                             \
+    void name(type a, type b) {                                          \
         if (recording) { add_comparison(SITE, (int64_t)a, (int64_t)b); } \
     }
 COMPARES(__sanitizer_cov_trace_cmp1, int8_t)
@@ -94,7 +94,9 @@ void __sanitizer_cov_trace_cmpd(double, double) {}
 void __sanitizer_cov_trace_switch(uint64_t value, uint64_t *cases) {
     if (!recording) { return; }
     uint64_t site = SITE;
-    for (uint64_t i = 0; i < cases[0]; i++) { add_comparison(mix(site + i) | 1, (int64_t)cases[2 + i], (int64_t)value); }
+    for (uint64_t i = 0; i < cases[0]; i++) {
+        add_comparison(mix(site + i) | 1, (int64_t)cases[2 + i], (int64_t)value);
+    }
 }
 
 void trace_begin(void) {

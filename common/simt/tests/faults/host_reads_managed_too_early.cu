@@ -10,7 +10,8 @@ int main() {
     int *x;
     cudaMallocManaged(&x, n * sizeof(int));
     fill<<<1, 256>>>(x, n);
-    printf("%s\n", x[n - 1] == n - 1 ? "right" : "wrong"); // fault: race between this Read access of 4 bytes by the host
+    int last = x[n - 1]; // fault: race between this Read access of 4 bytes by the host
+    printf("%s\n", last == n - 1 ? "right" : "wrong");
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
     cudaFree(x);
 }
