@@ -2,7 +2,9 @@
  *
  * A timer on the OS thread's CPU time sends a signal. If it interrupts the learner's own code, which holds no lock and
  * no half-updated state of the runtime, the lane blocks inside the signal handler and continues from there later. The
- * runtime's code lies in a section of its own (module.mk), so that the handler can distinguish the two.
+ * runtime's code lies in a section of its own (module.mk), so that the handler can distinguish the two. The linker's stubs
+ * for calls of shared libraries, which the runtime calls too, lie before the first function of the program, _start; so do
+ * the parts of functions that g++ takes for unlikely (simt-cc keeps the learner's functions whole).
  */
 #define _GNU_SOURCE
 #include "preempt.h"
@@ -32,14 +34,14 @@ void preempt_end(void) {}
 /* A tick counts as so many steps that the default watchdog limit is about 20 s of a block's CPU time. */
 enum { TICK_NANOSECONDS = 4000000, TICKS_BEFORE_YIELD = 5, STEPS_OF_TICK = 100000 };
 
-extern char __executable_start[], etext[];
+extern char _start[], etext[];
 extern char __start_simt_text[] __attribute__((weak)), __stop_simt_text[] __attribute__((weak));
 
 static __thread timer_t timer;
 static __thread enum { TIMER_NONE, TIMER_MADE, TIMER_REFUSED } timer_state;
 
 static bool is_learners(uintptr_t pc) {
-    return pc >= (uintptr_t)__executable_start && pc < (uintptr_t)etext &&
+    return pc >= (uintptr_t)_start && pc < (uintptr_t)etext &&
            !(pc >= (uintptr_t)__start_simt_text && pc < (uintptr_t)__stop_simt_text);
 }
 

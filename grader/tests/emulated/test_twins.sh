@@ -9,6 +9,7 @@ build=${BUILD:-build}
 arm=$build/aarch64
 work=$build/twins
 mkdir -p "$work"
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CROSS BUILD # of the make that starts this
 number=0 failed=0
 
 # One wrong kernel for each of these diagnoses, which rest on findings, counters, or the end of the process.
@@ -28,9 +29,11 @@ verdict() { # verdict STATUS WHAT LOG
     fi
 }
 
-runners() { # runners SRC OUT LAB [NAME]: compiles for ARM
-    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -j2 -f common/step.mk CROSS=aarch64 BUILD="$arm" BACKEND=cpu \
-        LAB="$3" SRC="$1" OUT="$2" ${4:+NAMES="$4"} runners
+runners() { # runners SRC OUT LAB [NAME]: compiles for ARM; also the programs that report their branches
+    for traced in '' 1; do
+        make -s --no-print-directory -j2 -f common/step.mk CROSS=aarch64 BUILD="$arm" BACKEND=cpu TRACED=$traced \
+            LAB="$3" SRC="$1" OUT="$2${traced:+/traced}" ${4:+NAMES="$4"} runners || return 1
+    done
 }
 
 twin() { # twin STEP FILES OUT [OPTIONS]; jobs that differ fail it

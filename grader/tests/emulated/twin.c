@@ -1,9 +1,10 @@
 /* twin.c — the grader, with each job run twice: by the ordinary runner, and by the same lab's runner for 64-bit ARM under
  * qemu-user (tools/emulate). The grader judges ARM's answer, so the marks that it shows are ARM's.
  *
- * All that does not depend on rounding must be the same in both answers: the counters, the traffic of each tensor, errors, and the
- * kind, line and first sentence of each finding. Linked with the grader's objects and --wrap for the functions below. The
- * emulated runner is not in the sandbox, because qemu needs system calls that it refuses.
+ * All that does not depend on rounding must be the same in both answers: the counters, the traffic of each tensor, the
+ * branches of a traced program, errors, and the kind, line and first sentence of each finding. Linked with the grader's
+ * objects and --wrap for the functions below. The emulated runner is not in the sandbox, because qemu needs system calls
+ * that it refuses.
  *
  * TWIN_FROM and TWIN_TO name the folders of the ordinary runners and of those for ARM. A summary of the run is appended to the
  * file that TWIN_LOG names: the jobs compared, those that differ, the outputs that have equal bits, the jobs with findings.
@@ -15,7 +16,7 @@
 
 #include "grader/job.h"
 
-enum { MOST_RUNNERS = 64 };
+enum { MOST_RUNNERS = 512, VARIABLES = 8 };
 
 static struct runner twins[MOST_RUNNERS];
 static bool emulates; /* the next child is an emulated one */
@@ -46,9 +47,14 @@ static void summary(void) {
 enum child_status __real_runner_start(struct runner *runner, const char *path, const struct limits *limits);
 enum child_status __wrap_runner_start(struct runner *runner, const char *path, const struct limits *limits);
 enum child_status __wrap_runner_start(struct runner *runner, const char *path, const struct limits *limits) {
-    static const char *const environment[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", NULL};
+    static const char *environment[MOST_RUNNERS * VARIABLES]; /* stays for restarts */
+    static int used;
     struct limits own = *limits;
-    own.environment = environment;
+    own.environment = &environment[used];
+    for (const char *const *given = limits->environment; given && *given; given++) { environment[used++] = *given; }
+    environment[used++] = "SIMT_THREADS=1";
+    environment[used++] = NULL;
+    if (used > (MOST_RUNNERS - 1) * VARIABLES) { abort(); }
     return __real_runner_start(runner, path, &own);
 }
 
@@ -59,16 +65,16 @@ static const char *variable(const char *name) {
     exit(2);
 }
 
-/* The emulated runner of the program at `path`. */
-static struct runner *twin_of(const char *path) {
-    const char *from = variable("TWIN_FROM"), *to = variable("TWIN_TO");
+/* The emulated runner of the same program. */
+static struct runner *twin_of(const struct runner *runner) {
+    const char *path = runner->path, *from = variable("TWIN_FROM"), *to = variable("TWIN_TO");
     char emulated[sizeof twins->path];
     if (strncmp(path, from, strlen(from)) != 0 ||
         snprintf(emulated, sizeof emulated, "%s%s", to, path + strlen(from)) >= (int)sizeof emulated) {
         fprintf(stderr, "twin: %s is not in %s\n", path, from);
         exit(2);
     }
-    struct limits limits = limits_default;
+    struct limits limits = runner->limits;
     limits.call_seconds *= 30;
     if (compared == 0) { atexit(summary); }
     struct runner *twin = twins;
@@ -76,7 +82,7 @@ static struct runner *twin_of(const char *path) {
     if (!twin->path[0]) {
         if (twin == twins + MOST_RUNNERS - 1) { abort(); }
         emulates = true;
-        __wrap_runner_start(twin, emulated, &limits);
+        __real_runner_start(twin, emulated, &limits);
         emulates = false;
     }
     return twin;
@@ -114,6 +120,7 @@ static const char *difference(const struct result *a, const struct result *b, co
     bool counted = !overflows(a, found_a);
     if (counted && memcmp(&a->counters, &b->counters, sizeof a->counters) != 0) { return "the counters"; }
     if (counted && memcmp(a->traffic, b->traffic, sizeof a->traffic) != 0) { return "the traffic of a tensor"; }
+    if (a->block_events != b->block_events || a->comparison_count != b->comparison_count) { return "the branches"; }
     if (a->finding_count != b->finding_count) { return "the number of findings"; }
     for (int i = 0; i < a->finding_count; i++) {
         const char *which = finding_difference(&found_a[i], &found_b[i]);
@@ -134,7 +141,7 @@ enum child_status __wrap_runner_call(struct runner *runner, const struct job *jo
 enum child_status __wrap_runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                                      struct result *result, struct finding_record **findings) {
     const struct op *op = op_find(job->op);
-    struct runner *twin = twin_of(runner->path);
+    struct runner *twin = twin_of(runner);
     size_t bytes[OP_MAX_TENSORS] = {0};
     void *ordinary[OP_MAX_TENSORS] = {NULL};
     for (int i = 0; i < op_tensor_count(op); i++) {

@@ -110,7 +110,7 @@ Test(programs, planted_faults) {
     cr_assert_geq(count, 45);
     for (int i = 0; i < count; i++) {
         struct fault fault = read_fault(names[i]);
-        run(&said, "SIMT_LEAKS=1 timeout 60 %s/simt/faults/%s 2>&1 >/dev/null", build_folder(), names[i]);
+        run(&said, "SIMT_LEAKS=1 timeout 60 tools/emulate %s/simt/faults/%s 2>&1 >/dev/null", build_folder(), names[i]);
         cr_expect_eq(said.status, 0, "%s: exit status %d\n%s", names[i], said.status, said.text);
         if (strcmp(fault.finding, "not found") == 0) {
             cr_expect_str_empty(said.text, "%s says\n%s", names[i], said.text);
