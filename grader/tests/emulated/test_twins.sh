@@ -4,7 +4,7 @@
 #
 # A kernel of common/ops/*/tests/wrong must get the diagnosis that its first line names.
 set -u
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../../.." || exit 2
 build=${BUILD:-build}
 arm=$build/aarch64
 work=$build/twins
