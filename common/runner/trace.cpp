@@ -17,9 +17,12 @@ enum { SLOTS = 1 << 15, MOST_PROBES = 64 };
 
 bool recording;
 uint64_t events;
-uint64_t atoms[SLOTS]; /* open addressing; 0: free */
-struct comparison comparisons[SLOTS];
+
+/* In the order of their first occurrence, which, unlike addresses, is the same on every machine; and where they are found. */
+uint64_t atoms[RESULT_MAX_ATOMS];
+struct comparison comparisons[RESULT_MAX_COMPARISONS];
 int atom_count, comparison_count;
+int atom_at[SLOTS], comparison_at[SLOTS]; /* open addressing; 1 + index, 0: free */
 
 uint64_t mix(uint64_t x) {
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
@@ -28,11 +31,11 @@ uint64_t mix(uint64_t x) {
 
 void add_atom(uint64_t atom) {
     for (uint64_t at = atom, probe = 0; probe < MOST_PROBES; at++, probe++) {
-        uint64_t *slot = &atoms[at % SLOTS];
-        if (*slot == atom) { return; }
+        int *slot = &atom_at[at % SLOTS];
+        if (*slot && atoms[*slot - 1] == atom) { return; }
         if (*slot == 0 && atom_count < RESULT_MAX_ATOMS) {
-            *slot = atom;
-            atom_count++;
+            atoms[atom_count++] = atom;
+            *slot = atom_count;
             return;
         }
     }
@@ -49,23 +52,26 @@ void widen(struct comparison *seen, int64_t a, int64_t b) {
 void add_comparison(uint64_t site, int64_t a, int64_t b) {
     add_atom(mix(site + (a < b ? 1 : a == b ? 2 : 3)) | 1);
     for (uint64_t at = site, probe = 0; probe < MOST_PROBES; at++, probe++) {
-        struct comparison *slot = &comparisons[at % SLOTS];
-        if (slot->site == site) { return widen(slot, a, b); }
-        if (slot->site == 0 && comparison_count < RESULT_MAX_COMPARISONS) {
-            *slot = {site, {a, b}, {a, b}};
-            comparison_count++;
+        int *slot = &comparison_at[at % SLOTS];
+        if (*slot && comparisons[*slot - 1].site == site) { return widen(&comparisons[*slot - 1], a, b); }
+        if (*slot == 0 && comparison_count < RESULT_MAX_COMPARISONS) {
+            comparisons[comparison_count++] = {site, {a, b}, {a, b}};
+            *slot = comparison_count;
             return;
         }
     }
 }
 
+/* The place in the lab's code, and the place from which that function was called. The lab's code has frame pointers: at each
+ * lie the caller's frame pointer and the return address. (On ARM, __builtin_return_address(1) is 0.) */
+#define SITE (site_of(__builtin_return_address(0), static_cast<void **>(__builtin_frame_address(0))))
+
+uint64_t site_of(void *here, void **frame) {
+    void **labs = static_cast<void **>(frame[0]);
+    return mix((uint64_t)(uintptr_t)here * 0x9e3779b97f4a7c15u + (uint64_t)(uintptr_t)labs[1]) | 1;
+}
+
 } // namespace
-
-#pragma GCC diagnostic ignored "-Wframe-address" /* the lab's code and this have frame pointers */
-
-/* The place in the lab's code, and the place from which that function was called. */
-#define SITE \
-    (mix((uint64_t)(uintptr_t)__builtin_return_address(0) * 31 + (uint64_t)(uintptr_t)__builtin_return_address(1)) | 1)
 
 extern "C" {
 
@@ -100,8 +106,8 @@ void __sanitizer_cov_trace_switch(uint64_t value, uint64_t *cases) {
 }
 
 void trace_begin(void) {
-    memset(atoms, 0, sizeof atoms);
-    memset(comparisons, 0, sizeof comparisons);
+    memset(atom_at, 0, sizeof atom_at);
+    memset(comparison_at, 0, sizeof comparison_at);
     atom_count = comparison_count = 0;
     events = 0;
     recording = true;
@@ -115,11 +121,7 @@ void trace_end(struct result *result) {
 }
 
 void trace_send(void) {
-    for (int i = 0; i < SLOTS; i++) {
-        if (atoms[i]) { wire_write(&atoms[i], sizeof atoms[i]); }
-    }
-    for (int i = 0; i < SLOTS; i++) {
-        if (comparisons[i].site) { wire_write(&comparisons[i], sizeof comparisons[i]); }
-    }
+    wire_write(atoms, (size_t)atom_count * sizeof *atoms);
+    wire_write(comparisons, (size_t)comparison_count * sizeof *comparisons);
 }
 }

@@ -1,8 +1,9 @@
 /* twin.c — the grader, with each job run twice: by the ordinary runner, and by the same lab's runner for 64-bit ARM under
  * qemu-user (tools/emulate). The grader judges ARM's answer, so the marks that it shows are ARM's.
  *
- * All that does not depend on rounding must be the same in both answers: the counters, the traffic of each tensor, errors, and the
- * kind, line and first sentence of each finding. Linked with the grader's objects and --wrap for the functions below. The emulated runner is not in the sandbox, because qemu needs system calls
+ * All that does not depend on rounding must be the same in both answers: the counters, the traffic of each tensor, the
+ * branches of a traced program, errors, and the kind, line and first sentence of each finding. Linked with the grader's
+ * objects and --wrap for the functions below. The emulated runner is not in the sandbox, because qemu needs system calls
  * that it refuses.
  *
  * TWIN_FROM and TWIN_TO name the folders of the ordinary runners and of those for ARM. A summary of the run is appended to the
@@ -119,6 +120,10 @@ static const char *difference(const struct result *a, const struct result *b, co
     bool counted = !overflows(a, found_a);
     if (counted && memcmp(&a->counters, &b->counters, sizeof a->counters) != 0) { return "the counters"; }
     if (counted && memcmp(a->traffic, b->traffic, sizeof a->traffic) != 0) { return "the traffic of a tensor"; }
+    if (a->block_events != b->block_events || a->atom_count != b->atom_count ||
+        a->comparison_count != b->comparison_count) {
+        return "the branches";
+    }
     if (a->finding_count != b->finding_count) { return "the number of findings"; }
     for (int i = 0; i < a->finding_count; i++) {
         const char *which = finding_difference(&found_a[i], &found_b[i]);
