@@ -21,6 +21,7 @@ endif
 
 GRADER   := $(BUILD)/grader/grader
 TESTS    += $(GRADER_TESTS)
+SHELL_TESTS += grader/tests/test_attacks.sh
 TEST_LIBS ?=
 
 $(BUILD)/host/%.o: $(COURSE)/%.c | $(OPS_INDEX)
@@ -72,7 +73,7 @@ PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURS
 .PHONY: ladder-programs
 ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 	@+set -e; for solution in $(SOLUTIONS); do \
-	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
+	    $(PLAIN_STEP) SRC=$$solution LEARNER=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
 
 $(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
 $(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader
