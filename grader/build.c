@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clean.h"
 #include "object.h"
 #include "spawn.h"
 
@@ -247,7 +248,7 @@ static bool object_is_allowed(const struct build_options *options, const struct 
     char path[700], why[400];
     build_object_path(options, name, path, sizeof path);
     if (access(path, R_OK) != 0 || object_allowed(path, names, imports, why, sizeof why)) { return true; }
-    snprintf(errors, size, "%.*s.cu: error: %s\n", (int)strcspn(name, "."), name, why);
+    snprintf(errors, size, "%.*s.cu: error: %s\n", (int)strcspn(name, "."), name, clean_text(why));
     return false;
 }
 
@@ -330,7 +331,7 @@ static void read_errors(const struct build_options *options, struct build_file *
     char *log = malloc(LOG_BYTES);
     for (size_t i = 0; log && i < 2 && !file->errors[0]; i++) {
         read_log(options, file->name, endings[i], log, LOG_BYTES);
-        build_first_errors(log, file->errors, sizeof file->errors);
+        build_first_errors(clean_text(log), file->errors, sizeof file->errors);
     }
     free(log);
 }

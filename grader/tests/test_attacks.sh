@@ -43,14 +43,14 @@ mark() {
 }
 export -f mark
 
-names=$*
-[ -n "$names" ] || names=$(cd "$here" && printf '%s\n' *.cu | sed 's/\.cu$//')
-results=$(printf '%s\n' $names | xargs -P "$(nproc)" -I{} bash -c 'mark {}' | sort)
+[ $# -gt 0 ] || mapfile -t all < <(cd "$here" && printf '%s\n' *.cu | sed 's/\.cu$//')
+[ $# -gt 0 ] || set -- "${all[@]}"
+results=$(printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'mark {}' | sort)
 
 if [ -n "$table" ]; then
     printf '| attack | what it does | stopped by | points |\n|---|---|---|--:|\n'
     while IFS=$'\t' read -r name layer points _; do
-        printf '| `%s` | %s | %s | %s |\n' "$name" "$(sed -n '1s/^\/\/ //p' "$here/$name.cu")" "$layer" "$points"
+        printf "| \`%s\` | %s | %s | %s |\n" "$name" "$(sed -n '1s/^\/\/ //p' "$here/$name.cu")" "$layer" "$points"
     done <<<"$results"
     exit
 fi
