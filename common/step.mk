@@ -13,8 +13,10 @@
 #   objects            OUT/obj/NAME.o only, and OUT/obj/imports: LEARNER_IMPORTS
 #   TRACED=1           with runners, on the CPU backend: programs that report the branches of each call (common/runner/trace.cpp)
 #                      and check nothing; OUT is a folder of their own
-#   LEARNER=FOLDER     the files are marked: they follow the rules of common/simt/translate/learner.c, and their headers are in
-#                      FOLDER
+#   LEARNER=FOLDER     the files follow the rules of marked files (common/simt/translate/learner.c), and their headers are in
+#                      FOLDER (default: SRC)
+#   REFUSED=NAMES      these files are not compiled: the grader has seen that they fail
+#   CONFINED=PROGRAM   each file is compiled in a sandbox, by that program (grader/compile.c)
 #   shared             what the runners share with those of other folders, all in BUILD: the grader makes it under a lock, so
 #                      that gradings can run side by side
 #   packages           installs what the lab needs
@@ -25,6 +27,7 @@
 # GPU, else all-major). CPUFLAGS and CUDAFLAGS add flags for the lab's files.
 
 COURSE ?= .
+LEARNER ?= $(SRC)
 ifneq ($(origin LAB),command line)
 LAB := $(lastword $(foreach part,$(subst /, ,$(abspath $(SRC))),$(if $(wildcard $(COURSE)/$(part)/lab.conf),$(part))))
 endif
@@ -75,7 +78,7 @@ include $(COURSE)/common/simt/translate/module.mk
 endif
 
 SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
-SHARED_NAMES := main call launchers wire time_none
+SHARED_NAMES := main call launchers wire time_none $(if $(LEARNER),learner_begin learner_end)
 SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) $(OPS_FLAGS) -I$(COURSE)/common/simt/include -MMD -MP
 
 CU_NEEDS     := $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
@@ -89,7 +92,15 @@ $(SHARED)/%.o: $(COURSE)/common/runner/%.cpp | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	$(CXX) $(SHARED_FLAGS) -c -o $@ $<
 
-LINK      = $(CXX) -no-pie -o $@ $(filter %.o,$^) -Wl$(comma)--start-group $(filter %.a,$^) -Wl$(comma)--end-group $(LINK_LIBS) -lbacktrace -lpthread -lm
+$(SHARED)/%.o: $(COURSE)/common/runner/%.c
+	@mkdir -p $(@D)
+	$(HOST_C) -c -o $@ $<
+
+# What is not trusted, and the model around it, lie between two objects (common/runner/learner_begin.c).
+INSIDE    = $(filter $(OUT)/obj/%.o $(SHARED)/model/%.o,$^) $(filter $(SHARED)/model/%.a,$^)
+LINK      = $(CXX) -no-pie -o $@ $(filter %/learner_begin.o,$^) $(INSIDE) $(filter %/learner_end.o,$^) \
+    $(filter-out %/learner_begin.o %/learner_end.o $(INSIDE),$(filter %.o,$^)) \
+    -Wl$(comma)--start-group $(filter-out $(INSIDE),$(filter %.a,$^)) -Wl$(comma)--end-group $(LINK_LIBS) -lbacktrace -lpthread -lm
 BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (times of the CPU backend say nothing about a GPU)
 
 $(NAMES:%=$(OUT)/%.bench):
@@ -130,6 +141,7 @@ endif
 #   programs_with  $(call programs_with,PART): the programs that PART belongs to
 #   PACKAGES       the part of tools/install.sh that the lab needs
 #   LAB_SHARED     the files in BUILD that its programs are linked with
+#   LEARNER_READS    folders of the course, besides common/, that the compiler reads
 #   LEARNER_IMPORTS  C++ functions of the course that the lab's files may call when they are marked
 #   LEARNER_HEADERS   += headers of the course that the lab's files may include when they are marked
 # It may give `program` a recipe, which runs in the learner's folder. ----
@@ -137,6 +149,7 @@ NAMED_PARTS :=
 PACKAGES    := build
 LAB_SHARED  :=
 LEARNER_IMPORTS :=
+LEARNER_READS :=
 LEARNER_HEADERS := common/*.h common/*.cuh common/ops/types.h common/ops/*/contract.h ops/types.h ops/*/contract.h
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
@@ -150,7 +163,8 @@ $(OUT)/obj/imports:
 	@echo '$(LEARNER_IMPORTS)' >$@
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced) $(if $(LEARNER),--learner $(LEARNER) --learner-headers '$(LEARNER_HEADERS)'),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
+	@$(if $(filter $*,$(REFUSED)),rm -f $(OUT)/$* $(call programs_with,$*); exit 1)
+	@$(call logged,$(if $(and $(CONFINED),$(filter cpu,$(BACKEND))),$(CONFINED) $*.cu $(OUT)/obj $(COURSE)/common $(BUILD)/simt $(OPS_INCLUDE) $(SRC) $(OUT)/obj $(LEARNER_READS) -- env) $(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced) $(if $(LEARNER),--learner $(LEARNER) --learner-headers '$(LEARNER_HEADERS)'),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)

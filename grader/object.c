@@ -201,7 +201,27 @@ static const char *const known[] = {
     "exit",
     "_ZSt*__throw_*",
     "_ZTVN10__cxxabiv1*",
-    "learner_*",
+    "learner_malloc",
+    "learner_calloc",
+    "learner_realloc",
+    "learner_free",
+    "learner_new",
+    "learner_new_array",
+    "learner_delete",
+    "learner_delete_array",
+    "learner_delete_sized",
+    "learner_delete_array_sized",
+    "learner_printf",
+    "learner_fprintf",
+    "learner_puts",
+    "learner_putchar",
+    "learner_fputs",
+    "learner_fputc",
+    "learner_fwrite",
+    "learner_fflush",
+    "learner_getenv",
+    "stdout",
+    "stderr",
 };
 static const char *const mathematics[] = {
     "acos",      "acosh", "asin",  "asinh",   "atan",   "atan2", "atanh",  "cbrt",      "ceil",      "copysign",
@@ -309,7 +329,8 @@ static bool symbols_allowed(const struct object *object, const struct object_nam
         if (bind == STB_LOCAL) { continue; }
         if (symbol->st_shndx == SHN_UNDEF) {
             if (FITS(known, name) || is_mathematics(name) || is_import(imports, name)) { continue; }
-            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "_ZNSt", 5) == 0;
+            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "_ZNSt", 5) == 0 ||
+                          strncmp(name, "__", 2) == 0;
             return exists ? refuse(why, size, "not allowed: a call of %s, which is not CUDA's", name)
                           : refuse(why, size, "undefined reference to `%s'", name);
         }

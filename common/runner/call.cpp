@@ -65,10 +65,40 @@ cudaError_t make_buffer(const struct job *job, const struct op *op, int i, buffe
     return error != cudaSuccess ? error : upload(*b, op->tensor[i].role);
 }
 
+struct arguments {
+    launcher *function;
+    const struct job *job;
+    void *const *tensors;
+    cudaStream_t stream;
+    int status;
+};
+
+void call_learner(void *data) {
+    struct arguments *a = (struct arguments *)data;
+    a->status = a->function(a->job->rung, a->tensors, &a->job->sizes, a->stream);
+}
+
+#ifdef RUNNER_CPU
+bool confine(void (*code)(void *), void *data) {
+    return simt_confine(code, data);
+}
+#else
+bool confine(void (*code)(void *), void *data) {
+    code(data);
+    return true;
+}
+#endif
+
 /* From the launch to its last error, as CUDA reports it. */
 void launch(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream,
             struct result *result) {
-    int status = function(job->rung, tensors, &job->sizes, stream);
+    struct arguments arguments = {function, job, tensors, stream, 0};
+    if (!confine(call_learner, &arguments)) { /* a finding says why; the process is not used again */
+        result_set_error(result, 0, cudaErrorIllegalAddress);
+        result->sticky = 1;
+        return;
+    }
+    int status = arguments.status;
     cudaError_t launched = cudaGetLastError(), finished = cudaDeviceSynchronize();
     cudaError_t error = launched != cudaSuccess ? launched : finished;
     if (error == cudaSuccess) { error = cudaGetLastError(); }

@@ -34,7 +34,7 @@ $(RUNNER_TEST)/built: $(RUNNER_LABS) $(wildcard $(COURSE)/common/runner/*.cpp $(
                       $(COURSE)/common/step.mk $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 	@mkdir -p $(@D)
 	@$(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURSE=$(COURSE) BUILD=$(PLAIN_BUILD) SANITIZE= \
-	    BACKEND=cpu SRC=$(COURSE)/common/runner/tests/labs OUT=$(@D)
+	    BACKEND=cpu LEARNER= SRC=$(COURSE)/common/runner/tests/labs OUT=$(@D)
 	@touch $@
 
 $(BUILD)/host/common/runner/tests/test_runner.o: HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'

@@ -63,6 +63,7 @@ enum simt_finding_kind {
     SIMT_LAUNCH,
     SIMT_ARITHMETIC,
     SIMT_STREAM,
+    SIMT_FOREIGN, /* code that is confined accessed or called what is not its own */
     SIMT_FINDING_KINDS
 };
 
@@ -109,6 +110,10 @@ struct simt_watch {
 };
 void simt_watch_begin(const struct simt_watch *watch);
 void simt_watch_end(void);
+
+/* Runs function(data), host code that is not trusted. Code of simt-cc --learner may access only its own memory meanwhile
+ * (api/confine.c). Another access is a finding, and function does not continue: false. */
+bool simt_confine(void (*function)(void *data), void *data);
 
 /* True when this is the checked build. */
 bool simt_is_checked(void);

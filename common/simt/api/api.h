@@ -21,6 +21,12 @@ enum { CLOCK_MEGAHERTZ = 1000 };
 /* The place of the call in the learner's code. Only in the API function itself. */
 #define API_CALLER ((uintptr_t)__builtin_return_address(0))
 
+/* The function writes through a pointer that its caller gave it. */
+#define API_GIVES(pointer)                                                                        \
+    do {                                                                                          \
+        if ((pointer) != NULL) { confine_check(API_CALLER, (pointer), sizeof *(pointer), true); } \
+    } while (0)
+
 cudaError_t api_enter(const char *function);
 cudaError_t api_fail(cudaError_t error);            /* stores it for cudaGetLastError, returns it */
 void api_clear_errors(void);                        /* cudaDeviceReset */

@@ -37,6 +37,7 @@ static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from
 static bool range_fits(const void *pointer, size_t pitch, size_t width, size_t height, const char *what,
                        const char *function, uintptr_t pc) {
     size_t bytes = pitch * (height - 1) + width;
+    if (memory_place(pointer) == PLACE_HOST) { confine_check(pc, pointer, bytes, *what == 'd'); }
     if (memory_range_valid(pointer, bytes)) { return true; }
     simt_report(SIMT_OUT_OF_BOUNDS, true, pc, NULL, "%s: the %s %p does not hold %zu bytes", function, what, pointer,
                 bytes);
@@ -279,6 +280,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t size,
 
 cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
     API_ENTER();
+    API_GIVES(pointer);
     struct arena_allocation found;
     cudaError_t error = find_symbol(symbol, &found);
     if (error == cudaSuccess && pointer != NULL) { *pointer = (void *)(uintptr_t)symbol; }
@@ -287,6 +289,7 @@ cudaError_t cudaGetSymbolAddress(void **pointer, const void *symbol) {
 
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
     API_ENTER();
+    API_GIVES(size);
     struct arena_allocation found;
     cudaError_t error = find_symbol(symbol, &found);
     if (error == cudaSuccess && size != NULL) { *size = found.bytes; }

@@ -33,6 +33,7 @@ struct device_limits device_limits(void) {
 
 cudaError_t cudaGetDeviceCount(int *count) {
     API_ENTER();
+    API_GIVES(count);
     if (count == NULL) { return api_fail(cudaErrorInvalidValue); }
     *count = 1;
     return cudaSuccess;
@@ -40,6 +41,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 
 cudaError_t cudaGetDevice(int *device) {
     API_ENTER();
+    API_GIVES(device);
     if (device == NULL) { return api_fail(cudaErrorInvalidValue); }
     *device = 0;
     return cudaSuccess;
@@ -78,6 +80,7 @@ cudaError_t cudaDeviceReset(void) {
 
 cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device) {
     API_ENTER();
+    API_GIVES(name);
     if (name == NULL || size < 13) { return api_fail(cudaErrorInvalidValue); }
     if (device != 0) { return api_fail(cudaErrorInvalidDevice); }
     strcpy(name, "0000:00:00.0");
@@ -86,6 +89,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device) {
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     API_ENTER();
+    API_GIVES(can);
     if (device != 0 || peer != 0) { return api_fail(cudaErrorInvalidDevice); }
     *can = 0;
     return cudaSuccess;
@@ -184,6 +188,7 @@ static void fill(struct cudaDeviceProp *p) {
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device) {
     API_ENTER();
+    API_GIVES(properties);
     if (properties == NULL) { return api_fail(cudaErrorInvalidValue); }
     if (device != 0) { return api_fail(cudaErrorInvalidDevice); }
     fill(properties);
@@ -262,6 +267,7 @@ static long attribute_of(const struct cudaDeviceProp *p, enum cudaDeviceAttr att
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
     API_ENTER();
+    API_GIVES(value);
     if (device != 0) { return api_fail(cudaErrorInvalidDevice); }
     struct cudaDeviceProp properties;
     fill(&properties);
@@ -295,6 +301,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
 
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
     API_ENTER();
+    API_GIVES(value);
     if (value == NULL || (size_t)limit >= sizeof device_limit / sizeof *device_limit) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -310,6 +317,7 @@ cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
 
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
     API_ENTER();
+    API_GIVES(config);
     *config = cache_config;
     return cudaSuccess;
 }
@@ -322,6 +330,7 @@ cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config) {
 
 cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config) {
     API_ENTER();
+    API_GIVES(config);
     *config = shared_config;
     return cudaSuccess;
 }
@@ -334,6 +343,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags) {
 
 cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
     API_ENTER();
+    API_GIVES(flags);
     *flags = device_flags;
     return cudaSuccess;
 }

@@ -32,6 +32,7 @@ static bool event_valid(cudaEvent_t event) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
     API_ENTER();
+    API_GIVES(event);
     if (event == NULL || flags > (cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -120,6 +121,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
     API_ENTER();
+    API_GIVES(milliseconds);
     if (milliseconds == NULL) { return api_fail(cudaErrorInvalidValue); }
     API_EVENT(start);
     API_EVENT(end);

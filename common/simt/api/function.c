@@ -22,6 +22,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
     API_ENTER();
+    API_GIVES(attributes);
     if (attributes == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct simt_kernel *kernel = kernel_of_function(function);
     if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
@@ -84,6 +85,7 @@ int resident_blocks(const struct simt_kernel *kernel, int block_size, size_t dyn
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block_size,
                                                                    size_t dynamic_shared, unsigned int flags) {
     API_ENTER();
+    API_GIVES(blocks);
     struct simt_kernel *kernel = kernel_of_function(function);
     if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     if (blocks == NULL || block_size <= 0 || flags > cudaOccupancyDisableCachingOverride) {
@@ -100,6 +102,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int block_size) {
     API_ENTER();
+    API_GIVES(bytes);
     struct simt_kernel *kernel = kernel_of_function(function);
     if (kernel == NULL) { return api_fail(cudaErrorInvalidDeviceFunction); }
     struct device_limits limits = device_limits();

@@ -100,6 +100,7 @@ cudaError_t graph_add_set(struct CUgraph_st *graph, void *to, size_t pitch, int 
 }
 
 cudaError_t graph_add_host(struct CUgraph_st *graph, cudaHostFn_t function, void *data) {
+    if (!confine_may_call((const void *)(uintptr_t)function)) { return api_fail(cudaErrorInvalidValue); }
     struct CUgraphNode_st *node = graph_add_node(graph, NODE_HOST);
     if (node == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     node->host.function = function;
@@ -290,6 +291,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     API_ENTER();
+    API_GIVES(graph);
     API_STREAM(stream);
     struct CUgraph_st *captured = stream_capture(stream);
     if (captured == NULL) { return api_fail(cudaErrorIllegalState); }
@@ -309,6 +311,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
     API_ENTER();
+    API_GIVES(status);
     API_STREAM(stream);
     if (status == NULL) { return api_fail(cudaErrorInvalidValue); }
     *status = stream_capture(stream) != NULL ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
@@ -317,6 +320,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     API_ENTER();
+    API_GIVES(nodes);
+    API_GIVES(count);
     if (graph == NULL || count == NULL) { return api_fail(cudaErrorInvalidValue); }
     size_t i = 0;
     for (struct CUgraphNode_st *node = graph->first; nodes != NULL && node != NULL && i < *count; node = node->next) {
@@ -338,6 +343,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
     API_ENTER();
+    API_GIVES(executable);
     if (executable == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     if (graph->only_executable != NULL) { return api_fail(cudaErrorNotSupported); }
     struct CUgraphExec_st *made = malloc(sizeof *made);

@@ -31,6 +31,7 @@ static bool can_add(const cudaGraphNode_t *node, const struct CUgraph_st *graph,
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags) {
     API_ENTER();
+    API_GIVES(graph);
     if (graph == NULL || flags != 0) { return api_fail(cudaErrorInvalidValue); }
     *graph = graph_create();
     return *graph != NULL ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
@@ -38,6 +39,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags) {
 
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     API_ENTER();
+    API_GIVES(clone);
     if (clone == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     if (graph_allocates(graph)) { return api_fail(cudaErrorNotSupported); }
     *clone = graph_copy(graph, false);
@@ -55,6 +57,7 @@ static cudaError_t add_kernel(struct CUgraph_st *graph, const struct cudaKernelN
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                                    const struct cudaKernelNodeParams *params) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count) || params == NULL) { return api_fail(cudaErrorInvalidValue); }
     return finish(add_kernel(graph, params), node, graph, after, count);
 }
@@ -66,6 +69,7 @@ static char *at_position(struct cudaPitchedPtr memory, struct cudaPos position) 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                                    const struct cudaMemcpy3DParms *params) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count) || params == NULL) { return api_fail(cudaErrorInvalidValue); }
     bool planes = params->extent.depth > 1;
     bool contiguous = params->srcPtr.ysize == params->extent.height && params->dstPtr.ysize == params->extent.height;
@@ -82,6 +86,7 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, con
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                      size_t count, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count)) { return api_fail(cudaErrorInvalidValue); }
     return finish(graph_add_copy(graph, to, bytes, from, bytes, bytes, 1, kind), node, graph, after, count);
 }
@@ -100,6 +105,7 @@ static cudaError_t add_set(struct CUgraph_st *graph, const struct cudaMemsetPara
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                                    const struct cudaMemsetParams *params) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count) || !is_set(params)) { return api_fail(cudaErrorInvalidValue); }
     return finish(add_set(graph, params), node, graph, after, count);
 }
@@ -107,6 +113,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, con
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                                  const struct cudaHostNodeParams *params) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count) || params == NULL || params->fn == NULL) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -116,6 +123,7 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                   size_t count) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count)) { return api_fail(cudaErrorInvalidValue); }
     bool added = graph_add_node(graph, NODE_EMPTY) != NULL;
     return finish(added ? cudaSuccess : api_fail(cudaErrorMemoryAllocation), node, graph, after, count);
@@ -124,6 +132,7 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, cons
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                        size_t count, cudaGraph_t child) {
     API_ENTER();
+    API_GIVES(node);
     if (!can_add(node, graph, after, count) || child == NULL) { return api_fail(cudaErrorInvalidValue); }
     if (graph_allocates(child)) { return api_fail(cudaErrorNotSupported); }
     struct CUgraph_st *copy = graph_copy(child, false);
@@ -154,6 +163,8 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *f
 
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     API_ENTER();
+    API_GIVES(nodes);
+    API_GIVES(count);
     if (graph == NULL || count == NULL) { return api_fail(cudaErrorInvalidValue); }
     size_t found = 0;
     for (struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
@@ -167,6 +178,9 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count) {
     API_ENTER();
+    API_GIVES(from);
+    API_GIVES(to);
+    API_GIVES(count);
     if (graph == NULL || count == NULL || (from == NULL) != (to == NULL)) { return api_fail(cudaErrorInvalidValue); }
     size_t found = 0;
     for (struct CUgraphNode_st *node = graph->first; node != NULL; node = node->next) {
@@ -185,6 +199,8 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
 
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes, size_t *count) {
     API_ENTER();
+    API_GIVES(nodes);
+    API_GIVES(count);
     if (node == NULL || count == NULL) { return api_fail(cudaErrorInvalidValue); }
     size_t most = nodes == NULL || *count > node->after_count ? node->after_count : *count;
     for (size_t i = 0; nodes != NULL && i < most; i++) { nodes[i] = node->after[i]; }
@@ -290,6 +306,7 @@ static const struct CUgraphNode_st *difference(const struct CUgraph_st *old, con
 /* The executable takes the nodes of a graph of the same form. They keep the names of the first graph's nodes. */
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info) {
     API_ENTER();
+    API_GIVES(info);
     cudaGraphExecUpdateResultInfo found = {cudaGraphExecUpdateSuccess, NULL, NULL};
     if (executable == NULL || graph == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct CUgraph_st *new = graph_copy(graph, true);

@@ -92,11 +92,13 @@ static cudaError_t allocate(void **pointer, size_t size, enum memory_place place
 
 cudaError_t cudaMallocHost(void **pointer, size_t size) {
     API_ENTER();
+    API_GIVES(pointer);
     return allocate(pointer, size, PLACE_PINNED, cudaHostAllocDefault, API_CALLER);
 }
 
 cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
     API_ENTER();
+    API_GIVES(pointer);
     if (flags > (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -105,6 +107,7 @@ cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
 
 cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     API_ENTER();
+    API_GIVES(pointer);
     if ((flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) || size == 0) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -123,6 +126,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags) {
         return api_fail(cudaErrorInvalidValue);
     }
     if (host_memory_place(pointer) != PLACE_HOST) { return api_fail(cudaErrorHostMemoryAlreadyRegistered); }
+    confine_check(API_CALLER, pointer, size, true);
     return add(pointer, size, PLACE_PINNED, flags, true) ? cudaSuccess : api_fail(cudaErrorMemoryAllocation);
 }
 
@@ -135,6 +139,7 @@ cudaError_t cudaHostUnregister(void *pointer) {
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags) {
     API_ENTER();
+    API_GIVES(device);
     if (device == NULL || flags != 0 || host_memory_place(host) == PLACE_HOST) {
         return api_fail(cudaErrorInvalidValue);
     }
@@ -144,6 +149,7 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int fla
 
 cudaError_t cudaHostGetFlags(unsigned int *flags, void *host) {
     API_ENTER();
+    API_GIVES(flags);
     pthread_mutex_lock(&lock);
     struct host_range *range = find(host, 1);
     bool pinned = range != NULL && range->place == PLACE_PINNED;

@@ -144,7 +144,7 @@ cudaError_t launch_now(const struct launch_configuration *configuration, struct 
 
 /* The stub only identifies its kernel: it reads no argument. */
 struct simt_kernel *kernel_of_function(const void *function) {
-    if (function == NULL) { return NULL; }
+    if (function == NULL || !confine_may_call(function)) { return NULL; }
     asking = true;
     takes_untyped = false;
     answer = NULL;

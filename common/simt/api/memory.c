@@ -28,6 +28,7 @@ static cudaError_t release(void *pointer, const char *function, uintptr_t pc) {
 
 cudaError_t cudaMalloc(void **pointer, size_t size) {
     API_ENTER();
+    API_GIVES(pointer);
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     return allocate(pointer, size, API_CALLER);
 }
@@ -48,6 +49,7 @@ cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stre
 
 cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     API_ENTER();
+    API_GIVES(pointer);
     return memory_allocate_async(pointer, size, stream, API_CALLER);
 }
 
@@ -65,6 +67,8 @@ static size_t pitch_of(size_t width) {
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     API_ENTER();
+    API_GIVES(pointer);
+    API_GIVES(pitch);
     if (pitch == NULL) { return api_fail(cudaErrorInvalidValue); }
     *pitch = pitch_of(width);
     return allocate(pointer, *pitch * height, API_CALLER);
@@ -72,6 +76,7 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent extent) {
     API_ENTER();
+    API_GIVES(memory);
     if (memory == NULL) { return api_fail(cudaErrorInvalidValue); }
     *memory = make_cudaPitchedPtr(NULL, pitch_of(extent.width), extent.width, extent.height);
     return allocate(&memory->ptr, memory->pitch * extent.height * extent.depth, API_CALLER);
@@ -79,6 +84,8 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *memory, struct cudaExtent extent
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     API_ENTER();
+    API_GIVES(free);
+    API_GIVES(total);
     if (free == NULL || total == NULL) { return api_fail(cudaErrorInvalidValue); }
     *total = arena_total();
     *free = *total - arena_used();
@@ -141,11 +148,13 @@ static cudaError_t give_pool(cudaMemPool_t *pool, int device) {
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
     API_ENTER();
+    API_GIVES(pool);
     return give_pool(pool, device);
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
     API_ENTER();
+    API_GIVES(pool);
     return give_pool(pool, device);
 }
 
@@ -202,6 +211,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t least_kept) {
 
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
     API_ENTER();
+    API_GIVES(pointer);
     if (pool != &the_pool) { return api_fail(cudaErrorInvalidValue); }
     return memory_allocate_async(pointer, size, stream, API_CALLER);
 }

@@ -45,6 +45,7 @@ void streams_end_capture(const struct CUgraph_st *graph) {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority) {
     API_ENTER();
+    API_GIVES(stream);
     if (stream == NULL || flags > cudaStreamNonBlocking) { return api_fail(cudaErrorInvalidValue); }
     struct CUstream_st *made = calloc(1, sizeof *made);
     if (made == NULL) { return api_fail(cudaErrorMemoryAllocation); }
@@ -100,6 +101,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags) {
     API_ENTER();
+    API_GIVES(flags);
     API_STREAM(stream);
     if (flags == NULL) { return api_fail(cudaErrorInvalidValue); }
     *flags = stream_is_default(stream) ? cudaStreamDefault : stream->flags;
@@ -117,6 +119,7 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
     API_ENTER();
+    API_GIVES(priority);
     API_STREAM(stream);
     if (priority == NULL) { return api_fail(cudaErrorInvalidValue); }
     *priority = stream_is_default(stream) ? 0 : stream->priority;
@@ -125,6 +128,8 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     API_ENTER();
+    API_GIVES(least);
+    API_GIVES(greatest);
     if (least != NULL) { *least = PRIORITY_LEAST; }
     if (greatest != NULL) { *greatest = PRIORITY_GREATEST; }
     return cudaSuccess;
@@ -132,6 +137,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     API_ENTER();
+    if (!confine_may_call((const void *)(uintptr_t)function)) { return api_fail(cudaErrorInvalidValue); }
     API_STREAM(stream);
     if (function == NULL) { return api_fail(cudaErrorInvalidValue); }
     struct CUgraph_st *graph = stream_capture(stream);
@@ -143,6 +149,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags) {
     API_ENTER();
+    if (!confine_may_call((const void *)(uintptr_t)callback)) { return api_fail(cudaErrorInvalidValue); }
     API_STREAM(stream);
     if (callback == NULL || flags != 0) { return api_fail(cudaErrorInvalidValue); }
     if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }

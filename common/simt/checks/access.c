@@ -157,7 +157,11 @@ void access_hook_slow(uintptr_t pc, enum trace_kind kind, uintptr_t address, uns
     struct simt_thread *self = simt_self;
     enum trace_space space = in_global(address) ? TRACE_GLOBAL : TRACE_SHARED;
     if (self == NULL) {
-        if (in_arena(address)) access_by_host(pc, kind, address, 1u << size_log2);
+        if (in_arena(address))
+            access_by_host(pc, kind, address, 1u << size_log2);
+        else if (simt_confined)
+            confine_check(pc, (const void *)address, (size_t)1 << size_log2,
+                          kind != TRACE_READ && kind != TRACE_VOLATILE_READ);
         return;
     }
     if (!(in_global(address) || in_own_shared(address)) || !access_is_plain(kind, address, size_log2)) {

@@ -81,6 +81,7 @@ static const char *const kind_names[SIMT_FINDING_KINDS] = {
     [SIMT_LAUNCH] = "launch",
     [SIMT_ARITHMETIC] = "arithmetic",
     [SIMT_STREAM] = "stream",
+    [SIMT_FOREIGN] = "foreign",
 };
 
 static void index3(struct json_writer *out, const char *name, bool known, struct dim index) {

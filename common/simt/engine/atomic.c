@@ -117,6 +117,9 @@ uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address,
     unsigned size_log2 = size_log2_of(type);
     uint64_t mask = mask_of(size_log2);
     if (self == NULL) {
+#if SIMT_CHECKED
+        access_hook((uintptr_t)__builtin_return_address(0), TRACE_ATOMIC, (uintptr_t)address, size_log2);
+#endif
         uint64_t old = load(address, size_log2);
         store(address, size_log2, apply(op, type, old, operand & mask, compare & mask));
         return old;

@@ -335,6 +335,14 @@ void simt_lane_block(enum thread_state state, uintptr_t pc);
  * (outside). The slow paths of the hooks call it before they report a wrong pointer. api/host_memory.c */
 bool simt_host_and_device(uintptr_t address, size_t bytes);
 
+/* api/confine.c: host code that is not trusted runs. May it access this memory, and may the runtime call this function for it?
+ * confine_check does not return if not. simt_indirect_target: an indirect call or jump, from code or from a kernel. */
+extern bool simt_confined;
+bool confine_allows(const void *pointer, size_t bytes, bool write);
+void confine_check(uintptr_t pc, const void *pointer, size_t bytes, bool write);
+bool confine_may_call(const void *target);
+void simt_indirect_target(const void *target, uintptr_t pc);
+
 /* The host has waited for the launches so far. checks/race_host.c */
 void simt_host_waits(void);
 

@@ -133,6 +133,10 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
         return;
     }
     next.pending = false;
+    if (!confine_may_call((const void *)(uintptr_t)entry)) {
+        simt_set_error(SIMT_ERROR_INVALID_CONFIGURATION, false);
+        return;
+    }
     if (!configuration_valid(kernel, entry)) return;
     struct launch_order order = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                  .error_lock = PTHREAD_MUTEX_INITIALIZER,

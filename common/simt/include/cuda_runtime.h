@@ -5,6 +5,16 @@
 
 #include "simt/heap.h"
 
+#if defined(__cplusplus) && defined(__CUDACC__)
+#include <stddef.h>
+
+/* The C++ library copies by these: std::copy in a kernel is counted as memmove is (simt/memory.h). */
+extern "C" void *simt_memmove(void *to, const void *from, size_t bytes) noexcept;
+extern "C" void *simt_memset(void *to, int value, size_t bytes) noexcept;
+#define __builtin_memmove simt_memmove
+#define __builtin_memset  simt_memset
+#endif
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

@@ -123,7 +123,8 @@ static bool name_allowed(struct translation *t, int i, const struct names *names
     size_t length = (size_t)k->length;
     if (is(t, i, "__attribute__") || is(t, i, "__attribute")) { return attribute_allowed(t, i); }
     if (is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm")) { return true; /* unsupported.c */ }
-    if (starts(k->text, length, "simt") || starts(k->text, length, "arena_") || starts(k->text, length, "SIMT_")) {
+    if (starts(k->text, length, "simt") || starts(k->text, length, "arena_") || starts(k->text, length, "SIMT_") ||
+        starts(k->text, length, "learner_")) {
         return fail(t, i, "not allowed: '%.*s', a name of the CPU backend itself", k->length, k->text);
     }
     if (is_reserved(k) && !LISTED(language, k->text, length) && !declares(names, k)) {
