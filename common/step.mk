@@ -78,7 +78,7 @@ include $(COURSE)/common/simt/translate/module.mk
 endif
 
 SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
-SHARED_NAMES := main call launchers wire time_none $(if $(LEARNER),learner_begin learner_end)
+SHARED_NAMES := main call launchers wire time_none $(if $(LEARNER),learner_begin learner_end around_end)
 SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) $(OPS_FLAGS) -I$(COURSE)/common/simt/include -MMD -MP
 
 CU_NEEDS     := $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate
@@ -96,10 +96,10 @@ $(SHARED)/%.o: $(COURSE)/common/runner/%.c
 	@mkdir -p $(@D)
 	$(HOST_C) -c -o $@ $<
 
-# What is not trusted, and the model around it, lie between two objects (common/runner/learner_begin.c).
-INSIDE    = $(filter $(OUT)/obj/%.o $(SHARED)/model/%.o,$^) $(filter $(SHARED)/model/%.a,$^)
-LINK      = $(CXX) -no-pie -o $@ $(filter %/learner_begin.o,$^) $(INSIDE) $(filter %/learner_end.o,$^) \
-    $(filter-out %/learner_begin.o %/learner_end.o $(INSIDE),$(filter %.o,$^)) \
+# The lab's objects and the code around them lie between marks (common/runner/learner_begin.c).
+MARKED    = $(foreach part,learner_begin $(1) around_end,$(filter $(if $(findstring %,$(part)),$(part),%/$(part).o),$^))
+INSIDE    = $(call MARKED,$(OUT)/obj/%.o learner_end $(SHARED)/model/%.o $(SHARED)/model/%.a)
+LINK      = $(CXX) -no-pie -o $@ $(INSIDE) $(filter-out $(INSIDE),$(filter %.o,$^)) \
     -Wl$(comma)--start-group $(filter-out $(INSIDE),$(filter %.a,$^)) -Wl$(comma)--end-group $(LINK_LIBS) -lbacktrace -lpthread -lm
 BENCH_ONLY_GPU = bench times a GPU: use BACKEND=cuda on a machine that has one (times of the CPU backend say nothing about a GPU)
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clean.h"
+#include "janitor.h"
 #include "object.h"
 #include "spawn.h"
 
@@ -146,24 +147,31 @@ static bool has_space(const struct build_options *options, struct build_report *
 static void make_names(const struct build_report *report, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "NAMES=");
     for (int i = 0; i < report->file_count && used < size; i++) {
-        if (report->file[i].refused) { continue; }
         used += (size_t)snprintf(text + used, size - used, "%s ", report->file[i].name);
     }
 }
 
+static const char *build_folder(const struct build_options *options, char *path, size_t size) {
+    const char *build = getenv("BUILD");
+    snprintf(path, size, "%s%s", build ? "" : options->course, build ? build : "/build");
+    return path;
+}
+
 /* Makes `goal` of step.mk; keeps the beginning of the output. Returns make's exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, const char *goal,
-                    char *output, size_t size) {
-    char jobs[16], script[600], course[600], lab[300], files[600], learner[600], out[600],
+                    const char *refused, char *output, size_t size) {
+    char jobs[16], folder[600], script[600], course[600], lab[300], files[600], out[600], confined[640],
         names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
     snprintf(script, sizeof script, "%s/common/step.mk", options->course);
     snprintf(course, sizeof course, "COURSE=%s", options->course);
     snprintf(lab, sizeof lab, "LAB=%.290s", options->lab ? options->lab : "");
     snprintf(files, sizeof files, "SRC=%s", options->files);
-    snprintf(learner, sizeof learner, "LEARNER=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
     make_names(report, names, sizeof names);
+    build_folder(options, folder, sizeof folder);
+    snprintf(confined, sizeof confined, "CONFINED=%s/grader/compile", folder);
+    if (access(confined + strlen("CONFINED="), X_OK) != 0) { snprintf(confined, sizeof confined, "CONFINED="); }
     const char *argv[] = {"make",
                           "-s",
                           "--no-print-directory",
@@ -174,17 +182,19 @@ static int run_make(const struct build_options *options, const struct build_repo
                           course,
                           lab,
                           files,
-                          learner,
                           out,
+                          confined,
                           names,
                           report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
                           options->traced ? "TRACED=1" : "TRACED=",
+                          refused,
                           goal,
                           NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
     pid_t pid = fork();
     if (pid == 0) {
+        setpgid(0, 0);
         dup2(said[1], 1);
         dup2(said[1], 2);
         /* If the grader runs under another make, its flags and job server must not reach this one. */
@@ -195,6 +205,10 @@ static int run_make(const struct build_options *options, const struct build_repo
         _exit(127);
     }
     close(said[1]);
+    if (pid > 0) {
+        setpgid(pid, pid);
+        janitor_group(pid);
+    }
     size_t kept = 0;
     char data[4096];
     for (ssize_t n; pid > 0 && ((n = read(said[0], data, sizeof data)) > 0 || (n < 0 && errno == EINTR));) {
@@ -204,13 +218,8 @@ static int run_make(const struct build_options *options, const struct build_repo
     close(said[0]);
     int how = 0;
     while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {}
+    janitor_group(0);
     return pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
-}
-
-static const char *build_folder(const struct build_options *options, char *path, size_t size) {
-    const char *build = getenv("BUILD");
-    snprintf(path, size, "%s%s", build ? "" : options->course, build ? build : "/build");
-    return path;
 }
 
 /* Makes what all runners share under a lock: two makes at once would write the same files. What cannot be made is reported
@@ -222,7 +231,7 @@ static void make_shared(const struct build_options *options, const struct build_
     mkdir(folder, 0777);
     int lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (lock < 0) { return; } /* a folder that cannot be written is complete, or make says what is missing */
-    if (flock(lock, LOCK_EX) == 0) { run_make(options, report, "shared", output, size); }
+    if (flock(lock, LOCK_EX) == 0) { run_make(options, report, "shared", "REFUSED=", output, size); }
     close(lock);
 }
 
@@ -242,39 +251,45 @@ static bool read_names(const struct build_options *options, struct object_names 
     return true;
 }
 
-/* Inspects OUT/obj/NAME.o, if it exists. False: `errors` says what it may not have. */
-static bool object_is_allowed(const struct build_options *options, const struct object_names *names,
-                              const char *imports, const char *name, char *errors, size_t size) {
+/* Inspects OUT/obj/NAME.o. An object that may not be linked is removed, and the reason becomes its compiler's output. False:
+ * it is not there. */
+static bool object_is_there(const struct build_options *options, const struct object_names *names, const char *imports,
+                            const char *name) {
     char path[700], why[400];
+    int length = (int)strcspn(name, ".");
     build_object_path(options, name, path, sizeof path);
-    if (access(path, R_OK) != 0 || object_allowed(path, names, imports, why, sizeof why)) { return true; }
-    snprintf(errors, size, "%.*s.cu: error: %s\n", (int)strcspn(name, "."), name, clean_text(why));
+    if (access(path, R_OK) != 0) { return false; }
+    if (object_allowed(path, names, imports, why, sizeof why)) { return true; }
+    unlink(path);
+    snprintf(path, sizeof path, "%s/obj/%.*s.log", options->out, length, name);
+    FILE *log = fopen(path, "w");
+    if (log) {
+        fprintf(log, "%.*s.cu: error: %s\n", length, name, why);
+        fclose(log);
+    }
     return false;
 }
 
-/* Objects that may not be linked: their programs are removed and not made. */
-static bool inspect(const struct build_options *options, struct build_report *report) {
+/* "REFUSED=softmax": files without an object that may be linked, which are not compiled again. */
+static void inspect(const struct build_options *options, const struct build_report *report, char *refused,
+                    size_t size) {
     struct object_names names = {0};
     char imports[2048] = "", path[700];
+    size_t used = (size_t)snprintf(refused, size, "REFUSED=");
     snprintf(path, sizeof path, "%s/obj/imports", options->out);
     FILE *file = fopen(path, "r");
-    size_t length = file ? fread(imports, 1, sizeof imports - 1, file) : 0;
+    imports[file ? fread(imports, 1, sizeof imports - 1, file) : 0] = '\0';
     if (file) { fclose(file); }
-    imports[length] = '\0';
-    if (!read_names(options, &names)) {
-        object_names_free(&names);
-        return false;
-    }
-    for (int i = 0; i < report->file_count; i++) {
-        struct build_file *f = &report->file[i];
-        f->refused = !object_is_allowed(options, &names, imports, f->name, f->errors, sizeof f->errors);
-        for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k] && !f->refused; k++) {
-            f->refused = !object_is_allowed(options, &names, imports, options->parts[k], f->errors, sizeof f->errors);
+    bool known = read_names(options, &names);
+    for (int i = 0; i < report->file_count + BUILD_MAX_PARTS; i++) {
+        int part = i - report->file_count;
+        const char *name = part < 0 ? report->file[i].name : options->parts[part];
+        if (!name) { break; }
+        if ((!known || !object_is_there(options, &names, imports, name)) && used < size) {
+            used += (size_t)snprintf(refused + used, size - used, "%.*s ", (int)strcspn(name, "."), name);
         }
-        if (f->refused) { unlink(f->runner); }
     }
     object_names_free(&names);
-    return true;
 }
 
 /* ---- the compiler's output ---- */
@@ -284,6 +299,7 @@ static bool line_has(const char *line, size_t length, const char *text) {
 }
 
 static bool is_error_line(const char *line, size_t length) {
+    if (line_has(line, length, "signal terminated program")) { return false; } /* the sandbox says why */
     if (line_has(line, length, "collect2: error") || line_has(line, length, "ld returned")) { return false; }
     return line_has(line, length, "error:") || line_has(line, length, "error :") || line_has(line, length, "error #") ||
            line_has(line, length, "fatal error") || line_has(line, length, "undefined reference") ||
@@ -383,9 +399,8 @@ static enum build_status conclude(const struct build_options *options, struct bu
         struct build_file *file = &report->file[i];
         if (file->built) { continue; }
         failed++;
-        if (!file->refused) { read_errors(options, file); }
+        read_errors(options, file);
         blame_parts(options, file);
-        file->refused = file->refused || strstr(file->errors, "error: " BUILD_NOT_ALLOWED);
         if (strstr(file->errors, "cannot find -lbacktrace")) {
             snprintf(
                 report->message, sizeof report->message,
@@ -434,11 +449,12 @@ enum build_status build_step(const struct build_options *options, struct build_r
     if (!output) { return report->status = BUILD_BROKEN; }
     make_shared(options, report, output, MAKE_OUTPUT_BYTES);
     bool inspects = !report->cuda && !options->traced;
+    char refused[2 * BUILD_MAX_FILES * BUILD_NAME_BYTES] = "REFUSED=";
     if (inspects) {
-        run_make(options, report, "objects", output, MAKE_OUTPUT_BYTES);
-        inspect(options, report);
+        run_make(options, report, "objects", refused, output, MAKE_OUTPUT_BYTES);
+        inspect(options, report, refused, sizeof refused);
     }
-    int make_status = run_make(options, report, "runners", output, MAKE_OUTPUT_BYTES);
+    int make_status = run_make(options, report, "runners", refused, output, MAKE_OUTPUT_BYTES);
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];
         int64_t after = modified(file->runner);

@@ -36,7 +36,6 @@ struct build_file {
     char runner[512];               /* path of the executable */
     bool built;                     /* the executable is there and current */
     bool rebuilt;                   /* by this call */
-    bool refused;                   /* its text or its object has what a lab's file may not have: see .errors */
     bool was_stale;                 /* the lab file or a header of it was newer than the existing executable */
     char errors[BUILD_ERROR_BYTES]; /* compiler's first errors with the learner's own lines, or "" */
 };

@@ -8,6 +8,7 @@
 #include "clean.h"
 #include "grade.h"
 #include "hint.h"
+#include "janitor.h"
 #include "lab.h"
 #include "options.h"
 #include "paths.h"
@@ -148,6 +149,7 @@ static enum exit_code grade_submission(struct session *session) {
     if (!session->options.out) { session->request.out = built; }
     enum exit_code code = grade_once(session);
     paths_remove(session->clean);
+    janitor_folder(NULL);
     return code;
 }
 
@@ -197,6 +199,7 @@ int main(int argc, char *argv[]) {
     }
     session.steps = labs_load(session.course, session.error, sizeof session.error);
     if (!session.steps) { return complain(EXIT_USAGE, session.error); }
+    janitor_start();
     enum exit_code code = run(&session);
     labs_free(session.steps);
     return code;

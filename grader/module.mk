@@ -6,7 +6,7 @@
 # A test that needs more adds a target-specific line in its owner's module.mk:
 #   $(BUILD)/tests/test_NAME: TEST_LIBS += -lfoo        $(BUILD)/tests/test_NAME: prerequisite
 
-GRADER_SOURCES := $(filter-out grader/main.c,$(patsubst $(COURSE)/%,%,$(wildcard $(COURSE)/grader/*.c)))
+GRADER_SOURCES := $(filter-out grader/main.c grader/compile.c,$(patsubst $(COURSE)/%,%,$(wildcard $(COURSE)/grader/*.c)))
 ifndef OPS_INCLUDE
 include $(COURSE)/common/ops/module.mk
 endif
@@ -21,7 +21,7 @@ endif
 
 GRADER   := $(BUILD)/grader/grader
 TESTS    += $(GRADER_TESTS)
-SHELL_TESTS += grader/tests/test_attacks.sh
+SHELL_TESTS += grader/tests/test_attacks.sh grader/tests/test_killed.sh
 TEST_LIBS ?=
 
 $(BUILD)/host/%.o: $(COURSE)/%.c | $(OPS_INDEX)
@@ -33,6 +33,12 @@ $(BUILD)/grader/libgrader.a: $(GRADER_OBJECTS)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The sandbox of the compiler.
+COMPILE := $(BUILD)/grader/compile
+$(COMPILE): $(BUILD)/host/grader/compile.o $(BUILD)/host/grader/sandbox.o
+	$(CC) -o $@ $^
+
+$(GRADER): | $(COMPILE)
 $(GRADER): $(BUILD)/host/grader/main.o $(BUILD)/grader/libgrader.a
 	$(CC) -o $@ $^ -lm -lpthread
 
@@ -73,7 +79,7 @@ PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURS
 .PHONY: ladder-programs
 ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 	@+set -e; for solution in $(SOLUTIONS); do \
-	    $(PLAIN_STEP) SRC=$$solution LEARNER=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
+	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
 
 $(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
 $(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader

@@ -167,8 +167,8 @@ static bool fits(const char *const patterns[], size_t count, const char *name) {
 }
 #define FITS(patterns, name) fits(patterns, sizeof(patterns) / sizeof *(patterns), name)
 
-/* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file that
- * is marked cannot write a name of the backend (common/simt/translate/learner.c), so that those here come from its headers. */
+/* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file
+ * that is marked cannot write a name of the backend (common/simt/translate/learner.c), so that those here come from its headers. */
 static const char *const known[] = {
     "cuda*",
     "cublas*",
@@ -286,6 +286,12 @@ static const char *const sections[] = {
     ".tm_clone_table",
 };
 
+/* The linker moves these away from the other functions of the object. */
+static const char *const moved[] = {
+    ".text.unlikely", ".text.unlikely.*", ".text.*_unlikely", ".text.exit",  ".text.exit.*",
+    ".text.startup",  ".text.startup.*",  ".text.hot",        ".text.hot.*", ".text.sorted.*",
+};
+
 /* What the code of an initialiser may refer to: the instrumentation and the registration of __device__ variables. */
 static const char *const before_main[] = {
     "__tsan_init",
@@ -309,7 +315,8 @@ static bool sections_allowed(const struct object *object, char *why, size_t size
     for (int i = 0; i < object->section_count; i++) {
         const Elf64_Shdr *section = &object->sections[i];
         bool writable_code = (section->sh_flags & SHF_WRITE) && (section->sh_flags & SHF_EXECINSTR);
-        if (!FITS(sections, section_name(object, i)) || writable_code || (section->sh_flags & SHF_TLS)) {
+        if (!FITS(sections, section_name(object, i)) || FITS(moved, section_name(object, i)) || writable_code ||
+            (section->sh_flags & SHF_TLS)) {
             return refuse(why, size, "not allowed: the section %s", section_name(object, i));
         }
     }
@@ -338,7 +345,9 @@ static bool symbols_allowed(const struct object *object, const struct object_nam
         bool replaces = strncmp(name, "_Znw", 4) == 0 || strncmp(name, "_Zna", 4) == 0 ||
                         strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
         if (reserved || replaces || strcmp(name, "main") == 0 || is_taken(taken, name)) {
-            return refuse(why, size, "not allowed: a definition of %s, which the runner or a library has", name);
+            bool renamed = strncmp(name, "learner_", 8) == 0; /* common/simt/learner.syms */
+            return refuse(why, size, "not allowed: a definition of %s, which the runner or a library has",
+                          renamed ? name + 8 : name);
         }
     }
     return true;

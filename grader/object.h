@@ -17,8 +17,8 @@ struct object_names {
 bool object_names_add(struct object_names *names, const char *path);
 void object_names_free(struct object_names *names);
 
-/* False: `why` says what the object may not have ("not allowed: ..."). `taken`: names that it may not define. `imports`: names of C++ functions of the
- * course that it may call besides, separated by blanks. */
+/* False: `why` says what the object may not have ("not allowed: ..."). `taken`: names that it may not define. `imports`: names of
+ * C++ functions of the course that it may call besides, separated by blanks. */
 bool object_allowed(const char *path, const struct object_names *taken, const char *imports, char *why, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "janitor.h"
 #include "lab.h"
 
 enum { LARGEST_FILE = 1 << 20, SAME_MOMENT = 2 /* seconds: files that were copied together */ };
@@ -185,6 +186,7 @@ bool paths_take_submission(const struct step *step, const char *submission, char
     }
     snprintf(clean, size, "%s/submission.XXXXXX", temporary ? temporary : "/tmp");
     bool ok = mkdtemp(clean) != NULL, any = false, taken;
+    janitor_folder(ok ? clean : NULL);
     if (!ok) { snprintf(error, error_size, "cannot make a folder like %s: %s", clean, strerror(errno)); }
     for (int i = 0; ok && (name = step_file(step, i)); i++) {
         ok = copy_file(folder, name, clean, &taken, error, error_size);

@@ -345,6 +345,100 @@ unsigned sandbox_enter(const struct sandbox *sandbox) {
     return layers;
 }
 
+/* ---- the compiler ---- */
+
+enum { EXECUTE = 1 << 0, READ_FILE = 1 << 2, READ_DIR = 1 << 3 };
+
+static bool allow_below(int ruleset, const char *const paths[], uint64_t rights) {
+    bool all = true;
+    for (int i = 0; paths[i]; i++) {
+        int descriptor = open(paths[i], O_PATH | O_CLOEXEC);
+        struct stat s;
+        if (descriptor < 0) { continue; } /* not on this system */
+        struct path_beneath rule = {rights, descriptor};
+        bool known = fstat(descriptor, &s) == 0;
+        if (known && !S_ISDIR(s.st_mode)) { rule.allowed &= EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE; }
+        all &= known && syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0) == 0;
+        close(descriptor);
+    }
+    return all;
+}
+
+static bool landlock_compiler(const char *const reads[], const char *const writes[]) {
+    static const char *const nothing[] = {"/dev/null", NULL};
+    long abi = syscall(SYS_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+    struct ruleset_attributes attributes = {.files = EXECUTE | READ_FILE | READ_DIR | WRITE_FILE | MAKE_AND_REMOVE};
+    if (abi < 1) { return false; }
+    if (abi >= 2) { attributes.files |= REFER; }
+    if (abi >= 3) { attributes.files |= TRUNCATE; }
+    int ruleset = (int)syscall(SYS_CREATE_RULESET, &attributes, sizeof attributes.files, 0);
+    if (ruleset < 0) { return false; }
+    bool ok = allow_below(ruleset, reads, EXECUTE | READ_FILE | READ_DIR) &&
+              allow_below(ruleset, writes, attributes.files) &&
+              allow_below(ruleset, nothing, (READ_FILE | WRITE_FILE | TRUNCATE) & attributes.files) &&
+              syscall(SYS_RESTRICT_SELF, ruleset, 0) == 0;
+    close(ruleset);
+    return ok;
+}
+
+/* No network, no access to other processes. */
+static bool filter_compiler(void) {
+#ifndef NATIVE_ARCHITECTURE
+    return false;
+#else
+    static const int others[] = {SYS_socket,
+                                 SYS_ptrace,
+                                 SYS_process_vm_readv,
+                                 SYS_process_vm_writev,
+                                 SYS_IO_URING_SETUP,
+                                 SYS_PIDFD_GETFD,
+                                 SYS_PIDFD_OPEN,
+                                 SYS_unshare,
+                                 SYS_setns,
+                                 SYS_mount,
+                                 SYS_umount2,
+                                 SYS_pivot_root,
+                                 SYS_chroot,
+                                 SYS_bpf,
+                                 SYS_perf_event_open,
+                                 SYS_userfaultfd,
+                                 SYS_add_key,
+                                 SYS_request_key,
+                                 SYS_keyctl,
+                                 SYS_setsid,
+                                 SYS_PIDFD_SEND_SIGNAL};
+    struct filter filter = {.length = 0}, *f = &filter;
+    load(f, offsetof(struct seccomp_data, arch));
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0);
+    refuse(f, EPERM);
+    load(f, offsetof(struct seccomp_data, nr));
+    add(f, BPF_JMP | BPF_JGE | BPF_K, X32_SYSCALLS, 0, 1);
+    refuse(f, EPERM);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) { refuse_call(f, others[i], EPERM); }
+    allow(f);
+    struct sock_fprog program = {filter.length, filter.code};
+    return filter.length < MAX_INSTRUCTIONS && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+#endif
+}
+
+unsigned sandbox_enter_compiler(const char *const reads[], const char *const writes[], int cpu_seconds,
+                                size_t address_bytes, size_t file_bytes) {
+    unsigned layers = getpgrp() == getpid() ? SANDBOX_SESSION : 0;
+    for (int i = 3; i < 4096; i++) { fcntl(i, F_SETFD, FD_CLOEXEC); }
+    layers |= SANDBOX_DESCRIPTORS;
+    if (limit(RLIMIT_CORE, 0) && limit(RLIMIT_CPU, (rlim_t)cpu_seconds) && limit(RLIMIT_AS, address_bytes) &&
+        limit(RLIMIT_FSIZE, file_bytes)) {
+        layers |= SANDBOX_RLIMITS;
+    }
+    for (int capability = 0; geteuid() == 0 && capability < 64; capability++) {
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) { return layers; }
+    if (landlock_compiler(reads, writes)) { layers |= SANDBOX_LANDLOCK; }
+    if (filter_compiler()) { layers |= SANDBOX_SECCOMP; }
+    return layers;
+}
+
 const char *sandbox_describe(unsigned layers, char *text, size_t size) {
     static const char *const names[] = {"own session", "resource limits", "closed descriptors",
                                         "own user",    "Landlock",        "seccomp"};

@@ -40,6 +40,11 @@ void sandbox_release(struct sandbox *sandbox);
 /* In the child. Bits of enum sandbox_layer; the caller has already called setsid and placed the descriptors. */
 unsigned sandbox_enter(const struct sandbox *sandbox);
 
+/* For a compiler of untrusted text, in a process group of its own: it reads and executes only below `reads`, writes only below
+ * `writes`, and has no network; processor time, memory and the size of files are limited. Returns the active layers. */
+unsigned sandbox_enter_compiler(const char *const reads[], const char *const writes[], int cpu_seconds,
+                                size_t address_bytes, size_t file_bytes);
+
 /* "own session, rlimits, closed descriptors, own user, Landlock, seccomp" into text; returns text. */
 const char *sandbox_describe(unsigned layers, char *text, size_t size);
 

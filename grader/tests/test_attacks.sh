@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}
 here=grader/tests/attacks
-export build here
+export build here COMPILE_SECONDS=10
 
 table=
 [ "${1:-}" != --table ] || { table=1; shift; }
@@ -26,7 +26,7 @@ mark() {
     layer=${expected%%:*} words=${expected#"$layer"}
     words=${words#: }
     status=0
-    timeout -s KILL 120 "$build/grader/grader" step1 --backend cpu --kernel residual_forward --submission "$scratch" --seed 7 \
+    timeout -s KILL 400 "$build/grader/grader" step1 --backend cpu --kernel residual_forward --submission "$scratch" --seed 7 \
         --json "$scratch/report.json" >"$scratch/report" 2>&1 || status=$?
     points=$(sed -n 's/^  \([0-9.]*\) of [0-9]* points.*/\1/p' "$scratch/report")
     outcome=stopped

@@ -1,9 +1,9 @@
 /* confine.c — runs host code that is not trusted on a stack of its own, with access to its own memory only.
  *
  * simt-cc --learner instruments every access, so that the checks see it, and sends every indirect call or jump through
- * simt_indirect_target. The linker places what is not trusted between the objects learner_begin and learner_end of a program.
- * Memory that the code may access:
- *   - its variables, its stack, memory from its malloc and new
+ * simt_indirect_target. The linker places what is not trusted between the objects learner_begin and learner_end of a program, and
+ * the code that calls it, such as a model around it, between that and around_end. Memory that the code may access:
+ *   - its variables, those of the code around it, the stack, memory from its malloc and new
  *   - constants of the program, for reading
  *   - memory of cudaMallocHost and cudaMallocManaged
  * An access of anything else is a finding. The code does not continue: its caller goes on without it.
@@ -19,10 +19,11 @@
 #include "checks/source.h"
 
 extern char __executable_start, data_start;
-/* common/runner/learner_begin.c, learner_end.c; a program without them confines nothing. */
+/* common/runner/learner_begin.c; a program without them confines nothing. */
 extern char learner_data_begin __attribute__((weak)), learner_data_end __attribute__((weak));
 extern char learner_bss_begin __attribute__((weak)), learner_bss_end __attribute__((weak));
 extern void learner_text_begin(void) __attribute__((weak)), learner_text_end(void) __attribute__((weak));
+extern void around_text_end(void) __attribute__((weak));
 
 enum { CONFINED_STACK = 8 << 20, GUARD = 64 << 10 };
 
@@ -159,8 +160,15 @@ static void give_up(void) {
     fiber_leave(outside);
 }
 
+/* The code around is trusted. */
+static bool is_trusted(uintptr_t pc) {
+    return pc < (uintptr_t)&learner_text_begin || pc >= (uintptr_t)&learner_text_end;
+}
+
 void confine_check(uintptr_t pc, const void *pointer, size_t bytes, bool write) {
-    if ((uintptr_t)pointer < 4096 || confine_allows(pointer, bytes, write)) { return; }
+    if (!simt_confined || is_trusted(pc) || (uintptr_t)pointer < 4096 || confine_allows(pointer, bytes, write)) {
+        return;
+    }
     simt_report(SIMT_FOREIGN, true, pc, NULL,
                 "Invalid host %s of size %zu bytes\nAccess to %p is outside of the memory of the lab's own code",
                 write ? "write" : "read", bytes, pointer);
@@ -171,7 +179,7 @@ void confine_check(uintptr_t pc, const void *pointer, size_t bytes, bool write) 
 
 static bool is_entry(const void *target) {
     static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64: where an indirect call may go */
-    uintptr_t at = (uintptr_t)target, begin = (uintptr_t)&learner_text_begin, end = (uintptr_t)&learner_text_end;
+    uintptr_t at = (uintptr_t)target, begin = (uintptr_t)&learner_text_begin, end = (uintptr_t)&around_text_end;
     if (!begin) { return true; }
 #ifndef __x86_64__
     return at >= begin && at < end;
@@ -195,8 +203,7 @@ bool confine_may_call(const void *target) {
 
 void simt_indirect_target(const void *target, uintptr_t pc) {
     if (!simt_confined || is_entry(target) || is_toolkit(target)) { return; }
-    simt_report(SIMT_FOREIGN, true, pc, simt_self, "Invalid call\n%p is no function of the lab's own code",
-                target);
+    simt_report(SIMT_FOREIGN, true, pc, simt_self, "Invalid call\n%p is no function of the lab's own code", target);
     if (simt_self) { simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS); }
     give_up();
 }

@@ -1,5 +1,5 @@
 // Replaces the memory of the C++ library.
-// stopped by: object rules: _Znwm
+// stopped by: object rules: a definition of new
 #include "right.cuh"
 
 #include <stdlib.h>

@@ -24,15 +24,15 @@ MODEL_HOST  := error tensors config
 
 $(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/model/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
-	@$(COMPILE_CU)
+	@$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),--around)
 
 $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o): $(MODEL_OUT)/naive/%.o: $(GPT2_DIR)/kernels/naive/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
-	@$(COMPILE_CU)
+	@$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),--around)
 
 $(LAUNCH_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/lab/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)
-	@$(COMPILE_CU)
+	@$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),--around)
 
 $(MODEL_OUT)/host/%.o: $(GPT2_DIR)/%.c
 	@mkdir -p $(@D)

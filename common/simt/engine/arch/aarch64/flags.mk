@@ -7,3 +7,4 @@ SIMT_ARCH_COMMON := -mno-outline-atomics -mbranch-protection=none
 SIMT_ARCH_DEVICE := -fstack-clash-protection --param=stack-clash-protection-guard-size=16
 SIMT_ARCH_FAST := -fsanitize=integer-divide-by-zero
 SIMT_ARCH_LEARNER :=
+SIMT_ARCH_AROUND := 

@@ -6,3 +6,4 @@ SIMT_ARCH_COMMON := -fcf-protection=none
 SIMT_ARCH_DEVICE := -fsplit-stack
 SIMT_ARCH_FAST :=
 SIMT_ARCH_LEARNER := -mindirect-branch=thunk-extern -mindirect-branch-register -fcf-protection=branch -fno-jump-tables
+SIMT_ARCH_AROUND := -fcf-protection=branch

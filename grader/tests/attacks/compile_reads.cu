@@ -1,9 +1,8 @@
-// Reads the environment.
-// stopped by: object rules: getenv
+// Includes a file of the machine by a link in the submission.
+// stopped by: source rules: not allowed
+#include "/etc/passwd"
 #include "right.cuh"
 
-#include <stdlib.h>
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
-    if (getenv("SIMT_THREADS")) { return 1; }
     return add(out, x, residual, N, C, stream);
 }

@@ -1,0 +1,8 @@
+// Includes itself without end.
+// stopped by: build sandbox: error:
+#include "residual.cu"
+#include "right.cuh"
+
+int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
+    return add(out, x, residual, N, C, stream);
+}
