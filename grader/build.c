@@ -299,7 +299,6 @@ static bool line_has(const char *line, size_t length, const char *text) {
 }
 
 static bool is_error_line(const char *line, size_t length) {
-    if (line_has(line, length, "signal terminated program")) { return false; } /* the sandbox says why */
     if (line_has(line, length, "collect2: error") || line_has(line, length, "ld returned")) { return false; }
     return line_has(line, length, "error:") || line_has(line, length, "error :") || line_has(line, length, "error #") ||
            line_has(line, length, "fatal error") || line_has(line, length, "undefined reference") ||
@@ -342,6 +341,18 @@ static void read_log(const struct build_options *options, const char *name, cons
     for (size_t i = 0; i < n; i++) { log[i] = log[i] ? log[i] : '?'; }
 }
 
+/* g++ calls it an internal error when the sandbox ends one of its parts: "internal compiler error: CPU time limit exceeded signal
+ * terminated program cc1plus". */
+static void name_limit(struct build_file *file) {
+    char *cause = strstr(file->errors, "internal compiler error: "),
+         *end = strstr(file->errors, " signal terminated program");
+    if (!cause || !end || end < cause) { return; }
+    cause += strlen("internal compiler error: ");
+    char text[200];
+    snprintf(text, sizeof text, "%.*s", (int)(end - cause), cause);
+    snprintf(file->errors, sizeof file->errors, "%s.cu: error: the compiler was stopped: %s\n", file->name, text);
+}
+
 static void read_errors(const struct build_options *options, struct build_file *file) {
     static const char *const endings[] = {".log", ".link.log"};
     char *log = malloc(LOG_BYTES);
@@ -350,6 +361,7 @@ static void read_errors(const struct build_options *options, struct build_file *
         build_first_errors(clean_text(log), file->errors, sizeof file->errors);
     }
     free(log);
+    name_limit(file);
 }
 
 /* ---- the report ---- */

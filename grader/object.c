@@ -168,7 +168,7 @@ static bool fits(const char *const patterns[], size_t count, const char *name) {
 #define FITS(patterns, name) fits(patterns, sizeof(patterns) / sizeof *(patterns), name)
 
 /* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file
- * that is marked cannot write a name of the backend (common/simt/translate/learner.c), so that those here come from its headers. */
+ * that is marked cannot write a name of the backend (common/simt/translate/learner.c): those here come from its headers. */
 static const char *const known[] = {
     "cuda*",
     "cublas*",

@@ -3,7 +3,7 @@
 # points that its kernel has not earned.
 #
 #   grader/tests/test_attacks.sh [NAME ...]         the attacks of grader/tests/attacks/, or those named; TAP
-#   grader/tests/test_attacks.sh --table            a table for the documents: attack, layer, outcome
+#   grader/tests/test_attacks.sh --results          instead of TAP: attack, layer, points and outcome, for docs/results/attacks.tsv
 #
 # A file begins with two lines: what it does, and `stopped by: LAYER: WORDS`, where the words stand in the report.
 set -eu
@@ -12,8 +12,8 @@ build=${BUILD:-build}
 here=grader/tests/attacks
 export build here COMPILE_SECONDS=10
 
-table=
-[ "${1:-}" != --table ] || { table=1; shift; }
+only_results=
+[ "${1:-}" != --results ] || { only_results=1; shift; }
 
 # Prints NAME, LAYER, points and outcome, separated by tabs; outcome is "stopped", or what is wrong.
 mark() {
@@ -47,11 +47,8 @@ export -f mark
 [ $# -gt 0 ] || set -- "${all[@]}"
 results=$(printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'mark {}' | sort)
 
-if [ -n "$table" ]; then
-    printf '| attack | what it does | stopped by | points |\n|---|---|---|--:|\n'
-    while IFS=$'\t' read -r name layer points _; do
-        printf "| \`%s\` | %s | %s | %s |\n" "$name" "$(sed -n '1s/^\/\/ //p' "$here/$name.cu")" "$layer" "$points"
-    done <<<"$results"
+if [ -n "$only_results" ]; then
+    echo "$results"
     exit
 fi
 number=0
