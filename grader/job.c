@@ -81,8 +81,8 @@ static enum child_status accept_result(struct runner *runner, struct result *res
         result->comparison_count > RESULT_MAX_COMPARISONS) {
         return garbage(runner, "size of the trace");
     }
-    if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->launches < 0 || result->copy_launches < 0 ||
-        result->launches > result->sets || result->copy_launches > result->sets) {
+    if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->copy_launches < 0 ||
+        result->copy_launches > result->sets) {
         return garbage(runner, "number of launches");
     }
     if (!isfinite(result->peak_bytes_per_us) || !isfinite(result->l2_bytes) || !isfinite(result->set_bytes) ||
@@ -208,9 +208,7 @@ enum child_status runner_time_begin(struct runner *runner, const struct job *job
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
     bool will_run = !result->missing && !result->status && !result->error;
-    if (status == CHILD_OK && will_run && (result->launches < 1 || result->copy_launches < 1)) {
-        status = garbage(runner, "number of launches");
-    }
+    if (status == CHILD_OK && will_run && result->copy_launches < 1) { status = garbage(runner, "number of launches"); }
     if (status != CHILD_OK) { memset(result, 0, sizeof *result); }
     return status;
 }
@@ -237,6 +235,14 @@ enum child_status runner_time_step(struct runner *runner, const struct time_requ
                                    double *seconds) {
     enum child_status status = step(runner, request, reply, child_now() + runner->limits.call_seconds, seconds);
     if (status != CHILD_OK) { memset(reply, 0, sizeof *reply); }
+    return status;
+}
+
+enum child_status runner_time_plan(struct runner *runner, int sets, struct time_reply *reply) {
+    enum child_status status = runner_time_step(runner, &(struct time_request){.action = TIME_PLAN}, reply, NULL);
+    if (status == CHILD_OK && !reply->error && (reply->launches < 1 || reply->launches > sets)) {
+        return garbage(runner, "number of launches");
+    }
     return status;
 }
 

@@ -52,8 +52,11 @@ void runner_stop(struct runner *runner);
 
 /* ---- JOB_TIME (GPU): a dialogue, so that the parent measures the time; measure.c drives it ---- */
 
-/* Allocates sets on the device, captures the launches. result->status, missing, error as in a call. */
+/* Allocates sets on the device. result->status, missing, error as in a call. */
 enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result);
+
+/* Decides how to launch: `launches` of a batch, at most `sets`; the first step that runs the lab's code. */
+enum child_status runner_time_plan(struct runner *runner, int sets, struct time_reply *reply);
 
 /* One step. `seconds` (may be NULL): the parent's wall clock from request to answer. */
 enum child_status runner_time_step(struct runner *runner, const struct time_request *request, struct time_reply *reply,

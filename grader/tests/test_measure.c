@@ -101,6 +101,20 @@ Test(measure, direct_launches_cost_the_cpu_time) {
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
 }
 
+Test(measure, what_is_not_the_op_takes_as_long_as_before) {
+    struct measurement m = make(12, 20, 16, 0.001);
+    m.quiet_prepare_us = 3000;
+    m.quiet_copy_us = m.sample[0].copy_wall_us;
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 3000 * 1.04 + 100; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 3000 * 1.06 + 100; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_DISTURBED, "work while the inputs are made");
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 2500; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
+    m.quiet_copy_us = m.sample[0].copy_wall_us / 1.1 - 100;
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_DISTURBED, "a slow copy would flatter the op");
+}
+
 Test(measure, more_than_the_memory_delivers_is_impossible) {
     /* A quarter may stay in the L2: 37.5 MB must come from memory, which takes 7.6 us at 4.9 TB/s. */
     struct measurement m = make(12, 7.7, 16, 0.001);
@@ -187,6 +201,15 @@ Test(measure, a_runner_that_claims_no_number) {
 Test(measure, a_runner_that_dies) {
     cr_assert_eq(measure("crash", NULL), MEASURE_FAILED);
     cr_assert(strstr(message, "SIGSEGV"), "%s", message);
+}
+
+Test(measure, a_runner_that_works_while_inputs_are_made) {
+    cr_assert_eq(measure_patiently("time_eager", NULL), MEASURE_DISTURBED, "%s", message);
+    cr_assert(strstr(message, "as long as before this kernel ran"), "%s", message);
+}
+Test(measure, a_plan_without_launches) {
+    cr_assert_eq(measure("time_no_plan", NULL), MEASURE_FAILED, "%s", message);
+    cr_assert_eq(measure("time_long_plan", NULL), MEASURE_FAILED, "%s", message);
 }
 
 Test(measure, a_wrong_sample_ends_it) {
