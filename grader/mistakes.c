@@ -436,6 +436,10 @@ static const struct op_mistake slow[] = {
               "all heads",
      .hint = 1,
      .kernel = "block_forward/too_many_launches"},
+    {.id = "too-many-barriers",
+     .cause = "the warps of a row wait for each other: shuffles within a warp need no barrier, and a warp per row needs none",
+     .hint = 2,
+     .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",
      .cause = "each byte is read once, but warps start within a sector, which two requests then read: start at "
               "multiples of 32 bytes",

@@ -105,6 +105,7 @@ static void print_failure(const struct page *page, const struct outcome *outcome
     if (failure->other_cause) {
         fprintf(page->out, "    or, equally: %s [%s]\n", failure->other_cause, failure->other_diagnosis);
     }
+    if (outcome->next_rung) { fprintf(page->out, "    next step: %s\n", outcome->next_rung); }
     char name[EXERCISE_NAME_BYTES];
     fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name,
             exercise_name(page->report->step, outcome->exercise, name), failure->hint ? failure->hint : 1);

@@ -82,6 +82,7 @@ static void write_outcome(struct json *json, const struct outcome *outcome) {
     if (outcome->figure > 0.0) { json_number(json, "figure", outcome->figure); }
     if (outcome->measured[0]) { json_string(json, "measured", outcome->measured); }
     if (outcome->target[0]) { json_string(json, "target", outcome->target); }
+    if (outcome->next_rung) { json_string(json, "next_rung", outcome->next_rung); }
     if (outcome->failure.kind != FAILURE_NONE) {
         write_failure(json, exercise ? op_find(exercise->op) : NULL, &outcome->failure);
     }

@@ -147,8 +147,10 @@ void run_explored_confirmation(const struct task *task, const struct exploration
 /* ---- performance ---- */
 
 static bool has_counted_check(const struct exercise *exercise) {
-    return exercise_check(exercise, CHECK_TRAFFIC) || exercise_check(exercise, CHECK_LAUNCHES) ||
-           exercise_check(exercise, CHECK_PARALLEL);
+    for (const struct check *check = exercise->checks; check->kind; check++) {
+        if (check_is_counted(check->kind)) { return true; }
+    }
+    return false;
 }
 
 static void count(const struct task *task, struct performance *performance) {

@@ -67,46 +67,55 @@ double score_parameter_multiple(const struct op *op, const struct traffic_target
     return op_is_on_sequences(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
 }
 
+/* Points and verdict of a counted figure. True: all of them. */
+static bool score_tiers(struct outcome *outcome, const struct tiers *tiers, double figure) {
+    int tier = 0;
+    while (tier < MOST_TIERS && tiers->percent[tier] && figure > tiers->limit[tier]) { tier++; }
+    int percent = tier < MOST_TIERS ? tiers->percent[tier] : 0;
+    outcome->figure = figure;
+    outcome->points = outcome->check->points * percent / 100.0;
+    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    outcome->next_rung = tier > 0 ? tiers->rung[tier - 1] : NULL;
+    return percent == 100;
+}
+
 void score_traffic(struct outcome *outcome, const struct result *result) {
     const struct traffic_target *target = &outcome->exercise->traffic;
     const struct op *op = op_find(outcome->exercise->op);
     const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
-    int percent = 0;
-    outcome->figure = score_traffic_multiple(op, target, result);
-    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
-        if (outcome->figure <= target->limit[i]) { percent = target->percent[i]; }
-    }
-    outcome->points = outcome->check->points * percent / 100.0;
-    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    bool reached = score_tiers(outcome, &target->tiers, score_traffic_multiple(op, target, result));
     double small = score_parameter_multiple(op, target, result);
     int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
     if (small >= 0.005) {
         snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length,
                  "; small tensors add %.2fx, not graded", small);
     }
-    snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
+    snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->tiers.limit[0]);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
     struct traffic_target asked = *target;
     asked.unit = TRAFFIC_BYTES;
-    bool once = score_traffic_multiple(op, &asked, result) <= target->limit[0];
+    bool once = score_traffic_multiple(op, &asked, result) <= target->tiers.limit[0];
     const char *cause = scattered ? "uncoalesced" : once ? "split-sectors" : "too-much-traffic";
-    if (percent < 100) { blame(outcome, cause); }
+    if (!reached) { blame(outcome, cause); }
 }
 
 void score_launches(struct outcome *outcome, const struct result *result) {
-    const struct launch_target *target = &outcome->exercise->launches;
+    const struct tiers *tiers = &outcome->exercise->launches;
     uint64_t launches = result->counters.launches;
-    int percent = 0;
-    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
-        if (launches <= target->limit[i]) { percent = target->percent[i]; }
-    }
-    outcome->figure = (double)launches;
-    outcome->points = outcome->check->points * percent / 100.0;
-    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    bool reached = score_tiers(outcome, tiers, (double)launches);
     snprintf(outcome->measured, sizeof outcome->measured, "%llu launch%s", (unsigned long long)launches,
              launches == 1 ? "" : "es");
-    snprintf(outcome->target, sizeof outcome->target, "at most %llu", (unsigned long long)target->limit[0]);
-    if (percent < 100) { blame(outcome, "too-many-launches"); }
+    snprintf(outcome->target, sizeof outcome->target, "at most %g", tiers->limit[0]);
+    if (!reached) { blame(outcome, "too-many-launches"); }
+}
+
+void score_barriers(struct outcome *outcome, const struct result *result) {
+    const struct tiers *tiers = &outcome->exercise->barriers;
+    double barriers = (double)result->counters.barriers / outcome->exercise->traffic.sizes.N;
+    bool reached = score_tiers(outcome, tiers, barriers);
+    snprintf(outcome->measured, sizeof outcome->measured, "%.4g for a row", barriers);
+    snprintf(outcome->target, sizeof outcome->target, "at most %g", tiers->limit[0]);
+    if (!reached) { blame(outcome, "too-many-barriers"); }
 }
 
 void score_parallel(struct outcome *outcome, const struct result *result) {
@@ -233,7 +242,7 @@ bool score_is_right(const struct marks *marks) {
     return marks->count > 0;
 }
 
-/* Traffic, launches and parallelism are of one call: where it failed, the first of them says so. */
+/* Traffic, launches, barriers and parallelism are of one call: where it failed, the first of them says so. */
 static void score_counted(struct outcome *outcome, const struct performance *performance, bool is_first) {
     if (!performance->is_counted) {
         snprintf(outcome->measured, sizeof outcome->measured, "not counted: see the note above");
@@ -244,6 +253,8 @@ static void score_counted(struct outcome *outcome, const struct performance *per
         score_traffic(outcome, &performance->counted);
     } else if (outcome->check->kind == CHECK_LAUNCHES) {
         score_launches(outcome, &performance->counted);
+    } else if (outcome->check->kind == CHECK_BARRIERS) {
+        score_barriers(outcome, &performance->counted);
     } else {
         score_parallel(outcome, &performance->counted);
     }

@@ -36,6 +36,7 @@ void score_performance(struct marks *marks, const struct task *task, const struc
 
 void score_traffic(struct outcome *outcome, const struct result *result);
 void score_launches(struct outcome *outcome, const struct result *result);
+void score_barriers(struct outcome *outcome, const struct result *result);
 void score_parallel(struct outcome *outcome, const struct result *result);
 void score_timing(struct outcome *outcome, const struct timing *timing);
 void score_rates(struct outcome *outcome, const struct rates *rates);
