@@ -42,7 +42,7 @@ bench-gpt2:
 	@tools/bench-gpt2
 
 # A set with a wrong kernel, for the tests.
-$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu))
+$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu layernorm))
 
 # Its tests run the program; test_sample.c and test_bench.c are host C alone.
 GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))

@@ -161,6 +161,16 @@ Test(program, check_names_the_first_that_differs) {
     cr_assert(strncmp(mark, "    0  gelu ", 12) == 0, "%s", output);
 }
 
+Test(program, check_covers_decoding) {
+    succeeds("check --model @ --prompt the"); /* a token: nothing is decoded */
+    cr_assert_eq(run("check --model @ --kernels naive,layernorm_forward=wrong"), 1, "%s", output);
+    says("naive,layernorm_forward=wrong against float64: different in decoding only");
+    const char *mark = strstr(output, "<- the first that differs, in decoding only");
+    cr_assert(mark, "%s", output);
+    while (mark > output && mark[-1] != '\n') { mark--; }
+    cr_assert(strncmp(mark, "    0  ln1 ", 11) == 0, "%s", output);
+}
+
 Test(program, profile) {
     succeeds(
         "profile --model @ --context 20 --tokens 5 --batch 2 --trace @/trace.json --attention taught --decode taught");
