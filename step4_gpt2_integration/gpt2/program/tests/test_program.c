@@ -290,3 +290,17 @@ Test(program, the_shipped_model_is_called_by_its_name) {
         says(others[i]);
     }
 }
+
+Test(program, a_program_older_than_its_files_says_so) {
+    char command[1024];
+    snprintf(command, sizeof command,
+             "program=$(realpath %s) && cd %s && cp $program copy && touch -d '1 hour ago' copy && touch decode.cu && "
+             "touch -d '1 day ago' block.cu && ls $PWD/*.cu >copy.sources && ./copy check --model none 2>&1",
+             GPT2, folder);
+    FILE *said = popen(command, "r");
+    cr_assert(said);
+    output[fread(output, 1, sizeof output - 1, said)] = '\0';
+    pclose(said);
+    says("gpt2: note: decode.cu is newer than copy");
+    cr_assert(!strstr(output, "block.cu"), "%s", output);
+}
