@@ -8,8 +8,8 @@
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "common/status.h"
-#include "explore.h"
 #include "judge.h"
+#include "property.h"
 
 static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size);
@@ -197,7 +197,7 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
 static struct evidence_case *simplest(const struct device *device, const struct evidence *evidence,
                                       struct evidence_case *failed) {
     struct test_case simpler = failed->test;
-    for (int property = 0; explore_without(evidence->op, &simpler, property); property++) {
+    for (int property = 0; property_without(evidence->op, &simpler, property); property++) {
         struct result result;
         if (memcmp(&simpler, &failed->test, sizeof simpler) == 0) { continue; }
         struct evidence_case *tried = run(device, &simpler, evidence, &result);

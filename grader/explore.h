@@ -20,8 +20,9 @@
 #define EXPLORE_H
 
 #include "check.h"
+#include "source.h"
 
-enum { EXPLORE_MAX_CASES = 320, EXPLORE_MAX_INTEGERS = 256 };
+enum { EXPLORE_MAX_CASES = 320 };
 
 struct exploration {
     int case_count;
@@ -32,14 +33,9 @@ struct exploration {
     int probes;                            /* calls that were traced */
 };
 
-/* `traced` runs traced programs, and `trace` is where their traces arrive. integers: those of the source. */
+/* `traced` runs traced programs, and `trace` is where their traces arrive. The cases depend on the source and the secret only:
+ * they are the same on every machine. */
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
-             const int *integers, int integer_count, uint64_t seed, struct exploration *found);
-
-/* The integers in a C source's text, decimal and hexadecimal, each once; returns their number. */
-int explore_integers(const char *text, int *integers, int count, int capacity);
-
-/* Takes one property from a case; false when there is none with that number. explore.c names them. */
-bool explore_without(const struct op *op, struct test_case *test, int property);
+             const struct source *source, uint64_t secret, struct exploration *found);
 
 #endif

@@ -86,41 +86,18 @@ struct checks run_confirmation(const struct task *task, int most) {
 
 /* ---- the submission's own branches ---- */
 
-/* The exercise's file and those of the lab that go with it. */
-static int read_integers(const struct task *task, int *integers) {
-    const struct exercise *exercise = task->exercise;
-    const char *names[1 + EXERCISE_MAX_INCLUDES + EXERCISE_MAX_PARTS] = {exercise->file};
-    int name_count = 1, count = 0;
-    for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
-        names[name_count++] = exercise->includes[i];
-    }
-    for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) { names[name_count++] = exercise->parts[i]; }
-    for (int i = 0; i < name_count; i++) {
-        enum { TEXT_BYTES = 1 << 20 };
-        char path[1024], *text = malloc(TEXT_BYTES);
-        snprintf(path, sizeof path, "%s/%s", task->request->files, names[i]);
-        FILE *f = text ? fopen(path, "r") : NULL;
-        if (f) {
-            text[fread(text, 1, TEXT_BYTES - 1, f)] = '\0';
-            fclose(f);
-            count = explore_integers(text, integers, count, EXPLORE_MAX_INTEGERS);
-        }
-        free(text);
-    }
-    return count;
-}
-
 void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
     const struct exercise *exercise = task->exercise;
     struct process ignored = {.fault = ""};
     struct running running;
     struct trace *trace = malloc(sizeof *trace);
-    int integers[EXPLORE_MAX_INTEGERS], count = read_integers(task, integers);
+    struct source source;
+    source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
     if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
         struct device device = device_of(&running, false);
         running.runner.trace = trace;
-        explore(&device, trace, op_find(exercise->op), exercise->type, integers, count, task->request->seed, found);
+        explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
         stop(&running);
     }
     free(trace);

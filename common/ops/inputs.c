@@ -28,6 +28,31 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_LOW] = "a third of the elements -1e4, -1e9 or -1e30",
 };
 
+static const char *const words[VALUES_KINDS] = {
+    [VALUES_NORMAL] = "normal",
+    [VALUES_LARGE] = "large",
+    [VALUES_SMALL] = "small",
+    [VALUES_NEGATIVE] = "negative",
+    [VALUES_SHIFTED] = "shifted",
+    [VALUES_TINY_VARIANCE] = "tiny-variance",
+    [VALUES_CONSTANT_ROWS] = "constant-rows",
+    [VALUES_EQUAL] = "equal",
+    [VALUES_MINUS_INF] = "minus-inf",
+    [VALUES_ROW_MINUS_INF] = "row-minus-inf",
+    [VALUES_PLUS_INF] = "plus-inf",
+    [VALUES_NAN] = "one-nan",
+    [VALUES_DENORMAL] = "denormal",
+    [VALUES_MASKED_NAN] = "masked-nan",
+    [VALUES_LENGTHS] = "odd-lengths",
+    [VALUES_SHARP] = "sharp",
+    [VALUES_PEAK] = "peak",
+    [VALUES_LOW] = "finite-masks",
+};
+
+const char *inputs_word(enum input_values values) {
+    return words[values];
+}
+
 const char *inputs_name(enum input_values values) {
     return names[values];
 }

@@ -46,6 +46,9 @@ enum input_values {
 /* The name in a report: "large (up to 1e4)". */
 const char *inputs_name(enum input_values values);
 
+/* The kind as one word: "large", "one-nan". */
+const char *inputs_word(enum input_values values);
+
 /* Does a case of that kind need lengths? */
 bool inputs_need_lengths(enum input_values values);
 
