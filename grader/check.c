@@ -223,3 +223,13 @@ enum verdict check_cases(const struct device *device, const struct test_case *ca
     }
     return VERDICT_PASS;
 }
+
+enum verdict check_again(const struct device *device, const struct test_case *test, struct evidence *evidence,
+                         struct failure *failure) {
+    struct test_case before = *test;
+    before.again = before.shuffled = false;
+    if (test->refused && device->guard) { return VERDICT_NOT_RUN; } /* only the CPU backend can refuse */
+    bool right = (!test->again || check_case(device, &before, evidence)) && check_case(device, test, evidence);
+    if (!right) { *failure = evidence->cases[evidence->count - 1]->failure; }
+    return right ? VERDICT_PASS : VERDICT_FAIL;
+}

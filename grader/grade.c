@@ -73,8 +73,22 @@ static struct marked mark_checks(const struct plan *plan, const struct task *tas
     return marked;
 }
 
+/* Without a cause: one call alone does not exclude other causes. */
+static struct marked mark_case(const struct task *task) {
+    struct marked marked = {.marks.count = 0};
+    struct checks checks = run_case(task, task->request->test);
+    struct checks confirmed = run_case_confirmation(task, task->request->test);
+    evidence_free(&checks.evidence);
+    evidence_free(&confirmed.evidence);
+    marked.marks = score_case(task, &checks, &confirmed);
+    keep_process(&marked.process, &checks.process);
+    keep_process(&marked.process, &confirmed.process);
+    return marked;
+}
+
 static struct marked mark_exercise(const struct plan *plan, const struct task *task) {
     if (task->obstacle.kind != FAILURE_NONE) { return (struct marked){.marks = score_obstacle(task)}; }
+    if (task->request->test) { return mark_case(task); }
     struct marked marked = mark_checks(plan, task);
     if (!score_is_right(&marked.marks)) {
         score_performance(&marked.marks, task, NULL);

@@ -38,6 +38,7 @@ enum check_kind {
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
     CHECK_RATE,       /* GPU: a whole program around the learner's files, beside the naive kernels; no points */
     CHECK_PREDICTION, /* made before the first measurement */
+    CHECK_CASE,       /* one call of a correctness check, made again with --case; no points */
 };
 
 struct check {

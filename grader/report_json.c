@@ -1,6 +1,7 @@
 /* report_json.c — the report for programs. The keys are documented in docs/grader-json.md; tests read it with cJSON. */
 #include <string.h>
 
+#include "case_id.h"
 #include "json.h"
 #include "lab.h"
 #include "report.h"
@@ -34,6 +35,7 @@ static void write_sizes(struct json *json, const struct op *op, const struct op_
 }
 
 static void write_failure(struct json *json, const struct op *op, const struct failure *failure) {
+    char word[CASE_ID_BYTES];
     json_begin_object(json, "failure");
     json_string(json, "kind", kinds[failure->kind]);
     if (failure->values) {
@@ -41,6 +43,7 @@ static void write_failure(struct json *json, const struct op *op, const struct f
         json_string(json, "values", failure->values);
         json_integer(json, "offset", failure->offset);
         json_bool(json, "in_place", failure->in_place);
+        json_string(json, "case", case_id(op, &failure->test, word));
     }
     if (failure->kind == FAILURE_WRONG || failure->kind == FAILURE_REPEAT) {
         json_string(json, "tensor", op->tensor[failure->tensor].name);

@@ -84,6 +84,28 @@ struct checks run_confirmation(const struct task *task, int most) {
     return run(task, task->counted, false, most);
 }
 
+/* ---- one case ---- */
+
+static struct checks run_one(const struct task *task, const char *program, bool gpu, const struct test_case *test) {
+    struct checks checks = {.count = 0};
+    struct running running;
+    evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
+    if (!start(&running, program, gpu, quiet, &checks.process)) { return checks; }
+    struct device device = device_of(&running, gpu);
+    checks.verdict[checks.count++] = check_again(&device, test, &checks.evidence, &checks.failure[0]);
+    stop(&running);
+    return checks;
+}
+
+struct checks run_case(const struct task *task, const struct test_case *test) {
+    return run_one(task, task->program, task->gpu, test);
+}
+
+struct checks run_case_confirmation(const struct task *task, const struct test_case *test) {
+    if (!task->gpu || !task->can_count || !task->counted) { return (struct checks){.count = 0}; }
+    return run_one(task, task->counted, false, test);
+}
+
 /* ---- the submission's own branches ---- */
 
 void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
