@@ -158,6 +158,7 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
             if (!(all >> p & 1)) { continue; }
             found->pairs++;
             found->missing += !branches_has(b->covered[p], i);
+            found->untried[p] += !branches_has(b->covered[p], i);
         }
     }
     found->probes = b->probes;

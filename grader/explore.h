@@ -31,6 +31,8 @@ struct exploration {
     int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
     uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
     int probes;                            /* calls that were traced */
+    int untried[64];                       /* of the missing ones: for each property */
+    struct not_run not_run;                /* lines that neither the fixed nor the chosen cases execute */
 };
 
 /* `traced` runs traced programs, and `trace` is where their traces arrive. The cases depend on the source and the secret only:

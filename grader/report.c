@@ -220,6 +220,18 @@ static void print_outcomes(const struct page *page, const struct prediction *pre
     }
 }
 
+static void print_explored(const struct page *page) {
+    bool is_first = true;
+    for (int i = 0; i < page->report->explored_count; i++) {
+        const struct explored *explored = &page->report->explored[i];
+        char text[512];
+        not_run_text(&explored->not_run, text, sizeof text);
+        if (!text[0]) { continue; }
+        fprintf(page->out, "%s  %s: %s ran in no call\n", is_first ? "\n" : "", explored->exercise->title, text);
+        is_first = false;
+    }
+}
+
 /* Is it the report of one call, made with --case? */
 static bool is_case(const struct report *report) {
     return report->outcome_count == 1 && report->outcomes[0].check->kind == CHECK_CASE;
@@ -235,6 +247,7 @@ void report_print(FILE *out, bool colour, int width, const struct report *report
     if (report->note[0]) { print_lines(&page, report->note, "  "); }
     fprintf(out, "\n");
     print_outcomes(&page, prediction);
+    print_explored(&page);
     if (report->printed[0]) {
         fprintf(out, "\n  your code printed:\n");
         print_lines(&page, report->printed, "    | ");

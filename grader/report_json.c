@@ -4,6 +4,7 @@
 #include "case_id.h"
 #include "json.h"
 #include "lab.h"
+#include "property.h"
 #include "report.h"
 
 enum { FORMAT_VERSION = 1 };
@@ -91,6 +92,37 @@ static void write_outcome(struct json *json, const struct outcome *outcome) {
     json_end_object(json);
 }
 
+static void write_not_run(struct json *json, const struct not_run *not_run) {
+    json_begin_array(json, "not_run");
+    for (int i = 0; i < not_run->count; i++) {
+        const struct line_range *range = &not_run->range[i];
+        json_begin_object(json, NULL);
+        json_string(json, "file", range->file);
+        json_integer(json, "first", range->first);
+        json_integer(json, "last", range->last);
+        json_bool(json, "in_called_function", range->is_called);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void write_explored(struct json *json, const struct explored *explored) {
+    const struct op *op = op_find(explored->exercise->op);
+    char name[64];
+    json_begin_object(json, NULL);
+    json_string(json, "op", explored->exercise->op);
+    json_string(json, "type", op_type_name(explored->exercise->type));
+    json_string(json, "file", explored->exercise->file);
+    json_integer(json, "found", explored->branches);
+    json_begin_object(json, "untried");
+    for (int p = 0; p < PROPERTIES; p++) {
+        if (explored->untried[p]) { json_integer(json, property_name(op, p, name, sizeof name), explored->untried[p]); }
+    }
+    json_end_object(json);
+    if (explored->not_run.is_known) { write_not_run(json, &explored->not_run); }
+    json_end_object(json);
+}
+
 void report_json(FILE *out, const struct report *report, const struct prediction *prediction) {
     struct json json = {.file = out};
     json_begin_object(&json, NULL);
@@ -108,6 +140,9 @@ void report_json(FILE *out, const struct report *report, const struct prediction
     json_number(&json, "points_max", report->points_max);
     json_begin_array(&json, "outcomes");
     for (int i = 0; i < report->outcome_count; i++) { write_outcome(&json, &report->outcomes[i]); }
+    json_end_array(&json);
+    json_begin_array(&json, "branches");
+    for (int i = 0; i < report->explored_count; i++) { write_explored(&json, &report->explored[i]); }
     json_end_array(&json);
     json_begin_object(&json, "predictions");
     json_bool(&json, "made", prediction->made);

@@ -29,6 +29,7 @@ static const char *runner_message(void *context) {
 }
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
+static const char *const quiet_alone[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", NULL};
 static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=32", NULL};
 
 /* False: process->fault says why it cannot be started. */
@@ -108,6 +109,46 @@ struct checks run_case_confirmation(const struct task *task, const struct test_c
 
 /* ---- the submission's own branches ---- */
 
+/* Every block of every call runs, unlike in the exploration. False: a call has no answer. */
+static bool trace_everything(const struct device *device, const struct task *task, const struct exploration *found) {
+    static struct test_case cases[EVIDENCE_MAX_CASES];
+    const struct exercise *exercise = task->exercise;
+    const struct op *op = op_find(exercise->op);
+    struct result result;
+    bool answers = true;
+    for (int i = 0; i < CORRECTNESS_CHECKS; i++) {
+        int count = cases_of(op, exercise->type, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, cases,
+                             EVIDENCE_MAX_CASES);
+        for (int k = 0; k < count && answers; k++) { answers = check_only_call(device, op, &cases[k], &result); }
+    }
+    for (int i = 0; i < found->case_count && answers; i++) {
+        answers = check_only_call(device, op, &found->cases[i], &result);
+    }
+    return answers;
+}
+
+/* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more. */
+static void find_not_run(const struct task *task, const char *traced, struct runner *explored,
+                         const struct source *source, struct exploration *found) {
+    struct line_record *lines, *again = NULL;
+    struct process ignored = {.fault = ""};
+    struct running running;
+    int count = runner_lines(explored, &lines), again_count;
+    if (count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+    if (found->not_run.count > 0) {
+        found->not_run = (struct not_run){.is_known = false};
+        if (start(&running, traced, false, quiet_alone, &ignored)) {
+            struct device device = device_of(&running, false);
+            again_count = trace_everything(&device, task, found) ? runner_lines(&running.runner, &again) : -1;
+            not_run_merge(lines, count, again, again_count);
+            if (again_count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+            stop(&running);
+        }
+    }
+    free(lines);
+    free(again);
+}
+
 void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
     const struct exercise *exercise = task->exercise;
     struct process ignored = {.fault = ""};
@@ -120,6 +161,7 @@ void run_exploration(const struct task *task, const char *traced, struct explora
         struct device device = device_of(&running, false);
         running.runner.trace = trace;
         explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
+        if (found->probes > 0) { find_not_run(task, traced, &running.runner, &source, found); }
         stop(&running);
     }
     free(trace);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST = 1 << 20, TEXT_BYTES = 1 << 20, MOST_FILES = 32, NAME_BYTES = 256 };
+enum { LARGEST = 1 << 20, TEXT_BYTES = 1 << 20 };
 
 static void add_integer(struct source *source, unsigned long value) {
     if (value < 2 || value > LARGEST) { return; }
@@ -41,33 +41,28 @@ void source_add(struct source *source, const char *text) {
 
 /* ---- files ---- */
 
-struct files {
-    char name[MOST_FILES][NAME_BYTES];
-    int count;
-};
-
-static void add_name(struct files *files, const char *name, size_t length) {
-    if (length == 0 || length >= NAME_BYTES || files->count == MOST_FILES) { return; }
-    for (int i = 0; i < files->count; i++) {
-        if (strlen(files->name[i]) == length && strncmp(files->name[i], name, length) == 0) { return; }
+static void add_name(struct source *source, const char *name, size_t length) {
+    if (length == 0 || length >= SOURCE_NAME_BYTES || source->file_count == SOURCE_MAX_FILES) { return; }
+    for (int i = 0; i < source->file_count; i++) {
+        if (strlen(source->file[i]) == length && strncmp(source->file[i], name, length) == 0) { return; }
     }
-    snprintf(files->name[files->count++], NAME_BYTES, "%.*s", (int)length, name);
+    snprintf(source->file[source->file_count++], SOURCE_NAME_BYTES, "%.*s", (int)length, name);
 }
 
 /* The files in quotes behind #include. Those that are not in the folder are not found there later. */
-static void add_includes(struct files *files, const char *text) {
+static void add_includes(struct source *source, const char *text) {
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += strspn(line, "\n \t");
         const char *word = line[0] == '#' ? line + 1 + strspn(line + 1, " \t") : "";
         if (strncmp(word, "include", strlen("include")) != 0) { continue; }
         word += strlen("include");
         word += strspn(word, " \t");
-        if (*word == '"') { add_name(files, word + 1, strcspn(word + 1, "\"\n")); }
+        if (*word == '"') { add_name(source, word + 1, strcspn(word + 1, "\"\n")); }
     }
 }
 
 static bool read_text(const char *folder, const char *name, char text[TEXT_BYTES]) {
-    char path[1024 + NAME_BYTES];
+    char path[1024 + SOURCE_NAME_BYTES];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "r");
     if (!file) { return false; }
@@ -77,20 +72,19 @@ static bool read_text(const char *folder, const char *name, char text[TEXT_BYTES
 }
 
 void source_read(const char *folder, const struct exercise *exercise, struct source *source) {
-    struct files files = {.count = 0};
     char *text = malloc(TEXT_BYTES);
     *source = (struct source){.hash = 0xcbf29ce484222325u};
-    add_name(&files, exercise->file, strlen(exercise->file));
+    add_name(source, exercise->file, strlen(exercise->file));
     for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
-        add_name(&files, exercise->includes[i], strlen(exercise->includes[i]));
+        add_name(source, exercise->includes[i], strlen(exercise->includes[i]));
     }
     for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) {
-        add_name(&files, exercise->parts[i], strlen(exercise->parts[i]));
+        add_name(source, exercise->parts[i], strlen(exercise->parts[i]));
     }
-    for (int i = 0; text && i < files.count; i++) {
-        if (!read_text(folder, files.name[i], text)) { continue; }
+    for (int i = 0; text && i < source->file_count; i++) {
+        if (!read_text(folder, source->file[i], text)) { continue; }
         source_add(source, text);
-        add_includes(&files, text);
+        add_includes(source, text);
     }
     free(text);
 }

@@ -7,6 +7,7 @@
  */
 #include "trace.h"
 
+#include <set>
 #include <string.h>
 
 #include "wire.h"
@@ -24,21 +25,26 @@ struct comparison comparisons[RESULT_MAX_COMPARISONS];
 int atom_count, comparison_count;
 int atom_at[SLOTS], comparison_at[SLOTS]; /* open addressing; 1 + index, 0: free */
 
+/* The places behind the hooks of all basic blocks that were executed, in any call. */
+std::set<uintptr_t> ran;
+
 uint64_t mix(uint64_t x) {
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
     return x ^ x >> 32;
 }
 
-void add_atom(uint64_t atom) {
+/* False: it is known. */
+bool add_atom(uint64_t atom) {
     for (uint64_t at = atom, probe = 0; probe < MOST_PROBES; at++, probe++) {
         int *slot = &atom_at[at % SLOTS];
-        if (*slot && atoms[*slot - 1] == atom) { return; }
+        if (*slot && atoms[*slot - 1] == atom) { return false; }
         if (*slot == 0 && atom_count < RESULT_MAX_ATOMS) {
             atoms[atom_count++] = atom;
             *slot = atom_count;
-            return;
+            return true;
         }
     }
+    return true;
 }
 
 void widen(struct comparison *seen, int64_t a, int64_t b) {
@@ -78,7 +84,7 @@ extern "C" {
 void trace_pc(void) { /* __sanitizer_cov_trace_pc, renamed by simt-cc --traced */
     if (!recording) { return; }
     events++;
-    add_atom(SITE);
+    if (add_atom(SITE)) { ran.insert((uintptr_t)__builtin_return_address(0)); }
 }
 
 #define COMPARES(name, type)                                             \
@@ -103,6 +109,10 @@ void __sanitizer_cov_trace_switch(uint64_t value, uint64_t *cases) {
     for (uint64_t i = 0; i < cases[0]; i++) {
         add_comparison(mix(site + i) | 1, (int64_t)cases[2 + i], (int64_t)value);
     }
+}
+
+bool trace_ran(uintptr_t pc) {
+    return ran.count(pc) > 0;
 }
 
 void trace_begin(void) {
