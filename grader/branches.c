@@ -36,13 +36,18 @@ bool branches_trace(struct branches *b, const struct test_case *test, atom_set a
     b->trace->atom_count = 0;
     memset(atoms, 0, sizeof(atom_set));
     b->probes++;
-    b->events = 0;
+    b->events = b->blocks = b->threads = 0;
     if (!check_only_call(b->device, b->op, test, &result)) { return false; }
     for (int i = 0; i < b->trace->atom_count; i++) {
         int number = number_of(b, b->trace->atoms[i]);
         if (number >= 0) { atoms[number / 64] |= 1ull << (number % 64); }
     }
+    /* A launch that fails is a branch, too, where the source has none. */
+    int failed = number_of(b, generate_mix(((uint64_t)(unsigned)result.status << 32 | (unsigned)result.error) + 1) | 1);
+    if (failed >= 0) { atoms[failed / 64] |= 1ull << (failed % 64); }
     b->events = result.block_events;
+    b->blocks = result.counters.blocks;
+    b->threads = result.counters.threads;
     b->spent += result.block_events;
     return true;
 }
@@ -56,6 +61,13 @@ static bool has_new(const struct branches *b, const atom_set atoms, uint64_t cos
         return true;
     }
     return false;
+}
+
+bool branches_are_same(const struct branches *b, const atom_set one, const atom_set other) {
+    for (int w = 0; w < WORDS; w++) {
+        if ((one[w] ^ other[w]) & ~b->data[w]) { return false; }
+    }
+    return true;
 }
 
 /* Atoms that other inputs of the same sizes do not reach depend on data. */
@@ -77,6 +89,7 @@ struct candidate *branches_add_candidate(struct branches *b, const struct test_c
 
 struct candidate *branches_consider(struct branches *b, const struct test_case *test, atom_set atoms, int *first) {
     uint64_t cost = branches_cost(b->op, test);
+    b->events = b->blocks = b->threads = 0;
     if (b->spent > b->limit || b->probes > b->most_probes || !branches_trace(b, test, atoms) ||
         !has_new(b, atoms, cost, first)) {
         return NULL;

@@ -19,8 +19,11 @@ struct candidate {
     struct test_case test;
     uint64_t cost;
     atom_set atoms;
-    bool is_boundary; /* it is called as it is, besides */
-    uint64_t done;    /* properties that it has been chosen with */
+    bool is_boundary;     /* it is called as it is, besides */
+    bool is_beyond;       /* it has more rows or columns than a grid that no longer grows, or than 16 bits count */
+    uint64_t same;        /* properties that leave its branches as they are */
+    uint64_t done;        /* properties that it has been chosen with */
+    int gain[PROPERTIES]; /* its branches that no call has reached with the property */
 };
 
 struct branches {
@@ -28,9 +31,10 @@ struct branches {
     struct trace *trace;
     const struct op *op;
     enum op_type type;
-    uint64_t secret, seed; /* of the fixed cases; with the source's hash, of all others */
-    uint64_t spent, limit; /* in basic blocks */
-    uint64_t events;       /* of the last call */
+    uint64_t secret, seed;    /* of the fixed cases; with the source's hash, of all others */
+    uint64_t spent, limit;    /* in basic blocks */
+    uint64_t events;          /* of the last call; 0: it was not made */
+    uint64_t blocks, threads; /* of its launches */
     int probes, most_probes;
     uint64_t index_atom[INDEX_SLOTS];
     int index_number[INDEX_SLOTS], atom_count;
@@ -38,6 +42,8 @@ struct branches {
     uint64_t cheapest[MOST_ATOMS]; /* the least cost of a candidate that reaches the atom */
     struct candidate candidates[MOST_CANDIDATES];
     int count;
+    int counted;    /* candidates whose gains are known, */
+    uint64_t stale; /* but for these properties */
 };
 
 /* In elements of tensors, and about what a call costs besides. */
@@ -55,7 +61,10 @@ struct candidate *branches_consider(struct branches *b, const struct test_case *
 /* The same for a call that is known to be worth it; NULL: there is no room. */
 struct candidate *branches_add_candidate(struct branches *b, const struct test_case *test, const atom_set atoms);
 
-/* Varies one size at a time. sweep.c */
+/* Do two calls take the same branches, apart from those that depend on data? */
+bool branches_are_same(const struct branches *b, const atom_set one, const atom_set other);
+
+/* Varies one size at a time, and of the candidates the sizes that their own comparisons name. sweep.c */
 void branches_sweep(struct branches *b, const struct source *source);
 
 #endif

@@ -99,7 +99,8 @@ static bool read_launcher(struct reader *reader, const char *name) {
 static bool read_values(struct reader *reader, const char *word) {
     for (int i = 0; i < VALUES_KINDS; i++) {
         if (strcmp(word, inputs_word((enum input_values)i)) != 0) { continue; }
-        if (i != VALUES_NORMAL && !(reader->op->hard >> i & 1)) { break; }
+        bool mixes = i == VALUES_MIXED && inputs_can_mix(reader->op);
+        if (i != VALUES_NORMAL && !mixes && !(reader->op->hard >> i & 1)) { break; }
         reader->test->values = (enum input_values)i;
         return true;
     }

@@ -193,9 +193,26 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
     return verdict;
 }
 
+/* A mixed call that fails: the same with one kind of values that fails, too, if there is one. */
+static struct evidence_case *unmixed(const struct device *device, const struct evidence *evidence,
+                                     struct evidence_case *failed) {
+    for (int kind = 0; kind < VALUES_MIXED && failed->test.values == VALUES_MIXED; kind++) {
+        struct test_case one = failed->test;
+        struct result result;
+        if (kind != VALUES_NORMAL && !(evidence->op->hard >> kind & 1)) { continue; }
+        one.values = (enum input_values)kind;
+        struct evidence_case *tried = run(device, &one, evidence, &result);
+        bool fails = tried->failure.kind != FAILURE_NONE;
+        free_case(fails ? failed : tried);
+        if (fails) { failed = tried; }
+    }
+    return failed;
+}
+
 /* The simplest call that still fails: without other values, scalars, moved pointers ..., as long as it fails. */
 static struct evidence_case *simplest(const struct device *device, const struct evidence *evidence,
                                       struct evidence_case *failed) {
+    failed = unmixed(device, evidence, failed);
     struct test_case simpler = failed->test;
     for (int property = 0; property_without(evidence->op, &simpler, property); property++) {
         struct result result;

@@ -13,6 +13,7 @@ static void cover(struct branches *b, const struct test_case *test, const atom_s
     for (int p = 0; p < PROPERTIES; p++) {
         if (properties >> p & 1) { branches_add(b->covered[p], atoms); }
     }
+    b->stale |= properties;
 }
 
 static void note_fixed(struct branches *b, struct exploration *found) {
@@ -36,19 +37,30 @@ static void note_fixed(struct branches *b, struct exploration *found) {
     }
 }
 
-static int gain(const struct branches *b, const struct candidate *candidate, uint64_t properties) {
-    int sum = 0;
-    for (int p = 0; p < PROPERTIES; p++) {
-        if (!(properties >> p & 1)) { continue; }
-        for (int w = 0; w <= b->atom_count / 64 && w < WORDS; w++) {
-            sum += __builtin_popcountll(candidate->atoms[w] & b->known[w] & ~b->data[w] & ~b->covered[p][w]);
+static void count_gains(struct branches *b) {
+    uint64_t stale = b->counted == b->count ? b->stale : UINT64_MAX;
+    for (int i = 0; i < b->count; i++) {
+        struct candidate *candidate = &b->candidates[i];
+        for (int p = 0; p < PROPERTIES; p++) {
+            if (!(stale >> p & 1)) { continue; }
+            candidate->gain[p] = 0;
+            for (int w = 0; w <= b->atom_count / 64 && w < WORDS; w++) {
+                candidate->gain[p] +=
+                    __builtin_popcountll(candidate->atoms[w] & b->known[w] & ~b->data[w] & ~b->covered[p][w]);
+            }
         }
     }
+    b->counted = b->count;
+    b->stale = 0;
+}
+
+static int gain(const struct candidate *candidate, uint64_t properties) {
+    int sum = 0;
+    for (uint64_t left = properties; left; left &= left - 1) { sum += candidate->gain[__builtin_ctzll(left)]; }
     return sum;
 }
 
-/* Values go together with other scalars, triangles and lengths: a call has several properties, and one that fails is
- * simplified (check_cases). */
+/* Scalars, lengths and triangles alternate with the kinds of values. */
 static struct test_case case_with(const struct branches *b, const struct candidate *candidate, int property) {
     static const int pairs[][2] = {{PROPERTY_OTHER_SCALARS, PROPERTY_INEXACT_SCALARS},
                                    {PROPERTY_NO_LENGTHS, PROPERTY_LENGTHS},
@@ -62,6 +74,31 @@ static struct test_case case_with(const struct branches *b, const struct candida
     return test;
 }
 
+/* Can the case have this property besides, so that neither hides what the other one shows? */
+static bool goes_with(const struct test_case *test, int property) {
+    bool is_plain = test->values == VALUES_NORMAL || test->values == VALUES_MIXED;
+    if (property < PROPERTY_OTHER_SCALARS) {
+        return is_plain && !test->again && (!test->in_place || property == VALUES_MIXED);
+    }
+    if (property < PROPERTY_ALL_MOVED) { return false; }
+    if (property < PROPERTY_SHARED) { return !test->offset; }
+    return !test->in_place && is_plain;
+}
+
+/* A call has several properties, and one that fails is simplified (check_cases). Properties are added that leave the candidate's
+ * branches as they are, and that some of these have not been reached with. */
+static void add_properties(const struct branches *b, const struct candidate *candidate, uint64_t all,
+                           struct test_case *test) {
+    for (int p = PROPERTIES - 1; p > 0 && !test->refused; p--) {
+        bool keeps = p < PROPERTY_OTHER_SCALARS || candidate->same >> p & 1;
+        if (!(all >> p & 1) || !keeps || !goes_with(test, p)) { continue; }
+        struct test_case more = *test;
+        property_apply(b->op, &more, p);
+        uint64_t added = property_of(b->op, &more) & ~property_of(b->op, test);
+        if (gain(candidate, added & all) > 0) { *test = more; }
+    }
+}
+
 static bool has_elements(const struct op *op, const struct test_case *test) {
     return op_elements(op, 0, &test->sizes) > 0;
 }
@@ -70,10 +107,40 @@ static bool has_elements(const struct op *op, const struct test_case *test) {
  * that a branch is reached with one more property. */
 enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
+enum { MOST_BEYOND_CALLS = 4 };
+
+static bool is_affordable(const struct exploration *found, int property, uint64_t cost) {
+    if (property == VALUES_NORMAL) { return found->plain_cost + cost <= found->fixed_cost / 2; }
+    return found->cost + cost <= found->fixed_cost;
+}
+
+static void add_case(struct branches *b, struct exploration *found, struct test_case test) {
+    test.seed = generate_mix(b->seed + 0x1000 + (uint64_t)found->case_count) >> 32;
+    if (test.again) {
+        struct test_case before = test;
+        before.again = before.shuffled = false;
+        found->cases[found->case_count++] = before;
+    }
+    found->cases[found->case_count++] = test;
+}
+
+/* Calls with more rows or columns than a grid covers: few, whatever they cost. */
+static void choose_beyond(struct branches *b, struct exploration *found) {
+    for (int i = 0, chosen = 0; i < b->count && chosen < MOST_BEYOND_CALLS; i++) {
+        if (!b->candidates[i].is_beyond) { continue; }
+        found->beyond_cost += b->candidates[i].cost;
+        cover(b, &b->candidates[i].test, b->candidates[i].atoms);
+        add_case(b, found, b->candidates[i].test);
+        b->candidates[i].done |= 1ull << VALUES_NORMAL;
+        chosen++;
+    }
+}
+
 static bool choose_one(struct branches *b, struct exploration *found, uint64_t all) {
     struct candidate *best = NULL;
     int best_property = 0;
     double best_rate = 0.0;
+    count_gains(b);
     for (int i = 0; i < b->count; i++) {
         struct candidate *candidate = &b->candidates[i];
         if (!has_elements(b->op, &candidate->test)) { continue; }
@@ -81,10 +148,9 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
             if (!(all >> p & 1) || candidate->done >> p & 1) { continue; }
             struct test_case test = case_with(b, candidate, p);
             uint64_t cost = branches_cost(b->op, &test);
-            int won = gain(b, candidate, property_of(b->op, &test) & all), first = gain(b, candidate, 1);
+            int won = gain(candidate, property_of(b->op, &test) & all), first = gain(candidate, 1);
             if (p == VALUES_NORMAL) { won = FIRST_REACHED * first + BOUNDARY * candidate->is_boundary; }
-            uint64_t spent = p == VALUES_NORMAL ? found->plain_cost : found->cost;
-            if (spent + cost > found->fixed_cost / (p == VALUES_NORMAL ? 2 : 1)) { continue; }
+            if (!is_affordable(found, p, cost)) { continue; }
             double rate = won / (double)cost;
             if (rate > best_rate) { best = candidate, best_property = p, best_rate = rate; }
         }
@@ -92,7 +158,7 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
     if (!best || found->case_count + 2 > EXPLORE_MAX_CASES) { return false; }
     best->done |= 1ull << best_property;
     struct test_case test = case_with(b, best, best_property);
-    test.seed = generate_mix(b->seed + 0x1000 + (uint64_t)found->case_count);
+    add_properties(b, best, all, &test);
     atom_set atoms;
     int first;
     struct test_case plain = test; /* the branches do not depend on the values */
@@ -102,22 +168,53 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
     memcpy(atoms, best->atoms, sizeof atoms);
     if (memcmp(&plain, &best->test, sizeof plain) != 0) {
         struct candidate *added = branches_consider(b, &plain, atoms, &first);
+        if (b->events == 0) { memcpy(atoms, best->atoms, sizeof atoms); }
         if (added) { added->done |= 1ull << best_property; }
     }
     cover(b, &test, atoms);
     *(best_property == VALUES_NORMAL ? &found->plain_cost : &found->cost) += branches_cost(b->op, &test);
-    if (test.again) {
-        struct test_case before = test;
-        before.again = before.shuffled = false;
-        found->cases[found->case_count++] = before;
-    }
-    found->cases[found->case_count++] = test;
+    add_case(b, found, test);
     return true;
+}
+
+/* Pointers, lengths, triangles and scalars may change the branches of a candidate, or leave them as they are. */
+static void vary(struct branches *b, int i, uint64_t all) {
+    for (int p = PROPERTY_OTHER_SCALARS; p < PROPERTIES; p++) {
+        struct test_case test = b->candidates[i].test;
+        atom_set atoms;
+        int first;
+        if (!(all >> p & 1) || p == PROPERTY_INEXACT_SCALARS || (p >= PROPERTY_REORDERED && p < PROPERTY_ALL_MOVED)) {
+            continue;
+        }
+        property_apply(b->op, &test, p);
+        branches_consider(b, &test, atoms, &first);
+        if (b->events > 0 && branches_are_same(b, atoms, b->candidates[i].atoms)) {
+            b->candidates[i].same |= 1ull << p;
+        }
+    }
+}
+
+/* Branches that only calls without elements reach need no properties. */
+static void count_missing(const struct branches *b, struct exploration *found, uint64_t all) {
+    atom_set reached = {0};
+    for (int i = 0; i < b->count; i++) {
+        if (has_elements(b->op, &b->candidates[i].test)) { branches_add(reached, b->candidates[i].atoms); }
+    }
+    for (int i = 0; i < b->atom_count; i++) {
+        if (!branches_has(b->known, i) || branches_has(b->data, i)) { continue; }
+        found->atoms++;
+        for (int p = 0; p < PROPERTIES && branches_has(reached, i); p++) {
+            if (!(all >> p & 1)) { continue; }
+            found->pairs++;
+            found->missing += !branches_has(b->covered[p], i);
+            found->untried[p] += !branches_has(b->covered[p], i);
+        }
+    }
 }
 
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
              const struct source *source, uint64_t secret, struct exploration *found) {
-    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 60 };
+    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 240 };
     struct branches *b = calloc(1, sizeof *b);
     memset(found, 0, sizeof *found);
     if (!b) { return; }
@@ -137,30 +234,14 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
     b->limit = b->spent + LIMIT_EVENTS;
     if (op_is_on_sequences(op)) { b->most_probes = b->probes + SLOW_PROBES; }
     branches_sweep(b, source);
-    int sized = b->count;
-    for (int i = 0; i < sized; i++) {
-        static const int varied[] = {PROPERTY_ALL_MOVED, PROPERTY_LENGTHS, PROPERTY_UPPER, PROPERTY_OTHER_SCALARS};
-        for (size_t k = 0; k < sizeof varied / sizeof *varied; k++) {
-            struct test_case test = b->candidates[i].test;
-            atom_set atoms;
-            int first;
-            if (!(property_all(op) >> varied[k] & 1)) { continue; }
-            property_apply(op, &test, varied[k]);
-            branches_consider(b, &test, atoms, &first);
-        }
-    }
+    b->limit = b->spent + LIMIT_EVENTS / 2;
     uint64_t all = property_all(op);
-    while (choose_one(b, found, all)) {}
-    for (int i = 0; i < b->atom_count; i++) {
-        if (!branches_has(b->known, i) || branches_has(b->data, i)) { continue; }
-        found->atoms++;
-        for (int p = 0; p < PROPERTIES; p++) {
-            if (!(all >> p & 1)) { continue; }
-            found->pairs++;
-            found->missing += !branches_has(b->covered[p], i);
-            found->untried[p] += !branches_has(b->covered[p], i);
-        }
+    for (int i = 0, sized = b->count; i < sized; i++) {
+        if (!b->candidates[i].is_boundary && !b->candidates[i].is_beyond) { vary(b, i, all); }
     }
+    choose_beyond(b, found);
+    while (choose_one(b, found, all | (uint64_t)inputs_can_mix(op) << VALUES_MIXED)) {}
+    count_missing(b, found, all);
     found->probes = b->probes;
     free(b);
 }

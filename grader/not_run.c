@@ -15,21 +15,30 @@ static bool is_own(const struct source *source, const char *file) {
     return false;
 }
 
+static bool is_reported(const struct line_record *line, const struct source *source) {
+    return !line->ran && line->called && is_own(source, line->file);
+}
+
+bool not_run_in_kernel(const struct line_record *lines, int count, const struct source *source) {
+    for (int i = 0; i < count; i++) {
+        if (is_reported(&lines[i], source) && lines[i].called & RAN_IN_KERNEL) { return true; }
+    }
+    return false;
+}
+
 void not_run_of(const struct line_record *lines, int count, const struct source *source, struct not_run *found) {
     struct line_range *open = NULL;
     *found = (struct not_run){.is_known = true};
     for (int i = 0; i < count; i++) {
         const struct line_record *line = &lines[i];
-        if (!is_own(source, line->file)) { continue; }
-        bool continues = open && strcmp(open->file, line->file) == 0 && open->is_called == (line->called != 0);
-        if (line->ran || !continues) { open = NULL; }
-        if (line->ran) { continue; }
+        bool reported = is_reported(line, source);
+        if (!reported || (open && strcmp(open->file, line->file) != 0)) { open = NULL; }
+        if (!reported) { continue; }
         if (!open && found->count == NOT_RUN_MAX_RANGES) { return; }
         if (!open) {
             open = &found->range[found->count++];
             snprintf(open->file, sizeof open->file, "%.63s", line->file);
             open->first = line->line;
-            open->is_called = line->called != 0;
         }
         open->last = line->line;
     }
@@ -40,7 +49,6 @@ void not_run_merge(struct line_record *lines, int count, const struct line_recor
         for (int k = 0; k < other_count; k++) {
             bool same = lines[i].line == other[k].line && strcmp(lines[i].file, other[k].file) == 0;
             lines[i].ran |= same && other[k].ran;
-            lines[i].called |= same && other[k].called;
         }
     }
 }
@@ -54,20 +62,12 @@ static void add(char *text, size_t size, const char *format, ...) {
     va_end(arguments);
 }
 
-/* The next range in a function that was called, in the same file as `range`; NULL: there is none. */
-static const struct line_range *next_in_file(const struct not_run *found, const struct line_range *range) {
-    for (const struct line_range *next = range + 1; next < found->range + found->count; next++) {
-        if (next->is_called) { return strcmp(next->file, range->file) == 0 ? next : NULL; }
-    }
-    return NULL;
-}
-
 void not_run_text(const struct not_run *found, char *text, size_t size) {
     const char *before = "";
     text[0] = '\0';
     for (const struct line_range *range = found->range; range < found->range + found->count; range++) {
-        if (!range->is_called) { continue; }
-        const struct line_range *next = next_in_file(found, range);
+        const struct line_range *next = range + 1 < found->range + found->count ? range + 1 : NULL;
+        if (next && strcmp(next->file, range->file) != 0) { next = NULL; }
         if (strcmp(before, range->file) != 0) {
             add(text, size, "%s%s ", before[0] ? "; " : "", next || range->last > range->first ? "lines" : "line");
         } else {

@@ -49,7 +49,8 @@ uint64_t property_all(const struct op *op) {
     uint64_t all = bit(PROPERTY_VALUES + VALUES_NORMAL) | bit(PROPERTY_REORDERED) | bit(PROPERTY_REHEARSED) |
                    bit(PROPERTY_REFUSED);
     int output, tensor;
-    all |= op->hard & (bit(VALUES_KINDS) - 1);
+    all |= op->hard;
+    if (op->layout == LAYOUT_ROWS) { all |= bit(PROPERTY_ROWS); }
     if (has_float_scalar(op)) { all |= bit(PROPERTY_OTHER_SCALARS) | bit(PROPERTY_INEXACT_SCALARS); }
     if (has_nullable(op)) { all |= bit(PROPERTY_LENGTHS) | bit(PROPERTY_NO_LENGTHS); }
     if (op_has_scalar(op, "upper")) { all |= bit(PROPERTY_UPPER) | bit(PROPERTY_LOWER); }
@@ -78,6 +79,7 @@ static bool shows_scalars(enum input_values values) {
         case VALUES_MINUS_INF:
         case VALUES_ROW_MINUS_INF:
         case VALUES_MASKED_NAN:
+        case VALUES_MIXED:
         case VALUES_LENGTHS: return true;
         default: return false;
     }
@@ -94,9 +96,17 @@ static uint64_t scalars_of(const struct op *op, const struct test_case *test) {
     return all;
 }
 
+/* A mixed call has rows enough of each kind. */
+static uint64_t values_of(const struct op *op, const struct test_case *test) {
+    enum { ROWS_OF_ALL_KINDS = 100 };
+    if (test->values != VALUES_MIXED) { return bit(PROPERTY_VALUES + (int)test->values); }
+    return test->sizes.N < ROWS_OF_ALL_KINDS ? 0 : op->hard & ~(uint64_t)HARD(VALUES_LENGTHS);
+}
+
 uint64_t property_of(const struct op *op, const struct test_case *test) {
     if (test->refused) { return bit(PROPERTY_REFUSED); } /* no kernel runs */
-    uint64_t all = bit(PROPERTY_VALUES + (int)test->values) | scalars_of(op, test);
+    uint64_t all = values_of(op, test) | scalars_of(op, test);
+    if (op->layout == LAYOUT_ROWS && test->sizes.N > 1) { all |= bit(PROPERTY_ROWS); }
     if (has_nullable(op)) { all |= bit(test->sizes.lengths ? PROPERTY_LENGTHS : PROPERTY_NO_LENGTHS); }
     if (op_has_scalar(op, "upper")) { all |= bit(test->sizes.upper ? PROPERTY_UPPER : PROPERTY_LOWER); }
     if (test->again && test->shuffled) { all |= bit(PROPERTY_REORDERED); }
@@ -135,6 +145,8 @@ void property_apply(const struct op *op, struct test_case *test, int property) {
         test->rehearsed = true;
     } else if (property == PROPERTY_REFUSED) {
         test->refused = true;
+    } else if (property == PROPERTY_ROWS) {
+        test->sizes.N = test->sizes.N > 1 ? test->sizes.N : 2;
     } else if (property == PROPERTY_ALL_MOVED || property < PROPERTY_SHARED) {
         test->offset = 1;
         test->moved = property == PROPERTY_ALL_MOVED ? 0 : 1 + property - PROPERTY_MOVED;
@@ -170,6 +182,7 @@ const char *property_name(const struct op *op, int property, char *text, size_t 
                                         [PROPERTY_REORDERED] = "blocks in another order",
                                         [PROPERTY_REHEARSED] = "a call before it",
                                         [PROPERTY_REFUSED] = "a failing launch",
+                                        [PROPERTY_ROWS] = "more than one row",
                                         [PROPERTY_ALL_MOVED] = "all pointers misaligned"};
     int output, tensor;
     if (property < PROPERTY_OTHER_SCALARS) {

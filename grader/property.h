@@ -19,6 +19,7 @@ enum {
     PROPERTY_REORDERED, /* the same call again, with blocks in another order; needs the plain call before it */
     PROPERTY_REHEARSED,
     PROPERTY_REFUSED,
+    PROPERTY_ROWS, /* more than one row */
     PROPERTY_ALL_MOVED,
     PROPERTY_MOVED,       /* + tensor */
     PROPERTY_SHARED = 50, /* + number of the pair of output and tensor */

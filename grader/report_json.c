@@ -100,7 +100,6 @@ static void write_not_run(struct json *json, const struct not_run *not_run) {
         json_string(json, "file", range->file);
         json_integer(json, "first", range->first);
         json_integer(json, "last", range->last);
-        json_bool(json, "in_called_function", range->is_called);
         json_end_object(json);
     }
     json_end_array(json);

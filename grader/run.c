@@ -29,8 +29,9 @@ static const char *runner_message(void *context) {
 }
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
-static const char *const quiet_alone[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", NULL};
-static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=32", NULL};
+static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
+static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
+static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", NULL};
 
 /* False: process->fault says why it cannot be started. */
 static bool start(struct running *running, const char *program, bool gpu, const char *const *environment,
@@ -109,7 +110,7 @@ struct checks run_case_confirmation(const struct task *task, const struct test_c
 
 /* ---- the submission's own branches ---- */
 
-/* Every block of every call runs, unlike in the exploration. False: a call has no answer. */
+/* Every case is called as it is. False: a call has no answer. */
 static bool trace_everything(const struct device *device, const struct task *task, const struct exploration *found) {
     static struct test_case cases[EVIDENCE_MAX_CASES];
     const struct exercise *exercise = task->exercise;
@@ -127,7 +128,8 @@ static bool trace_everything(const struct device *device, const struct task *tas
     return answers;
 }
 
-/* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more. */
+/* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more; with all their
+ * blocks, if some of these lines are a kernel's. */
 static void find_not_run(const struct task *task, const char *traced, struct runner *explored,
                          const struct source *source, struct exploration *found) {
     struct line_record *lines, *again = NULL;
@@ -136,8 +138,9 @@ static void find_not_run(const struct task *task, const char *traced, struct run
     int count = runner_lines(explored, &lines), again_count;
     if (count >= 0) { not_run_of(lines, count, source, &found->not_run); }
     if (found->not_run.count > 0) {
+        bool in_kernel = not_run_in_kernel(lines, count, source);
         found->not_run = (struct not_run){.is_known = false};
-        if (start(&running, traced, false, quiet_alone, &ignored)) {
+        if (start(&running, traced, false, in_kernel ? for_lines : for_host_lines, &ignored)) {
             struct device device = device_of(&running, false);
             again_count = trace_everything(&device, task, found) ? runner_lines(&running.runner, &again) : -1;
             not_run_merge(lines, count, again, again_count);

@@ -6,7 +6,6 @@
  */
 #include <link.h>
 #include <map>
-#include <set>
 #include <string.h>
 #include <string>
 #include <vector>
@@ -62,7 +61,7 @@ struct line {
     std::string file;
     int number;
     uintptr_t function;
-    bool ran;
+    int ran; /* enum ran_where */
 };
 
 const char *file_name(const char *path) {
@@ -72,14 +71,16 @@ const char *file_name(const char *path) {
 
 /* The lines of the code from basic block `block` up to the call that begins the next one. Behind the end of its function they
  * are lines of the next block. */
-void add_lines(uintptr_t block, uintptr_t next, bool next_ran, std::vector<line> *lines) {
+void add_lines(uintptr_t block, uintptr_t next, int next_ran, std::vector<line> *lines) {
     uintptr_t own = simt_source_function(block), function = own;
     const char *file;
+    int before = 0;
     for (uintptr_t pc = block; pc == block || pc <= next - CALL_BYTES; pc++) {
         int number;
-        if (pc > block) { function = simt_source_function(pc); }
-        if (!simt_source_line(pc, &file, &number)) { continue; }
-        bool ran = function == own ? trace_ran(block) : next_ran;
+        if (!simt_source_line(pc, &file, &number) || number == before) { continue; }
+        function = simt_source_function(pc); /* another function has other lines */
+        before = number;
+        int ran = function == own ? trace_ran(block) : next_ran;
         if (!lines->empty() && lines->back().number == number && lines->back().function == function &&
             lines->back().ran == ran) {
             continue;
@@ -99,27 +100,25 @@ std::vector<line> all_lines() {
     }
     for (size_t i = 0; i < blocks.size(); i++) {
         bool is_last = i + 1 == blocks.size();
-        add_lines(blocks[i], is_last ? blocks[i] : blocks[i + 1], !is_last && trace_ran(blocks[i + 1]), &lines);
+        add_lines(blocks[i], is_last ? blocks[i] : blocks[i + 1], is_last ? 0 : trace_ran(blocks[i + 1]), &lines);
     }
     return lines;
 }
 
 /* One record for each line. A template's line ran if it did in any instance. */
 std::vector<line_record> all_records() {
-    std::set<uintptr_t> called;
+    std::map<uintptr_t, int> called;
     std::map<std::pair<std::string, int>, line_record> records;
     std::vector<line_record> list;
     std::vector<line> lines = all_lines();
-    for (const line &one : lines) {
-        if (one.ran) { called.insert(one.function); }
-    }
+    for (const line &one : lines) { called[one.function] |= one.ran; }
     for (const line &one : lines) {
         line_record &record = records[{one.file, one.number}];
         if (one.file.size() >= sizeof record.file) { continue; }
         memcpy(record.file, one.file.c_str(), one.file.size());
         record.line = one.number;
         record.ran |= one.ran;
-        record.called |= called.count(one.function) > 0;
+        record.called |= called[one.function];
     }
     for (const auto &entry : records) { list.push_back(entry.second); }
     if (list.size() > RESULT_MAX_LINES) { list.resize(RESULT_MAX_LINES); }

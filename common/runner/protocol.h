@@ -60,10 +60,11 @@ struct comparison {
 };
 
 /* A line that has code. */
+enum ran_where { RAN_ON_HOST = 1, RAN_IN_KERNEL = 2 };
 struct line_record {
     char file[124]; /* without its folder */
     int line;
-    int ran, called; /* the line; another line of its function */
+    int ran, called; /* enum ran_where: the line; any line of its functions */
 };
 
 struct result {

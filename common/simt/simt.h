@@ -110,8 +110,8 @@ struct simt_watch {
 void simt_watch_begin(const struct simt_watch *watch);
 void simt_watch_end(void);
 
-/* The innermost source line outside the backend's headers whose code ends at `pc`, such as a return address. `file` is never
- * freed. False: there is none. */
+/* The innermost source line outside the backend's headers whose code ends at `pc`, such as a return address. `file` is
+ * valid until the next call. False: there is none. */
 bool simt_source_line(uintptr_t pc, const char **file, int *line);
 
 /* The address of the function whose code ends at `pc`; 0: it is unknown. */

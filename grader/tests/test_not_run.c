@@ -28,8 +28,7 @@ Test(not_run, names_ranges_in_called_functions) {
     char text[256];
     not_run_of(lines, sizeof lines / sizeof *lines, &source, &found);
     cr_assert(found.is_known);
-    cr_assert_eq(found.count, 4, "%d", found.count);
-    cr_assert(found.range[1].first == 20 && found.range[1].last == 22 && !found.range[1].is_called);
+    cr_assert_eq(found.count, 3, "%d", found.count);
     not_run_text(&found, text, sizeof text);
     cr_assert_str_eq(text, "line 7 of reduce.cuh; lines 41-44 and 60 of softmax.cu");
 }
@@ -48,7 +47,7 @@ Test(not_run, counts_a_line_that_ran_in_another_program) {
     struct line_record lines[] = {line("softmax.cu", 41, 0, 0), line("softmax.cu", 42, 0, 1)},
                        other[] = {line("softmax.cu", 40, 1, 1), line("softmax.cu", 41, 1, 1)};
     not_run_merge(lines, 2, other, 2);
-    cr_assert(lines[0].ran && lines[0].called && !lines[1].ran);
+    cr_assert(lines[0].ran && !lines[1].ran);
 }
 
 /* Line 8 runs for an infinite input only, line 10 never, line 12 for the 33rd block only, and line 22 for a failing launch. */
@@ -103,30 +102,28 @@ static cJSON *grade_program(void) {
     return report;
 }
 
-/* 1: the line is in a range that did not run, in a function that was called; 0: in another one; -1: in none. */
-static int state_of(const cJSON *branches, int line) {
+static bool is_named(const cJSON *branches, int line) {
     const cJSON *range;
     cJSON_ArrayForEach(range, cJSON_GetObjectItem(branches, "not_run")) {
         bool inside = cJSON_GetNumberValue(cJSON_GetObjectItem(range, "first")) <= line &&
                       cJSON_GetNumberValue(cJSON_GetObjectItem(range, "last")) >= line;
-        if (inside) { return cJSON_IsTrue(cJSON_GetObjectItem(range, "in_called_function")); }
+        if (inside) { return true; }
     }
-    return -1;
+    return false;
 }
 
 Test(not_run, reads_the_lines_of_a_real_program) {
     cJSON *report = grade_program();
     const cJSON *branches = cJSON_GetArrayItem(cJSON_GetObjectItem(report, "branches"), 0);
     cr_assert(branches && cJSON_GetObjectItem(branches, "not_run"));
-    cr_expect_eq(state_of(branches, 8), -1, "it runs for an infinite input");
-    cr_expect_eq(state_of(branches, 10), 1);
-    cr_expect_eq(state_of(branches, 12), -1, "it runs in a block that the exploration skips");
-    cr_expect_eq(state_of(branches, 17), 0, "no line of its function runs");
-    cr_expect_eq(state_of(branches, 22), -1, "it runs when the launch fails");
-    cr_expect_eq(state_of(branches, 24), 1);
+    cr_expect(!is_named(branches, 8), "it runs for an infinite input");
+    cr_expect(is_named(branches, 10));
+    cr_expect(!is_named(branches, 12), "it runs in a block that the exploration skips");
+    cr_expect(!is_named(branches, 17), "no line of its function runs");
+    cr_expect(!is_named(branches, 22), "it runs when the launch fails");
+    cr_expect(is_named(branches, 24));
     for (int line = 3; line <= 27; line++) {
-        bool is_known = line == 10 || (line >= 16 && line <= 18) || line == 24 || line == 25;
-        cr_expect(state_of(branches, line) == -1 || is_known, "line %d", line);
+        cr_expect(!is_named(branches, line) || line == 10 || line == 24 || line == 25, "line %d", line);
     }
     cJSON_Delete(report);
 }

@@ -163,7 +163,15 @@ struct source_place simt_source_place(uintptr_t pc) {
 }
 
 bool simt_source_line(uintptr_t pc, const char **file, int *line) {
-    struct source_place place = simt_source_place(pc);
+    struct source_place place = {"", "", 0, 0};
+    preempt_off++;
+    pthread_mutex_lock(&lock);
+    open_locked();
+    in_libbacktrace = true;
+    if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+    in_libbacktrace = false;
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
     *file = place.file;
     *line = place.line;
     return place.line != 0;
