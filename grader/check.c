@@ -8,8 +8,8 @@
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "common/status.h"
-#include "explore.h"
 #include "judge.h"
+#include "property.h"
 
 static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size);
@@ -193,11 +193,28 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
     return verdict;
 }
 
+/* A mixed call that fails: the same with one kind of values that fails, too, if there is one. */
+static struct evidence_case *unmixed(const struct device *device, const struct evidence *evidence,
+                                     struct evidence_case *failed) {
+    for (int kind = 0; kind < VALUES_MIXED && failed->test.values == VALUES_MIXED; kind++) {
+        struct test_case one = failed->test;
+        struct result result;
+        if (kind != VALUES_NORMAL && !(evidence->op->hard >> kind & 1)) { continue; }
+        one.values = (enum input_values)kind;
+        struct evidence_case *tried = run(device, &one, evidence, &result);
+        bool fails = tried->failure.kind != FAILURE_NONE;
+        free_case(fails ? failed : tried);
+        if (fails) { failed = tried; }
+    }
+    return failed;
+}
+
 /* The simplest call that still fails: without other values, scalars, moved pointers ..., as long as it fails. */
 static struct evidence_case *simplest(const struct device *device, const struct evidence *evidence,
                                       struct evidence_case *failed) {
+    failed = unmixed(device, evidence, failed);
     struct test_case simpler = failed->test;
-    for (int property = 0; explore_without(evidence->op, &simpler, property); property++) {
+    for (int property = 0; property_without(evidence->op, &simpler, property); property++) {
         struct result result;
         if (memcmp(&simpler, &failed->test, sizeof simpler) == 0) { continue; }
         struct evidence_case *tried = run(device, &simpler, evidence, &result);
@@ -222,4 +239,14 @@ enum verdict check_cases(const struct device *device, const struct test_case *ca
         if (fails) { return VERDICT_FAIL; }
     }
     return VERDICT_PASS;
+}
+
+enum verdict check_again(const struct device *device, const struct test_case *test, struct evidence *evidence,
+                         struct failure *failure) {
+    struct test_case before = *test;
+    before.again = before.shuffled = false;
+    if (test->refused && device->guard) { return VERDICT_NOT_RUN; } /* only the CPU backend can refuse */
+    bool right = (!test->again || check_case(device, &before, evidence)) && check_case(device, test, evidence);
+    if (!right) { *failure = evidence->cases[evidence->count - 1]->failure; }
+    return right ? VERDICT_PASS : VERDICT_FAIL;
 }

@@ -38,6 +38,10 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
 enum verdict check_cases(const struct device *device, const struct test_case *cases, int count,
                          struct evidence *evidence, struct failure *failure);
 
+/* Makes the call of one case again, with the call before it that it is compared with. VERDICT_NOT_RUN: not on this device. */
+enum verdict check_again(const struct device *device, const struct test_case *test, struct evidence *evidence,
+                         struct failure *failure);
+
 /* Calls once at these sizes for its counters (traffic, chains). False if it fails; then the failure describes it. */
 bool check_count(const struct device *device, const struct op_sizes *sizes, uint64_t seed, struct evidence *evidence,
                  struct result *result, struct failure *failure);

@@ -20,8 +20,9 @@
 #define EXPLORE_H
 
 #include "check.h"
+#include "source.h"
 
-enum { EXPLORE_MAX_CASES = 320, EXPLORE_MAX_INTEGERS = 256 };
+enum { EXPLORE_MAX_CASES = 320 };
 
 struct exploration {
     int case_count;
@@ -29,17 +30,15 @@ struct exploration {
     int atoms;                             /* that were found, apart from those that depend on data */
     int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
     uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
+    uint64_t beyond_cost;                  /* of cases with more rows or columns than a grid may cover */
     int probes;                            /* calls that were traced */
+    int untried[64];                       /* of the missing ones: for each property */
+    struct not_run not_run;                /* lines that neither the fixed nor the chosen cases execute */
 };
 
-/* `traced` runs traced programs, and `trace` is where their traces arrive. integers: those of the source. */
+/* `traced` runs traced programs, and `trace` is where their traces arrive. The cases depend on the source and the secret only:
+ * they are the same on every machine. */
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
-             const int *integers, int integer_count, uint64_t seed, struct exploration *found);
-
-/* The integers in a C source's text, decimal and hexadecimal, each once; returns their number. */
-int explore_integers(const char *text, int *integers, int count, int capacity);
-
-/* Takes one property from a case; false when there is none with that number. explore.c names them. */
-bool explore_without(const struct op *op, struct test_case *test, int property);
+             const struct source *source, uint64_t secret, struct exploration *found);
 
 #endif

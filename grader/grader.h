@@ -14,6 +14,7 @@
 
 #include "common/ops/evidence.h"
 #include "common/runner/protocol.h"
+#include "not_run.h"
 
 /* ---- lab.h: what is graded ------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,7 @@ enum check_kind {
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
     CHECK_RATE,       /* GPU: a whole program around the learner's files, beside the naive kernels; no points */
     CHECK_PREDICTION, /* made before the first measurement */
+    CHECK_CASE,       /* one call of a correctness check, made again with --case; no points */
 };
 
 struct check {
@@ -145,6 +147,14 @@ struct outcome {
     const char *next_rung; /* of a counted figure without all points: the kernel that gets more, or NULL */
 };
 
+/* What is known about the branches of an exercise's files, after it has passed: a note for the learner. */
+struct explored {
+    const struct exercise *exercise;
+    int branches;
+    int untried[64]; /* for each property (property.h): branches that no call has reached with it */
+    struct not_run not_run;
+};
+
 enum { REPORT_MAX_OUTCOMES = STEP_MAX_EXERCISES * EXERCISE_MAX_CHECKS + 2 };
 
 struct report {
@@ -156,6 +166,8 @@ struct report {
     double seconds;
     int outcome_count;
     struct outcome outcomes[REPORT_MAX_OUTCOMES];
+    int explored_count;
+    struct explored explored[STEP_MAX_EXERCISES];
     double points, points_max;
     char note[1024];    /* what was rebuilt, what could not be run here and why */
     char printed[2048]; /* what the learner's kernels and launchers printed */

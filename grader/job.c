@@ -192,6 +192,36 @@ enum child_status runner_call(struct runner *runner, const struct job *job, void
     return status;
 }
 
+int runner_lines(struct runner *runner, struct line_record **lines) {
+    struct job job = job_make(JOB_LINES, NULL, NULL);
+    struct result result;
+    double deadline = child_now() + runner->limits.call_seconds;
+    *lines = NULL;
+    if (runner->child.pid <= 0 || runner->starts != 1) { return -1; }
+    job.nonce = runner->nonce = job_nonce();
+    if (child_send(&runner->child, &job, sizeof job, deadline) != CHILD_OK ||
+        child_receive(&runner->child, &result, sizeof result, deadline) != CHILD_OK ||
+        accept_result(runner, &result) != CHILD_OK) {
+        return -1;
+    }
+    if (result.line_count < 0 || result.line_count > RESULT_MAX_LINES) {
+        garbage(runner, "number of lines");
+        return -1;
+    }
+    size_t bytes = (size_t)result.line_count * sizeof **lines;
+    *lines = malloc(bytes + 1);
+    if (!*lines || child_receive(&runner->child, *lines, bytes, deadline) != CHILD_OK) {
+        free(*lines);
+        *lines = NULL;
+        return -1;
+    }
+    for (int i = 0; i < result.line_count; i++) {
+        struct line_record *line = &(*lines)[i];
+        line->file[sizeof line->file - 1] = '\0';
+    }
+    return result.line_count;
+}
+
 /* ---- the timing dialogue ---- */
 
 enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result) {

@@ -47,6 +47,10 @@ enum child_status runner_start(struct runner *runner, const char *path, const st
 enum child_status runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings);
 
+/* JOB_LINES, of a traced program: the lines that have code, in an array that the caller frees, or NULL; returns their number.
+ * -1: it has not answered, or was started again, so the lines of its earlier calls are unknown. */
+int runner_lines(struct runner *runner, struct line_record **lines);
+
 /* Asks the process to end, then kills it. */
 void runner_stop(struct runner *runner);
 

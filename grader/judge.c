@@ -16,6 +16,7 @@ unsigned char judge_canary(uint64_t seed, int tensor, size_t i) {
 
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test) {
     failure->kind = kind;
+    failure->test = *test;
     failure->sizes = test->sizes;
     failure->values = inputs_name(test->values);
     failure->offset = test->offset;

@@ -84,6 +84,7 @@ const char *check_name(enum check_kind kind) {
         case CHECK_BAND: return "speed";
         case CHECK_RATE: return "tokens/s";
         case CHECK_PREDICTION: return "predictions";
+        case CHECK_CASE: return "case";
     }
     return "?";
 }

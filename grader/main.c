@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "case_id.h"
 #include "grade.h"
 #include "hint.h"
 #include "lab.h"
@@ -18,6 +19,8 @@ struct session {
     struct options options;
     const struct step *steps;
     struct grade_request request;
+    struct test_case test; /* of --case */
+    char launcher[64];     /* that it calls */
     char course[PATHS_BYTES], clean[PATHS_BYTES], out[PATHS_BYTES];
     char error[2048];
 };
@@ -59,7 +62,7 @@ static enum exit_code grade_once(struct session *session) {
                  strerror(errno));
         return complain(EXIT_USAGE, session->error);
     }
-    hint_remember(&report, session->out);
+    if (!session->request.test) { hint_remember(&report, session->out); }
     return code;
 }
 
@@ -99,6 +102,7 @@ static enum exit_code show_hint(struct session *session) {
 static enum exit_code find_step(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
+    request->kernel = options->kernel;
     request->step = options->step ? step_find(session->steps, options->step) : paths_last_edited(session->steps);
     if (!request->step) {
         snprintf(session->error, sizeof session->error, "there is no step '%s'; ./grader --list shows them all",
@@ -113,12 +117,35 @@ static enum exit_code find_step(struct session *session) {
     return EXIT_FULL;
 }
 
+/* The case of the command line: one of an exercise of the step, and of --kernel. */
+static enum exit_code find_case(struct session *session) {
+    const char *word = session->options.test_case;
+    struct grade_request *request = &session->request;
+    const struct op *op;
+    char reason[512];
+    if (!word) { return EXIT_FULL; }
+    if (!case_read(word, &op, &session->test, reason, sizeof reason)) {
+        snprintf(session->error, sizeof session->error,
+                 "there is no case '%.300s': %s. A report names the case of each failure", word, reason);
+        return complain(EXIT_USAGE, session->error);
+    }
+    op_launcher_name(op, session->test.sizes.type, session->launcher, sizeof session->launcher);
+    const struct exercise *exercise = exercise_find(request->step, session->launcher);
+    if (!exercise || (request->kernel && !exercise_is(exercise, request->kernel))) {
+        snprintf(session->error, sizeof session->error, "the case is one of %s, which %s%s does not mark",
+                 session->launcher, exercise ? "--kernel " : "", exercise ? request->kernel : request->step->name);
+        return complain(EXIT_USAGE, session->error);
+    }
+    request->kernel = session->launcher;
+    request->test = &session->test;
+    return EXIT_FULL;
+}
+
 /* The folders of the command line. */
 static enum exit_code find_folders(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
     request->course = session->course;
-    request->kernel = options->kernel;
     request->backend = options->backend;
     request->out = options->out;
     request->seed = options->seed;
@@ -160,6 +187,7 @@ static enum exit_code run(struct session *session) {
         lab_describe(stdout, session->request.step);
         return EXIT_FULL;
     }
+    if (code == EXIT_FULL) { code = find_case(session); }
     if (code == EXIT_FULL) { code = find_folders(session); }
     if (code != EXIT_FULL) { return code; }
     if (options->predict) { return predict(session); }

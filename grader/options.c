@@ -19,6 +19,7 @@ static const struct {
     {'l', "list", NULL, "list the steps, their exercises and points"},
     {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
     {'s', "seed", "N", "repeat a run with the seed that its report shows"},
+    {'c', "case", "CASE", "make one call again: the case that a report names"},
     {'j', "json", "FILE", "also write the report as JSON (docs/grader-json.md)"},
     {'w', "watch", NULL, "mark again on every save"},
     {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
@@ -75,6 +76,7 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'd': options->describe = true; break;
         case 'w': options->watch = true; break;
         case 'h': options->help = true; break;
+        case 'c': options->test_case = optarg; break;
         case 'j': options->json = optarg; break;
         case 'u': options->submission = optarg; break;
         case 'f': options->files = optarg; break;

@@ -16,6 +16,7 @@ struct options {
     bool predict, list, describe, watch, help;
     bool has_seed;
     uint64_t seed;
+    const char *test_case;  /* a case's word, or NULL */
     const char *json;       /* file, or NULL */
     const char *submission; /* folder that was handed in, or NULL */
     const char *files;      /* folder of the step's files, or NULL */

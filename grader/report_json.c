@@ -1,8 +1,10 @@
 /* report_json.c — the report for programs. The keys are documented in docs/grader-json.md; tests read it with cJSON. */
 #include <string.h>
 
+#include "case_id.h"
 #include "json.h"
 #include "lab.h"
+#include "property.h"
 #include "report.h"
 
 enum { FORMAT_VERSION = 1 };
@@ -34,6 +36,7 @@ static void write_sizes(struct json *json, const struct op *op, const struct op_
 }
 
 static void write_failure(struct json *json, const struct op *op, const struct failure *failure) {
+    char word[CASE_ID_BYTES];
     json_begin_object(json, "failure");
     json_string(json, "kind", kinds[failure->kind]);
     if (failure->values) {
@@ -41,6 +44,7 @@ static void write_failure(struct json *json, const struct op *op, const struct f
         json_string(json, "values", failure->values);
         json_integer(json, "offset", failure->offset);
         json_bool(json, "in_place", failure->in_place);
+        json_string(json, "case", case_id(op, &failure->test, word));
     }
     if (failure->kind == FAILURE_WRONG || failure->kind == FAILURE_REPEAT) {
         json_string(json, "tensor", op->tensor[failure->tensor].name);
@@ -89,6 +93,36 @@ static void write_outcome(struct json *json, const struct outcome *outcome) {
     json_end_object(json);
 }
 
+static void write_not_run(struct json *json, const struct not_run *not_run) {
+    json_begin_array(json, "not_run");
+    for (int i = 0; i < not_run->count; i++) {
+        const struct line_range *range = &not_run->range[i];
+        json_begin_object(json, NULL);
+        json_string(json, "file", range->file);
+        json_integer(json, "first", range->first);
+        json_integer(json, "last", range->last);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void write_explored(struct json *json, const struct explored *explored) {
+    const struct op *op = op_find(explored->exercise->op);
+    char name[64];
+    json_begin_object(json, NULL);
+    json_string(json, "op", explored->exercise->op);
+    json_string(json, "type", op_type_name(explored->exercise->type));
+    json_string(json, "file", explored->exercise->file);
+    json_integer(json, "found", explored->branches);
+    json_begin_object(json, "untried");
+    for (int p = 0; p < PROPERTIES; p++) {
+        if (explored->untried[p]) { json_integer(json, property_name(op, p, name, sizeof name), explored->untried[p]); }
+    }
+    json_end_object(json);
+    if (explored->not_run.is_known) { write_not_run(json, &explored->not_run); }
+    json_end_object(json);
+}
+
 void report_json(FILE *out, const struct report *report, const struct prediction *prediction) {
     struct json json = {.file = out};
     json_begin_object(&json, NULL);
@@ -106,6 +140,9 @@ void report_json(FILE *out, const struct report *report, const struct prediction
     json_number(&json, "points_max", report->points_max);
     json_begin_array(&json, "outcomes");
     for (int i = 0; i < report->outcome_count; i++) { write_outcome(&json, &report->outcomes[i]); }
+    json_end_array(&json);
+    json_begin_array(&json, "branches");
+    for (int i = 0; i < report->explored_count; i++) { write_explored(&json, &report->explored[i]); }
     json_end_array(&json);
     json_begin_object(&json, "predictions");
     json_bool(&json, "made", prediction->made);

@@ -29,7 +29,9 @@ static const char *runner_message(void *context) {
 }
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
-static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=32", NULL};
+static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
+static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
+static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", NULL};
 
 /* False: process->fault says why it cannot be started. */
 static bool start(struct running *running, const char *program, bool gpu, const char *const *environment,
@@ -84,30 +86,70 @@ struct checks run_confirmation(const struct task *task, int most) {
     return run(task, task->counted, false, most);
 }
 
+/* ---- one case ---- */
+
+static struct checks run_one(const struct task *task, const char *program, bool gpu, const struct test_case *test) {
+    struct checks checks = {.count = 0};
+    struct running running;
+    evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
+    if (!start(&running, program, gpu, quiet, &checks.process)) { return checks; }
+    struct device device = device_of(&running, gpu);
+    checks.verdict[checks.count++] = check_again(&device, test, &checks.evidence, &checks.failure[0]);
+    stop(&running);
+    return checks;
+}
+
+struct checks run_case(const struct task *task, const struct test_case *test) {
+    return run_one(task, task->program, task->gpu, test);
+}
+
+struct checks run_case_confirmation(const struct task *task, const struct test_case *test) {
+    if (!task->gpu || !task->can_count || !task->counted) { return (struct checks){.count = 0}; }
+    return run_one(task, task->counted, false, test);
+}
+
 /* ---- the submission's own branches ---- */
 
-/* The exercise's file and those of the lab that go with it. */
-static int read_integers(const struct task *task, int *integers) {
+/* Every case is called as it is. False: a call has no answer. */
+static bool trace_everything(const struct device *device, const struct task *task, const struct exploration *found) {
+    static struct test_case cases[EVIDENCE_MAX_CASES];
     const struct exercise *exercise = task->exercise;
-    const char *names[1 + EXERCISE_MAX_INCLUDES + EXERCISE_MAX_PARTS] = {exercise->file};
-    int name_count = 1, count = 0;
-    for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
-        names[name_count++] = exercise->includes[i];
+    const struct op *op = op_find(exercise->op);
+    struct result result;
+    bool answers = true;
+    for (int i = 0; i < CORRECTNESS_CHECKS; i++) {
+        int count = cases_of(op, exercise->type, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, cases,
+                             EVIDENCE_MAX_CASES);
+        for (int k = 0; k < count && answers; k++) { answers = check_only_call(device, op, &cases[k], &result); }
     }
-    for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) { names[name_count++] = exercise->parts[i]; }
-    for (int i = 0; i < name_count; i++) {
-        enum { TEXT_BYTES = 1 << 20 };
-        char path[1024], *text = malloc(TEXT_BYTES);
-        snprintf(path, sizeof path, "%s/%s", task->request->files, names[i]);
-        FILE *f = text ? fopen(path, "r") : NULL;
-        if (f) {
-            text[fread(text, 1, TEXT_BYTES - 1, f)] = '\0';
-            fclose(f);
-            count = explore_integers(text, integers, count, EXPLORE_MAX_INTEGERS);
+    for (int i = 0; i < found->case_count && answers; i++) {
+        answers = check_only_call(device, op, &found->cases[i], &result);
+    }
+    return answers;
+}
+
+/* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more; with all their
+ * blocks, if some of these lines are a kernel's. */
+static void find_not_run(const struct task *task, const char *traced, struct runner *explored,
+                         const struct source *source, struct exploration *found) {
+    struct line_record *lines, *again = NULL;
+    struct process ignored = {.fault = ""};
+    struct running running;
+    int count = runner_lines(explored, &lines), again_count;
+    if (count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+    if (found->not_run.count > 0) {
+        bool in_kernel = not_run_in_kernel(lines, count, source);
+        found->not_run = (struct not_run){.is_known = false};
+        if (start(&running, traced, false, in_kernel ? for_lines : for_host_lines, &ignored)) {
+            struct device device = device_of(&running, false);
+            again_count = trace_everything(&device, task, found) ? runner_lines(&running.runner, &again) : -1;
+            not_run_merge(lines, count, again, again_count);
+            if (again_count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+            stop(&running);
         }
-        free(text);
     }
-    return count;
+    free(lines);
+    free(again);
 }
 
 void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
@@ -115,12 +157,14 @@ void run_exploration(const struct task *task, const char *traced, struct explora
     struct process ignored = {.fault = ""};
     struct running running;
     struct trace *trace = malloc(sizeof *trace);
-    int integers[EXPLORE_MAX_INTEGERS], count = read_integers(task, integers);
+    struct source source;
+    source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
     if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
         struct device device = device_of(&running, false);
         running.runner.trace = trace;
-        explore(&device, trace, op_find(exercise->op), exercise->type, integers, count, task->request->seed, found);
+        explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
+        if (found->probes > 0) { find_not_run(task, traced, &running.runner, &source, found); }
         stop(&running);
     }
     free(trace);

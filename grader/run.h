@@ -51,6 +51,11 @@ void run_explored(const struct task *task, const struct exploration *found, stru
 /* The same on the CPU backend, after a GPU has marked. */
 void run_explored_confirmation(const struct task *task, const struct exploration *found, struct checks *checks);
 
+/* One call. */
+struct checks run_case(const struct task *task, const struct test_case *test);
+/* The same on the CPU backend, after a GPU. */
+struct checks run_case_confirmation(const struct task *task, const struct test_case *test);
+
 /* After a GPU has marked: the same checks on the CPU backend, at most `most` of them. Nowhere else, and not without a CPU
  * build: count is 0. */
 struct checks run_confirmation(const struct task *task, int most);

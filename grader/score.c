@@ -235,6 +235,15 @@ struct marks score_checks(const struct task *task, const struct checks *marked, 
     return marks;
 }
 
+struct marks score_case(const struct task *task, const struct checks *marked, const struct checks *confirmed) {
+    static const struct check check = {CHECK_CASE, 0};
+    struct marks marks = {0};
+    struct outcome *outcome = add(&marks, task->exercise, &check);
+    score_check(outcome, marked, confirmed, 0);
+    if (outcome->verdict == VERDICT_NOT_RUN && confirmed->count > 0) { outcome->verdict = confirmed->verdict[0]; }
+    return marks;
+}
+
 bool score_is_right(const struct marks *marks) {
     for (int i = 0; i < marks->count; i++) {
         if (marks->outcome[i].verdict != VERDICT_PASS) { return false; }

@@ -47,6 +47,7 @@ enum failure_kind {
 /* The first failure, in enough detail to explain it without another run. */
 struct failure {
     enum failure_kind kind;
+    struct test_case test; /* the call, if `values` is set */
     struct op_sizes sizes;
     const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
     int offset;         /* elements by which the pointers were moved */

@@ -21,8 +21,9 @@ enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3 };
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
 enum job_kind {
-    JOB_CALL, /* run the launcher once on the given buffers, count, send the buffers back */
-    JOB_TIME, /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers are sent */
+    JOB_CALL,  /* run the launcher once on the given buffers, count, send the buffers back */
+    JOB_TIME,  /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers are sent */
+    JOB_LINES, /* traced programs: which lines of the source were executed since the start; no buffers are sent */
     JOB_QUIT,
 };
 
@@ -44,13 +45,26 @@ struct job {
     int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
-enum { RESULT_MAX_FINDINGS = 64, RESULT_MAX_ATOMS = 1 << 14, RESULT_MAX_COMPARISONS = 1 << 11 };
+enum {
+    RESULT_MAX_FINDINGS = 64,
+    RESULT_MAX_ATOMS = 1 << 14,
+    RESULT_MAX_COMPARISONS = 1 << 11,
+    RESULT_MAX_LINES = 1 << 13
+};
 
 /* A traced program (trace.cpp) reports what a call did: the basic blocks and the outcomes of comparisons that it reached, as
  * numbers that are the same in each call of the program, and the operands of the comparisons. */
 struct comparison {
     uint64_t site;
     int64_t least[2], most[2]; /* of the two operands */
+};
+
+/* A line that has code. */
+enum ran_where { RAN_ON_HOST = 1, RAN_IN_KERNEL = 2 };
+struct line_record {
+    char file[124]; /* without its folder */
+    int line;
+    int ran, called; /* enum ran_where: the line; any line of its functions */
 };
 
 struct result {
@@ -69,6 +83,7 @@ struct result {
     int finding_count;                           /* findings follow the buffers: finding_count records */
     int atom_count, comparison_count; /* traced programs: uint64_t and struct comparison follow the findings */
     uint64_t block_events;            /* traced programs: basic blocks that were executed */
+    int line_count;                   /* JOB_LINES: struct line_record follow */
     /* JOB_TIME */
     int copy_launches;          /* per batch of the copy; launch i uses set i of the tensors */
     int sets;                   /* at least as many */

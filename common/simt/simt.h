@@ -110,6 +110,13 @@ struct simt_watch {
 void simt_watch_begin(const struct simt_watch *watch);
 void simt_watch_end(void);
 
+/* The innermost source line outside the backend's headers whose code ends at `pc`, such as a return address. `file` is
+ * valid until the next call. False: there is none. */
+bool simt_source_line(uintptr_t pc, const char **file, int *line);
+
+/* The address of the function whose code ends at `pc`; 0: it is unknown. */
+uintptr_t simt_source_function(uintptr_t pc);
+
 /* True when this is the checked build. */
 bool simt_is_checked(void);
 

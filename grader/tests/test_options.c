@@ -44,6 +44,13 @@ Test(options, everything_at_once_in_any_order) {
     cr_assert_str_eq(options.out, "o");
 }
 
+Test(options, a_case_is_one_word) {
+    struct options options;
+    cr_assert(parse("step1 --case softmax_forward_f32:N=1,C=4,seed=1", &options));
+    cr_assert_str_eq(options.test_case, "softmax_forward_f32:N=1,C=4,seed=1");
+    cr_assert(!parse("step1 --case", &options));
+}
+
 Test(options, hints_have_levels) {
     struct options options;
     cr_assert(parse("step1 --hint", &options));

@@ -162,6 +162,39 @@ struct source_place simt_source_place(uintptr_t pc) {
     return place;
 }
 
+bool simt_source_line(uintptr_t pc, const char **file, int *line) {
+    struct source_place place = {"", "", 0, 0};
+    preempt_off++;
+    pthread_mutex_lock(&lock);
+    open_locked();
+    in_libbacktrace = true;
+    if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+    in_libbacktrace = false;
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
+    *file = place.file;
+    *line = place.line;
+    return place.line != 0;
+}
+
+static void visit_function(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes) {
+    (void)name;
+    if (pc - start < bytes) *(uintptr_t *)data = start;
+}
+
+uintptr_t simt_source_function(uintptr_t pc) {
+    uintptr_t start = 0;
+    preempt_off++;
+    pthread_mutex_lock(&lock);
+    open_locked();
+    in_libbacktrace = true;
+    if (state) backtrace_syminfo(state, pc - 1, visit_function, ignore_error, &start);
+    in_libbacktrace = false;
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
+    return start;
+}
+
 /* "void k(float*, int)" becomes "k(float *, int)", "k(float const*)" becomes "k(const float *)". */
 const char *source_pretty(const char *function, char *out, size_t room) {
     size_t used = 0, parameter = 0; /* where the running parameter starts in `out` */
