@@ -137,6 +137,8 @@ struct outcome {
     enum verdict verdict;
     double points;
     double figure;     /* traffic: multiples of the floor; parallelism: warps */
+    double limit;      /* that gives full marks, in the figure's unit; 0: none */
+    double floor;      /* traffic: bytes of the floor; 0: none */
     char measured[96]; /* "2.00x the floor" */
     char target[96];   /* "<= 2.1x" */
     struct failure failure;

@@ -85,6 +85,8 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
                  "; small tensors add %.2fx, not graded", small);
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
+    outcome->limit = target->limit[0];
+    outcome->floor = floor_bytes(op, &target->sizes);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
     struct traffic_target asked = *target;
     asked.unit = TRAFFIC_BYTES;
@@ -106,6 +108,7 @@ void score_launches(struct outcome *outcome, const struct result *result) {
     snprintf(outcome->measured, sizeof outcome->measured, "%llu launch%s", (unsigned long long)launches,
              launches == 1 ? "" : "es");
     snprintf(outcome->target, sizeof outcome->target, "at most %llu", (unsigned long long)target->limit[0]);
+    outcome->limit = (double)target->limit[0];
     if (percent < 100) { blame(outcome, "too-many-launches"); }
 }
 
@@ -120,6 +123,7 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
              (unsigned long long)warps, (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu warps, chain at most %llu",
              (unsigned long long)target->warps, (unsigned long long)exercise_longest_chain(outcome->exercise));
+    outcome->limit = (double)target->warps;
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 
@@ -167,7 +171,7 @@ void score_rates(struct outcome *outcome, const struct rates *rates) {
 
 void score_hide(struct outcome *outcome) {
     if (outcome->check->kind != CHECK_TRAFFIC && outcome->check->kind != CHECK_LAUNCHES) { return; }
-    outcome->figure = 0.0;
+    outcome->figure = outcome->limit = outcome->floor = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
 }

@@ -64,17 +64,29 @@ Test(options, other_switches) {
     cr_assert_str_eq(options.submission, "handed_in");
 }
 
+Test(options, outputs_have_files) {
+    struct options options;
+    cr_assert(parse("step1 --gradescope g --github h --junit j --html -", &options));
+    static const char *const files[] = {"g", "h", "j", "-"};
+    for (int i = 0; i < RENDER_FORMATS; i++) { cr_assert_str_eq(options.files_of[i], files[i]); }
+}
+
+Test(options, commands_have_a_subject) {
+    struct options options;
+    cr_assert(parse("render report.json --html page", &options));
+    cr_assert_str_eq(options.command, "render");
+    cr_assert_str_eq(options.subject, "report.json");
+}
+
 Test(options, refusals_say_why) {
     static const struct {
         const char *line, *says;
     } refused[] = {
-        {"--nonsense", "--nonsense"},
-        {"step1 step2", "step2"},
-        {"--backend gpu", "gpu"},
-        {"--seed -3", "-3"},
-        {"--seed twelve", "twelve"},
-        {"--kernel", "--kernel needs a value"},
-        {"--seed 99999999999999999999999", "takes a number"},
+        {"--nonsense", "--nonsense"},       {"step1 step2", "step2"},
+        {"--backend gpu", "gpu"},           {"--seed -3", "-3"},
+        {"--seed twelve", "twelve"},        {"--kernel", "--kernel needs a value"},
+        {"render", "needs a report"},       {"render a b", "'b' is too many"},
+        {"--html", "--html needs a value"}, {"--seed 99999999999999999999999", "takes a number"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct options options;
@@ -84,9 +96,9 @@ Test(options, refusals_say_why) {
 }
 
 Test(options, help_names_every_option) {
-    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]", "--predict",    "--list",
-                                        "--seed",    "--json",   "--watch",    "--submission", "--files",
-                                        "--out",     "--help",   "Exit code"};
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict", "--list", "--seed",
+                                        "--json",    "--watch",  "--submission", "--files",   "--out",  "--gradescope",
+                                        "--github",  "--junit",  "--html",       "render",    "--help", "Exit code"};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
