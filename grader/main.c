@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "class_conf.h"
 #include "grade.h"
 #include "hint.h"
 #include "lab.h"
@@ -223,6 +224,20 @@ static enum exit_code run(struct session *session) {
     return options->watch ? watch(session) : grade_once(session);
 }
 
+/* The points and the seed of --config; the command line's seed counts more. */
+static bool configure(struct session *session) {
+    struct options *options = &session->options;
+    struct class_conf conf;
+    struct step *steps = (struct step *)(uintptr_t)session->steps;
+    if (!options->config) { return true; }
+    if (!class_conf_load(options->config, steps, &conf, session->error, sizeof session->error)) { return false; }
+    if (conf.has_seed && !options->has_seed) {
+        options->has_seed = true;
+        options->seed = conf.seed;
+    }
+    return true;
+}
+
 int main(int argc, char *argv[]) {
     static struct session session;
     if (!options_parse(argc, argv, &session.options, session.error, sizeof session.error)) {
@@ -239,7 +254,7 @@ int main(int argc, char *argv[]) {
     }
     session.steps = labs_load(session.course, session.error, sizeof session.error);
     if (!session.steps) { return complain(EXIT_USAGE, session.error); }
-    enum exit_code code = run(&session);
+    enum exit_code code = configure(&session) ? run(&session) : complain(EXIT_USAGE, session.error);
     labs_free(session.steps);
     return code;
 }

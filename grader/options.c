@@ -26,6 +26,7 @@ static const struct {
     {'m', "html", "FILE", "also write one HTML page"},
     {'w', "watch", NULL, "mark again on every save"},
     {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
+    {'c', "config", "FILE", "an instructor's points and seed (docs/class-conf.md)"},
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
     {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER)"},
     {'h', "help", NULL, "this help"},
@@ -97,6 +98,7 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'u': options->submission = optarg; break;
         case 'f': options->files = optarg; break;
         case 'o': options->out = optarg; break;
+        case 'c': options->config = optarg; break;
         case 'g':
         case 'G':
         case 'x':

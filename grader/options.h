@@ -22,6 +22,7 @@ struct options {
     uint64_t seed;
     const char *json;                     /* file, or NULL */
     const char *files_of[RENDER_FORMATS]; /* file of each format of render.h, or NULL */
+    const char *config;                   /* an instructor's file, or NULL */
     const char *submission;               /* folder that was handed in, or NULL */
     const char *files;                    /* folder of the step's files, or NULL */
     const char *out;                      /* folder of the built runners, or NULL */

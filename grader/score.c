@@ -127,6 +127,14 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
 }
 
+/* A class may pay more for a faster band. */
+static double band_points(const struct outcome *outcome, double fraction) {
+    const struct band_target *bands = &outcome->exercise->bands;
+    int band = fraction >= bands->speed_of_light ? 2 : fraction >= bands->good ? 1 : 0;
+    if (fraction < bands->pass) { return 0.0; }
+    return bands->points[GPU_BANDS - 1] ? bands->points[band] : outcome->check->points;
+}
+
 static const char *band_name(const struct band_target *bands, double fraction) {
     return fraction >= bands->speed_of_light ? "speed of light"
            : fraction >= bands->good         ? "good"
@@ -149,8 +157,10 @@ void score_timing(struct outcome *outcome, const struct timing *timing) {
     double fraction = measure_fraction(measurement).median;
     bool reached = fraction >= bands->pass;
     outcome->figure = fraction;
-    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
-    outcome->points = reached ? outcome->check->points : 0.0;
+    outcome->points = band_points(outcome, fraction);
+    outcome->verdict = !reached                                   ? VERDICT_FAIL
+                       : outcome->points < outcome->check->points ? VERDICT_PARTIAL
+                                                                  : VERDICT_PASS;
     snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction,
              measure_op_us(measurement).median, band_name(bands, fraction), inconclusive ? " (inconclusive)" : "");
     if (!reached) { outcome->failure.kind = FAILURE_SLOW; }

@@ -96,9 +96,10 @@ Test(options, refusals_say_why) {
 }
 
 Test(options, help_names_every_option) {
-    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict", "--list", "--seed",
-                                        "--json",    "--watch",  "--submission", "--files",   "--out",  "--gradescope",
-                                        "--github",  "--junit",  "--html",       "render",    "--help", "Exit code"};
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict",    "--list",
+                                        "--seed",    "--json",   "--watch",      "--submission", "--files",
+                                        "--out",     "--config", "--gradescope", "--github",     "--junit",
+                                        "--html",    "render",   "--help",       "Exit code"};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
