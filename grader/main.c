@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "class_conf.h"
 #include "grade.h"
 #include "hint.h"
@@ -204,9 +205,28 @@ static enum exit_code render(struct session *session) {
     return complain(EXIT_USAGE, session->error);
 }
 
+static enum exit_code batch(struct session *session) {
+    const struct options *options = &session->options;
+    struct batch_request request = {.steps = session->steps,
+                                    .step = options->step ? step_find(session->steps, options->step) : NULL,
+                                    .course = session->course,
+                                    .submissions = options->subject,
+                                    .out = options->out,
+                                    .backend = options->backend,
+                                    .config = options->config,
+                                    .has_seed = options->has_seed,
+                                    .seed = options->seed,
+                                    .jobs = options->jobs};
+    if (options->step && !request.step) { return find_step(session); }
+    enum exit_code code = batch_run(&request, session->error, sizeof session->error);
+    if (session->error[0]) { complain(code, session->error); }
+    return code;
+}
+
 /* The action that the options select. */
 static enum exit_code run(struct session *session) {
     const struct options *options = &session->options;
+    if (options->command) { return batch(session); }
     if (options->list || (!options->step && !paths_last_edited(session->steps))) {
         labs_list(stdout, session->steps);
         return EXIT_FULL;

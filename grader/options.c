@@ -27,16 +27,18 @@ static const struct {
     {'w', "watch", NULL, "mark again on every save"},
     {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
     {'c', "config", "FILE", "an instructor's points and seed (docs/class-conf.md)"},
+    {'n', "jobs", "N", "batch: submissions marked at a time (default: one for each processor)"},
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
-    {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER)"},
+    {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER); batch: of the results"},
     {'h', "help", NULL, "this help"},
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof table[0] };
+enum { OPTION_COUNT = sizeof table / sizeof table[0], MOST_JOBS = 256 };
 
 void options_help(FILE *out) {
     fprintf(out,
             "usage: ./grader [STEP] [options]\n"
+            "       ./grader batch [STEP] SUBMISSIONS -o OUT [options]   mark the submissions of a class\n"
             "       ./grader render REPORT.json --html FILE ...         write other formats of a stored report\n\n");
     fprintf(
         out,
@@ -50,6 +52,7 @@ void options_help(FILE *out) {
     }
     fprintf(out, "\nFILE may be -, for standard output in place of the screen.\n");
     fprintf(out, "Exit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 a fault of the grader.\n");
+    fprintf(out, "Of batch: 0 every submission has its points, 1 one has none (its row says why).\n");
 }
 
 /* The format of this letter of the table, or RENDER_FORMATS. */
@@ -103,6 +106,13 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'G':
         case 'x':
         case 'm': options->files_of[format_of(letter)] = optarg; break;
+        case 'n':
+            if (!parse_number(optarg, &number) || number < 1 || number > MOST_JOBS) {
+                snprintf(error, error_size, "--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS, optarg);
+                return false;
+            }
+            options->jobs = (int)number;
+            break;
         case 'i':
             options->hint = HINT_SUGGESTED;
             if (!optarg) { break; }
@@ -133,24 +143,29 @@ static bool check_backend(const struct options *options, char *error, size_t err
     return false;
 }
 
-/* [STEP] | render REPORT.json */
+/* [STEP] | batch [STEP] SUBMISSIONS | render REPORT.json */
 static bool read_words(int count, char *words[], struct options *options, char *error, size_t error_size) {
-    bool render = count > 0 && strcmp(words[0], "render") == 0;
-    int most = render ? 2 : 1;
+    bool batch = count > 0 && strcmp(words[0], "batch") == 0, render = count > 0 && strcmp(words[0], "render") == 0;
+    int most = batch ? 3 : render ? 2 : 1;
     if (count > most) {
-        snprintf(error, error_size, "one %s at a time: '%s' is too many", render ? "report" : "step", words[most]);
+        snprintf(error, error_size, "%s: '%s' is too many",
+                 most == 1 ? "one step at a time" : "one folder or report at a time", words[most]);
         return false;
     }
-    if (!render) {
+    if (!batch && !render) {
         options->step = count ? words[0] : NULL;
         return true;
     }
     options->command = words[0];
-    options->subject = count > 1 ? words[1] : NULL;
-    if (!options->subject) {
-        snprintf(error, error_size, "render needs a report: ./grader render REPORT.json --html FILE");
+    options->subject = count > 1 ? words[count - 1] : NULL;
+    options->step = count > 2 ? words[1] : NULL;
+    if (!options->subject || (batch && !options->out)) {
+        snprintf(error, error_size,
+                 batch ? "batch needs a folder of submissions and -o OUT: ./grader batch step1 SUBMISSIONS -o OUT"
+                       : "render needs a report: ./grader render REPORT.json --html FILE");
+        return false;
     }
-    return options->subject;
+    return true;
 }
 
 bool options_parse(int argc, char *argv[], struct options *options, char *error, size_t error_size) {

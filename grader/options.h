@@ -11,8 +11,8 @@
 enum { HINT_NONE = -1, HINT_SUGGESTED = 0, HINT_LEVELS = 3 };
 
 struct options {
-    const char *command; /* "render", or NULL: mark a step */
-    const char *subject; /* of a command: the stored report */
+    const char *command; /* "batch", "render", or NULL: mark a step */
+    const char *subject; /* of a command: the folder of the submissions, the stored report */
     const char *step;    /* NULL: find out */
     const char *backend; /* "auto", "cpu", "cuda" */
     const char *kernel;  /* op, or NULL: all */
@@ -23,6 +23,7 @@ struct options {
     const char *json;                     /* file, or NULL */
     const char *files_of[RENDER_FORMATS]; /* file of each format of render.h, or NULL */
     const char *config;                   /* an instructor's file, or NULL */
+    int jobs;                             /* submissions that are marked at a time; 0: a default */
     const char *submission;               /* folder that was handed in, or NULL */
     const char *files;                    /* folder of the step's files, or NULL */
     const char *out;                      /* folder of the built runners, or NULL */

@@ -73,6 +73,15 @@ Test(options, outputs_have_files) {
 
 Test(options, commands_have_a_subject) {
     struct options options;
+    cr_assert(parse("batch handed_in -o out --jobs 3 --config c", &options));
+    cr_assert_str_eq(options.command, "batch");
+    cr_assert_str_eq(options.subject, "handed_in");
+    cr_assert_null(options.step);
+    cr_assert_eq(options.jobs, 3);
+    cr_assert_str_eq(options.config, "c");
+    cr_assert(parse("batch step2 handed_in -o out", &options));
+    cr_assert_str_eq(options.step, "step2");
+    cr_assert_str_eq(options.subject, "handed_in");
     cr_assert(parse("render report.json --html page", &options));
     cr_assert_str_eq(options.command, "render");
     cr_assert_str_eq(options.subject, "report.json");
@@ -82,11 +91,20 @@ Test(options, refusals_say_why) {
     static const struct {
         const char *line, *says;
     } refused[] = {
-        {"--nonsense", "--nonsense"},       {"step1 step2", "step2"},
-        {"--backend gpu", "gpu"},           {"--seed -3", "-3"},
-        {"--seed twelve", "twelve"},        {"--kernel", "--kernel needs a value"},
-        {"render", "needs a report"},       {"render a b", "'b' is too many"},
-        {"--html", "--html needs a value"}, {"--seed 99999999999999999999999", "takes a number"},
+        {"--nonsense", "--nonsense"},
+        {"step1 step2", "step2"},
+        {"--backend gpu", "gpu"},
+        {"--seed -3", "-3"},
+        {"--seed twelve", "twelve"},
+        {"--kernel", "--kernel needs a value"},
+        {"batch", "needs a folder"},
+        {"batch handed_in", "-o OUT"},
+        {"batch a b c -o out", "'c' is too many"},
+        {"render", "needs a report"},
+        {"render a b", "'b' is too many"},
+        {"--jobs 0", "1 to 256"},
+        {"--html", "--html needs a value"},
+        {"--seed 99999999999999999999999", "takes a number"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct options options;
@@ -96,10 +114,10 @@ Test(options, refusals_say_why) {
 }
 
 Test(options, help_names_every_option) {
-    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict",    "--list",
-                                        "--seed",    "--json",   "--watch",      "--submission", "--files",
-                                        "--out",     "--config", "--gradescope", "--github",     "--junit",
-                                        "--html",    "render",   "--help",       "Exit code"};
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict", "--list", "--seed",
+                                        "--json",    "--watch",  "--submission", "--files",   "--out",  "--gradescope",
+                                        "--github",  "--junit",  "--html",       "--config",  "--jobs", "batch",
+                                        "render",    "--help",   "Exit code"};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);
