@@ -97,6 +97,7 @@ endif
 #   - the model under the checks of the CPU backend
 #   - lab 3's solutions with the choices that they make on other GPUs
 #   - random kernels and random files
+#   - a class that is marked, killed and marked again
 #   - the build of the archive that is handed out, and gradings that start at once in an empty build folder
 #   - the guide's recipe for an exercise, and an op without each of its pieces
 #   - comparisons that need PyTorch or transformers
@@ -106,7 +107,7 @@ LONG_TESTS := test_training test_training_fused test_training_products test_trai
               test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
               test_random_kernels test_translate_fuzz test_gpt2_fuzz test_handout_builds.sh \
               test_hf_compare.sh test_hf_wirings.sh test_compare.sh test_gpt2_bench.sh \
-              test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh
+              test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh test_batch.sh
 QUICK = $(filter-out $(addprefix %/,$(LONG_TESTS)),$(1))
 SMOKE_TEST := test_judge
 ASAN = BUILD=$(BUILD)/asan SANITIZE=address,undefined

@@ -70,10 +70,13 @@ struct parallel_target {
     uint64_t reference_chain; /* global requests of the reference's busiest warp; twice that is allowed */
 };
 
+enum { GPU_BANDS = 3 };
+
 /* GPU bands: fractions of a same-footprint copy; they carry no points unless an instructor says so. */
 struct band_target {
     struct op_sizes sizes;
     double pass, good, speed_of_light;
+    int points[GPU_BANDS]; /* of each band; all 0: the check's points, for every band */
 };
 
 /* A whole program around the learner's files, which prints how fast it is; shown beside its plain kernels' figure. */
@@ -141,6 +144,8 @@ struct outcome {
     enum verdict verdict;
     double points;
     double figure;     /* traffic: multiples of the floor; parallelism: warps; launches, barriers: their number */
+    double limit;      /* that gives full marks, in the figure's unit; 0: none */
+    double floor;      /* traffic: bytes of the floor; 0: none */
     char measured[96]; /* "2.00x the floor" */
     char target[96];   /* "<= 2.1x" */
     struct failure failure;

@@ -1,11 +1,14 @@
 /* main.c — ./grader: from the command line to one action. Errors are printed here and nowhere else. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "case_id.h"
+#include "class_conf.h"
 #include "grade.h"
 #include "hint.h"
 #include "lab.h"
@@ -36,14 +39,63 @@ static uint64_t fresh_seed(void) {
     return seed % 1000000000; /* short enough to type */
 }
 
-static bool write_json(const struct session *session, const struct report *report,
-                       const struct prediction *prediction) {
+/* Does the screen's place belong to an output? */
+static bool takes_screen(const struct options *options) {
+    bool taken = options->json && strcmp(options->json, "-") == 0;
+    for (int i = 0; i < RENDER_FORMATS; i++) {
+        taken = taken || (options->files_of[i] && strcmp(options->files_of[i], "-") == 0);
+    }
+    return taken;
+}
+
+static bool write_json(struct session *session, const char *text, size_t size) {
     const char *path = session->options.json;
-    if (!path) { return true; }
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (!file) { return false; }
-    report_json(file, report, prediction);
-    return file == stdout ? fflush(file) == 0 : fclose(file) == 0;
+    FILE *file = !path ? NULL : strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    bool ok = !path || (file && fwrite(text, 1, size, file) == size);
+    if (file && (file == stdout ? fflush(file) : fclose(file)) != 0) { ok = false; }
+    if (!ok) {
+        snprintf(session->error, sizeof session->error, "cannot write the JSON report to %s: %s", path,
+                 strerror(errno));
+    }
+    return ok;
+}
+
+/* The report in every format that was asked for; without a report, why the submission cannot be marked. */
+static bool write_outputs(struct session *session, const struct report *report, const struct prediction *prediction) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) {
+        snprintf(session->error, sizeof session->error, "out of memory");
+        return false;
+    }
+    if (report) {
+        report_json(memory, report, prediction);
+    } else {
+        report_json_error(memory, session->request.step, session->error);
+    }
+    fclose(memory);
+    bool ok = write_json(session, text, size) &&
+              render_files(text, size, "the report", session->options.files_of, session->error, sizeof session->error);
+    free(text);
+    return ok;
+}
+
+/* Removes FOLDER/ from the text. */
+static void forget(char *text, const char *folder) {
+    size_t length = strlen(folder);
+    for (char *at = text; (at = strstr(at, folder));) {
+        size_t cut = length + (at[length] == '/');
+        memmove(at, at + cut, strlen(at + cut) + 1);
+    }
+}
+
+/* A submission is marked in a folder that nobody knows: its files are named as they were handed in. */
+static void forget_clean(const struct session *session, struct report *report) {
+    for (int i = 0; session->clean[0] && i < report->outcome_count; i++) {
+        forget(report->outcomes[i].failure.text, session->clean);
+        forget(report->outcomes[i].failure.file, session->clean);
+    }
 }
 
 static enum exit_code grade_once(struct session *session) {
@@ -52,16 +104,12 @@ static enum exit_code grade_once(struct session *session) {
     if (!session->options.has_seed) { session->request.seed = fresh_seed(); }
     enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
     if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
+    forget_clean(session, &report);
     predict_load(report.step, session->request.files, &prediction);
     /* A submission is marked in a temporary folder; the report names the lab's folder instead. */
     report_next(&report, &prediction, session->options.submission ? report.step->folder : session->request.files);
-    bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
-    if (!json_only) { report_show(stdout, &report, &prediction); }
-    if (!write_json(session, &report, &prediction)) {
-        snprintf(session->error, sizeof session->error, "cannot write the JSON report to %s: %s", session->options.json,
-                 strerror(errno));
-        return complain(EXIT_USAGE, session->error);
-    }
+    if (!takes_screen(&session->options)) { report_show(stdout, &report, &prediction); }
+    if (!write_outputs(session, &report, &prediction)) { return complain(EXIT_USAGE, session->error); }
     if (!session->request.test) { hint_remember(&report, session->out); }
     return code;
 }
@@ -164,7 +212,9 @@ static enum exit_code grade_submission(struct session *session) {
     char built[PATHS_BYTES + 16];
     if (!paths_take_submission(session->request.step, session->options.submission, session->clean,
                                sizeof session->clean, session->error, sizeof session->error)) {
-        return complain(EXIT_USAGE, session->error);
+        complain(EXIT_USAGE, session->error);
+        write_outputs(session, NULL, NULL);
+        return EXIT_USAGE;
     }
     snprintf(built, sizeof built, "%s/build", session->clean);
     session->request.files = session->clean;
@@ -175,9 +225,35 @@ static enum exit_code grade_submission(struct session *session) {
     return code;
 }
 
+static enum exit_code render(struct session *session) {
+    if (render_stored(session->options.subject, session->options.files_of, session->error, sizeof session->error)) {
+        return EXIT_FULL;
+    }
+    return complain(EXIT_USAGE, session->error);
+}
+
+static enum exit_code batch(struct session *session) {
+    const struct options *options = &session->options;
+    struct batch_request request = {.steps = session->steps,
+                                    .step = options->step ? step_find(session->steps, options->step) : NULL,
+                                    .course = session->course,
+                                    .submissions = options->subject,
+                                    .out = options->out,
+                                    .backend = options->backend,
+                                    .config = options->config,
+                                    .has_seed = options->has_seed,
+                                    .seed = options->seed,
+                                    .jobs = options->jobs};
+    if (options->step && !request.step) { return find_step(session); }
+    enum exit_code code = batch_run(&request, session->error, sizeof session->error);
+    if (session->error[0]) { complain(code, session->error); }
+    return code;
+}
+
 /* The action that the options select. */
 static enum exit_code run(struct session *session) {
     const struct options *options = &session->options;
+    if (options->command) { return batch(session); }
     if (options->list || (!options->step && !paths_last_edited(session->steps))) {
         labs_list(stdout, session->steps);
         return EXIT_FULL;
@@ -196,6 +272,20 @@ static enum exit_code run(struct session *session) {
     return options->watch ? watch(session) : grade_once(session);
 }
 
+/* The points and the seed of --config; the command line's seed counts more. */
+static bool configure(struct session *session) {
+    struct options *options = &session->options;
+    struct class_conf conf;
+    struct step *steps = (struct step *)(uintptr_t)session->steps;
+    if (!options->config) { return true; }
+    if (!class_conf_load(options->config, steps, &conf, session->error, sizeof session->error)) { return false; }
+    if (conf.has_seed && !options->has_seed) {
+        options->has_seed = true;
+        options->seed = conf.seed;
+    }
+    return true;
+}
+
 int main(int argc, char *argv[]) {
     static struct session session;
     if (!options_parse(argc, argv, &session.options, session.error, sizeof session.error)) {
@@ -205,13 +295,14 @@ int main(int argc, char *argv[]) {
         options_help(stdout);
         return EXIT_FULL;
     }
+    if (session.options.command && strcmp(session.options.command, "render") == 0) { return render(&session); }
     if (!paths_course(session.course, sizeof session.course)) {
         return complain(EXIT_USAGE, "cannot find the course's common/ folder: run this in lab/, or set COURSE to the "
                                     "folder that holds common/");
     }
     session.steps = labs_load(session.course, session.error, sizeof session.error);
     if (!session.steps) { return complain(EXIT_USAGE, session.error); }
-    enum exit_code code = run(&session);
+    enum exit_code code = configure(&session) ? run(&session) : complain(EXIT_USAGE, session.error);
     labs_free(session.steps);
     return code;
 }

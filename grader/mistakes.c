@@ -437,7 +437,8 @@ static const struct op_mistake slow[] = {
      .hint = 1,
      .kernel = "block_forward/too_many_launches"},
     {.id = "too-many-barriers",
-     .cause = "the warps of a row wait for each other: shuffles within a warp need no barrier, and a warp per row needs none",
+     .cause = "the warps of a row wait for each other: shuffles within a warp need no barrier, and a warp per row "
+              "needs none",
      .hint = 2,
      .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",

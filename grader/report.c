@@ -56,31 +56,31 @@ static void print_lines(const struct page *page, const char *text, const char *i
     if (*text) { fprintf(page->out, "%s...\n", indent); }
 }
 
-static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
+void report_where(FILE *out, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
     const char *separator = "    ";
     for (int i = 0; i < op_scalar_count(op); i++) {
         if (!op_scalar_is_size(op_scalar_at(op, i))) { continue; }
-        fprintf(page->out, "%s%s = %d", separator, op_scalar_at(op, i)->name, (int)op_scalar_get(op, sizes, i));
+        fprintf(out, "%s%s = %d", separator, op_scalar_at(op, i)->name, (int)op_scalar_get(op, sizes, i));
         separator = ", ";
     }
-    if (op_has_scalar(op, "scale")) { fprintf(page->out, ", scale %g", (double)sizes->scale); }
+    if (op_has_scalar(op, "scale")) { fprintf(out, ", scale %g", (double)sizes->scale); }
     if (op_has_scalar(op, "upper")) {
-        fprintf(page->out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
+        fprintf(out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
                 sizes->lengths ? "with lengths" : "no lengths");
     }
-    fprintf(page->out, ", values %s", failure->values);
+    fprintf(out, ", values %s", failure->values);
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
         float value = (float)op_scalar_get(op, sizes, i);
         if (!scalar->is_float || strcmp(scalar->name, "scale") == 0) { continue; } /* shown above */
-        if (value != (float)scalar->usual) { fprintf(page->out, ", %s %g", scalar->name, (double)value); }
+        if (value != (float)scalar->usual) { fprintf(out, ", %s %g", scalar->name, (double)value); }
     }
     const char *plural = failure->offset == 1 ? "" : "s";
-    if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
-    if (failure->in_place) { fprintf(page->out, ", in place"); }
-    if (failure->in_place && failure->output) { fprintf(page->out, " (%s)", op->tensor[failure->output].name); }
-    fprintf(page->out, "\n");
+    if (failure->offset) { fprintf(out, ", pointers off by %d element%s", failure->offset, plural); }
+    if (failure->in_place) { fprintf(out, ", in place"); }
+    if (failure->in_place && failure->output) { fprintf(out, " (%s)", op->tensor[failure->output].name); }
+    fprintf(out, "\n");
 }
 
 /* Has an earlier exercise of the same file shown the same compiler output? */
@@ -99,7 +99,7 @@ static void print_failure(const struct page *page, const struct outcome *outcome
         return;
     }
     const struct op *op = op_find(outcome->exercise->op);
-    if (failure->values) { print_where(page, op, failure); }
+    if (failure->values) { report_where(page->out, op, failure); }
     report_values(page->out, op, failure);
     print_lines(page, failure->text, "    ");
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }

@@ -73,6 +73,7 @@ static bool score_tiers(struct outcome *outcome, const struct tiers *tiers, doub
     while (tier < MOST_TIERS && tiers->percent[tier] && figure > tiers->limit[tier]) { tier++; }
     int percent = tier < MOST_TIERS ? tiers->percent[tier] : 0;
     outcome->figure = figure;
+    outcome->limit = tiers->limit[0];
     outcome->points = outcome->check->points * percent / 100.0;
     outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
     outcome->next_rung = tier > 0 ? tiers->rung[tier - 1] : NULL;
@@ -91,6 +92,7 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
                  "; small tensors add %.2fx, not graded", small);
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->tiers.limit[0]);
+    outcome->floor = floor_bytes(op, &target->sizes);
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
     struct traffic_target asked = *target;
     asked.unit = TRAFFIC_BYTES;
@@ -129,7 +131,16 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
              (unsigned long long)warps, (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu warps, chain at most %llu",
              (unsigned long long)target->warps, (unsigned long long)exercise_longest_chain(outcome->exercise));
+    outcome->limit = (double)target->warps;
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
+}
+
+/* A class may pay more for a faster band. */
+static double band_points(const struct outcome *outcome, double fraction) {
+    const struct band_target *bands = &outcome->exercise->bands;
+    int band = fraction >= bands->speed_of_light ? 2 : fraction >= bands->good ? 1 : 0;
+    if (fraction < bands->pass) { return 0.0; }
+    return bands->points[GPU_BANDS - 1] ? bands->points[band] : outcome->check->points;
 }
 
 static const char *band_name(const struct band_target *bands, double fraction) {
@@ -154,8 +165,10 @@ void score_timing(struct outcome *outcome, const struct timing *timing) {
     double fraction = measure_fraction(measurement).median;
     bool reached = fraction >= bands->pass;
     outcome->figure = fraction;
-    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
-    outcome->points = reached ? outcome->check->points : 0.0;
+    outcome->points = band_points(outcome, fraction);
+    outcome->verdict = !reached                                   ? VERDICT_FAIL
+                       : outcome->points < outcome->check->points ? VERDICT_PARTIAL
+                                                                  : VERDICT_PASS;
     snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction,
              measure_op_us(measurement).median, band_name(bands, fraction), inconclusive ? " (inconclusive)" : "");
     if (!reached) { outcome->failure.kind = FAILURE_SLOW; }
@@ -176,7 +189,7 @@ void score_rates(struct outcome *outcome, const struct rates *rates) {
 
 void score_hide(struct outcome *outcome) {
     if (outcome->check->kind != CHECK_TRAFFIC && outcome->check->kind != CHECK_LAUNCHES) { return; }
-    outcome->figure = 0.0;
+    outcome->figure = outcome->limit = outcome->floor = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
 }

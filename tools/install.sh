@@ -103,6 +103,10 @@ test)
     need_gpt2_libraries
     have git || need git git
     have patch || need patch patch
+    have zip || need zip zip
+    have unzip || need unzip unzip
+    have xmllint || need libxml2-utils xmllint
+    need_python "python3 python3-jsonschema" jsonschema
     ;;
 arm) # beside the tests' own needs; the same version as here counts the same
     version=$("$(compiler)" -dumpversion | cut -d. -f1)
