@@ -10,9 +10,11 @@
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without the grader, for compute-sanitizer and debuggers
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
-#   objects            OUT/obj/NAME.o only
+#   objects            OUT/obj/NAME.o only, and OUT/obj/imports: LEARNER_IMPORTS
 #   TRACED=1           with runners, on the CPU backend: programs that report the branches of each call (common/runner/trace.cpp)
 #                      and check nothing; OUT is a folder of their own
+#   LEARNER=FOLDER     the files are marked: they follow the rules of common/simt/translate/learner.c, and their headers are in
+#                      FOLDER
 #   shared             what the runners share with those of other folders, all in BUILD: the grader makes it under a lock, so
 #                      that gradings can run side by side
 #   packages           installs what the lab needs
@@ -57,7 +59,6 @@ runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
 probes: $(NAMES:%=$(OUT)/%.probe)
-objects: $(NAMES:%=$(OUT)/obj/%.o)
 
 # $(call logged,COMMAND,LOG): runs the command with its output in LOG. On failure it removes the target and the programs that
 # contain it.
@@ -130,19 +131,27 @@ endif
 #   programs_with  $(call programs_with,PART): the programs that PART belongs to
 #   PACKAGES       the part of tools/install.sh that the lab needs
 #   LAB_SHARED     the files in BUILD that its programs are linked with
+#   LEARNER_IMPORTS  C++ functions of the course that the lab's files may call when they are marked
+#   LEARNER_HEADERS   += headers of the course that the lab's files may include when they are marked
 # It may give `program` a recipe, which runs in the learner's folder. ----
 NAMED_PARTS :=
 PACKAGES    := build
 LAB_SHARED  :=
+LEARNER_IMPORTS :=
+LEARNER_HEADERS := common/*.h common/*.cuh common/ops/types.h common/ops/*/contract.h ops/types.h ops/*/contract.h
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
 packages:
 	@$(COURSE)/tools/install.sh $(PACKAGES)
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
+objects: $(OBJECTS) $(OUT)/obj/imports
+$(OUT)/obj/imports:
+	@mkdir -p $(@D)
+	@echo '$(LEARNER_IMPORTS)' >$@
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
+	@$(call logged,$(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced) $(if $(LEARNER),--learner $(LEARNER) --learner-headers '$(LEARNER_HEADERS)'),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clean.h"
+#include "object.h"
 #include "spawn.h"
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
@@ -144,6 +146,7 @@ static bool has_space(const struct build_options *options, struct build_report *
 static void make_names(const struct build_report *report, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "NAMES=");
     for (int i = 0; i < report->file_count && used < size; i++) {
+        if (report->file[i].refused) { continue; }
         used += (size_t)snprintf(text + used, size - used, "%s ", report->file[i].name);
     }
 }
@@ -151,13 +154,14 @@ static void make_names(const struct build_report *report, char *text, size_t siz
 /* Makes `goal` of step.mk; keeps the beginning of the output. Returns make's exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, const char *goal,
                     char *output, size_t size) {
-    char jobs[16], script[600], course[600], lab[300], files[600], out[600],
+    char jobs[16], script[600], course[600], lab[300], files[600], learner[600], out[600],
         names[BUILD_MAX_FILES * BUILD_NAME_BYTES + 16];
     snprintf(jobs, sizeof jobs, "-j%ld", sysconf(_SC_NPROCESSORS_ONLN));
     snprintf(script, sizeof script, "%s/common/step.mk", options->course);
     snprintf(course, sizeof course, "COURSE=%s", options->course);
     snprintf(lab, sizeof lab, "LAB=%.290s", options->lab ? options->lab : "");
     snprintf(files, sizeof files, "SRC=%s", options->files);
+    snprintf(learner, sizeof learner, "LEARNER=%s", options->files);
     snprintf(out, sizeof out, "OUT=%s", options->out);
     make_names(report, names, sizeof names);
     const char *argv[] = {"make",
@@ -170,6 +174,7 @@ static int run_make(const struct build_options *options, const struct build_repo
                           course,
                           lab,
                           files,
+                          learner,
                           out,
                           names,
                           report->cuda ? "BACKEND=cuda" : "BACKEND=cpu",
@@ -202,19 +207,74 @@ static int run_make(const struct build_options *options, const struct build_repo
     return pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
 }
 
+static const char *build_folder(const struct build_options *options, char *path, size_t size) {
+    const char *build = getenv("BUILD");
+    snprintf(path, size, "%s%s", build ? "" : options->course, build ? build : "/build");
+    return path;
+}
+
 /* Makes what all runners share under a lock: two makes at once would write the same files. What cannot be made is reported
  * when the runners need it. */
 static void make_shared(const struct build_options *options, const struct build_report *report, char *output,
                         size_t size) {
-    const char *build = getenv("BUILD");
     char folder[600], path[620];
-    snprintf(folder, sizeof folder, "%s%s", build ? "" : options->course, build ? build : "/build");
-    snprintf(path, sizeof path, "%s/.shared.lock", folder);
+    snprintf(path, sizeof path, "%s/.shared.lock", build_folder(options, folder, sizeof folder));
     mkdir(folder, 0777);
     int lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (lock < 0) { return; } /* a folder that cannot be written is complete, or make says what is missing */
     if (flock(lock, LOCK_EX) == 0) { run_make(options, report, "shared", output, size); }
     close(lock);
+}
+
+/* ---- inspection: what the compiler made of an untrusted text ---- */
+
+/* The names of everything that a lab's object is linked with, except the model of a lab, whose names are functions that the
+ * lab's files define or call. */
+static bool read_names(const struct build_options *options, struct object_names *names) {
+    static const char *const files[] = {"runner/cpu/main.o", "runner/cpu/call.o",      "runner/cpu/launchers.o",
+                                        "runner/cpu/wire.o", "runner/cpu/time_none.o", "simt/libsimt_checked.a"};
+    char folder[600], path[700];
+    build_folder(options, folder, sizeof folder);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        if (!object_names_add(names, path)) { return false; }
+    }
+    return true;
+}
+
+/* Inspects OUT/obj/NAME.o, if it exists. False: `errors` says what it may not have. */
+static bool object_is_allowed(const struct build_options *options, const struct object_names *names,
+                              const char *imports, const char *name, char *errors, size_t size) {
+    char path[700], why[400];
+    build_object_path(options, name, path, sizeof path);
+    if (access(path, R_OK) != 0 || object_allowed(path, names, imports, why, sizeof why)) { return true; }
+    snprintf(errors, size, "%.*s.cu: error: %s\n", (int)strcspn(name, "."), name, clean_text(why));
+    return false;
+}
+
+/* Objects that may not be linked: their programs are removed and not made. */
+static bool inspect(const struct build_options *options, struct build_report *report) {
+    struct object_names names = {0};
+    char imports[2048] = "", path[700];
+    snprintf(path, sizeof path, "%s/obj/imports", options->out);
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(imports, 1, sizeof imports - 1, file) : 0;
+    if (file) { fclose(file); }
+    imports[length] = '\0';
+    if (!read_names(options, &names)) {
+        object_names_free(&names);
+        return false;
+    }
+    for (int i = 0; i < report->file_count; i++) {
+        struct build_file *f = &report->file[i];
+        f->refused = !object_is_allowed(options, &names, imports, f->name, f->errors, sizeof f->errors);
+        for (size_t k = 0; k < BUILD_MAX_PARTS && options->parts[k] && !f->refused; k++) {
+            f->refused = !object_is_allowed(options, &names, imports, options->parts[k], f->errors, sizeof f->errors);
+        }
+        if (f->refused) { unlink(f->runner); }
+    }
+    object_names_free(&names);
+    return true;
 }
 
 /* ---- the compiler's output ---- */
@@ -271,7 +331,7 @@ static void read_errors(const struct build_options *options, struct build_file *
     char *log = malloc(LOG_BYTES);
     for (size_t i = 0; log && i < 2 && !file->errors[0]; i++) {
         read_log(options, file->name, endings[i], log, LOG_BYTES);
-        build_first_errors(log, file->errors, sizeof file->errors);
+        build_first_errors(clean_text(log), file->errors, sizeof file->errors);
     }
     free(log);
 }
@@ -323,8 +383,9 @@ static enum build_status conclude(const struct build_options *options, struct bu
         struct build_file *file = &report->file[i];
         if (file->built) { continue; }
         failed++;
-        read_errors(options, file);
+        if (!file->refused) { read_errors(options, file); }
         blame_parts(options, file);
+        file->refused = file->refused || strstr(file->errors, "error: " BUILD_NOT_ALLOWED);
         if (strstr(file->errors, "cannot find -lbacktrace")) {
             snprintf(
                 report->message, sizeof report->message,
@@ -372,6 +433,11 @@ enum build_status build_step(const struct build_options *options, struct build_r
     char *output = calloc(1, MAKE_OUTPUT_BYTES);
     if (!output) { return report->status = BUILD_BROKEN; }
     make_shared(options, report, output, MAKE_OUTPUT_BYTES);
+    bool inspects = !report->cuda && !options->traced;
+    if (inspects) {
+        run_make(options, report, "objects", output, MAKE_OUTPUT_BYTES);
+        inspect(options, report);
+    }
     int make_status = run_make(options, report, "runners", output, MAKE_OUTPUT_BYTES);
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];

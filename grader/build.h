@@ -10,6 +10,8 @@
 
 enum { BUILD_MAX_PARTS = 8, BUILD_MAX_FILES = 16, BUILD_NAME_BYTES = 64, BUILD_ERROR_BYTES = 4096 };
 
+#define BUILD_NOT_ALLOWED "not allowed: " /* begins the errors of translate/learner.c and object.h */
+
 enum build_status {
     BUILD_OK,      /* every file that exists has a runner */
     BUILD_PARTIAL, /* some files do not compile: see their .errors */
@@ -34,6 +36,7 @@ struct build_file {
     char runner[512];               /* path of the executable */
     bool built;                     /* the executable is there and current */
     bool rebuilt;                   /* by this call */
+    bool refused;                   /* its text or its object has what a lab's file may not have: see .errors */
     bool was_stale;                 /* the lab file or a header of it was newer than the existing executable */
     char errors[BUILD_ERROR_BYTES]; /* compiler's first errors with the learner's own lines, or "" */
 };

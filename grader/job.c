@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "clean.h"
+
 static const double quit_seconds = 1;
 static const size_t max_buffer_bytes = (size_t)8 << 30;
 
@@ -93,6 +95,10 @@ static enum child_status accept_result(struct runner *runner, struct result *res
     result->error_text[sizeof result->error_text - 1] = '\0';
     result->device[sizeof result->device - 1] = '\0';
     result->copy_name[sizeof result->copy_name - 1] = '\0';
+    clean_text(result->error_name);
+    clean_text(result->error_text);
+    clean_text(result->device);
+    clean_text(result->copy_name);
     return CHILD_OK;
 }
 
@@ -100,6 +106,9 @@ static void bound_finding(struct finding_record *finding) {
     finding->file[sizeof finding->file - 1] = '\0';
     finding->kernel[sizeof finding->kernel - 1] = '\0';
     finding->text[sizeof finding->text - 1] = '\0';
+    clean_text(finding->file);
+    clean_text(finding->kernel);
+    clean_text(finding->text);
     if (finding->kind < 0 || finding->kind >= SIMT_FINDING_KINDS) { finding->kind = SIMT_LAUNCH; }
     if (finding->line < 0) { finding->line = 0; }
     finding->is_error = finding->is_error != 0;

@@ -23,6 +23,7 @@ endif
 
 GRADER   := $(BUILD)/grader/grader
 TESTS    += $(GRADER_TESTS)
+SHELL_TESTS += grader/tests/test_attacks.sh
 TEST_LIBS ?=
 
 $(BUILD)/host/%.o: $(COURSE)/%.c | $(OPS_INDEX)
@@ -74,7 +75,7 @@ PLAIN_STEP  := $(MAKE) -s --no-print-directory -f $(COURSE)/common/step.mk COURS
 .PHONY: ladder-programs
 ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/translate
 	@+set -e; for solution in $(SOLUTIONS); do \
-	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
+	    $(PLAIN_STEP) SRC=$$solution LEARNER=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
 
 $(patsubst %,$(BUILD)/tests/test_%,corpus ladders same_plan rerun not_run): | ladder-programs
 $(patsubst %,$(BUILD)/tests/test_%,corpus rerun not_run): | $(PLAIN_BUILD)/grader/grader

@@ -1,5 +1,6 @@
 #include "paths.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -117,6 +118,56 @@ static bool copy_file(int from_folder, const char *name, const char *to_folder, 
     return *taken;
 }
 
+enum { MOST_HEADERS = 64, DEEPEST_FOLDER = 4 };
+
+struct headers {
+    const struct step *step;
+    const char *clean;
+    char course[PATHS_BYTES];
+    int root, count;
+};
+
+/* An ordinary name that no file of the course has: a header there does not replace one of the course. */
+static bool is_own_header(const struct headers *headers, const char *name) {
+    const char *const folders[] = {"common", headers->step->folder, "."}, *ending = strrchr(name, '.');
+    char file[2 * PATHS_BYTES + 64];
+    if (!ending || (strcmp(ending, ".cuh") != 0 && strcmp(ending, ".h") != 0)) { return false; }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(file, sizeof file, "%s/%s/%s", headers->course, folders[i], name);
+        if (access(file, F_OK) == 0) { return false; }
+    }
+    return !step_owns_file(headers->step, name);
+}
+
+static bool is_ordinary(const char *name) {
+    return name[0] != '.' && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")];
+}
+
+/* Copies the headers that the description does not list, with those of sub-folders. Takes `folder`, whose name in the
+ * submission is `prefix`: "" or "mine/". */
+static bool copy_own_headers(struct headers *headers, int folder, const char *prefix, int depth, char *error,
+                             size_t error_size) {
+    DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
+    bool ok = true, taken;
+    char name[PATHS_BYTES];
+    for (struct dirent *entry; ok && entries && (entry = readdir(entries));) {
+        if (!is_ordinary(entry->d_name)) { continue; }
+        int length = snprintf(name, sizeof name, "%s%s", prefix, entry->d_name);
+        if (length + 2 > (int)sizeof name) { continue; }
+        if (is_own_header(headers, name)) {
+            ok = headers->count++ < MOST_HEADERS;
+            if (!ok) { snprintf(error, error_size, "the submission has more than %d headers", MOST_HEADERS); }
+            ok = ok && copy_file(headers->root, name, headers->clean, &taken, error, error_size);
+        } else if (depth < DEEPEST_FOLDER) {
+            int inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            name[length] = '/', name[length + 1] = '\0';
+            ok = inner < 0 || copy_own_headers(headers, inner, name, depth + 1, error, error_size);
+        }
+    }
+    if (entries) { closedir(entries); }
+    return ok;
+}
+
 static int open_submission(const struct step *step, const char *submission) {
     char inner[PATHS_BYTES];
     snprintf(inner, sizeof inner, "%s/%s", submission, step->folder);
@@ -138,6 +189,11 @@ bool paths_take_submission(const struct step *step, const char *submission, char
     for (int i = 0; ok && (name = step_file(step, i)); i++) {
         ok = copy_file(folder, name, clean, &taken, error, error_size);
         any = any || taken;
+    }
+    struct headers headers = {.step = step, .clean = clean, .root = folder};
+    if (ok && any && paths_course(headers.course, sizeof headers.course)) {
+        int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ok = copy_own_headers(&headers, again, "", 0, error, error_size);
     }
     close(folder);
     if (ok && !any) {

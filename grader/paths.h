@@ -17,8 +17,8 @@ const struct step *paths_last_edited(const struct step *steps);
 
 bool paths_make_folder(const char *path);
 
-/* Copies the lab's own files, and nothing else, from a folder that was handed in (the step's folder itself, or one that
- * holds it) into a new folder, whose path is returned in `clean`. False: error says why. */
+/* Copies the lab's own files and the learner's headers, and nothing else, from a folder that was handed in (the step's folder
+ * itself, or one that holds it) into a new folder, whose path is returned in `clean`. False: error says why. */
 bool paths_take_submission(const struct step *step, const char *submission, char *clean, size_t size, char *error,
                            size_t error_size);
 

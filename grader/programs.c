@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose.h"
 #include "symbols.h"
 
 static enum exit_code build(const struct build_options *options, struct build_report *report) {
@@ -58,6 +59,16 @@ static struct failure obstacle_of(const struct plan *plan, const struct programs
     }
     if (!file->built) {
         snprintf(failure.text, sizeof failure.text, "%s does not compile:\n%.1900s", exercise->file, file->errors);
+        if (strstr(file->errors, BUILD_NOT_ALLOWED)) {
+            const struct op_mistake *mistake = diagnosis_find("not-allowed");
+            failure.diagnosis = mistake->id;
+            failure.cause = mistake->cause;
+        }
+        return failure;
+    }
+    const struct build_file *counted = find(&programs->counted, exercise);
+    if (plan->cuda && counted && strstr(counted->errors, BUILD_NOT_ALLOWED)) {
+        snprintf(failure.text, sizeof failure.text, "%s is not run:\n%.1900s", exercise->file, counted->errors);
         return failure;
     }
     for (int i = -1; i < EXERCISE_MAX_PARTS && (i < 0 || exercise->parts[i]); i++) {

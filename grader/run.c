@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clean.h"
 #include "lab.h"
 
 /* ---- a program as a device ---- */
@@ -48,7 +49,10 @@ static bool start(struct running *running, const char *program, bool gpu, const 
 static void stop(struct running *running) {
     struct process *process = running->process;
     const struct child *child = &running->runner.child;
-    if (!process->printed[0]) { snprintf(process->printed, sizeof process->printed, "%.2047s", child->output); }
+    if (!process->printed[0]) {
+        snprintf(process->printed, sizeof process->printed, "%.2047s", child->output);
+        clean_text(process->printed);
+    }
     sandbox_describe(child->layers, process->sandbox, sizeof process->sandbox);
     runner_stop(&running->runner);
 }

@@ -7,6 +7,9 @@
 
 enum { SECTOR_BYTES = 32 };
 
+/* Every right kernel reads and writes the floor; the figure is rounded. */
+static const double LEAST_MULTIPLE = 0.995;
+
 static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
     if (unit == TRAFFIC_BYTES) { return (double)(traffic->load_bytes + traffic->store_bytes + traffic->atomic_bytes); }
     return (double)SECTOR_BYTES * (double)(traffic->load_sectors + traffic->store_sectors + traffic->atomic_sectors);
@@ -93,6 +96,16 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->tiers.limit[0]);
     outcome->floor = floor_bytes(op, &target->sizes);
+    if (outcome->figure < LEAST_MULTIPLE) {
+        outcome->points = 0;
+        outcome->verdict = VERDICT_FAIL;
+        outcome->failure.kind = FAILURE_UNCOUNTED;
+        snprintf(
+            outcome->failure.text, sizeof outcome->failure.text,
+            "%.2fx the floor was counted, but the results need all of it: the kernel moves data that is not counted",
+            outcome->figure);
+        return;
+    }
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
     struct traffic_target asked = *target;
     asked.unit = TRAFFIC_BYTES;

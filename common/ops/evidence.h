@@ -39,9 +39,10 @@ enum failure_kind {
     FAILURE_OVERRUN,  /* a canary beside a buffer was written */
     FAILURE_REPEAT,   /* two calls differ */
     FAILURE_INVARIANT,
-    FAILURE_SILENT,  /* a launch was refused, and the launcher returned 0 */
-    FAILURE_ON_HOST, /* the result is right, but computed on the host */
-    FAILURE_SLOW,    /* traffic or parallelism misses its target */
+    FAILURE_SILENT,    /* a launch was refused, and the launcher returned 0 */
+    FAILURE_ON_HOST,   /* the result is right, but computed on the host */
+    FAILURE_SLOW,      /* traffic or parallelism misses its target */
+    FAILURE_UNCOUNTED, /* less traffic was counted than the results need */
 };
 
 /* The first failure, in enough detail to explain it without another run. */

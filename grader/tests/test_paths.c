@@ -70,6 +70,71 @@ Test(paths, a_folder_of_steps_will_do, .init = make_root, .fini = remove_root) {
     paths_remove(clean);
 }
 
+Test(paths, own_headers_are_taken, .init = make_root, .fini = remove_root) {
+    put("softmax.cu", "// mine");
+    mkdir(at("mine"), 0777);
+    put("tile.cuh", "// mine");
+    put("mine/tile.h", "// mine");
+    put("mine/notes.txt", "// mine");
+    put(".hidden.h", "// mine");
+    put("odd name.h", "// mine");
+    mkdir(at("common"), 0777);
+    put("common/cuda_check.h", "#error");
+    cr_assert(take(root), "%s", error);
+    cr_assert(taken("tile.cuh") && taken("mine/tile.h"));
+    cr_assert(!taken("mine/notes.txt") && !taken(".hidden.h") && !taken("odd name.h") && !taken("common/cuda_check.h"));
+    paths_remove(clean);
+    cr_assert_eq(symlink("/etc/hostname", at("link.h")), 0);
+    cr_assert(!take(root));
+    cr_assert(strstr(error, "link.h is no regular file"), "%s", error);
+    unlink(at("link.h"));
+    cr_assert_eq(symlink("/usr/include", at("linked")), 0);
+    cr_assert(take(root), "%s", error);
+    cr_assert(!taken("linked/stdio.h"), "links are not followed");
+    paths_remove(clean);
+    for (int i = 0; i < 100; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "h%d.cuh", i);
+        put(name, "");
+    }
+    cr_assert(!take(root));
+    cr_assert(strstr(error, "more than 64 headers"), "%s", error);
+}
+
+/* Does the header exist for a file that was taken: in the course, or in a folder of the submission? */
+static bool is_found(const struct step *step, const char *header) {
+    const char *const folders[] = {"common", step->folder, "."}, *slash = strrchr(header, '/');
+    char path[2 * PATHS_BYTES];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", folders[i], header);
+        if (access(path, R_OK) == 0) { return true; }
+    }
+    snprintf(path, sizeof path, "find %s -name '%s' | grep -q .", clean, slash ? slash + 1 : header);
+    return system(path) == 0;
+}
+
+Test(paths, a_submission_of_each_lab_is_complete) {
+    static const char *const kinds[] = {"solution", "skeleton"};
+    int included = 0;
+    for (const struct step *step = all_labs(); step->name; step++) {
+        for (int kind = 0; kind < 2; kind++) {
+            char folder[PATHS_BYTES], command[2 * PATHS_BYTES], line[300], header[300];
+            snprintf(folder, sizeof folder, "%s/%s", step->folder, kinds[kind]);
+            cr_assert(paths_take_submission(step, folder, clean, sizeof clean, error, sizeof error), "%s", error);
+            snprintf(command, sizeof command, "cat $(find %s -name '*.cu' -o -name '*.cuh')", clean);
+            FILE *text = popen(command, "r");
+            while (fgets(line, sizeof line, text)) {
+                if (sscanf(line, "#include \"%299[^\"]", header) != 1) { continue; }
+                cr_assert(is_found(step, header), "%s: %s is not taken", folder, header);
+                included++;
+            }
+            pclose(text);
+            paths_remove(clean);
+        }
+    }
+    cr_assert(included > 40, "%d", included);
+}
+
 Test(paths, links_and_devices_are_refused, .init = make_root, .fini = remove_root) {
     cr_assert_eq(symlink("/etc/hostname", at("softmax.cu")), 0);
     cr_assert(!take(root));

@@ -324,7 +324,7 @@ static struct marks perform(const struct task *of, const struct performance *per
 }
 
 Test(score, performance_of_one_counted_call) {
-    struct performance performance = {.is_counted = true, .counted = moved(1.0)};
+    struct performance performance = {.is_counted = true, .counted = moved(2.0)}; /* in bytes once the floor */
     performance.counted.counters.largest_grid_warps = 64;
     struct marks marks = perform(&task, &performance);
     cr_assert_eq(marks.outcome[4].points, 5.0, "%s", marks.outcome[4].measured);
@@ -347,4 +347,15 @@ Test(score, figures_wait_for_the_prediction) {
     cr_assert_eq(marks.outcome[4].verdict, VERDICT_FAIL);
     cr_assert_eq(marks.outcome[4].figure, 0.0, "also a bad figure is hidden");
     cr_assert_eq(marks.outcome[6].verdict, VERDICT_WAITING);
+}
+
+Test(score, less_than_the_floor_is_a_fault) {
+    struct result result = moved(0.9);
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_FAIL);
+    cr_assert_eq(outcome.points, 0.0);
+    cr_assert_eq(outcome.failure.kind, FAILURE_UNCOUNTED);
+    cr_assert(strstr(outcome.failure.text, "not counted"), "%s", outcome.failure.text);
+    result = moved(1.0);
+    cr_assert_eq(score(&traffic_check, &result).verdict, VERDICT_PASS);
 }

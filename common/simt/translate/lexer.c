@@ -35,6 +35,8 @@ static int remember_file(struct lexer *l, const char *text, size_t length) {
     }
     t->files = grow(t->files, t->file_count, sizeof *t->files);
     t->files[t->file_count] = name;
+    t->is_learners = grow(t->is_learners, t->file_count, sizeof *t->is_learners);
+    t->is_learners[t->file_count] = t->lab && learner_owns(t, name);
     return t->file_count++;
 }
 
@@ -212,7 +214,14 @@ static bool lex_all(struct lexer *l) {
     while (l->at < l->end) {
         char c = *l->at;
         if (line_start && c == '#') {
-            if (!read_linemarker(l)) { skip_line(l); /* #pragma stays as it is */ }
+            const char *start = l->at;
+            if (!read_linemarker(l)) { /* #pragma stays as it is */
+                skip_line(l);
+                if (l->t->lab && l->file >= 0 && l->t->is_learners[l->file] &&
+                    !learner_directive(l->t, l->file, l->line, start, (size_t)(l->at - start))) {
+                    return false;
+                }
+            }
         } else if (line_start && l->owner == OWNER_SYSTEM) {
             skip_line(l);
         }

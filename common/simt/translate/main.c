@@ -1,15 +1,21 @@
-/* main.c — translate [--backend FOLDER] [--host HOST] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc calls it. */
+/* main.c — translate [--backend FOLDER] [--host HOST] [--learner LAB] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc
+ * calls it. translate --learner-source LAB FILE HEADERS: the rules for directives. */
 #include "translate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: translate [--backend FOLDER] [--host HOST] [-o OUT] IN\n"
-                            "  IN is the output of g++ -E -C; simt-cc runs both\n"
-                            "  HOST is the same with __CUDA_ARCH__ undefined, where the source tests it\n"
-                            "       translate --unsupported\n"
-                            "  lists names that are refused, what they stand for, and what to use instead\n";
+static const char usage[] =
+    "usage: translate [--backend FOLDER] [--host HOST] [--learner LAB] [-o OUT] IN\n"
+    "  IN is the output of g++ -E -C; simt-cc runs both\n"
+    "  HOST is the same with __CUDA_ARCH__ undefined, where the source tests it\n"
+    "  --learner: the files below the folder LAB are marked, and may say only what learner.c lists\n"
+    "       translate --learner-source LAB FILE HEADERS\n"
+    "  checks the directives of a file and of the headers in LAB that it includes;\n"
+    "  HEADERS: patterns of further headers, separated by blanks\n"
+    "       translate --unsupported\n"
+    "  lists names that are refused, what they stand for, and what to use instead\n";
 
 static char *read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -28,8 +34,16 @@ static char *read_file(const char *path, size_t *length) {
     return text;
 }
 
+static int check_source(const char *lab, const char *path, const char *headers) {
+    struct translation t = {.lab = lab, .headers = headers};
+    bool ok = learner_source(&t, path);
+    if (!ok) { fprintf(stderr, "%s\n", t.error); }
+    translation_free(&t);
+    return ok ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
-    const char *in = NULL, *out = NULL, *backend = NULL, *host = NULL;
+    const char *in = NULL, *out = NULL, *backend = NULL, *host = NULL, *lab = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(usage, stdout);
@@ -39,7 +53,12 @@ int main(int argc, char **argv) {
             list_unsupported(stdout);
             return 0;
         }
-        if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
+        if (strcmp(argv[i], "--learner-source") == 0 && i + 3 < argc) {
+            return check_source(argv[i + 1], argv[i + 2], argv[i + 3]);
+        }
+        if (strcmp(argv[i], "--learner") == 0 && i + 1 < argc) {
+            lab = argv[++i];
+        } else if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc) {
             backend = argv[++i];
         } else if (strcmp(argv[i], "--host") == 0 && i + 1 < argc) {
             host = argv[++i];
@@ -77,8 +96,8 @@ int main(int argc, char **argv) {
         text = joined;
         length = joined_length;
     }
-    struct translation t;
-    bool ok = translate(&t, text, length, backend, file);
+    struct translation t = {.backend_folder = backend, .lab = lab};
+    bool ok = translate(&t, text, length, file);
     if (!ok) {
         fprintf(stderr, "%s\n", t.error);
     } else if (unreadable) {

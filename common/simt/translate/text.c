@@ -19,6 +19,11 @@ bool is_user(const struct translation *t, int token) {
     return token >= 0 && token < t->count && t->tokens[token].owner == OWNER_USER;
 }
 
+bool is_learners(const struct translation *t, int token) {
+    const struct token *k = &t->tokens[token];
+    return t->lab && k->file >= 0 && t->is_learners[k->file] && !k->in_system_macro;
+}
+
 static void *must(void *pointer) {
     if (!pointer) {
         fputs("translate: out of memory\n", stderr);

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out) {
-    memset(t, 0, sizeof *t);
+bool translate(struct translation *t, const char *text, size_t length, FILE *out) {
     t->text = text;
     t->length = length;
-    t->backend_folder = backend_folder;
-    bool ok = lex(t) && match_brackets(t) && find_scopes(t) && reject_unsupported(t) && translate_variables(t) &&
-              translate_shared(t) && translate_kernels(t) && translate_launches(t) && check_calls(t) &&
-              translate_casts(t) && translate_loops(t) && translate_words(t);
+    bool ok = lex(t) && match_brackets(t) && (!t->lab || learner_tokens(t)) && find_scopes(t) &&
+              reject_unsupported(t) && translate_variables(t) && translate_shared(t) && translate_kernels(t) &&
+              translate_launches(t) && check_calls(t) && translate_casts(t) && translate_loops(t) && translate_words(t);
     if (ok) {
         translate_observed(t);
         find_columns(t);
@@ -43,6 +41,7 @@ void translation_free(struct translation *t) {
     free_names(t->kernels);
     free_names(t->empty_constructors);
     free(t->files);
+    free(t->is_learners);
     free(t->tokens);
     free(t->scopes);
 }

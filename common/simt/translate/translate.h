@@ -65,6 +65,9 @@ struct translation {
     const char *text;
     size_t length;
     const char *backend_folder; /* files below it are the backend's own headers; may be NULL */
+    const char *lab;     /* the files below this folder are marked, and learner.c's rules apply to them; or NULL */
+    const char *headers; /* patterns of further headers that they may include, separated by blanks; or NULL */
+    bool *is_learners;   /* of each file */
     char **files;
     int file_count;
     struct token *tokens;
@@ -77,8 +80,9 @@ struct translation {
     char error[600];
 };
 
-/* Translates preprocessed text; on failure returns false with `error` set to "file:line: error: what". */
-bool translate(struct translation *t, const char *text, size_t length, const char *backend_folder, FILE *out);
+/* Translates preprocessed text; on failure returns false with `error` set to "file:line: error: what". The caller sets
+ * backend_folder and lab. */
+bool translate(struct translation *t, const char *text, size_t length, FILE *out);
 void translation_free(struct translation *t);
 /* sides.c: joins what device code and host code see of a source. To be freed; NULL if a text cannot be read. */
 struct text {
@@ -86,6 +90,13 @@ struct text {
     size_t length;
 };
 char *join_sides(struct text device, struct text host, const char *backend_folder, size_t *length);
+
+/* learner.c: may a file that is marked say this? The directives of a source and of its own headers; a line of preprocessed text
+ * that begins with #; the names, attributes and asm in the text. */
+bool learner_source(struct translation *t, const char *path);
+bool learner_owns(const struct translation *t, const char *path);
+bool learner_directive(struct translation *t, int file, int line, const char *text, size_t length);
+bool learner_tokens(struct translation *t);
 
 /* lexer.c, scopes.c */
 bool lex(struct translation *t);
@@ -133,6 +144,7 @@ void write_output(struct translation *t, FILE *out);
 bool is(const struct translation *t, int token, const char *text); /* false outside the file as well */
 bool is_name(const struct translation *t, int token);
 bool is_user(const struct translation *t, int token);
+bool is_learners(const struct translation *t, int token); /* written in a file that is marked */
 char *token_text(const struct translation *t, int first,
                  int last); /* to be freed; a blank where there was white space */
 void edit_before(struct translation *t, int token, const char *format, ...) __attribute__((format(printf, 3, 4)));

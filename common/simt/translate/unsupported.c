@@ -39,13 +39,26 @@ static bool is_empty_asm(const struct translation *t, int i) {
     return is(t, i + 1, "(") && t->tokens[i + 2].kind == TOKEN_STRING && t->tokens[i + 2].length == 2;
 }
 
+/* asm volatile("" ::: "memory"), without operands */
+static bool is_barrier(const struct translation *t, int i) {
+    while (is_name(t, i + 1)) { i++; }
+    int end = t->tokens[i + 1].match;
+    for (int k = i + 3; k < end; k++) {
+        const struct token *word = &t->tokens[k];
+        bool memory = word->length == 8 && memcmp(word->text, "\"memory\"", 8) == 0;
+        if (!is(t, k, ":") && !is(t, k, "::") && !memory) { return false; }
+    }
+    return true;
+}
+
 /* In device code inline PTX is translated; the host's own assembly is left alone. */
 static bool translate_device_asm(struct translation *t, int i) {
     bool in_function = enclosing_function(t, t->tokens[i].scope) >= 0;
     bool device = in_device_code(t, i);
     for (int s = t->tokens[i].scope; s >= 0; s = t->scopes[s].parent) { device |= t->scopes[s].is_device; }
-    if (!in_function || !device || is_empty_asm(t, i)) { return true; }
-    return translate_asm(t, i);
+    if (is_empty_asm(t, i) && (!is_learners(t, i) || is_barrier(t, i))) { return true; }
+    if (in_function && device) { return translate_asm(t, i); }
+    return !is_learners(t, i) || fail(t, i, "not allowed: asm outside of device code");
 }
 
 static bool is_declared_here(const struct translation *t, int i) {

@@ -5,6 +5,9 @@
 PARTS_block := attention decode
 PACKAGES    := gpt2
 
+LEARNER_HEADERS += $(addprefix gpt2/model/,attention.cuh bias_backward.cuh block.cuh block_backward.cuh decode.cuh device.cuh matmul.cuh)
+LEARNER_IMPORTS := attention_backward attention_forward bias_backward decode_attention mark matmul matmul_dweight matmul_dx observe
+
 GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
 COMPILE_CU += -I$(COURSE)/step4_gpt2_integration
 

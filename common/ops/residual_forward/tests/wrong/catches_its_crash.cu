@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: device-pointer
+// step: step1  op: residual_forward  diagnosis: not-allowed
 // reason: Catches the signal of its own crash and answers as if all were well.
 #include "common/cuda_check.h"
 #include "ops/residual_forward/contract.h"

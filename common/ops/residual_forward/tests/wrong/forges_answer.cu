@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: forged-answer
+// step: step1  op: residual_forward  diagnosis: not-allowed
 // reason: Writes a result of its own to the grader's socket.
 #include "common/cuda_check.h"
 #include "ops/residual_forward/contract.h"

@@ -1,0 +1,10 @@
+// Hides a directive from a reader that does not know raw strings.
+// stopped by: source rules: #line
+#include "right.cuh"
+
+static const char *text = R"(/*)";
+#line 1 "common/cuda_check.h"
+// */
+int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
+    return add(out, x, residual, N, C, stream);
+}

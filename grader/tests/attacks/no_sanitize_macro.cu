@@ -1,0 +1,18 @@
+// Hides an attribute behind a macro.
+// stopped by: source rules: attribute
+#define QUIET __attribute__((no_sanitize_thread))
+#include "common/ops/residual_forward/contract.h"
+
+#include <cuda_runtime.h>
+
+__global__ QUIET void add_kernel(float *out, const float *x, const float *residual, size_t count) {
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) { out[i] = x[i] + residual[i]; }
+}
+
+int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
+    size_t count = (size_t)N * C;
+    if (count == 0) { return cudaSuccess; }
+    add_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(out, x, residual, count);
+    return (int)cudaGetLastError();
+}
