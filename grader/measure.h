@@ -17,7 +17,6 @@ struct measure_sample {
     double copy_wall_us;         /* the copy's */
     double prepare_wall_us;      /* making the inputs */
     int launches, copy_launches; /* in a batch */
-    bool direct_launches;        /* made one by one by the CPU: no CUDA graph */
 };
 
 struct measurement {
@@ -29,6 +28,7 @@ struct measurement {
     double set_bytes;         /* of all sets of a batch together */
     double quiet_prepare_us;  /* prepare_wall_us and copy_wall_us before any code of the lab ran; 0: unknown */
     double quiet_copy_us;
+    double quiet_start_us; /* what a batch then took longer by the parent's clock than by the events */
 };
 
 struct quartiles {
@@ -55,7 +55,7 @@ struct quartiles measure_copy_us(const struct measurement *measurement);
 double measure_relative_deviation(const struct measurement *measurement);
 /* Relative deviation < 0.5 %, or the median stable over the last half, with ten samples or more. */
 bool measure_stable(const struct measurement *measurement);
-/* The parent's clock agrees with the child's: wall ≥ events − 10 %, and wall ≤ events + 10 % + allowance for launching. */
+/* The parent's clock agrees with the child's to 2 %, besides what a batch of copies takes to start. */
 bool measure_clocks_agree(const struct measurement *measurement);
 /* Making inputs or copying takes longer, by the parent's clock, than before the lab's code ran: work is done outside the timed
  * calls, or the copy is slowed. */

@@ -114,9 +114,9 @@ struct time_reply {
     uint32_t magic;
     int error; /* a cudaError_t, or the launcher's return value */
     uint64_t nonce;
-    double us;                /* TIME_OP, TIME_COPY: per launch, by the child's events */
-    int launches, uses_graph; /* TIME_PLAN: of a batch of the op; in a CUDA graph? */
-};                            /* TIME_SAMPLE: the elements follow when error is 0 */
+    double us;    /* TIME_OP, TIME_COPY: per launch, by the child's events */
+    int launches; /* TIME_PLAN: of a batch of the op */
+};                /* TIME_SAMPLE: the elements follow when error is 0 */
 
 struct finding_record {
     int kind; /* enum simt_finding_kind */

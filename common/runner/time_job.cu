@@ -31,7 +31,6 @@ static void answer_sample(struct timing *t, const struct time_request *request, 
 static void answer_plan(struct timing *t, const struct job *job, struct time_reply *reply) {
     reply->error = timing_set_rung(t, job->rung, job->launches);
     reply->launches = t->op_batch.launches;
-    reply->uses_graph = t->op_batch.graph != nullptr;
 }
 
 static void dialogue(struct timing *t, const struct job *job) {
@@ -39,7 +38,7 @@ static void dialogue(struct timing *t, const struct job *job) {
         struct time_request request;
         wire_read(&request, sizeof request);
         if (request.magic != PROTOCOL_MAGIC) { _exit(1); }
-        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, 0, 0, 0};
+        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, 0, 0};
         switch (request.action) {
             case TIME_PREPARE: reply.error = timing_prepare(t, request.seed); break;
             case TIME_PLAN: answer_plan(t, job, &reply); break;

@@ -142,7 +142,7 @@ static void timing(double us, int launches, enum time_action slowed) {
     for (;;) {
         struct time_request request;
         read_all(&request, sizeof request);
-        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us, launches, 1};
+        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us, launches};
         ran = ran || request.action == TIME_PLAN;
         if (request.action == TIME_OP || request.action == TIME_COPY) { usleep(100 * 100); }
         if (ran && request.action == slowed) { usleep(20 * 1000); }
