@@ -1,5 +1,5 @@
-/* render_html.c — a report as one HTML page: each exercise with its checks, the call that failed, what was expected and what was
- * got there, the likely cause, and counted bytes beside their floor. page.c has its style. */
+/* render_html.c — a report as one HTML page: each exercise with its checks, the call that failed, what was expected and what
+ * was got there, the likely cause, and counted bytes beside their floor. page.c has its style. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
