@@ -207,7 +207,7 @@ static void write_head(FILE *out, const struct json_value *report) {
     fputs("</header>\n", out);
     write_paragraph(out, "fail", "<strong>Not marked:</strong> ", json_get_text(report, "error"));
     write_paragraph(out, "next", "<strong>Next:</strong> ", json_get_text(report, "next"));
-    write_block(out, json_get_text(report, "note"));
+    write_paragraph(out, "dim", "", json_get_text(report, "note"));
 }
 
 void render_html(FILE *out, const struct json_value *report) {
