@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "build.h"
 #include "class_store.h"
 #include "class_take.h"
 #include "lab.h"
@@ -475,12 +476,20 @@ static bool mark_all(struct batch *batch) {
     return ok;
 }
 
+static double seconds_of(const struct rusage *usage) {
+    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
 static void print_summary(const struct batch *batch) {
-    struct rusage usage;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    printf("%s%d submissions: %d marked now, %d before, %d without points; %.0f s, largest process %ld MB\n",
-           batch->terminal ? "\r\033[K" : "", batch->count, batch->done - batch->reused - batch->unmarked,
-           batch->reused, batch->unmarked, child_now() - batch->start, usage.ru_maxrss / 1024);
+    struct rusage own, others;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &others);
+    printf("%s%d submissions: %d marked now, %d before, %d without points\n", batch->terminal ? "\r\033[K" : "",
+           batch->count, batch->done - batch->reused - batch->unmarked, batch->reused, batch->unmarked);
+    printf("%.0f s, %.0f s of processor time; peak memory: %ld MB in this program, %ld MB in the largest other\n",
+           child_now() - batch->start, seconds_of(&own) + seconds_of(&others), own.ru_maxrss / 1024,
+           others.ru_maxrss / 1024);
     printf("%s/results.csv and %s/index.html\n", batch->request->out, batch->request->out);
 }
 
@@ -500,12 +509,17 @@ static bool prepare(struct batch *batch) {
            lock_out(batch) && choose_seed(batch) && hash_settings(batch);
 }
 
-enum exit_code batch_run(const struct batch_request *request, char *error, size_t error_size) {
+/* On a GPU one at a time: two would slow each other down, and bands are measured. */
+static int default_jobs(const struct batch_request *request) {
+    bool automatic = strcmp(request->backend, "auto") == 0;
+    bool cuda = automatic ? build_auto_is_cuda() : strcmp(request->backend, "cuda") == 0;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return cuda || processors < 1 ? 1 : (int)processors;
+}
+
+enum exit_code batch_run(const struct batch_request *request, char *error, size_t error_size) {
     struct batch batch = {.request = request,
-                          .place_count = request->jobs    ? request->jobs
-                                         : processors > 0 ? (int)processors
-                                                          : 1,
+                          .place_count = request->jobs ? request->jobs : default_jobs(request),
                           .start = child_now(),
                           .terminal = isatty(STDOUT_FILENO),
                           .error = error,

@@ -16,7 +16,7 @@ struct batch_request {
     const char *config;  /* file, or NULL */
     bool has_seed;
     uint64_t seed;
-    int jobs; /* at a time; 0: one for each processor */
+    int jobs; /* at a time; 0: one for each processor, and one on a GPU */
 };
 
 /* EXIT_FULL: every submission has its points. EXIT_FEWER: one has none, by its own fault. EXIT_FAULT: one has none by the

@@ -1,4 +1,5 @@
-/* class_store.h — what a class's marking leaves in OUT/. A file appears there whole or not at all, whenever the marking is killed.
+/* class_store.h — what a class's marking leaves in OUT/. A file appears there whole or not at all, whenever the marking is
+ * killed.
  *
  *   results/NAME.json   the report of a submission, with `student`, `status` and `key` (docs/grader-json.md)
  *   pages/NAME.html     the same for the student; index.html, results.csv: the class

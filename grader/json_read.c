@@ -65,9 +65,11 @@ static bool read_code(struct parser *parser, char **to) {
 
 static bool read_escape(struct parser *parser, char **to) {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    char c = *parser->at++;
+    char c = *parser->at;
+    if (!c) { return false; } /* the text ends here */
+    parser->at++;
     if (c == 'u') { return read_code(parser, to); }
-    const char *name = c ? strchr(names, c) : NULL;
+    const char *name = strchr(names, c);
     if (!name) { return false; }
     *(*to)++ = values[name - names];
     return true;

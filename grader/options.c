@@ -28,7 +28,7 @@ static const struct {
     {'w', "watch", NULL, "mark again on every save"},
     {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
     {'c', "config", "FILE", "an instructor's points and seed (docs/class-conf.md)"},
-    {'n', "jobs", "N", "batch: submissions marked at a time (default: one for each processor)"},
+    {'n', "jobs", "N", "batch: submissions marked at a time (default: one for each processor, one on a GPU)"},
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
     {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER); batch: of the results"},
     {'h', "help", NULL, "this help"},

@@ -63,7 +63,7 @@ void page_bar(FILE *out, const char *kind, double value, double mark, double mos
         "\"><rect class=\"track\" width=\"100\" height=\"10\"/><rect class=\"value %s\" width=\"%.2f\" height=\"10\"/>",
         kind, percent(value, most));
     if (mark > 0.0) {
-        fprintf(out, "<rect class=\"mark\" x=\"%.2f\" width=\"0.6\" height=\"10\"/>", percent(mark, most));
+        fprintf(out, "<rect class=\"mark\" x=\"%.2f\" width=\"1.2\" height=\"10\"/>", percent(mark, most));
     }
     fputs("</svg>\n", out);
 }

@@ -1,5 +1,5 @@
 /* render_github.c — the result that a test of GitHub Classroom's autograding hands to classroom-resources/
- * autograding-grading-reporter: one JSON object of version 1, which a workflow gives to it in base64 (docs/classroom.md). */
+ * autograding-grading-reporter: one JSON object of version 1, which a workflow gives to it in base64 (docs/platforms.md). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* render_gradescope.c — results.json of a Gradescope autograder (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
- * A test for each check; `number` groups those of an exercise. The output is text: Gradescope shows it as it is. */
+/* render_gradescope.c — results.json of an autograder of Gradescope: a test for each check; `number` groups those of an exercise.
+ * The output is text, which Gradescope shows as it is. https://gradescope-autograders.readthedocs.io/en/latest/specs/ */
 #include <stdlib.h>
 #include <string.h>
 

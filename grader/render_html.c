@@ -1,5 +1,5 @@
-/* render_html.c — a report as one HTML page: each exercise with its checks, the call that failed, what was expected and what was
- * got there, the likely cause, and counted bytes beside their floor. page.c has its style. */
+/* render_html.c — a report as one HTML page: each exercise with its checks, the call that failed, what was expected and what
+ * was got there, the likely cause, and counted bytes beside their floor. page.c has its style. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static void write_head(FILE *out, const struct json_value *report) {
     fputs("</header>\n", out);
     write_paragraph(out, "fail", "<strong>Not marked:</strong> ", json_get_text(report, "error"));
     write_paragraph(out, "next", "<strong>Next:</strong> ", json_get_text(report, "next"));
-    write_block(out, json_get_text(report, "note"));
+    write_paragraph(out, "dim", "", json_get_text(report, "note"));
 }
 
 void render_html(FILE *out, const struct json_value *report) {

@@ -1,6 +1,6 @@
-/* render_junit.c — JUnit XML: one testsuite, a testcase for each check. Valid by the schema of Apache Ant (windyroad/JUnit-Schema)
- * and by that of Jenkins' xUnit plugin; where they differ, only what both allow is written: attributes that Ant requires, and
- * `skipped` without attributes. The time of a single check is not known: it is 0. */
+/* render_junit.c — JUnit XML: one testsuite, a testcase for each check. Valid by the schema of Apache Ant, which is
+ * windyroad/JUnit-Schema, and by that of Jenkins' xUnit plugin. Where they differ, only what both allow is written: attributes
+ * that Ant requires, and `skipped` without attributes. The time of a single check is not known: it is 0. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

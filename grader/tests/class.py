@@ -1,5 +1,5 @@
-"""class.py OUT COUNT — the results of a class, read by Python: results.csv has COUNT rows that agree with results/*.json, every name
-is there, and the pages are XML. Prints the CSV's rows; exit status 1 with the reason if something is wrong."""
+"""class.py OUT COUNT — the results of a class, read by Python: results.csv has COUNT rows that agree with results/*.json,
+every name is there, and the pages are XML. Prints the CSV's rows; exit status 1 with the reason if something is wrong."""
 import csv
 import html
 import json
@@ -17,7 +17,8 @@ strange = [path.name for path in out.rglob("*") if path.name.endswith(".tmp") or
 assert not strange, strange
 
 
-def plain(name):  # as the CSV has it: the JSON has ? for a byte that is no UTF-8, the CSV U+FFFD; no control characters, no formulas
+def plain(name):
+    """As the CSV has it: without control characters and formulas. (For a byte that is no UTF-8, JSON has ?, the CSV U+FFFD.)"""
     text = "".join(" " if ord(c) < 32 else c for c in name.replace("\ufffd", "?"))
     return "'" + text if text[:1] in "=+-@" else text
 
@@ -27,7 +28,8 @@ for row in rows:
     result = by_name[row["student"].replace("\ufffd", "?")]
     assert row["status"] == result["status"], row
     if row["status"] == "marked":
-        exercises = [float(value) for key, value in row.items() if key not in ("student", "status", "points", "points_max", "reason")]
+        others = ("student", "status", "points", "points_max", "reason")
+        exercises = [float(value) for key, value in row.items() if key not in others]
         assert float(row["points"]) == result["points"] == sum(exercises), row
         assert row["reason"] == "", row
     else:

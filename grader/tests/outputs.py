@@ -22,8 +22,9 @@ scratch = pathlib.Path(tempfile.mkdtemp())
 formats = {"gradescope": "json", "github": "json", "junit": "xml", "html": "html"}
 problems = []
 
-hostile = ["<script>alert(1)</script>", "]]>", "]]&gt;", "<![CDATA[", "&amp;&lt;&#0;", "\"'`", "-->", "</style>", "</pre></body>", "\x1b[31m",
-           "\x00", "\x07\x08\x0b\x0c\x7f", "a\r\nb\rc\n\td", "\u202egnp.exe", "\ufffe\uffff", "\ud83d", "\udc00", "\U0001f600", "é", "%s%n",
+hostile = ["<script>alert(1)</script>", "]]>", "]]&gt;", "<![CDATA[", "&amp;&lt;&#0;", "\"'`", "-->", "</style>",
+           "</pre></body>", "\x1b[31m", "\x00", "\x07\x08\x0b\x0c\x7f", "a\r\nb\rc\n\td", "\u202egnp.exe", "\ufffe\uffff",
+           "\ud83d", "\udc00", "\U0001f600", "é", "%s%n",
            "=1+1", "{}[],:", "::error::x", "x" * 5000, "", " ", "\\", "\\u0000", "javascript:alert(1)", "\x85\x9b"]
 raw = [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\x80"]
 
@@ -38,14 +39,16 @@ def number():
 
 def outcome():
     verdict = random.choice(["pass", "FAIL", "partly", "not started", "waiting", "not run", text()])
-    made = {"exercise": text(), "title": text(), "file": text(), "optional": random.random() < 0.3, "check": random.choice(["traffic", text()]),
-            "verdict": verdict, "points": number(), "points_max": number()}
+    made = {"exercise": text(), "title": text(), "file": text(), "optional": random.random() < 0.3,
+            "check": random.choice(["traffic", text()]), "verdict": verdict, "points": number(), "points_max": number()}
     if random.random() < 0.5:
         made.update(figure=number(), limit=number(), floor=number(), measured=text(), target=text())
     if random.random() < 0.5:
-        made["failure"] = {"kind": random.choice(["wrong", "repeat", "build", text()]), "where": text(), "element": text(), "comparison": text(),
-                           "message": text(), "cause": text(), "other_cause": text(), "expected": number(), "got": number(), "hint": number(),
-                           "tolerance": number(), "wrong": number(), "total": number(), "file": text(), "line": random.randint(0, 99)}
+        made["failure"] = {"kind": random.choice(["wrong", "repeat", "build", text()]), "where": text(), "element": text(),
+                           "comparison": text(), "message": text(), "cause": text(), "other_cause": text(),
+                           "expected": number(), "got": number(), "hint": number(),
+                           "tolerance": number(), "wrong": number(), "total": number(), "file": text(),
+                           "line": random.randint(0, 99)}
     return made
 
 
@@ -84,7 +87,8 @@ def check_text(name, data):
     if name.endswith(".json"):
         return decoded
     for character in decoded:
-        if (ord(character) < 32 and character not in "\n\t") or 0x7f <= ord(character) < 0xa0 or character in "\u202e\ufffe\uffff":
+        control = (ord(character) < 32 and character not in "\n\t") or 0x7f <= ord(character) < 0xa0
+        if control or character in "\u202e\ufffe\uffff":
             problems.append(f"{name}: character {ord(character)}")
     return decoded
 
@@ -92,8 +96,8 @@ def check_text(name, data):
 def check_junit(name, data):
     suite = tree.fromstring(data)[0]
     cases = suite.findall("testcase")
-    for key, found in (("tests", cases), ("failures", suite.findall("testcase/failure")), ("errors", suite.findall("testcase/error")),
-                       ("skipped", suite.findall("testcase/skipped"))):
+    for key, found in (("tests", cases), ("failures", suite.findall("testcase/failure")),
+                       ("errors", suite.findall("testcase/error")), ("skipped", suite.findall("testcase/skipped"))):
         if int(suite.get(key)) != len(found):
             problems.append(f"{name}: {key} is {suite.get(key)}, there are {len(found)}")
 

@@ -6,7 +6,10 @@ unset MAKEFLAGS MAKELEVEL COURSE
 grader=$PWD/build/grader/grader class=$scratch/class out=$scratch/out
 python=$(tools/python-with json)
 batch() { "$grader" batch "$class" -o "$out" --backend cpu --seed 1 --jobs 2 "$@"; }
-row() { "$python" grader/tests/class.py "$out" "$count" | grep -F -- "$1" || "$python" grader/tests/class.py "$out" "$count" | cat; }
+row() { # row TEXT: of the CSV; without one, all rows
+    "$python" grader/tests/class.py "$out" "$count" >"$scratch/rows"
+    grep -F -- "$1" "$scratch/rows" || cat "$scratch/rows"
+}
 
 # Skeletons and files that do not compile are marked quickly.
 mkdir "$class"
@@ -19,8 +22,8 @@ hand_in "$class/$(printf 'no utf8 \377\n<script>')"
 hand_in "$class/-rf"
 hand_in "$scratch/archived/Ordner ä [1]/step1_naive"
 echo 'this is no C;' >"$scratch/archived/Ordner ä [1]/step1_naive/residual.cu"
-(cd "$scratch/archived" && zip -qr "$class/zipped.zip" . && tar -czf "$class/tarred [1].tar.gz" . && mkdir "$class/canvas" &&
-    cp "$class/zipped.zip" "$class/canvas/late_456_lab1.zip")
+(cd "$scratch/archived" && zip -qr "$class/zipped.zip" . && tar -czf "$class/tarred [1].tar.gz" .)
+mkdir "$class/canvas" && cp "$class/zipped.zip" "$class/canvas/late_456_lab1.zip"
 hand_in "$class/linked"
 rm "$class/linked/softmax.cu"
 ln -s /etc/passwd "$class/linked/softmax.cu"
@@ -43,7 +46,7 @@ count=$((marked + broken))
 
 check "broken submissions: exit status 1" exits 1 batch
 check "the CSV, the results and the pages agree" "$python" grader/tests/class.py "$out" $count
-check "each is marked or has its reason" test "$("$python" grader/tests/class.py "$out" $count | grep -c ' marked 0 ')" = $marked
+check "each is marked or has its reason" test "$(row " marked 0 " | wc -l)" = $marked
 check "an empty folder says what it lacks" says "empty broken  it holds none of step1's files: residual.cu" row "empty "
 check "a large file is not copied" says "softmax.cu cannot be read, or is larger than 1 MiB" row "huge "
 check "nor is one that an archive makes large" says "softmax.cu cannot be read, or is larger than 1 MiB" row "bomb "
@@ -58,7 +61,8 @@ cp "$out/results.csv" "$scratch/before.csv"
 echo '// changed' >>"$class/-rf/softmax.cu"
 check "a changed submission is marked again, alone" says "1 marked now, $((marked - 1)) before" batch
 echo 'predictions step1 0' >"$scratch/class.conf"
-check "so are all, for other points and another seed" says "$marked marked now, 0 before" batch --seed 2 --config "$scratch/class.conf"
+check "so are all, for other points and another seed" says "$marked marked now, 0 before" \
+    batch --seed 2 --config "$scratch/class.conf"
 check "which the CSV shows" grep -q ',marked,0,90,0,0,0,0,' "$out/results.csv"
 
 # Killed again and again: what is stored is whole, and is not marked again.

@@ -17,9 +17,9 @@ check "all outputs at once: fewer than full marks" exits 1 run --submission "$sc
 check "the solution: full marks" exits 0 run --files step1_naive/solution --out "$scratch/built" --json "$scratch/full.json"
 check "a submission without the lab's files" exits 2 run --submission "$scratch/nothing" --json "$scratch/none.json"
 same() { # a stored report gives what the run gave
-    $grader render "$scratch/fewer.json" --gradescope "$scratch/a" --github "$scratch/b" --junit "$scratch/c" --html "$scratch/d" &&
-        cmp "$scratch/a" "$scratch/results.json" && cmp "$scratch/b" "$scratch/github.json" && cmp "$scratch/c" "$scratch/junit.xml" &&
-        cmp "$scratch/d" "$scratch/page.html"
+    mkdir "$scratch/again" && $grader render "$scratch/fewer.json" --gradescope "$scratch/again/results.json" \
+        --github "$scratch/again/github.json" --junit "$scratch/again/junit.xml" --html "$scratch/again/page.html" || return 1
+    for file in results.json github.json junit.xml page.html; do cmp "$scratch/$file" "$scratch/again/$file" || return 1; done
 }
 check "render writes the same from the stored report" same
 check "- is standard output, in place of the screen" says "<testsuites>" run --submission "$scratch/nothing" --junit -
