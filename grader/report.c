@@ -79,6 +79,9 @@ static void print_where(const struct page *page, const struct op *op, const stru
     const char *plural = failure->offset == 1 ? "" : "s";
     if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(page->out, ", in place"); }
+    if (failure->test.small) {
+        fprintf(page->out, ", on a device with 2 multiprocessors and 48 KiB of shared memory a block");
+    }
     if (failure->in_place && failure->output) { fprintf(page->out, " (%s)", op->tensor[failure->output].name); }
     fprintf(page->out, "\n");
 }
