@@ -158,10 +158,18 @@ static void keep(struct evidence *evidence, struct evidence_case *shown) {
     }
 }
 
+static void count_bytes(struct evidence *evidence, const struct result *result) {
+    const struct simt_traffic *spaces[] = {&result->counters.global, &result->counters.shared};
+    for (int i = 0; i < 2; i++) {
+        evidence->bytes += spaces[i]->load_bytes + spaces[i]->store_bytes + spaces[i]->atomic_bytes;
+    }
+}
+
 bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence) {
     struct result result;
     struct evidence_case *shown = run(device, test, evidence, &result);
     bool right = shown->failure.kind == FAILURE_NONE;
+    count_bytes(evidence, &result);
     keep(evidence, shown);
     return right;
 }
@@ -248,6 +256,7 @@ enum verdict check_cases(const struct device *device, const struct test_case *ca
         struct result result;
         if (!is_possible(device, &cases[i])) { continue; }
         struct evidence_case *shown = run(device, &cases[i], evidence, &result);
+        count_bytes(evidence, &result);
         if (needs_more(shown, &result)) {
             free_case(shown);
             continue;

@@ -109,8 +109,8 @@ enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
 enum { MOST_BEYOND_CALLS = 4 };
 
-/* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and half for branches that are reached for
- * the first time. */
+/* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
+ * calls of branches. */
 static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
     if (property != VALUES_NORMAL) { return found->cost + cost <= found->fixed_cost / 4 * 3; }
     return found->plain_cost + cost <= (is_first ? found->fixed_cost / 4 * 3 : found->fixed_cost / 4);
@@ -227,7 +227,7 @@ static void count_missing(const struct branches *b, struct exploration *found, u
 
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
              const struct source *source, uint64_t secret, struct exploration *found) {
-    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 240 };
+    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 150 };
     struct branches *b = calloc(1, sizeof *b);
     memset(found, 0, sizeof *found);
     if (!b) { return; }

@@ -147,7 +147,7 @@ static void note_growth(struct growth *growth, int before, int value, uint64_t b
 
 /* ---- one size ---- */
 
-enum { MOST_ELEMENTS = 13 << 19 }; /* of a traced call */
+enum { MOST_ELEMENTS = 13 << 19 /* of a traced call */, LARGEST_HEAD = 512 /* contracts end at 1024 */ };
 
 static void sweep(struct branches *b, const char *name, const int *values, int count) {
     struct growth growth = {0, 0, 0, 0};
@@ -156,7 +156,8 @@ static void sweep(struct branches *b, const char *name, const int *values, int c
         atom_set atoms;
         int atom;
         struct test_case test = case_of_size(b, name, values[i]);
-        if (branches_cost(b->op, &test) > (op_is_on_sequences(b->op) ? MOST_ELEMENTS / 64 : MOST_ELEMENTS)) { break; }
+        if (branches_cost(b->op, &test) > (op_is_on_sequences(b->op) ? MOST_ELEMENTS / 256 : MOST_ELEMENTS)) { break; }
+        if (strcmp(name, "D") == 0 && values[i] > LARGEST_HEAD) { break; }
         struct candidate *added = branches_consider(b, &test, atoms, &atom);
         note_growth(&growth, before, values[i], b->blocks);
         if (added && before && values[i] - before > 1) { bisect(b, name, before, values[i], atom); }
@@ -245,6 +246,7 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
             atom_set atoms;
             int first;
             set_size(b, &solved.sizes, scalar->name, solutions[k]);
+            if (strcmp(scalar->name, "D") == 0 && solutions[k] > LARGEST_HEAD) { continue; }
             if (branches_cost(b->op, &solved) <= MOST_ELEMENTS / 8) { branches_consider(b, &solved, atoms, &first); }
         }
     }

@@ -93,6 +93,7 @@ enum { EVIDENCE_MAX_CASES = 512 };
 struct evidence {
     const struct op *op;
     enum op_type type;
+    uint64_t bytes; /* CPU backend: that all calls accessed, in global and shared memory */
     int count;
     struct evidence_case *cases[EVIDENCE_MAX_CASES];
 };
