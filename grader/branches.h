@@ -36,6 +36,7 @@ struct branches {
     uint64_t events;          /* of the last call; 0: it was not made */
     uint64_t blocks, threads; /* of its launches */
     int probes, most_probes;
+    bool small; /* sizes are swept on the small device */
     uint64_t index_atom[INDEX_SLOTS];
     int index_number[INDEX_SLOTS], atom_count;
     atom_set known, data, covered[PROPERTIES];

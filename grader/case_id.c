@@ -60,6 +60,7 @@ const char *case_id(const struct op *op, const struct test_case *test, char text
     if (test->shuffled) { add(text, "shuffled,"); }
     if (test->rehearsed) { add(text, "rehearsed,"); }
     if (test->refused) { add(text, "refused,"); }
+    if (test->small) { add(text, "small,"); }
     add(text, "seed=%llx", (unsigned long long)test->seed);
     return text;
 }
@@ -141,8 +142,8 @@ static bool read_scalar(struct reader *reader, const char *name, const char *tex
 
 static bool read_flag(struct reader *reader, const char *word) {
     struct test_case *test = reader->test;
-    bool *const flags[] = {&test->again, &test->shuffled, &test->rehearsed, &test->refused};
-    static const char *const names[] = {"again", "shuffled", "rehearsed", "refused"};
+    bool *const flags[] = {&test->again, &test->shuffled, &test->rehearsed, &test->refused, &test->small};
+    static const char *const names[] = {"again", "shuffled", "rehearsed", "refused", "small"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (strcmp(word, names[i]) != 0) { continue; }
         *flags[i] = true;

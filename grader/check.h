@@ -16,6 +16,7 @@ struct device {
                               struct finding_record **findings);
     const char *(*message)(void *context);
     void *context;
+    const struct device *small; /* the same on a small device; NULL: there is none, and such cases are left out */
     int guard; /* canary bytes on both sides of every buffer; 0 where the backend has its own red zones */
 };
 

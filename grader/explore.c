@@ -109,9 +109,11 @@ enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
 enum { MOST_BEYOND_CALLS = 4 };
 
-static bool is_affordable(const struct exploration *found, int property, uint64_t cost) {
-    if (property == VALUES_NORMAL) { return found->plain_cost + cost <= found->fixed_cost / 2; }
-    return found->cost + cost <= found->fixed_cost;
+/* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
+ * calls of branches. */
+static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
+    if (property != VALUES_NORMAL) { return found->cost + cost <= found->fixed_cost / 4 * 3; }
+    return found->plain_cost + cost <= (is_first ? found->fixed_cost / 4 * 3 : found->fixed_cost / 4);
 }
 
 static void add_case(struct branches *b, struct exploration *found, struct test_case test) {
@@ -150,7 +152,7 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
             uint64_t cost = branches_cost(b->op, &test);
             int won = gain(candidate, property_of(b->op, &test) & all), first = gain(candidate, 1);
             if (p == VALUES_NORMAL) { won = FIRST_REACHED * first + BOUNDARY * candidate->is_boundary; }
-            if (!is_affordable(found, p, cost)) { continue; }
+            if (!is_affordable(found, p, first > 0, cost)) { continue; }
             double rate = won / (double)cost;
             if (rate > best_rate) { best = candidate, best_property = p, best_rate = rate; }
         }
@@ -194,6 +196,17 @@ static void vary(struct branches *b, int i, uint64_t all) {
     }
 }
 
+/* A call at a boundary is like another candidate with the same branches. */
+static void vary_boundaries(struct branches *b) {
+    for (int i = 0; i < b->count; i++) {
+        struct candidate *boundary = &b->candidates[i];
+        for (int k = 0; boundary->is_boundary && k < b->count && !boundary->same; k++) {
+            const struct candidate *other = &b->candidates[k];
+            if (branches_are_same(b, boundary->atoms, other->atoms)) { boundary->same = other->same; }
+        }
+    }
+}
+
 /* Branches that only calls without elements reach need no properties. */
 static void count_missing(const struct branches *b, struct exploration *found, uint64_t all) {
     atom_set reached = {0};
@@ -214,7 +227,7 @@ static void count_missing(const struct branches *b, struct exploration *found, u
 
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
              const struct source *source, uint64_t secret, struct exploration *found) {
-    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 240 };
+    enum { LIMIT_EVENTS = 100000000, SLOW_PROBES = 150 };
     struct branches *b = calloc(1, sizeof *b);
     memset(found, 0, sizeof *found);
     if (!b) { return; }
@@ -239,6 +252,7 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
     for (int i = 0, sized = b->count; i < sized; i++) {
         if (!b->candidates[i].is_boundary && !b->candidates[i].is_beyond) { vary(b, i, all); }
     }
+    vary_boundaries(b);
     choose_beyond(b, found);
     while (choose_one(b, found, all | (uint64_t)inputs_can_mix(op) << VALUES_MIXED)) {}
     count_missing(b, found, all);

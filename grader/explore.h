@@ -8,11 +8,11 @@
  *   1. The fixed cases (cases.c) are traced.
  *   2. Sizes are swept, one at a time, up to a limit of cost. Where an atom appears, the size at which it does is found by
  *      bisection. The sizes in the source's integers, and those that solve `operand == constant` for a traced comparison, are
- *      tried as well, each with its two neighbours.
- *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows: each
- *      kind of values, other scalars, each tensor off its alignment, each shared pointer, lengths, the other triangle,
- *      another order of blocks, a call before it, a refused launch. Together they may cost as much as the fixed cases;
- *      calls that reach a branch for the first time, or stand at its boundary, half as much besides.
+ *      tried as well, each with its two neighbours. Comparisons behind others are solved from the calls that reach them. Where
+ *      a grid stops growing, a call goes beyond. A source that asks for the device's limits is swept on a small device, too.
+ *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows
+ *      (property.h). A case has several properties if none of them hides another. The cases may cost about as much as the
+ *      fixed ones.
  *
  * The trace comes from the learner's process: a suggestion for more calls, never a verdict.
  */

@@ -61,10 +61,13 @@ static struct explored check_branches(const struct plan *plan, const struct task
     if (!have_passed(checks) || !task->can_count) { return explored; }
     programs_traced(plan, task->exercise, traced);
     run_exploration(task, traced, &found);
+    uint64_t fixed_bytes = checks->evidence.bytes;
     run_explored(task, &found, checks);
     if (have_passed(confirmed)) { run_explored_confirmation(task, &found, confirmed); }
     if (!have_passed(checks) || found.atoms == 0) { return explored; }
     explored = (struct explored){.exercise = task->exercise, .branches = found.atoms, .not_run = found.not_run};
+    explored.fixed_bytes = fixed_bytes;
+    explored.bytes = checks->evidence.bytes - fixed_bytes;
     memcpy(explored.untried, found.untried, sizeof explored.untried);
     return explored;
 }

@@ -156,7 +156,8 @@ struct outcome {
 struct explored {
     const struct exercise *exercise;
     int branches;
-    int untried[64]; /* for each property (property.h): branches that no call has reached with it */
+    uint64_t fixed_bytes, bytes; /* that the fixed calls accessed, and those for the branches */
+    int untried[64];             /* for each property (property.h): branches that no call has reached with it */
     struct not_run not_run;
 };
 

@@ -111,6 +111,7 @@ uint64_t property_of(const struct op *op, const struct test_case *test) {
     if (op_has_scalar(op, "upper")) { all |= bit(test->sizes.upper ? PROPERTY_UPPER : PROPERTY_LOWER); }
     if (test->again && test->shuffled) { all |= bit(PROPERTY_REORDERED); }
     if (test->rehearsed) { all |= bit(PROPERTY_REHEARSED); }
+    if (test->small) { all |= bit(PROPERTY_SMALL); }
     if (test->offset && !test->moved) { all |= bit(PROPERTY_ALL_MOVED); }
     if (test->offset && test->moved && test->moved <= MOST_MOVED) { all |= bit(PROPERTY_MOVED + test->moved - 1); }
     if (test->in_place) {
@@ -147,6 +148,8 @@ void property_apply(const struct op *op, struct test_case *test, int property) {
         test->refused = true;
     } else if (property == PROPERTY_ROWS) {
         test->sizes.N = test->sizes.N > 1 ? test->sizes.N : 2;
+    } else if (property == PROPERTY_SMALL) {
+        test->small = true;
     } else if (property == PROPERTY_ALL_MOVED || property < PROPERTY_SHARED) {
         test->offset = 1;
         test->moved = property == PROPERTY_ALL_MOVED ? 0 : 1 + property - PROPERTY_MOVED;
@@ -158,16 +161,20 @@ void property_apply(const struct op *op, struct test_case *test, int property) {
 
 bool property_without(const struct op *op, struct test_case *test, int number) {
     switch (number) {
-        case 0: test->values = VALUES_NORMAL; return true;
-        case 1:
+        case 0: test->sizes.upper = test->sizes.lengths = 0; /* fall through */
+        case 1: test->values = VALUES_NORMAL; return true;
+        case 2:
             for (int i = 0; i < op_scalar_count(op); i++) {
                 const struct op_scalar *scalar = op_scalar_at(op, i);
                 if (scalar->is_float) { op_sizes_set(op, &test->sizes, scalar->name, scalar->usual); }
             }
             return true;
-        case 2: test->offset = test->moved = 0; return true;
-        case 3: test->in_place = test->output = 0; return true;
-        case 4: test->rehearsed = false; return true;
+        case 3: test->offset = test->moved = 0; return true;
+        case 4: test->in_place = test->output = 0; return true;
+        case 5: test->rehearsed = false; return true;
+        case 6: test->small = false; return true;
+        case 7: test->sizes.lengths = inputs_need_lengths(test->values); return true;
+        case 8: test->sizes.upper = 0; return true;
         default: return false;
     }
 }
@@ -183,6 +190,7 @@ const char *property_name(const struct op *op, int property, char *text, size_t 
                                         [PROPERTY_REHEARSED] = "a call before it",
                                         [PROPERTY_REFUSED] = "a failing launch",
                                         [PROPERTY_ROWS] = "more than one row",
+                                        [PROPERTY_SMALL] = "a small device",
                                         [PROPERTY_ALL_MOVED] = "all pointers misaligned"};
     int output, tensor;
     if (property < PROPERTY_OTHER_SCALARS) {

@@ -19,7 +19,8 @@ enum {
     PROPERTY_REORDERED, /* the same call again, with blocks in another order; needs the plain call before it */
     PROPERTY_REHEARSED,
     PROPERTY_REFUSED,
-    PROPERTY_ROWS, /* more than one row */
+    PROPERTY_ROWS,  /* more than one row */
+    PROPERTY_SMALL, /* a small device */
     PROPERTY_ALL_MOVED,
     PROPERTY_MOVED,       /* + tensor */
     PROPERTY_SHARED = 50, /* + number of the pair of output and tensor */

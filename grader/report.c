@@ -79,6 +79,9 @@ void report_where(FILE *out, const struct op *op, const struct failure *failure)
     const char *plural = failure->offset == 1 ? "" : "s";
     if (failure->offset) { fprintf(out, ", pointers off by %d element%s", failure->offset, plural); }
     if (failure->in_place) { fprintf(out, ", in place"); }
+    if (failure->test.small) {
+        fprintf(out, ", on a device with 2 multiprocessors and 48 KiB of shared memory a block");
+    }
     if (failure->in_place && failure->output) { fprintf(out, " (%s)", op->tensor[failure->output].name); }
     fprintf(out, "\n");
 }

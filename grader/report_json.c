@@ -143,6 +143,8 @@ static void write_explored(struct json *json, const struct explored *explored) {
     json_string(json, "type", op_type_name(explored->exercise->type));
     json_string(json, "file", explored->exercise->file);
     json_integer(json, "found", explored->branches);
+    json_number(json, "fixed_bytes", (double)explored->fixed_bytes);
+    json_number(json, "bytes", (double)explored->bytes);
     json_begin_object(json, "untried");
     for (int p = 0; p < PROPERTIES; p++) {
         if (explored->untried[p]) { json_integer(json, property_name(op, p, name, sizeof name), explored->untried[p]); }

@@ -30,8 +30,11 @@ static const char *runner_message(void *context) {
 }
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
+static const char *const quiet_small[] = {"SIMT_QUIET=1", "SIMT_SMALL_DEVICE=1", NULL};
 static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
 static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
+static const char *const for_tracing_small[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4",
+                                                "SIMT_SMALL_DEVICE=1", NULL};
 static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", NULL};
 
 /* False: process->fault says why it cannot be started. */
@@ -58,7 +61,8 @@ static void stop(struct running *running) {
 }
 
 static struct device device_of(struct running *running, bool gpu) {
-    return (struct device){call_runner, runner_message, running, gpu ? GPU_GUARD_BYTES : 0};
+    return (struct device){
+        .call = call_runner, .message = runner_message, .context = running, .guard = gpu ? GPU_GUARD_BYTES : 0};
 }
 
 /* ---- correctness ---- */
@@ -96,8 +100,9 @@ static struct checks run_one(const struct task *task, const char *program, bool 
     struct checks checks = {.count = 0};
     struct running running;
     evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
-    if (!start(&running, program, gpu, quiet, &checks.process)) { return checks; }
+    if (!start(&running, program, gpu, test->small ? quiet_small : quiet, &checks.process)) { return checks; }
     struct device device = device_of(&running, gpu);
+    device.small = test->small && !gpu ? &device : NULL;
     checks.verdict[checks.count++] = check_again(&device, test, &checks.evidence, &checks.failure[0]);
     stop(&running);
     return checks;
@@ -127,19 +132,22 @@ static bool trace_everything(const struct device *device, const struct task *tas
         for (int k = 0; k < count && answers; k++) { answers = check_only_call(device, op, &cases[k], &result); }
     }
     for (int i = 0; i < found->case_count && answers; i++) {
-        answers = check_only_call(device, op, &found->cases[i], &result);
+        answers = found->cases[i].small || check_only_call(device, op, &found->cases[i], &result);
     }
     return answers;
 }
 
 /* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more; with all their
  * blocks, if some of these lines are a kernel's. */
-static void find_not_run(const struct task *task, const char *traced, struct runner *explored,
+static void find_not_run(const struct task *task, const char *traced, struct runner *explored, struct runner *small,
                          const struct source *source, struct exploration *found) {
-    struct line_record *lines, *again = NULL;
+    struct line_record *lines, *again = NULL, *on_small = NULL;
     struct process ignored = {.fault = ""};
     struct running running;
-    int count = runner_lines(explored, &lines), again_count;
+    int count = runner_lines(explored, &lines), again_count, small_count = small ? runner_lines(small, &on_small) : 0;
+    if (small_count < 0) { count = -1; }
+    not_run_merge(lines, count, on_small, small_count);
+    free(on_small);
     if (count >= 0) { not_run_of(lines, count, source, &found->not_run); }
     if (found->not_run.count > 0) {
         bool in_kernel = not_run_in_kernel(lines, count, source);
@@ -165,23 +173,39 @@ void run_exploration(const struct task *task, const char *traced, struct explora
     source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
     if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
-        struct device device = device_of(&running, false);
-        running.runner.trace = trace;
+        struct running small;
+        bool is_small = source.asks_device && start(&small, traced, false, for_tracing_small, &ignored);
+        struct device device = device_of(&running, false), small_device = device_of(&small, false);
+        device.small = is_small ? &small_device : NULL;
+        running.runner.trace = small.runner.trace = trace;
         explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
-        if (found->probes > 0) { find_not_run(task, traced, &running.runner, &source, found); }
+        if (found->probes > 0) {
+            find_not_run(task, traced, &running.runner, is_small ? &small.runner : NULL, &source, found);
+        }
+        if (is_small) { stop(&small); }
         stop(&running);
     }
     free(trace);
 }
 
+static bool has_small(const struct exploration *found) {
+    for (int i = 0; i < found->case_count; i++) {
+        if (found->cases[i].small) { return true; }
+    }
+    return false;
+}
+
 static void explored(const char *program, bool gpu, const struct exploration *found, struct checks *checks) {
-    struct running running;
+    struct running running, small;
     int last = CORRECTNESS_CHECKS - 1;
     if (found->case_count == 0 || !start(&running, program, gpu, quiet, &checks->process)) { return; }
-    struct device device = device_of(&running, gpu);
+    bool is_small = !gpu && has_small(found) && start(&small, program, gpu, quiet_small, &checks->process);
+    struct device device = device_of(&running, gpu), small_device = device_of(&small, gpu);
+    device.small = is_small ? &small_device : NULL;
     checks->verdict[last] =
         check_cases(&device, found->cases, found->case_count, &checks->evidence, &checks->failure[last]);
     stop(&running);
+    if (is_small) { stop(&small); }
 }
 
 void run_explored(const struct task *task, const struct exploration *found, struct checks *checks) {

@@ -15,7 +15,18 @@ static void add_integer(struct source *source, unsigned long value) {
     if (source->integer_count < SOURCE_MAX_INTEGERS) { source->integers[source->integer_count++] = (int)value; }
 }
 
+/* Calls after which code may differ from device to device. */
+static bool asks_device(const char *text) {
+    static const char *const calls[] = {"cudaDeviceGetAttribute", "cudaGetDeviceProperties", "cudaOccupancy",
+                                        "cudaFuncSetAttribute"};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (strstr(text, calls[i])) { return true; }
+    }
+    return false;
+}
+
 void source_add(struct source *source, const char *text) {
+    source->asks_device |= asks_device(text);
     for (const char *at = text; *at; at++) { /* FNV-1a */
         source->hash = (source->hash ^ (unsigned char)*at) * 0x100000001b3u;
     }

@@ -11,7 +11,8 @@ enum { SOURCE_MAX_INTEGERS = 256, SOURCE_MAX_FILES = 32, SOURCE_NAME_BYTES = 256
 struct source {
     char file[SOURCE_MAX_FILES][SOURCE_NAME_BYTES]; /* in the lab's folder; some may be missing */
     int file_count;
-    uint64_t hash; /* of the bytes of all files */
+    uint64_t hash;    /* of the bytes of all files */
+    bool asks_device; /* for its number of processors, its shared memory ... */
     int integers[SOURCE_MAX_INTEGERS], integer_count;
 };
 

@@ -8,7 +8,7 @@
 enum { MOST_VALUES = 640, LARGEST = 1 << 21, WIDE = 1 << 14, SHARED_BYTES = 48 << 10 };
 
 static struct test_case usual_case(struct branches *b) {
-    struct test_case test = {.seed = generate_mix(b->seed + (uint64_t)b->probes)};
+    struct test_case test = {.seed = generate_mix(b->seed + (uint64_t)b->probes), .small = b->small};
     switch (b->op->layout) {
         case LAYOUT_ROWS: test.sizes = (struct op_sizes){.N = 2, .C = 36, .eps = 1e-5f}; break;
         case LAYOUT_MATRICES: test.sizes = op_causal_sizes(b->type, 2, 2, 36, 0.0f); break;
@@ -108,7 +108,7 @@ static void bisect(struct branches *b, const char *name, int low, int high, int 
 
 /* ---- grids that stop growing ---- */
 
-enum { MOST_BEYOND = 4 << 20 }; /* elements and threads of such a call */
+enum { MOST_BEYOND = 6 << 20 }; /* elements and threads of such a call */
 
 static void add_beyond(struct branches *b, const char *name, int value) {
     atom_set atoms;
@@ -147,7 +147,7 @@ static void note_growth(struct growth *growth, int before, int value, uint64_t b
 
 /* ---- one size ---- */
 
-enum { MOST_ELEMENTS = 13 << 19 }; /* of a traced call */
+enum { MOST_ELEMENTS = 13 << 19 /* of a traced call */, LARGEST_HEAD = 512 /* contracts end at 1024 */ };
 
 static void sweep(struct branches *b, const char *name, const int *values, int count) {
     struct growth growth = {0, 0, 0, 0};
@@ -156,7 +156,8 @@ static void sweep(struct branches *b, const char *name, const int *values, int c
         atom_set atoms;
         int atom;
         struct test_case test = case_of_size(b, name, values[i]);
-        if (branches_cost(b->op, &test) > (op_is_on_sequences(b->op) ? MOST_ELEMENTS / 64 : MOST_ELEMENTS)) { break; }
+        if (branches_cost(b->op, &test) > (op_is_on_sequences(b->op) ? MOST_ELEMENTS / 256 : MOST_ELEMENTS)) { break; }
+        if (strcmp(name, "D") == 0 && values[i] > LARGEST_HEAD) { break; }
         struct candidate *added = branches_consider(b, &test, atoms, &atom);
         note_growth(&growth, before, values[i], b->blocks);
         if (added && before && values[i] - before > 1) { bisect(b, name, before, values[i], atom); }
@@ -235,6 +236,9 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
         pair.value[0] = value;
         pair.value[1] = value + (value > 32 ? value / 4 : 8);
         set_size(b, &tests[1].sizes, scalar->name, pair.value[1]);
+        if (branches_cost(b->op, &tests[1]) > MOST_ELEMENTS / 8) {
+            set_size(b, &tests[1].sizes, scalar->name, pair.value[1] = value + 1);
+        }
         if (branches_cost(b->op, &tests[1]) > MOST_ELEMENTS / 8 || !trace_pair(b, &pair, tests)) { continue; }
         count = sort_distinct(solutions, solve(b, &pair, solutions, count));
         for (int k = 0; k < count; k++) {
@@ -242,6 +246,7 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
             atom_set atoms;
             int first;
             set_size(b, &solved.sizes, scalar->name, solutions[k]);
+            if (strcmp(scalar->name, "D") == 0 && solutions[k] > LARGEST_HEAD) { continue; }
             if (branches_cost(b->op, &solved) <= MOST_ELEMENTS / 8) { branches_consider(b, &solved, atoms, &first); }
         }
     }
@@ -257,18 +262,40 @@ static void add_many_rows(struct branches *b) {
     if (rows > 1 && rows <= LARGEST / ROWS) { add_beyond(b, "N", ROWS * rows + 100); }
 }
 
+/* Few values up to the largest, before many. */
+static int coarse_values(int largest, int *values) {
+    int count = 0;
+    for (int power = 4; power <= largest; power *= 4) { add_value(values, &count, power); }
+    add_value(values, &count, SHARED_BYTES / 4 + 1);
+    return sort_distinct(values, count);
+}
+
+/* On a small device, branches on its limits are taken at small sizes. */
+static void sweep_small(struct branches *b) {
+    int values[MOST_VALUES], count = coarse_values(WIDE, values);
+    b->small = true;
+    for (int i = op_scalar_count(b->op) - 1; i >= 0; i--) {
+        const struct op_scalar *scalar = op_scalar_at(b->op, i);
+        if (op_scalar_is_size(scalar)) { sweep(b, scalar->name, values, count); }
+    }
+    b->small = false;
+}
+
 void branches_sweep(struct branches *b, const struct source *source) {
     int values[MOST_VALUES], count = swept_values(b, source, values);
+    int coarse[MOST_VALUES], coarse_count = coarse_values(LARGEST, coarse);
     uint64_t share = (b->limit - b->spent) / 2, limit = b->limit;
     for (int i = op_scalar_count(b->op) - 1; i >= 0; i--) { /* the length of a row is the last size */
         const struct op_scalar *scalar = op_scalar_at(b->op, i);
         if (!op_scalar_is_size(scalar)) { continue; }
         b->limit = b->spent + share < limit ? b->spent + share : limit;
+        if (!op_is_on_sequences(b->op)) { sweep(b, scalar->name, coarse, coarse_count); }
         sweep(b, scalar->name, values, count);
         sweep_solutions(b, scalar->name);
         share = (limit - b->spent) / 2;
     }
-    b->limit = limit;
+    b->limit = limit + limit / 4;
+    if (source->asks_device && b->device->small) { sweep_small(b); }
     add_many_rows(b);
     for (int i = 0; i < b->count && b->spent <= b->limit && b->probes <= b->most_probes; i++) {
         struct candidate *candidate = &b->candidates[i];

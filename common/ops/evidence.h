@@ -21,6 +21,7 @@ struct test_case {
     bool shuffled;  /* CPU backend: blocks in another order */
     bool rehearsed; /* preceded by a call on the same pointers with other inputs */
     bool refused;   /* CPU backend: every launch fails, and the launcher must return the error */
+    bool small;     /* CPU backend: a device with fewer multiprocessors and less shared memory */
     uint64_t seed;
 };
 
@@ -93,6 +94,7 @@ enum { EVIDENCE_MAX_CASES = 512 };
 struct evidence {
     const struct op *op;
     enum op_type type;
+    uint64_t bytes; /* CPU backend: that all calls accessed, in global and shared memory */
     int count;
     struct evidence_case *cases[EVIDENCE_MAX_CASES];
 };

@@ -93,6 +93,8 @@ struct simt_settings {
     bool shuffled_order;
     uint64_t watchdog;
     bool quiet;
+    bool
+        small_device; /* 2 multiprocessors, 48 KiB of shared memory for a block: code for small devices runs at small sizes */
     uint64_t most_blocks; /* of a launch that is not cooperative, run only its first and last: so many; 0: all */
 };
 void simt_settings_get(struct simt_settings *out);

@@ -28,6 +28,10 @@ struct device_limits device_limits(void) {
     limits.major = settings.compute_capability / 10;
     limits.minor = settings.compute_capability % 10;
     limits.shared_optin = (int)simt_shared_optin();
+    if (settings.small_device) {
+        limits.multiprocessors = 2;
+        limits.shared_per_multiprocessor = 64 * KIB;
+    }
     return limits;
 }
 
