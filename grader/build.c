@@ -315,6 +315,26 @@ void build_first_errors(const char *log, char *errors, size_t size) {
     }
 }
 
+void build_uninitialised(const char *log, char *text, size_t size) {
+    text[0] = '\0';
+    for (const char *line = log; *line && !text[0];) {
+        size_t length = strcspn(line, "\n");
+        const char *said = memmem(line, length, "warning: ", strlen("warning: ")), *start = line;
+        bool is_gcc = line_has(line, length, "uninitialized [-W"); /* -Wuninitialized, -Wmaybe-uninitialized */
+        if (said && is_gcc) {
+            for (const char *at = line; at < said; at++) { start = *at == '/' ? at + 1 : start; }
+            const char *place_end = memchr(start, ':', (size_t)(said - start)); /* softmax.cu:67:39: */
+            place_end = place_end ? memchr(place_end + 1, ':', (size_t)(said - place_end - 1)) : NULL;
+            said += strlen("warning: ");
+            const char *end = memmem(said, (size_t)(line + length - said), " [-W", strlen(" [-W"));
+            if (place_end && end) {
+                snprintf(text, size, "%.*s: %.*s", (int)(place_end - start), start, (int)(end - said), said);
+            }
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
 static void read_log(const struct build_options *options, const char *name, const char *ending, char *log,
                      size_t size) {
     char path[700];
@@ -324,6 +344,14 @@ static void read_log(const struct build_options *options, const char *name, cons
     if (f) { fclose(f); }
     log[n] = '\0';
     for (size_t i = 0; i < n; i++) { log[i] = log[i] ? log[i] : '?'; }
+}
+
+static void read_warning(const struct build_options *options, struct build_file *file) {
+    char *log = malloc(LOG_BYTES);
+    if (!log) { return; }
+    read_log(options, file->name, ".log", log, LOG_BYTES);
+    build_uninitialised(log, file->warning, sizeof file->warning);
+    free(log);
 }
 
 static void read_errors(const struct build_options *options, struct build_file *file) {
@@ -381,7 +409,10 @@ static enum build_status conclude(const struct build_options *options, struct bu
     int failed = 0, explained = 0;
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];
-        if (file->built) { continue; }
+        if (file->built) {
+            read_warning(options, file);
+            continue;
+        }
         failed++;
         if (!file->refused) { read_errors(options, file); }
         blame_parts(options, file);

@@ -8,24 +8,28 @@
 #include "programs.h"
 #include "score.h"
 
-/* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown ---- */
+/* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown, or a fact ---- */
 
-static void explain(struct failure *failure, const struct evidence *evidence) {
-    bool was_called = failure->kind != FAILURE_NONE && evidence->count > 0;
-    const struct op_mistake *mistake = was_called ? diagnose(evidence) : NULL;
-    if (!mistake) { return; }
-    failure->diagnosis = mistake->id;
-    failure->cause = mistake->cause;
-    failure->hint = mistake->hint;
-    const struct op_mistake *other = diagnose_other(evidence, mistake);
-    if (!other) { return; }
-    failure->other_diagnosis = other->id;
-    failure->other_cause = other->cause;
+static void explain(struct failure *failure, const struct evidence *evidence, const char *warning) {
+    if (failure->kind == FAILURE_NONE || evidence->count == 0) { return; }
+    struct diagnosis diagnosis = diagnose(evidence);
+    bool is_open = !diagnosis.found || diagnosis.found->fact;
+    snprintf(failure->warning, sizeof failure->warning, "%s", is_open ? warning : "");
+    snprintf(failure->calls, sizeof failure->calls, "%s", diagnosis.calls);
+    snprintf(failure->results, sizeof failure->results, "%s", diagnosis.results);
+    if (!diagnosis.found) { return; }
+    failure->diagnosis = diagnosis.found->id;
+    failure->cause = diagnosis.found->cause;
+    failure->fact = diagnosis.found->fact;
+    failure->hint = diagnosis.found->hint;
+    if (!diagnosis.other) { return; }
+    failure->other_diagnosis = diagnosis.other->id;
+    failure->other_cause = diagnosis.other->cause;
 }
 
 /* Only the last of the checks can have failed. */
-static void explain_checks(struct checks *checks) {
-    if (checks->count > 0) { explain(&checks->failure[checks->count - 1], &checks->evidence); }
+static void explain_checks(struct checks *checks, const char *warning) {
+    if (checks->count > 0) { explain(&checks->failure[checks->count - 1], &checks->evidence, warning); }
     evidence_free(&checks->evidence);
 }
 
@@ -76,8 +80,8 @@ static struct marked mark_checks(const struct plan *plan, const struct task *tas
     struct marked marked = {.marks.count = 0};
     struct checks checks = run_checks(task), confirmed = run_confirmation(task, checks.count);
     marked.explored = check_branches(plan, task, &checks, &confirmed);
-    explain_checks(&checks);
-    explain_checks(&confirmed);
+    explain_checks(&checks, task->warning);
+    explain_checks(&confirmed, task->warning);
     marked.marks = score_checks(task, &checks, &confirmed);
     keep_process(&marked.process, &checks.process);
     keep_process(&marked.process, &confirmed.process);
@@ -106,7 +110,7 @@ static struct marked mark_exercise(const struct plan *plan, const struct task *t
         return marked;
     }
     struct performance performance = run_performance(task);
-    explain(&performance.failure, &performance.evidence);
+    explain(&performance.failure, &performance.evidence, task->warning);
     evidence_free(&performance.evidence);
     score_performance(&marked.marks, task, &performance);
     keep_process(&marked.process, &performance.process);

@@ -105,6 +105,10 @@ static void print_failure(const struct page *page, const struct outcome *outcome
     if (failure->values) { report_where(page->out, op, failure); }
     report_values(page->out, op, failure);
     print_lines(page, failure->text, "    ");
+    if (failure->calls[0]) { fprintf(page->out, "    seen: %s\n", failure->calls); }
+    if (failure->results[0]) { fprintf(page->out, "    seen: %s\n", failure->results); }
+    if (failure->warning[0]) { fprintf(page->out, "    seen: the compiler warns: %s\n", failure->warning); }
+    if (failure->fact) { fprintf(page->out, "    seen: %s [%s]\n", failure->fact, failure->diagnosis); }
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
     if (failure->other_cause) {
         fprintf(page->out, "    or, equally: %s [%s]\n", failure->other_cause, failure->other_diagnosis);

@@ -88,6 +88,10 @@ static void write_failure(struct json *json, const struct op *op, const struct f
     }
     json_string(json, "diagnosis", failure->diagnosis);
     json_string(json, "cause", failure->cause);
+    json_string(json, "fact", failure->fact);
+    json_string(json, "calls", failure->calls[0] ? failure->calls : NULL);
+    json_string(json, "warning", failure->warning[0] ? failure->warning : NULL);
+    json_string(json, "results", failure->results[0] ? failure->results : NULL);
     if (failure->other_cause) {
         json_string(json, "other_diagnosis", failure->other_diagnosis);
         json_string(json, "other_cause", failure->other_cause);

@@ -21,6 +21,7 @@ struct task {
     bool can_count;          /* there is a CPU build */
     const char *program;     /* path of the executable that is marked */
     const char *counted;     /* of the CPU build, whose counters give the traffic; NULL: it does not compile */
+    const char *warning;     /* the compiler's, of a variable without a value; or "" */
     struct failure obstacle; /* what stops it before the first call; else of kind FAILURE_NONE */
 };
 
