@@ -176,7 +176,7 @@ struct source_place simt_source_place(uintptr_t pc) {
 }
 
 bool simt_source_line(uintptr_t pc, const char **file, int *line) {
-    struct source_place place = {"", "", 0, 0};
+    struct source_place place = {.file = "", .function = "", .caller = ""};
     preempt_off++;
     pthread_mutex_lock(&lock);
     open_locked();
