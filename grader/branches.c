@@ -36,7 +36,7 @@ bool branches_trace(struct branches *b, const struct test_case *test, atom_set a
     b->trace->atom_count = 0;
     memset(atoms, 0, sizeof(atom_set));
     b->probes++;
-    b->events = b->blocks = b->threads = 0;
+    b->events = b->blocks = b->work = 0;
     if (!check_only_call(b->device, b->op, test, &result)) { return false; }
     for (int i = 0; i < b->trace->atom_count; i++) {
         int number = number_of(b, b->trace->atoms[i]);
@@ -47,7 +47,8 @@ bool branches_trace(struct branches *b, const struct test_case *test, atom_set a
     if (failed >= 0) { atoms[failed / 64] |= 1ull << (failed % 64); }
     b->events = result.block_events;
     b->blocks = result.counters.blocks;
-    b->threads = result.counters.threads;
+    uint64_t ran = EXPLORE_BLOCKS * result.counters.launches;
+    b->work = result.block_events * (b->blocks > ran && ran ? b->blocks / ran : 1);
     b->spent += result.block_events;
     return true;
 }
@@ -89,7 +90,7 @@ struct candidate *branches_add_candidate(struct branches *b, const struct test_c
 
 struct candidate *branches_consider(struct branches *b, const struct test_case *test, atom_set atoms, int *first) {
     uint64_t cost = branches_cost(b->op, test);
-    b->events = b->blocks = b->threads = 0;
+    b->events = b->blocks = b->work = 0;
     if (b->spent > b->limit || b->probes > b->most_probes || !branches_trace(b, test, atoms) ||
         !has_new(b, atoms, cost, first)) {
         return NULL;

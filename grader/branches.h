@@ -31,10 +31,10 @@ struct branches {
     struct trace *trace;
     const struct op *op;
     enum op_type type;
-    uint64_t secret, seed;    /* of the fixed cases; with the source's hash, of all others */
-    uint64_t spent, limit;    /* in basic blocks */
-    uint64_t events;          /* of the last call; 0: it was not made */
-    uint64_t blocks, threads; /* of its launches */
+    uint64_t secret, seed; /* of the fixed cases; with the source's hash, of all others */
+    uint64_t spent, limit; /* in basic blocks */
+    uint64_t events;       /* of the last call; 0: it was not made */
+    uint64_t blocks, work; /* of its launches: their blocks; the basic blocks that all of them execute, about */
     int probes, most_probes;
     bool small; /* sizes are swept on the small device */
     uint64_t index_atom[INDEX_SLOTS];

@@ -22,7 +22,10 @@
 #include "check.h"
 #include "source.h"
 
-enum { EXPLORE_MAX_CASES = 320 };
+enum {
+    EXPLORE_MAX_CASES = 320,
+    EXPLORE_BLOCKS = 4, /* the traced program runs so many blocks of a launch: its first and last (SIMT_BLOCKS) */
+};
 
 struct exploration {
     int case_count;

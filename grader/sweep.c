@@ -35,7 +35,7 @@ static void set_size(const struct branches *b, struct op_sizes *sizes, const cha
 static struct test_case case_of_size(struct branches *b, const char *name, int value) {
     struct test_case test = usual_case(b);
     struct op_sizes *sizes = &test.sizes;
-    if (b->op->layout == LAYOUT_ROWS && strcmp(name, "N") == 0) { sizes->C = value > 4096 ? 1 : 4; }
+    if (b->op->layout == LAYOUT_ROWS && strcmp(name, "N") == 0) { sizes->C = value > WIDE ? 1 : 4; }
     if (b->op->layout == LAYOUT_ROWS && strcmp(name, "C") == 0 && value > WIDE) { sizes->N = 1; }
     if (op_is_on_matrices(b->op) && strcmp(name, "T") != 0) { sizes->T = 4; }
     if (op_is_on_matrices(b->op) && strcmp(name, "T") == 0 && value > 256) { sizes->B = sizes->H = 1; }
@@ -108,13 +108,13 @@ static void bisect(struct branches *b, const char *name, int low, int high, int 
 
 /* ---- grids that stop growing ---- */
 
-enum { MOST_BEYOND = 6 << 20 }; /* elements and threads of such a call */
+enum { MOST_BEYOND = 4 << 20, MOST_WORK = 32 << 20 }; /* elements of such a call, and basic blocks: a few seconds */
 
 static void add_beyond(struct branches *b, const char *name, int value) {
     atom_set atoms;
     struct test_case test = case_of_size(b, name, value);
     if (branches_cost(b->op, &test) > MOST_BEYOND || !branches_trace(b, &test, atoms)) { return; }
-    if (branches_cost(b->op, &test) + b->threads > MOST_BEYOND) { return; }
+    if (b->work > MOST_WORK) { return; }
     struct candidate *added = branches_add_candidate(b, &test, atoms);
     if (added) { added->is_beyond = true; }
 }
