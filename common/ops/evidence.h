@@ -67,7 +67,7 @@ struct failure {
     const char *diagnosis; /* the id of the cause or of the fact, or NULL */
     const char *cause;     /* the likely cause in one sentence, or NULL */
     const char *fact;      /* where no cause is named: what is seen, or NULL */
-    char warning[200];         /* the compiler's, of a variable without a value, where no cause is named; or empty */
+    char warning[200];     /* the compiler's, of a variable without a value, where no cause is named; or empty */
     char calls[256];       /* which calls are wrong, and what is wrong in them (grader/calls.h); or empty */
     char results[256];
     const char *other_diagnosis, *other_cause; /* of another mistake that shows itself in the same way, or NULL */

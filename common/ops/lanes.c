@@ -13,9 +13,9 @@ static int read_by(enum lane_mistake mistake, int lane, int offset) {
 }
 
 void lanes_reduce(enum lane_mistake mistake, bool maximum, double value[LANES_OF_WARP]) {
-    int first = mistake == LANE_NO_16 ? LANES_OF_WARP / 4 : LANES_OF_WARP / 2;
-    int last = mistake == LANE_NO_1 ? 2 : 1;
-    for (int offset = first; offset >= last && mistake != LANE_ALONE; offset /= 2) {
+    int missing = mistake == LANE_NO_16 ? 16 : mistake == LANE_NO_2 ? 2 : mistake == LANE_NO_1 ? 1 : 0;
+    for (int offset = LANES_OF_WARP / 2; offset > 0 && mistake != LANE_ALONE; offset /= 2) {
+        if (offset == missing) { continue; }
         double before[LANES_OF_WARP];
         memcpy(before, value, sizeof before);
         for (int lane = 0; lane < LANES_OF_WARP; lane++) {

@@ -14,7 +14,8 @@ enum lane_mistake {
     LANE_ALONE = 1, /* not called, or its result is not used */
     LANE_DOWN,      /* __shfl_down_sync: lane 0 has the result */
     LANE_UP,        /* __shfl_up_sync: lane 31 has the result */
-    LANE_NO_16,     /* the step of 16 is missing */
+    LANE_NO_16,     /* the step of 16 is missing; those of 8 and 4 are those of 1 with longer vectors */
+    LANE_NO_2,
     LANE_NO_1,
     LANE_REPLACED, /* the other lane's value replaces the own one */
 };
@@ -40,7 +41,7 @@ enum lane_reductions { LANE_FIRST = 1, LANE_SECOND, LANE_BOTH };
          .variant = {LANES_FORMS(LANE_DOWN), LANES_FORMS(LANE_UP)}},                                 \
         {.id = "reduction-step-missing",                                                             \
          .compute = (function),                                                                      \
-         .variant = {LANES_FORMS(LANE_NO_16), LANES_FORMS(LANE_NO_1)}},                              \
+         .variant = {LANES_FORMS(LANE_NO_16), LANES_FORMS(LANE_NO_2), LANES_FORMS(LANE_NO_1)}},      \
     {                                                                                                \
         .id = "reduction-replaces", .compute = (function), .variant = { LANES_FORMS(LANE_REPLACED) } \
     }

@@ -48,7 +48,7 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 /* ---- mistakes ---- */
 
-enum { OP_MAX_VARIANTS = 24, OP_MAX_MISTAKE_LISTS = 8 };
+enum { OP_MAX_VARIANTS = 28, OP_MAX_MISTAKE_LISTS = 8 };
 
 /* The order of diagnosis. Each stage comes before the general mistakes and facts named beside it (grader/mistakes.c), which
  * any op can have. The first match is the diagnosis. */

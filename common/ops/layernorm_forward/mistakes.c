@@ -453,6 +453,7 @@ static bool rows_are_flat(const struct evidence *evidence, const struct evidence
     enum { LARGE = 30 };
     int rstd = op_tensor_find(evidence->op, "rstd");
     size_t C = (size_t)shown->test.sizes.C;
+    if (!shown->wrong[rstd]) { return false; }
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         size_t count = shown->wrong[t] ? op_elements(evidence->op, t, &shown->test.sizes) : 0;
         for (size_t i = 0; i < count; i++) {

@@ -127,7 +127,7 @@ const struct op_mistake softmax_mistakes_shown[] = {
      .fact = "columns with the same c % 32 are off by one factor, others by another one: do all threads divide by the "
              "same sum?",
      .hint = 2,
-     .kernel = "softmax_forward/offset_4_missing",
+     .kernel = "softmax_forward/two_steps_missing",
      .predicate = shows_row_factor,
      .argument = 32,
      .stage = MISTAKE_VAGUE},

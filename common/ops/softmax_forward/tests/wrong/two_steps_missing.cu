@@ -1,5 +1,5 @@
 // step: step2  op: softmax_forward  diagnosis: reduction-incomplete
-// reason: The exchange with offset 4 is missing from the sum: groups of lanes hold different sums.
+// reason: The exchanges with offsets 8 and 2 are missing from the sum: groups of lanes hold different sums.
 #include "common/cuda_check.h"
 #include "ops/softmax_forward/contract.h"
 
@@ -24,7 +24,7 @@ __global__ void kernel(float *out, const float *x, int N, int C) {
     for (int c = lane; c < C; c += 32) { largest = fmaxf(largest, x_row[c]); }
     largest = warp_max(largest);
     for (int c = lane; c < C; c += 32) { sum += expf(x_row[c] - largest); }
-    for (int o = 16; o > 0; o /= o == 8 ? 4 : 2) { sum += __shfl_xor_sync(0xffffffffu, sum, o); }
+    for (int o = 16; o > 0; o /= 4) { sum += __shfl_xor_sync(0xffffffffu, sum, o); }
     for (int c = lane; c < C; c += 32) { out_row[c] = expf(x_row[c] - largest) / sum; }
 }
 
