@@ -19,7 +19,7 @@ TestSuite(corpus, .timeout = 240);
 enum { MAX_KERNELS = 1024, PATH_BYTES = 512 };
 
 /* The corpus only grows: raise these with it. */
-enum { WRONG_KERNELS = 343, RIGHT_KERNELS = 80 };
+enum { WRONG_KERNELS = 354, RIGHT_KERNELS = 82 };
 
 struct kernel {
     char path[PATH_BYTES], name[PATH_BYTES]; /* name: op/wrong/no_max */
