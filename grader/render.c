@@ -47,6 +47,10 @@ static void write_failure(FILE *out, const struct json_value *failure) {
     write_line(out, "", json_get_text(failure, "where"));
     write_line(out, "", json_get_text(failure, "comparison"));
     write_line(out, "", json_get_text(failure, "message"));
+    write_line(out, "seen: ", json_get_text(failure, "calls"));
+    write_line(out, "seen: ", json_get_text(failure, "results"));
+    write_line(out, "seen: the compiler warns: ", json_get_text(failure, "warning"));
+    write_line(out, "seen: ", json_get_text(failure, "fact"));
     write_line(out, "likely cause: ", json_get_text(failure, "cause"));
     write_line(out, "or, equally: ", json_get_text(failure, "other_cause"));
 }
@@ -57,6 +61,7 @@ void render_explanation(FILE *out, const struct json_value *outcome) {
     if (!failure && !render_has_passed(outcome)) { write_line(out, "", json_get_text(outcome, "verdict")); }
     if (measured[0]) { fprintf(out, target[0] ? "%s (%s)\n" : "%s\n", measured, target); }
     write_failure(out, failure);
+    write_line(out, "next step: ", json_get_text(outcome, "next_rung"));
 }
 
 char *render_text(void (*write)(FILE *out, const struct json_value *outcome), const struct json_value *outcome) {

@@ -85,8 +85,13 @@ static void write_failure(FILE *out, const char *step, const struct json_value *
         write_block(out, json_get_text(failure, "comparison"));
     }
     write_block(out, json_get_text(failure, "message"));
+    write_paragraph(out, "cause", "<strong>Seen:</strong> ", json_get_text(failure, "calls"));
+    write_paragraph(out, "cause", "<strong>Seen:</strong> ", json_get_text(failure, "results"));
+    write_paragraph(out, "cause", "<strong>The compiler warns:</strong> ", json_get_text(failure, "warning"));
+    write_paragraph(out, "cause", "<strong>Seen:</strong> ", json_get_text(failure, "fact"));
     write_paragraph(out, "cause", "<strong>Likely cause:</strong> ", json_get_text(failure, "cause"));
     write_paragraph(out, "cause", "<strong>Or, equally:</strong> ", json_get_text(failure, "other_cause"));
+    write_paragraph(out, "cause", "<strong>Next step:</strong> ", json_get_text(outcome, "next_rung"));
     if (failure && json_get_number(failure, "hint") > 0.0) {
         fputs("<p class=\"dim\">Hint: <code>", out);
         markup_print(out, "./grader %s --kernel %s --hint=%.0f", step, json_get_text(outcome, "exercise"),

@@ -38,7 +38,7 @@ static void write_timestamp(FILE *out, const char *time) {
 
 /* One line: what was wrong, in the words of the most telling source. */
 static void write_message(FILE *out, const struct json_value *outcome) {
-    static const char *const keys[] = {"comparison", "message", "cause"};
+    static const char *const keys[] = {"comparison", "message", "cause", "fact", "calls"};
     const struct json_value *failure = json_get(outcome, "failure");
     const char *text = json_get_text(outcome, "measured");
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !text[0]; i++) { text = json_get_text(failure, keys[i]); }

@@ -16,32 +16,34 @@ static void forget(void) {
 
 TestSuite(render, .timeout = 20, .fini = forget);
 
-static const char stored[] = "{\"version\": 1, \"step\": \"step1\", \"title\": \"naive kernels\", \"time\": "
-                             "\"2026-01-31T18:05:00Z\", \"seconds\": 2.5,"
-                             " \"student\": \"Anna <b>\", \"points\": 12.5, \"points_max\": 30, \"next\": \"repair "
-                             "it\", \"printed\": \"x < y\", \"outcomes\": ["
-                             "{\"exercise\": \"softmax\", \"title\": \"softmax, forward\", \"file\": \"softmax.cu\", "
-                             "\"optional\": false, \"check\": \"shapes\","
-                             " \"verdict\": \"FAIL\", \"points\": 0, \"points_max\": 10, \"failure\": {\"kind\": "
-                             "\"wrong\", \"where\": \"N = 4\", \"element\":"
-                             " \"out[0][1]\", \"expected\": 0.5, \"got\": \"NaN\", \"tolerance\": 1e-7, \"wrong\": 3, "
-                             "\"total\": 8, \"hint\": 2, \"comparison\":"
-                             " \"out[0][1]: expected 0.5, got NaN\", \"cause\": \"a barrier is missing\", \"file\": "
-                             "\"softmax.cu\", \"line\": 17}},"
-                             "{\"exercise\": \"softmax\", \"title\": \"softmax, forward\", \"check\": \"traffic\", "
-                             "\"verdict\": \"not run\", \"points\": 0,"
-                             " \"points_max\": 5},"
-                             "{\"exercise\": \"add\", \"title\": \"residual add\", \"check\": \"traffic\", "
-                             "\"verdict\": \"partly\", \"points\": 2.5,"
-                             " \"points_max\": 5, \"figure\": 2, \"limit\": 1.05, \"floor\": 3000000, \"measured\": "
-                             "\"2.00x the floor\", \"target\":"
-                             " \"at most 1.05x\"},"
-                             "{\"exercise\": \"rms\", \"title\": \"RMSNorm\", \"optional\": true, \"check\": "
-                             "\"shapes\", \"verdict\": \"not started\","
-                             " \"points\": 0, \"points_max\": 0},"
-                             "{\"exercise\": \"predictions\", \"title\": \"predictions\", \"check\": \"predictions\", "
-                             "\"verdict\": \"pass\", \"points\": 10,"
-                             " \"points_max\": 10}]}";
+static const char stored[] =
+    "{\"version\": 1, \"step\": \"step1\", \"title\": \"naive kernels\", \"time\": "
+    "\"2026-01-31T18:05:00Z\", \"seconds\": 2.5,"
+    " \"student\": \"Anna <b>\", \"points\": 12.5, \"points_max\": 30, \"next\": \"repair "
+    "it\", \"printed\": \"x < y\", \"outcomes\": ["
+    "{\"exercise\": \"softmax\", \"title\": \"softmax, forward\", \"file\": \"softmax.cu\", "
+    "\"optional\": false, \"check\": \"shapes\","
+    " \"verdict\": \"FAIL\", \"points\": 0, \"points_max\": 10, \"next_rung\": \"kernel 2\", \"failure\": {\"kind\": "
+    "\"wrong\", \"where\": \"N = 4\", \"element\":"
+    " \"out[0][1]\", \"expected\": 0.5, \"got\": \"NaN\", \"tolerance\": 1e-7, \"wrong\": 3, "
+    "\"total\": 8, \"hint\": 2, \"comparison\":"
+    " \"out[0][1]: expected 0.5, got NaN\", \"cause\": \"a barrier is missing\", \"calls\": "
+    "\"only calls of 64 columns\", \"file\": "
+    "\"softmax.cu\", \"line\": 17}},"
+    "{\"exercise\": \"softmax\", \"title\": \"softmax, forward\", \"check\": \"traffic\", "
+    "\"verdict\": \"not run\", \"points\": 0,"
+    " \"points_max\": 5},"
+    "{\"exercise\": \"add\", \"title\": \"residual add\", \"check\": \"traffic\", "
+    "\"verdict\": \"partly\", \"points\": 2.5,"
+    " \"points_max\": 5, \"figure\": 2, \"limit\": 1.05, \"floor\": 3000000, \"measured\": "
+    "\"2.00x the floor\", \"target\":"
+    " \"at most 1.05x\"},"
+    "{\"exercise\": \"rms\", \"title\": \"RMSNorm\", \"optional\": true, \"check\": "
+    "\"shapes\", \"verdict\": \"not started\","
+    " \"points\": 0, \"points_max\": 0},"
+    "{\"exercise\": \"predictions\", \"title\": \"predictions\", \"check\": \"predictions\", "
+    "\"verdict\": \"pass\", \"points\": 10,"
+    " \"points_max\": 10}]}";
 
 static const char *rendered(void (*write)(FILE *, const struct json_value *), const char *report) {
     char error[128];
@@ -81,8 +83,8 @@ Test(render, gradescope_has_a_test_for_each_check) {
     cr_assert_str_eq(field(test, "name"), "softmax, forward: shapes");
     cr_assert_str_eq(field(test, "number"), "1.1");
     cr_assert_str_eq(field(test, "status"), "failed");
-    cr_assert_str_eq(field(test, "output"),
-                     "N = 4\nout[0][1]: expected 0.5, got NaN\nlikely cause: a barrier is missing\n");
+    cr_assert_str_eq(field(test, "output"), "N = 4\nout[0][1]: expected 0.5, got NaN\nseen: only calls of 64 "
+                                            "columns\nlikely cause: a barrier is missing\nnext step: kernel 2\n");
     cr_assert_str_eq(field(cJSON_GetArrayItem(tests, 1), "output"), "not run\n");
     cr_assert_str_eq(field(cJSON_GetArrayItem(tests, 2), "number"), "2.1");
     cr_assert_str_eq(field(cJSON_GetArrayItem(tests, 3), "status"), "passed");
@@ -116,6 +118,8 @@ Test(render, html_shows_the_failure_and_the_bytes) {
     cr_assert(says("Anna &lt;b&gt;") && !says("<b>"), "%s", text);
     cr_assert(says("- expected 0.5") && says("+ got      NaN") && says("3 of 8 elements are wrong"), "%s", text);
     cr_assert(says("<strong>Likely cause:</strong> a barrier is missing"), "%s", text);
+    cr_assert(says("<strong>Seen:</strong> only calls of 64 columns"), "%s", text);
+    cr_assert(says("<strong>Next step:</strong> kernel 2"), "%s", text);
     cr_assert(says("./grader step1 --kernel softmax --hint=2"), "%s", text);
     cr_assert(says("floor: 3 MB") && says("counted: 6 MB"), "%s", text);
     cr_assert(says("prefers-color-scheme:dark") && !says("<script") && !says("http"), "%s", text);
