@@ -4,9 +4,7 @@
 
 #include <cuda_runtime.h>
 
-struct many {
-    float v[64];
-};
+struct many { float v[64]; };
 __global__ void add_kernel(float *out, const float *x, const float *residual, size_t count) {
     size_t i = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * 64;
     many a, b;

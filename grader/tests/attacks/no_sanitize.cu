@@ -4,8 +4,7 @@
 
 #include <cuda_runtime.h>
 
-__global__ __attribute__((no_sanitize("thread"))) void add_kernel(float *out, const float *x, const float *residual,
-                                                                  size_t count) {
+__global__ __attribute__((no_sanitize("thread"))) void add_kernel(float *out, const float *x, const float *residual, size_t count) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) { out[i] = x[i] + residual[i]; }
 }

@@ -4,8 +4,7 @@
 
 #include <cuda_runtime.h>
 
-[[gnu::no_sanitize_thread]] __global__ void add_kernel(float *out, const float *x, const float *residual,
-                                                       size_t count) {
+[[gnu::no_sanitize_thread]] __global__ void add_kernel(float *out, const float *x, const float *residual, size_t count) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) { out[i] = x[i] + residual[i]; }
 }
