@@ -178,8 +178,8 @@ ParameterizedTest(struct kernel *kernel, corpus, right_kernels_pass) {
     cJSON_ArrayForEach(outcome, cJSON_GetObjectItem(report, "outcomes")) {
         const cJSON *failure = cJSON_GetObjectItem(outcome, "failure");
         const char *check = text_of(outcome, "check");
-        bool counted =
-            strcmp(check, "traffic") == 0 || strcmp(check, "launches") == 0 || strcmp(check, "parallelism") == 0;
+        bool counted = strcmp(check, "traffic") == 0 || strcmp(check, "launches") == 0 ||
+                       strcmp(check, "barriers") == 0 || strcmp(check, "parallelism") == 0;
         cr_assert(counted || strcmp(text_of(outcome, "verdict"), "pass") == 0, "%s: %s: %s (N %g, C %g, %s; %s)",
                   kernel->path, check, text_of(outcome, "verdict"),
                   cJSON_GetNumberValue(cJSON_GetObjectItem(failure, "N")),
