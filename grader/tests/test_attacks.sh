@@ -6,6 +6,7 @@
 #   grader/tests/test_attacks.sh --table            a table for the documents: attack, layer, outcome
 #
 # A file begins with two lines: what it does, and `stopped by: LAYER: WORDS`, where the words stand in the report.
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -eu
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}

@@ -7,7 +7,7 @@
 #include <math.h>
 
 __device__ float block_sum(float value, float *shared) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    int lane = threadIdx.x % 32, warps = blockDim.x / 32, warp = threadIdx.x / 32;
     for (int o = 16; o > 0; o /= 2) { value += __shfl_xor_sync(0xffffffffu, value, o); }
     if (lane == 0) { shared[warp] = value; }
     __syncthreads();
