@@ -15,26 +15,15 @@
 
 #include "clean.h"
 #include "object.h"
+#include "paths.h"
 #include "spawn.h"
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
 
 /* ---- tools and the GPU ---- */
 
-static bool on_path(const char *program) {
-    const char *path = getenv("PATH");
-    char candidate[1024];
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
-        if (access(candidate, X_OK) == 0) { return true; }
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 static bool have_nvcc(void) {
-    return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
+    return paths_have_program("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
 }
 
 bool build_gpu_is_there(void) {
@@ -52,13 +41,14 @@ bool build_auto_is_cuda(void) {
 }
 
 static bool have_gxx(void) {
-    return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
+    return getenv("CXX") || paths_have_program("g++-14") || paths_have_program("g++-13") ||
+           paths_have_program("g++-12") || paths_have_program("g++");
 }
 
 /* make, and the compiler of the report's backend. False: the message says what to type. */
 static bool tools_are_there(struct build_report *report) {
     const char *missing = NULL;
-    if (!on_path("make")) {
+    if (!paths_have_program("make")) {
         missing = "make is not installed. Type: sudo apt-get install -y make g++";
     } else if (!report->cuda && !have_gxx()) {
         missing = "g++ is not installed. Type: sudo apt-get install -y g++";

@@ -86,21 +86,11 @@ bool class_is_archive(const char *name, char *stem, size_t size) {
     return ending >= 0;
 }
 
-static bool on_path(const char *program) {
-    char path[PATHS_BYTES];
-    const char *folders = getenv("PATH");
-    for (const char *at = folders ? folders : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
-        int length = snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(at, ":"), at, program);
-        if (length < (int)sizeof path && access(path, X_OK) == 0) { return true; }
-    }
-    return false;
-}
-
 const char *class_archiver(const char *name, char *error, size_t error_size) {
     bool zip = endings[ending_of(name)].zip;
     const char *own = zip ? "unzip" : "tar";
-    if (on_path(own)) { return own; }
-    if (on_path("bsdtar")) { return "bsdtar"; }
+    if (paths_have_program(own)) { return own; }
+    if (paths_have_program("bsdtar")) { return "bsdtar"; }
     snprintf(error, error_size,
              "%s is an archive that needs %s, which is not installed. Type: sudo apt-get install -y %s", name, own,
              own);
