@@ -38,7 +38,7 @@ help: ## this list
 
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
-.PHONY: lab lab-reset handout grade programs demo simt-cc $(STEPS)
+.PHONY: lab lab-reset handout gradescope grade programs demo simt-cc $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
@@ -52,6 +52,11 @@ handout: ## pack lab/ as a self-contained archive for students
 	@tools/install.sh build
 	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/lab.sh handout
+
+gradescope: ## pack a lab's autograder: STEP=step1 CONFIG=class.conf SEED=N
+	@tools/install.sh gradescope
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	@tools/gradescope/pack '$(STEP)' '$(CONFIG)' '$(SEED)'
 
 demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
 	@tools/install.sh gpt2
@@ -97,6 +102,7 @@ endif
 #   - the model under the checks of the CPU backend
 #   - lab 3's solutions with the choices that they make on other GPUs
 #   - random kernels and random files
+#   - a class that is marked, killed and marked again; the autograder for Gradescope, unpacked and built
 #   - the build of the archive that is handed out, and gradings that start at once in an empty build folder
 #   - the guide's recipe for an exercise, and an op without each of its pieces
 #   - comparisons that need PyTorch or transformers
@@ -106,7 +112,7 @@ LONG_TESTS := test_training test_training_fused test_training_products test_trai
               test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
               test_random_kernels test_translate_fuzz test_gpt2_fuzz test_handout_builds.sh \
               test_hf_compare.sh test_hf_wirings.sh test_compare.sh test_gpt2_bench.sh \
-              test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh
+              test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh test_batch.sh test_gradescope.sh
 QUICK = $(filter-out $(addprefix %/,$(LONG_TESTS)),$(1))
 SMOKE_TEST := test_judge
 ASAN = BUILD=$(BUILD)/asan SANITIZE=address,undefined

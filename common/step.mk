@@ -51,6 +51,7 @@ endif
 comma  := ,
 NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
 SHARED := $(BUILD)/runner/$(BACKEND)
+TRACING := $(SHARED)/trace.o $(SHARED)/lines.o
 
 # The ops' descriptions are linked with every program, their references with those that run without the grader.
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
@@ -178,10 +179,10 @@ $(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o
 $(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(if $(TRACED),$(SHARED)/trace.o) $(DESCRIBED) $(SIMT_LIBRARY)
+$(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(if $(TRACED),$(TRACING)) $(DESCRIBED) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
-shared: $(if $(filter cpu,$(BACKEND)),$(SHARED)/trace.o) $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
+shared: $(if $(filter cpu,$(BACKEND)),$(TRACING)) $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
 
 .SECONDARY:
--include $(OBJECTS:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)
+-include $(OBJECTS:.o=.d) $(TRACING:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)

@@ -16,26 +16,15 @@
 #include "clean.h"
 #include "janitor.h"
 #include "object.h"
+#include "paths.h"
 #include "spawn.h"
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
 
 /* ---- tools and the GPU ---- */
 
-static bool on_path(const char *program) {
-    const char *path = getenv("PATH");
-    char candidate[1024];
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
-        if (access(candidate, X_OK) == 0) { return true; }
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 static bool have_nvcc(void) {
-    return on_path("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
+    return paths_have_program("nvcc") || access("/usr/local/cuda/bin/nvcc", X_OK) == 0;
 }
 
 bool build_gpu_is_there(void) {
@@ -53,13 +42,14 @@ bool build_auto_is_cuda(void) {
 }
 
 static bool have_gxx(void) {
-    return getenv("CXX") || on_path("g++-14") || on_path("g++-13") || on_path("g++-12") || on_path("g++");
+    return getenv("CXX") || paths_have_program("g++-14") || paths_have_program("g++-13") ||
+           paths_have_program("g++-12") || paths_have_program("g++");
 }
 
 /* make, and the compiler of the report's backend. False: the message says what to type. */
 static bool tools_are_there(struct build_report *report) {
     const char *missing = NULL;
-    if (!on_path("make")) {
+    if (!paths_have_program("make")) {
         missing = "make is not installed. Type: sudo apt-get install -y make g++";
     } else if (!report->cuda && !have_gxx()) {
         missing = "g++ is not installed. Type: sudo apt-get install -y g++";
@@ -330,6 +320,26 @@ void build_first_errors(const char *log, char *errors, size_t size) {
     }
 }
 
+void build_uninitialised(const char *log, char *text, size_t size) {
+    text[0] = '\0';
+    for (const char *line = log; *line && !text[0];) {
+        size_t length = strcspn(line, "\n");
+        const char *said = memmem(line, length, "warning: ", strlen("warning: ")), *start = line;
+        bool is_gcc = line_has(line, length, "uninitialized [-W"); /* -Wuninitialized, -Wmaybe-uninitialized */
+        if (said && is_gcc) {
+            for (const char *at = line; at < said; at++) { start = *at == '/' ? at + 1 : start; }
+            const char *place_end = memchr(start, ':', (size_t)(said - start)); /* softmax.cu:67:39: */
+            place_end = place_end ? memchr(place_end + 1, ':', (size_t)(said - place_end - 1)) : NULL;
+            said += strlen("warning: ");
+            const char *end = memmem(said, (size_t)(line + length - said), " [-W", strlen(" [-W"));
+            if (place_end && end) {
+                snprintf(text, size, "%.*s: %.*s", (int)(place_end - start), start, (int)(end - said), said);
+            }
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
 static void read_log(const struct build_options *options, const char *name, const char *ending, char *log,
                      size_t size) {
     char path[700];
@@ -351,6 +361,14 @@ static void name_limit(struct build_file *file) {
     char text[200];
     snprintf(text, sizeof text, "%.*s", (int)(end - cause), cause);
     snprintf(file->errors, sizeof file->errors, "%s.cu: error: the compiler was stopped: %s\n", file->name, text);
+}
+
+static void read_warning(const struct build_options *options, struct build_file *file) {
+    char *log = malloc(LOG_BYTES);
+    if (!log) { return; }
+    read_log(options, file->name, ".log", log, LOG_BYTES);
+    build_uninitialised(log, file->warning, sizeof file->warning);
+    free(log);
 }
 
 static void read_errors(const struct build_options *options, struct build_file *file) {
@@ -409,7 +427,10 @@ static enum build_status conclude(const struct build_options *options, struct bu
     int failed = 0, explained = 0;
     for (int i = 0; i < report->file_count; i++) {
         struct build_file *file = &report->file[i];
-        if (file->built) { continue; }
+        if (file->built) {
+            read_warning(options, file);
+            continue;
+        }
         failed++;
         read_errors(options, file);
         blame_parts(options, file);

@@ -38,6 +38,7 @@ struct build_file {
     bool rebuilt;                   /* by this call */
     bool was_stale;                 /* the lab file or a header of it was newer than the existing executable */
     char errors[BUILD_ERROR_BYTES]; /* compiler's first errors with the learner's own lines, or "" */
+    char warning[200];              /* "softmax.cu:67: ‘sum’ may be used uninitialized", or "" */
 };
 
 struct build_report {
@@ -61,6 +62,9 @@ const struct build_file *build_find(const struct build_report *report, const cha
 
 /* The object file of a lab file, with or without .cu: out/obj/NAME.o, which contains only the lab's code. */
 void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);
+
+/* The first warning that a variable is used without a value, without the folder of the file; else "". */
+void build_uninitialised(const char *log, char *text, size_t size);
 
 /* The first errors in a compiler's or linker's output, at most three, each with the lines that belong to it. */
 void build_first_errors(const char *log, char *errors, size_t size);

@@ -8,8 +8,8 @@
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "common/status.h"
-#include "explore.h"
 #include "judge.h"
+#include "property.h"
 
 static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size);
@@ -102,8 +102,18 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
     return shown;
 }
 
+static const struct device *device_for(const struct device *device, const struct test_case *test) {
+    return test->small && device->small ? device->small : device;
+}
+
+/* Only the CPU backend can refuse launches. */
+static bool is_possible(const struct device *device, const struct test_case *test) {
+    return !(test->refused && device->guard) && (!test->small || device->small);
+}
+
 static struct evidence_case *run(const struct device *device, const struct test_case *test,
                                  const struct evidence *evidence, struct result *result) {
+    device = device_for(device, test);
     const struct op *op = evidence->op;
     struct evidence_case *shown = prepare(op, test);
     struct exchange exchange = {0};
@@ -128,6 +138,7 @@ static struct evidence_case *run(const struct device *device, const struct test_
 
 bool check_only_call(const struct device *device, const struct op *op, const struct test_case *test,
                      struct result *result) {
+    device = device_for(device, test);
     struct evidence_case *shown = prepare_inputs(op, test);
     struct exchange exchange = {0};
     pack_buffers(&exchange, device, op, shown);
@@ -147,10 +158,18 @@ static void keep(struct evidence *evidence, struct evidence_case *shown) {
     }
 }
 
+static void count_bytes(struct evidence *evidence, const struct result *result) {
+    const struct simt_traffic *spaces[] = {&result->counters.global, &result->counters.shared};
+    for (int i = 0; i < 2; i++) {
+        evidence->bytes += spaces[i]->load_bytes + spaces[i]->store_bytes + spaces[i]->atomic_bytes;
+    }
+}
+
 bool check_case(const struct device *device, const struct test_case *test, struct evidence *evidence) {
     struct result result;
     struct evidence_case *shown = run(device, test, evidence, &result);
     bool right = shown->failure.kind == FAILURE_NONE;
+    count_bytes(evidence, &result);
     keep(evidence, shown);
     return right;
 }
@@ -182,7 +201,7 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
     int count = cases_of(evidence->op, evidence->type, kind, seed, secret, cases, EVIDENCE_MAX_CASES);
     enum verdict verdict = VERDICT_PASS;
     for (int i = 0; i < count; i++) {
-        if (cases[i].refused && device->guard) { continue; } /* only the CPU backend can refuse */
+        if (!is_possible(device, &cases[i])) { continue; }
         if (check_case(device, &cases[i], evidence)) { continue; }
         const struct evidence_case *shown = evidence->cases[evidence->count - 1];
         if (verdict == VERDICT_PASS) { *failure = shown->failure; }
@@ -193,11 +212,28 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
     return verdict;
 }
 
+/* A mixed call that fails: the same with one kind of values that fails, too, if there is one. */
+static struct evidence_case *unmixed(const struct device *device, const struct evidence *evidence,
+                                     struct evidence_case *failed) {
+    for (int kind = 0; kind < VALUES_MIXED && failed->test.values == VALUES_MIXED; kind++) {
+        struct test_case one = failed->test;
+        struct result result;
+        if (kind != VALUES_NORMAL && !(evidence->op->hard >> kind & 1)) { continue; }
+        one.values = (enum input_values)kind;
+        struct evidence_case *tried = run(device, &one, evidence, &result);
+        bool fails = tried->failure.kind != FAILURE_NONE;
+        free_case(fails ? failed : tried);
+        if (fails) { failed = tried; }
+    }
+    return failed;
+}
+
 /* The simplest call that still fails: without other values, scalars, moved pointers ..., as long as it fails. */
 static struct evidence_case *simplest(const struct device *device, const struct evidence *evidence,
                                       struct evidence_case *failed) {
+    failed = unmixed(device, evidence, failed);
     struct test_case simpler = failed->test;
-    for (int property = 0; explore_without(evidence->op, &simpler, property); property++) {
+    for (int property = 0; property_without(evidence->op, &simpler, property); property++) {
         struct result result;
         if (memcmp(&simpler, &failed->test, sizeof simpler) == 0) { continue; }
         struct evidence_case *tried = run(device, &simpler, evidence, &result);
@@ -209,12 +245,22 @@ static struct evidence_case *simplest(const struct device *device, const struct 
     return failed;
 }
 
+/* A launcher may say that a small device is too small. */
+static bool needs_more(const struct evidence_case *shown, const struct result *result) {
+    return shown->test.small && shown->end == CHILD_OK && (result->status || result->error) && !shown->test.refused;
+}
+
 enum verdict check_cases(const struct device *device, const struct test_case *cases, int count,
                          struct evidence *evidence, struct failure *failure) {
     for (int i = 0; i < count; i++) {
         struct result result;
-        if (cases[i].refused && device->guard) { continue; } /* only the CPU backend can refuse */
+        if (!is_possible(device, &cases[i])) { continue; }
         struct evidence_case *shown = run(device, &cases[i], evidence, &result);
+        count_bytes(evidence, &result);
+        if (needs_more(shown, &result)) {
+            free_case(shown);
+            continue;
+        }
         bool fails = shown->failure.kind != FAILURE_NONE;
         if (fails && !cases[i].again) { shown = simplest(device, evidence, shown); }
         if (fails) { *failure = shown->failure; }
@@ -222,4 +268,14 @@ enum verdict check_cases(const struct device *device, const struct test_case *ca
         if (fails) { return VERDICT_FAIL; }
     }
     return VERDICT_PASS;
+}
+
+enum verdict check_again(const struct device *device, const struct test_case *test, struct evidence *evidence,
+                         struct failure *failure) {
+    struct test_case before = *test;
+    before.again = before.shuffled = false;
+    if (!is_possible(device, test)) { return VERDICT_NOT_RUN; }
+    bool right = (!test->again || check_case(device, &before, evidence)) && check_case(device, test, evidence);
+    if (!right) { *failure = evidence->cases[evidence->count - 1]->failure; }
+    return right ? VERDICT_PASS : VERDICT_FAIL;
 }

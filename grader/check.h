@@ -16,6 +16,7 @@ struct device {
                               struct finding_record **findings);
     const char *(*message)(void *context);
     void *context;
+    const struct device *small; /* the same on a small device; NULL: there is none, and such cases are left out */
     int guard; /* canary bytes on both sides of every buffer; 0 where the backend has its own red zones */
 };
 
@@ -37,6 +38,10 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
 /* The same for given cases, up to the first that fails: of that one, the properties that it fails without are taken away. */
 enum verdict check_cases(const struct device *device, const struct test_case *cases, int count,
                          struct evidence *evidence, struct failure *failure);
+
+/* Makes the call of one case again, with the call before it that it is compared with. VERDICT_NOT_RUN: not on this device. */
+enum verdict check_again(const struct device *device, const struct test_case *test, struct evidence *evidence,
+                         struct failure *failure);
 
 /* Calls once at these sizes for its counters (traffic, chains). False if it fails; then the failure describes it. */
 bool check_count(const struct device *device, const struct op_sizes *sizes, uint64_t seed, struct evidence *evidence,

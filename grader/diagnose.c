@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "common/ops/elements.h"
 #include "mistakes.h"
 
@@ -49,8 +50,7 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     return sum;
 }
 
-/* A wrong case agrees with the mistake's outputs. A right case does not contradict the mistake, if the mistake changes
- * next to nothing there. */
+/* Does a wrong call agree with the mistake's outputs? In a right call: does the mistake change next to nothing there? */
 static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
                    const struct evidence_case *shown) {
     double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
@@ -58,81 +58,162 @@ static bool agrees(const struct op_mistake *mistake, int variant, const struct o
     return distance_of(mistake, variant, op, shown) <= 0.05 * measure;
 }
 
-static bool agrees_with_all(const struct op_mistake *mistake, int variant, const struct evidence *evidence,
-                            bool wrong) {
-    int looked = 0;
-    for (int i = 0; i < evidence->count && (!wrong || looked < MISTAKE_CASES); i++) {
+static long elements_of(const struct evidence_case *shown) {
+    return (long)shown->test.sizes.N * shown->test.sizes.C;
+}
+
+/* Small calls are compared, and of the wrong ones at least the smallest. */
+static bool is_compared(const struct evidence *evidence, const struct evidence_case *shown) {
+    if (elements_of(shown) <= MISTAKE_ELEMENTS) { return true; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *other = evidence->cases[i];
+        if (evidence_case_is_wrong(other) && elements_of(other) < elements_of(shown)) { return false; }
+    }
+    return evidence_case_is_wrong(shown);
+}
+
+/* Calls in place are compared where only such calls are wrong: else a later write may have spoiled their input. */
+static bool only_in_place_are_wrong(const struct evidence *evidence) {
+    for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        long count = (long)shown->test.sizes.N * shown->test.sizes.C;
-        bool usable = wrong ? evidence_case_is_wrong(shown) : shown->returned && shown->failure.kind == FAILURE_NONE;
-        if (!usable || shown->test.in_place || count > MISTAKE_ELEMENTS) { continue; }
+        if (evidence_case_is_wrong(shown) && !shown->test.in_place) { return false; }
+    }
+    return true;
+}
+
+static bool agrees_with_wrong_calls(const struct op_mistake *mistake, int variant, const struct evidence *evidence) {
+    int looked = 0;
+    bool in_place = only_in_place_are_wrong(evidence);
+    for (int i = 0; i < evidence->count && looked < MISTAKE_CASES; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!evidence_case_is_wrong(shown) || (shown->test.in_place && !in_place) || !is_compared(evidence, shown)) {
+            continue;
+        }
         if (!agrees(mistake, variant, evidence->op, shown)) { return false; }
         looked++;
     }
-    return looked > 0 || !wrong;
+    return looked > 0;
 }
 
-static bool is_computed(const struct op_mistake *mistake, const struct evidence *evidence) {
-    for (int i = 0; i < OP_MAX_VARIANTS && mistake->variant[i]; i++) {
-        int variant = mistake->variant[i];
-        if (agrees_with_all(mistake, variant, evidence, true) && agrees_with_all(mistake, variant, evidence, false)) {
-            return true;
+static bool agrees_with_right_calls(const struct op_mistake *mistake, int variant, const struct evidence *evidence) {
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool right = shown->returned && shown->failure.kind == FAILURE_NONE && !shown->test.in_place;
+        if (right && is_compared(evidence, shown) && !agrees(mistake, variant, evidence->op, shown)) { return false; }
+    }
+    return true;
+}
+
+/* Wrong elements that are numbers, of the calls that are compared: agreement on NaN excludes little. */
+static long wrong_numbers(const struct evidence *evidence) {
+    long numbers = 0;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        if (!evidence_case_is_wrong(shown) || !is_compared(evidence, shown)) { continue; }
+        for (int t = 0; t < op_tensor_count(evidence->op); t++) {
+            for (size_t k = 0, end = op_elements(evidence->op, t, &shown->test.sizes); shown->wrong[t] && k < end;
+                 k++) {
+                numbers += isfinite(shown->got[t][k]) && evidence_is_wrong(evidence, shown, t, k);
+            }
         }
     }
-    return false;
+    return numbers;
+}
+
+/* How far the outputs of the calls are those that the mistake computes. */
+enum agreement {
+    NO_AGREEMENT,
+    ON_ONE_PATH, /* the wrong calls have one property in common, and agree; right calls would be wrong with this mistake */
+    EVERYWHERE
+};
+
+static enum agreement agreement_of(const struct op_mistake *mistake, const struct evidence *evidence) {
+    enum { ENOUGH = 16 }; /* to exclude chance */
+    enum agreement best = NO_AGREEMENT;
+    char calls[256];
+    for (int i = 0; i < OP_MAX_VARIANTS && mistake->variant[i]; i++) {
+        int variant = mistake->variant[i];
+        if (!agrees_with_wrong_calls(mistake, variant, evidence)) { continue; }
+        if (agrees_with_right_calls(mistake, variant, evidence)) { return EVERYWHERE; }
+        bool one_path = calls_describe(evidence, calls, sizeof calls) && wrong_numbers(evidence) >= ENOUGH;
+        best = one_path ? ON_ONE_PATH : best;
+    }
+    return best;
+}
+
+/* The computed mistakes of the op that agree best, in their order: at most `most` with different ids. Returns their number. */
+static int computed_mistakes(const struct evidence *evidence, const struct op_mistake **found, int most,
+                             enum agreement *agreement) {
+    const struct op_reference *reference = reference_of(evidence->op);
+    enum agreement best = ON_ONE_PATH;
+    int count = 0;
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
+            enum agreement here = mistake->compute ? agreement_of(mistake, evidence) : NO_AGREEMENT;
+            if (here < best) { continue; }
+            if (here > best) { count = 0; }
+            best = here;
+            bool again = false;
+            for (int k = 0; k < count; k++) { again = again || strcmp(found[k]->id, mistake->id) == 0; }
+            if (!again && count < most) { found[count++] = mistake; }
+        }
+    }
+    *agreement = best;
+    return count;
 }
 
 /* ---- order of diagnosis ---- */
 
-static bool matches(const struct op_mistake *mistake, const struct evidence *evidence) {
-    if (mistake->compute) { return is_computed(mistake, evidence); }
-    return mistake->predicate && mistake->predicate(evidence, mistake->argument);
-}
-
-static const struct op_mistake *first_general(const struct op_mistake *list, const struct evidence *evidence) {
-    while (list->id && !matches(list, evidence)) { list++; }
-    return list->id ? list : NULL;
-}
-
-static enum op_mistake_stage stage_of(const struct op_mistake *mistake) {
-    return mistake->stage ? mistake->stage : mistake->compute ? MISTAKE_COMPUTED : MISTAKE_SUSPECTED;
-}
-
-static const struct op_mistake *first_own(const struct op_reference *reference, enum op_mistake_stage stage,
-                                          const struct evidence *evidence) {
-    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
-        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
-            if (stage_of(mistake) == stage && matches(mistake, evidence)) { return mistake; }
-        }
+static const struct op_mistake *first_shown(const struct op_mistake *list, enum op_mistake_stage stage, bool is_own,
+                                            const struct evidence *evidence) {
+    for (const struct op_mistake *mistake = list; mistake->id; mistake++) {
+        enum op_mistake_stage own = mistake->stage ? mistake->stage : MISTAKE_SUSPECTED;
+        if (!mistake->predicate || (is_own && own != stage)) { continue; }
+        if (mistake->predicate(evidence, mistake->argument)) { return mistake; }
     }
     return NULL;
 }
 
-const struct op_mistake *diagnose(const struct evidence *evidence) {
+static const struct op_mistake *first_of_stage(enum op_mistake_stage stage, const struct evidence *evidence) {
     const struct op_reference *reference = reference_of(evidence->op);
-    for (int stage = MISTAKE_REPORTED; stage < MISTAKE_STAGES; stage++) {
-        const struct op_mistake *found = first_own(reference, (enum op_mistake_stage)stage, evidence);
-        if (!found && mistakes_of_stage[stage]) { found = first_general(mistakes_of_stage[stage], evidence); }
-        if (found) { return found->cause ? found : diagnosis_find(found->id); }
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        const struct op_mistake *found = first_shown(reference->mistakes[i], stage, true, evidence);
+        if (found) { return found; }
     }
-    return NULL;
+    return mistakes_of_stage[stage] ? first_shown(mistakes_of_stage[stage], stage, false, evidence) : NULL;
 }
 
-const struct op_mistake *diagnose_other(const struct evidence *evidence, const struct op_mistake *found) {
-    const struct op_reference *reference = reference_of(evidence->op);
-    const struct op_mistake *other = NULL;
-    bool is_computed_too = false;
-    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
-        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
-            if (!mistake->compute || !is_computed(mistake, evidence)) { continue; }
-            if (strcmp(mistake->id, found->id) == 0) {
-                is_computed_too = true;
-            } else if (!other) {
-                other = mistake->cause ? mistake : diagnosis_find(mistake->id);
-            }
+static const struct op_mistake *record_of(const struct op_mistake *mistake) {
+    return mistake->cause || mistake->fact ? mistake : diagnosis_find(mistake->id);
+}
+
+/* More than two candidates say little: then a fact is the diagnosis. */
+static bool diagnose_computed(const struct evidence *evidence, struct diagnosis *diagnosis) {
+    const struct op_mistake *found[3];
+    enum agreement agreement;
+    int count = computed_mistakes(evidence, found, 3, &agreement);
+    diagnosis->candidates = count;
+    if (count == 0 || count > 2) { return false; }
+    diagnosis->found = record_of(found[0]);
+    diagnosis->other = count > 1 ? record_of(found[1]) : NULL;
+    if (agreement == EVERYWHERE) { diagnosis->calls[0] = '\0'; } /* the mistake says why the other calls are right */
+    return true;
+}
+
+struct diagnosis diagnose(const struct evidence *evidence) {
+    struct diagnosis diagnosis = {.found = NULL};
+    calls_describe(evidence, diagnosis.calls, sizeof diagnosis.calls);
+    for (int stage = MISTAKE_REPORTED; stage < MISTAKE_STAGES && !diagnosis.found; stage++) {
+        if (stage == MISTAKE_COMPUTED) {
+            diagnose_computed(evidence, &diagnosis);
+        } else {
+            const struct op_mistake *found = first_of_stage((enum op_mistake_stage)stage, evidence);
+            diagnosis.found = found ? record_of(found) : NULL;
         }
     }
-    return is_computed_too ? other : NULL;
+    if (diagnosis.found && diagnosis.found->of_calls) { diagnosis.calls[0] = '\0'; }
+    if (!diagnosis.found) { results_describe(evidence, diagnosis.results, sizeof diagnosis.results); }
+    return diagnosis;
 }
 
 /* ---- all mistakes ---- */
@@ -164,6 +245,8 @@ const struct op_mistake *diagnosis_next(struct diagnosis_place *place) {
 const struct op_mistake *diagnosis_find(const char *id) {
     struct diagnosis_place place = {0, 0};
     const struct op_mistake *mistake = diagnosis_next(&place);
-    while (mistake && (!mistake->cause || strcmp(mistake->id, id) != 0)) { mistake = diagnosis_next(&place); }
+    while (mistake && ((!mistake->cause && !mistake->fact) || strcmp(mistake->id, id) != 0)) {
+        mistake = diagnosis_next(&place);
+    }
     return mistake;
 }

@@ -8,11 +8,11 @@
  *   1. The fixed cases (cases.c) are traced.
  *   2. Sizes are swept, one at a time, up to a limit of cost. Where an atom appears, the size at which it does is found by
  *      bisection. The sizes in the source's integers, and those that solve `operand == constant` for a traced comparison, are
- *      tried as well, each with its two neighbours.
- *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows: each
- *      kind of values, other scalars, each tensor off its alignment, each shared pointer, lengths, the other triangle,
- *      another order of blocks, a call before it, a refused launch. Together they may cost as much as the fixed cases;
- *      calls that reach a branch for the first time, or stand at its boundary, half as much besides.
+ *      tried as well, each with its two neighbours. Comparisons behind others are solved from the calls that reach them. Where
+ *      a grid stops growing, a call goes beyond. A source that asks for the device's limits is swept on a small device, too.
+ *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows
+ *      (property.h). A case has several properties if none of them hides another. The elements of their
+ *      tensors are at most one and a half times those of the fixed cases, besides few calls beyond a grid.
  *
  * The trace comes from the learner's process: a suggestion for more calls, never a verdict.
  */
@@ -20,8 +20,12 @@
 #define EXPLORE_H
 
 #include "check.h"
+#include "source.h"
 
-enum { EXPLORE_MAX_CASES = 320, EXPLORE_MAX_INTEGERS = 256 };
+enum {
+    EXPLORE_MAX_CASES = 320,
+    EXPLORE_BLOCKS = 4, /* the traced program runs so many blocks of a launch: its first and last (SIMT_BLOCKS) */
+};
 
 struct exploration {
     int case_count;
@@ -29,17 +33,15 @@ struct exploration {
     int atoms;                             /* that were found, apart from those that depend on data */
     int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
     uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
+    uint64_t beyond_cost;                  /* of cases with more rows or columns than a grid may cover */
     int probes;                            /* calls that were traced */
+    int untried[64];                       /* of the missing ones: for each property */
+    struct not_run not_run;                /* lines that neither the fixed nor the chosen cases execute */
 };
 
-/* `traced` runs traced programs, and `trace` is where their traces arrive. integers: those of the source. */
+/* `traced` runs traced programs, and `trace` is where their traces arrive. The cases depend on the source and the secret only:
+ * they are the same on every machine. */
 void explore(const struct device *traced, struct trace *trace, const struct op *op, enum op_type type,
-             const int *integers, int integer_count, uint64_t seed, struct exploration *found);
-
-/* The integers in a C source's text, decimal and hexadecimal, each once; returns their number. */
-int explore_integers(const char *text, int *integers, int count, int capacity);
-
-/* Takes one property from a case; false when there is none with that number. explore.c names them. */
-bool explore_without(const struct op *op, struct test_case *test, int property);
+             const struct source *source, uint64_t secret, struct exploration *found);
 
 #endif

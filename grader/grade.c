@@ -2,29 +2,34 @@
 #include "grade.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "diagnose.h"
 #include "programs.h"
 #include "score.h"
 
-/* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown ---- */
+/* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown, or a fact ---- */
 
-static void explain(struct failure *failure, const struct evidence *evidence) {
-    bool was_called = failure->kind != FAILURE_NONE && evidence->count > 0;
-    const struct op_mistake *mistake = was_called ? diagnose(evidence) : NULL;
-    if (!mistake) { return; }
-    failure->diagnosis = mistake->id;
-    failure->cause = mistake->cause;
-    failure->hint = mistake->hint;
-    const struct op_mistake *other = diagnose_other(evidence, mistake);
-    if (!other) { return; }
-    failure->other_diagnosis = other->id;
-    failure->other_cause = other->cause;
+static void explain(struct failure *failure, const struct evidence *evidence, const char *warning) {
+    if (failure->kind == FAILURE_NONE || evidence->count == 0) { return; }
+    struct diagnosis diagnosis = diagnose(evidence);
+    bool is_open = !diagnosis.found || diagnosis.found->fact;
+    snprintf(failure->warning, sizeof failure->warning, "%s", is_open ? warning : "");
+    snprintf(failure->calls, sizeof failure->calls, "%s", diagnosis.calls);
+    snprintf(failure->results, sizeof failure->results, "%s", diagnosis.results);
+    if (!diagnosis.found) { return; }
+    failure->diagnosis = diagnosis.found->id;
+    failure->cause = diagnosis.found->cause;
+    failure->fact = diagnosis.found->fact;
+    failure->hint = diagnosis.found->hint;
+    if (!diagnosis.other) { return; }
+    failure->other_diagnosis = diagnosis.other->id;
+    failure->other_cause = diagnosis.other->cause;
 }
 
 /* Only the last of the checks can have failed. */
-static void explain_checks(struct checks *checks) {
-    if (checks->count > 0) { explain(&checks->failure[checks->count - 1], &checks->evidence); }
+static void explain_checks(struct checks *checks, const char *warning) {
+    if (checks->count > 0) { explain(&checks->failure[checks->count - 1], &checks->evidence, warning); }
     evidence_free(&checks->evidence);
 }
 
@@ -32,7 +37,8 @@ static void explain_checks(struct checks *checks) {
 
 struct marked {
     struct marks marks;
-    struct process process; /* of all that ran: what each said first */
+    struct explored explored; /* exercise is NULL: its branches are unknown */
+    struct process process;   /* of all that ran: what each said first */
 };
 
 static void keep_first(char *kept, const char *text, size_t size) {
@@ -50,24 +56,46 @@ static bool have_passed(const struct checks *checks) {
     return checks->count == CORRECTNESS_CHECKS && checks->verdict[CORRECTNESS_CHECKS - 1] == VERDICT_PASS;
 }
 
-static void check_branches(const struct plan *plan, const struct task *task, struct checks *checks,
-                           struct checks *confirmed) {
+/* What is known about the branches, if all calls are right. */
+static struct explored check_branches(const struct plan *plan, const struct task *task, struct checks *checks,
+                                      struct checks *confirmed) {
     static struct exploration found;
     char traced[PLAN_PATH_BYTES];
-    if (!have_passed(checks) || !task->can_count) { return; }
+    struct explored explored = {.exercise = NULL};
+    if (!have_passed(checks) || !task->can_count) { return explored; }
     programs_traced(plan, task->exercise, traced);
     run_exploration(task, traced, &found);
+    uint64_t fixed_bytes = checks->evidence.bytes;
     run_explored(task, &found, checks);
     if (have_passed(confirmed)) { run_explored_confirmation(task, &found, confirmed); }
+    if (!have_passed(checks) || found.atoms == 0) { return explored; }
+    explored = (struct explored){.exercise = task->exercise, .branches = found.atoms, .not_run = found.not_run};
+    explored.fixed_bytes = fixed_bytes;
+    explored.bytes = checks->evidence.bytes - fixed_bytes;
+    memcpy(explored.untried, found.untried, sizeof explored.untried);
+    return explored;
 }
 
 static struct marked mark_checks(const struct plan *plan, const struct task *task) {
     struct marked marked = {.marks.count = 0};
     struct checks checks = run_checks(task), confirmed = run_confirmation(task, checks.count);
-    check_branches(plan, task, &checks, &confirmed);
-    explain_checks(&checks);
-    explain_checks(&confirmed);
+    marked.explored = check_branches(plan, task, &checks, &confirmed);
+    explain_checks(&checks, task->warning);
+    explain_checks(&confirmed, task->warning);
     marked.marks = score_checks(task, &checks, &confirmed);
+    keep_process(&marked.process, &checks.process);
+    keep_process(&marked.process, &confirmed.process);
+    return marked;
+}
+
+/* Without a cause: one call alone does not exclude other causes. */
+static struct marked mark_case(const struct task *task) {
+    struct marked marked = {.marks.count = 0};
+    struct checks checks = run_case(task, task->request->test);
+    struct checks confirmed = run_case_confirmation(task, task->request->test);
+    evidence_free(&checks.evidence);
+    evidence_free(&confirmed.evidence);
+    marked.marks = score_case(task, &checks, &confirmed);
     keep_process(&marked.process, &checks.process);
     keep_process(&marked.process, &confirmed.process);
     return marked;
@@ -75,13 +103,14 @@ static struct marked mark_checks(const struct plan *plan, const struct task *tas
 
 static struct marked mark_exercise(const struct plan *plan, const struct task *task) {
     if (task->obstacle.kind != FAILURE_NONE) { return (struct marked){.marks = score_obstacle(task)}; }
+    if (task->request->test) { return mark_case(task); }
     struct marked marked = mark_checks(plan, task);
     if (!score_is_right(&marked.marks)) {
         score_performance(&marked.marks, task, NULL);
         return marked;
     }
     struct performance performance = run_performance(task);
-    explain(&performance.failure, &performance.evidence);
+    explain(&performance.failure, &performance.evidence, task->warning);
     evidence_free(&performance.evidence);
     score_performance(&marked.marks, task, &performance);
     keep_process(&marked.process, &performance.process);
@@ -94,6 +123,7 @@ static void report_marked(struct report *report, const struct marked *marked) {
     for (int i = 0; i < marked->marks.count; i++) {
         report->outcomes[report->outcome_count++] = marked->marks.outcome[i];
     }
+    if (marked->explored.exercise) { report->explored[report->explored_count++] = marked->explored; }
     keep_first(report->device, marked->process.device, sizeof report->device);
     keep_first(report->sandbox, marked->process.sandbox, sizeof report->sandbox);
     keep_first(report->printed, marked->process.printed, sizeof report->printed);

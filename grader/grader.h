@@ -14,16 +14,17 @@
 
 #include "common/ops/evidence.h"
 #include "common/runner/protocol.h"
+#include "not_run.h"
 
 /* ---- lab.h: what is graded ------------------------------------------------------------------------------------- */
 
 enum {
     STEP_MAX_EXERCISES = 24,
-    EXERCISE_MAX_CHECKS = 10, /* one of each kind but predictions, and the end */
+    EXERCISE_MAX_CHECKS = 11, /* one of each kind but predictions, and the end */
     EXERCISE_MAX_INCLUDES = 8,
     EXERCISE_MAX_PARTS = 4,
     EXERCISE_TITLE_BYTES = 31, /* the width of its column in a report, and the end */
-    TRAFFIC_TIERS = 3,
+    MOST_TIERS = 3,
     STEP_MAX_QUESTIONS = 8,
 };
 
@@ -34,10 +35,12 @@ enum check_kind {
     CHECK_SECRET,     /* secret shapes and seeds */
     CHECK_TRAFFIC,    /* counted bytes or sectors of the (N, C) tensors against the floor */
     CHECK_LAUNCHES,   /* counted kernel launches of the same call */
+    CHECK_BARRIERS,   /* counted warps that wait at a barrier in the same call, per row */
     CHECK_PARALLEL,   /* enough warps, and no warp with a much longer chain of requests than the reference's */
     CHECK_BAND,       /* GPU: measured fraction of a same-footprint copy; no points unless an instructor gives some */
     CHECK_RATE,       /* GPU: a whole program around the learner's files, beside the naive kernels; no points */
     CHECK_PREDICTION, /* made before the first measurement */
+    CHECK_CASE,       /* one call of a correctness check, made again with --case; no points */
 };
 
 struct check {
@@ -47,18 +50,18 @@ struct check {
 
 enum traffic_unit { TRAFFIC_BYTES, TRAFFIC_SECTORS };
 
-/* Counted traffic in multiples of the byte floor: at most limit[i] gives percent[i] of the points. */
+/* A counted figure of at most limit[i] gives percent[i] of the points. */
+struct tiers {
+    double limit[MOST_TIERS];
+    int percent[MOST_TIERS];
+    const char *rung[MOST_TIERS]; /* the kernel that reaches it ("kernel 4: a warp per row"), or NULL */
+};
+
+/* Counted traffic in multiples of the byte floor. */
 struct traffic_target {
     enum traffic_unit unit;
     struct op_sizes sizes;
-    double limit[TRAFFIC_TIERS];
-    int percent[TRAFFIC_TIERS];
-};
-
-/* Kernel launches of the same call, including given kernels; those of libraries are not counted. */
-struct launch_target {
-    uint64_t limit[TRAFFIC_TIERS];
-    int percent[TRAFFIC_TIERS];
+    struct tiers tiers;
 };
 
 /* Parallelism, on the same shape as the traffic. */
@@ -67,10 +70,13 @@ struct parallel_target {
     uint64_t reference_chain; /* global requests of the reference's busiest warp; twice that is allowed */
 };
 
+enum { GPU_BANDS = 3 };
+
 /* GPU bands: fractions of a same-footprint copy; they carry no points unless an instructor says so. */
 struct band_target {
     struct op_sizes sizes;
     double pass, good, speed_of_light;
+    int points[GPU_BANDS]; /* of each band; all 0: the check's points, for every band */
 };
 
 /* A whole program around the learner's files, which prints how fast it is; shown beside its plain kernels' figure. */
@@ -93,7 +99,8 @@ struct exercise {
     bool optional;                               /* track B: marked, without points */
     struct check checks[EXERCISE_MAX_CHECKS];
     struct traffic_target traffic;
-    struct launch_target launches;
+    struct tiers launches; /* of the traffic's call, including given kernels; those of libraries are not counted */
+    struct tiers barriers; /* of the same call, per row */
     struct parallel_target parallel;
     struct band_target bands;
     struct rate_target rate;
@@ -136,10 +143,22 @@ struct outcome {
     const struct check *check;
     enum verdict verdict;
     double points;
-    double figure;     /* traffic: multiples of the floor; parallelism: warps */
+    double figure;     /* traffic: multiples of the floor; parallelism: warps; launches, barriers: their number */
+    double limit;      /* that gives full marks, in the figure's unit; 0: none */
+    double floor;      /* traffic: bytes of the floor; 0: none */
     char measured[96]; /* "2.00x the floor" */
     char target[96];   /* "<= 2.1x" */
     struct failure failure;
+    const char *next_rung; /* of a counted figure without all points: the kernel that gets more, or NULL */
+};
+
+/* What is known about the branches of an exercise's files, after it has passed: a note for the learner. */
+struct explored {
+    const struct exercise *exercise;
+    int branches;
+    uint64_t fixed_bytes, bytes; /* that the fixed calls accessed, and those for the branches */
+    int untried[64];             /* for each property (property.h): branches that no call has reached with it */
+    struct not_run not_run;
 };
 
 enum { REPORT_MAX_OUTCOMES = STEP_MAX_EXERCISES * EXERCISE_MAX_CHECKS + 2 };
@@ -153,6 +172,8 @@ struct report {
     double seconds;
     int outcome_count;
     struct outcome outcomes[REPORT_MAX_OUTCOMES];
+    int explored_count;
+    struct explored explored[STEP_MAX_EXERCISES];
     double points, points_max;
     char note[1024];    /* what was rebuilt, what could not be run here and why */
     char printed[2048]; /* what the learner's kernels and launchers printed */

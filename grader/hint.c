@@ -10,39 +10,89 @@ enum { PATH_BYTES = 1024, HINT_BYTES = 16384 };
 
 static const char *const level_names[] = {"", "the concept", "the place", "near-code"};
 
-void hint_remember(const struct report *report, const char *out) {
+/* A line of OUT/last-run: an exercise that is not solved, what is wrong with it, and the level of its next hint. */
+struct note {
+    char op[EXERCISE_NAME_BYTES], failure[64];
+    int level;
+};
+
+enum { MOST_NOTES = STEP_MAX_EXERCISES };
+
+static int read_notes(const char *out, struct note *notes) {
+    char path[PATH_BYTES];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/last-run", out);
+    FILE *file = fopen(path, "r");
+    if (!file) { return 0; }
+    while (count < MOST_NOTES &&
+           fscanf(file, "%63s %63s %d", notes[count].op, notes[count].failure, &notes[count].level) == 3) {
+        int *level = &notes[count++].level;
+        *level = *level < 1 ? 1 : *level > HINT_LEVELS ? HINT_LEVELS : *level;
+    }
+    fclose(file);
+    return count;
+}
+
+static void write_notes(const char *out, const struct note *notes, int count) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/last-run", out);
     FILE *file = fopen(path, "w");
     if (!file) { return; } /* without the file, --hint starts with the first exercise */
-    for (int i = 0; i < report->outcome_count; i++) {
-        const struct outcome *outcome = &report->outcomes[i];
-        if (!outcome->exercise || outcome->verdict == VERDICT_PASS || outcome->verdict == VERDICT_NOT_RUN ||
-            outcome->verdict == VERDICT_WAITING) {
-            continue;
-        }
-        fprintf(file, "%s %d\n", outcome->exercise->op, outcome->failure.hint ? outcome->failure.hint : 1);
-    }
+    for (int i = 0; i < count; i++) { fprintf(file, "%s %s %d\n", notes[i].op, notes[i].failure, notes[i].level); }
     fclose(file);
 }
 
-/* The exercise and level that the last run suggests for this op (NULL: any). */
-static void recall(const struct hint_request *request, const struct exercise **exercise, int *level) {
-    char path[PATH_BYTES], op[64];
-    int suggested;
+static bool is_unsolved(const struct outcome *outcome) {
+    return outcome->exercise && outcome->verdict != VERDICT_PASS && outcome->verdict != VERDICT_NOT_RUN &&
+           outcome->verdict != VERDICT_WAITING;
+}
+
+static bool was_marked(const struct report *report, const char *name) {
+    const struct exercise *exercise = exercise_find(report->step, name);
+    for (int i = 0; i < report->outcome_count; i++) {
+        if (exercise && report->outcomes[i].exercise == exercise) { return true; }
+    }
+    return false;
+}
+
+void hint_remember(const struct report *report, const char *out) {
+    struct note before[MOST_NOTES], notes[MOST_NOTES];
+    int known = read_notes(out, before), count = 0;
+    const struct exercise *last = NULL;
+    for (int i = 0; i < report->outcome_count && count < MOST_NOTES; i++) {
+        const struct outcome *outcome = &report->outcomes[i];
+        if (!is_unsolved(outcome) || outcome->exercise == last) { continue; }
+        last = outcome->exercise;
+        const char *failure =
+            outcome->failure.diagnosis ? outcome->failure.diagnosis : check_name(outcome->check->kind);
+        struct note *note = &notes[count++];
+        *note = (struct note){.level = outcome->failure.hint ? outcome->failure.hint : 1};
+        exercise_name(report->step, last, note->op);
+        snprintf(note->failure, sizeof note->failure, "%s", failure);
+        for (int k = 0; k < known; k++) { /* the same failure: go on where the hints were */
+            bool same = strcmp(before[k].op, note->op) == 0 && strcmp(before[k].failure, failure) == 0;
+            if (same && before[k].level > note->level) { note->level = before[k].level; }
+        }
+    }
+    for (int k = 0; k < known && count < MOST_NOTES; k++) { /* those that this run did not mark */
+        if (!was_marked(report, before[k].op)) { notes[count++] = before[k]; }
+    }
+    write_notes(out, notes, count);
+}
+
+/* The exercise and level that the last run suggests for this op (NULL: any), and the note of it, or -1. */
+static int recall(const struct hint_request *request, const struct note *notes, int count,
+                  const struct exercise **exercise, int *level) {
     *exercise = request->kernel ? exercise_find(request->step, request->kernel) : &request->step->exercises[0];
     *level = 1;
-    snprintf(path, sizeof path, "%s/last-run", request->out);
-    FILE *file = fopen(path, "r");
-    if (!file) { return; }
-    while (fscanf(file, "%63s %d", op, &suggested) == 2) {
-        const struct exercise *found = exercise_find(request->step, op);
+    for (int i = 0; i < count; i++) {
+        const struct exercise *found = exercise_find(request->step, notes[i].op);
         if (!found || (request->kernel && !exercise_is(found, request->kernel))) { continue; }
         *exercise = found;
-        *level = suggested >= 1 && suggested <= HINT_LEVELS ? suggested : 1;
-        break;
+        *level = notes[i].level;
+        return i;
     }
-    fclose(file);
+    return -1;
 }
 
 static FILE *open_hint(const struct hint_request *request, const char *op, int level) {
@@ -111,8 +161,8 @@ static void show(FILE *to, FILE *file) {
 
 bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t error_size) {
     const struct exercise *exercise;
-    int level;
-    recall(request, &exercise, &level);
+    struct note notes[MOST_NOTES];
+    int level, count = read_notes(request->out, notes), noted = recall(request, notes, count, &exercise, &level);
     if (request->level > 0) { level = request->level; }
     FILE *file = exercise ? open_hint(request, exercise->op, level) : NULL;
     if (!file) {
@@ -127,6 +177,10 @@ bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t
     fclose(file);
     if (level < HINT_LEVELS) {
         fprintf(to, "\nmore: ./grader %s --kernel %s --hint=%d\n", request->step->name, exercise->op, level + 1);
+        if (noted >= 0) {
+            notes[noted].level = level + 1;
+            write_notes(request->out, notes, count);
+        }
     }
     return true;
 }

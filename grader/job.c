@@ -83,8 +83,8 @@ static enum child_status accept_result(struct runner *runner, struct result *res
         result->comparison_count > RESULT_MAX_COMPARISONS) {
         return garbage(runner, "size of the trace");
     }
-    if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->launches < 0 || result->copy_launches < 0 ||
-        result->launches > result->sets || result->copy_launches > result->sets) {
+    if (result->sets < 0 || result->sets > TIME_MAX_SETS || result->copy_launches < 0 ||
+        result->copy_launches > result->sets) {
         return garbage(runner, "number of launches");
     }
     if (!isfinite(result->peak_bytes_per_us) || !isfinite(result->l2_bytes) || !isfinite(result->set_bytes) ||
@@ -201,6 +201,36 @@ enum child_status runner_call(struct runner *runner, const struct job *job, void
     return status;
 }
 
+int runner_lines(struct runner *runner, struct line_record **lines) {
+    struct job job = job_make(JOB_LINES, NULL, NULL);
+    struct result result;
+    double deadline = child_now() + runner->limits.call_seconds;
+    *lines = NULL;
+    if (runner->child.pid <= 0 || runner->starts != 1) { return -1; }
+    job.nonce = runner->nonce = job_nonce();
+    if (child_send(&runner->child, &job, sizeof job, deadline) != CHILD_OK ||
+        child_receive(&runner->child, &result, sizeof result, deadline) != CHILD_OK ||
+        accept_result(runner, &result) != CHILD_OK) {
+        return -1;
+    }
+    if (result.line_count < 0 || result.line_count > RESULT_MAX_LINES) {
+        garbage(runner, "number of lines");
+        return -1;
+    }
+    size_t bytes = (size_t)result.line_count * sizeof **lines;
+    *lines = malloc(bytes + 1);
+    if (!*lines || child_receive(&runner->child, *lines, bytes, deadline) != CHILD_OK) {
+        free(*lines);
+        *lines = NULL;
+        return -1;
+    }
+    for (int i = 0; i < result.line_count; i++) {
+        struct line_record *line = &(*lines)[i];
+        line->file[sizeof line->file - 1] = '\0';
+    }
+    return result.line_count;
+}
+
 /* ---- the timing dialogue ---- */
 
 enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result) {
@@ -217,9 +247,7 @@ enum child_status runner_time_begin(struct runner *runner, const struct job *job
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
     bool will_run = !result->missing && !result->status && !result->error;
-    if (status == CHILD_OK && will_run && (result->launches < 1 || result->copy_launches < 1)) {
-        status = garbage(runner, "number of launches");
-    }
+    if (status == CHILD_OK && will_run && result->copy_launches < 1) { status = garbage(runner, "number of launches"); }
     if (status != CHILD_OK) { memset(result, 0, sizeof *result); }
     return status;
 }
@@ -246,6 +274,14 @@ enum child_status runner_time_step(struct runner *runner, const struct time_requ
                                    double *seconds) {
     enum child_status status = step(runner, request, reply, child_now() + runner->limits.call_seconds, seconds);
     if (status != CHILD_OK) { memset(reply, 0, sizeof *reply); }
+    return status;
+}
+
+enum child_status runner_time_plan(struct runner *runner, int sets, struct time_reply *reply) {
+    enum child_status status = runner_time_step(runner, &(struct time_request){.action = TIME_PLAN}, reply, NULL);
+    if (status == CHILD_OK && !reply->error && (reply->launches < 1 || reply->launches > sets)) {
+        return garbage(runner, "number of launches");
+    }
     return status;
 }
 

@@ -47,13 +47,20 @@ enum child_status runner_start(struct runner *runner, const char *path, const st
 enum child_status runner_call(struct runner *runner, const struct job *job, void *const buffers[],
                               struct result *result, struct finding_record **findings);
 
+/* JOB_LINES, of a traced program: the lines that have code, in an array that the caller frees, or NULL; returns their number.
+ * -1: it has not answered, or was started again, so the lines of its earlier calls are unknown. */
+int runner_lines(struct runner *runner, struct line_record **lines);
+
 /* Asks the process to end, then kills it. */
 void runner_stop(struct runner *runner);
 
 /* ---- JOB_TIME (GPU): a dialogue, so that the parent measures the time; measure.c drives it ---- */
 
-/* Allocates sets on the device, captures the launches. result->status, missing, error as in a call. */
+/* Allocates sets on the device. result->status, missing, error as in a call. */
 enum child_status runner_time_begin(struct runner *runner, const struct job *job, struct result *result);
+
+/* Decides how to launch: `launches` of a batch, at most `sets`; the first step that runs the lab's code. */
+enum child_status runner_time_plan(struct runner *runner, int sets, struct time_reply *reply);
 
 /* One step. `seconds` (may be NULL): the parent's wall clock from request to answer. */
 enum child_status runner_time_step(struct runner *runner, const struct time_request *request, struct time_reply *reply,

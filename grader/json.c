@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "utf8.h"
+
 static void indent(struct json *json) {
     fputc('\n', json->file);
     for (int i = 0; i < json->depth; i++) { fputs("  ", json->file); }
@@ -16,21 +18,14 @@ static void quoted(FILE *file, const char *text) {
             fputs("\\n", file);
         } else if (*c < 0x20 || *c == 0x7f) {
             fprintf(file, "\\u%04x", *c);
-        } else if (*c < 0x80) {
-            fputc(*c, file);
         } else {
-            /* a learner's output may be invalid UTF-8: only complete sequences are kept */
-            int more = *c >= 0xf0 && *c < 0xf5 ? 3 : *c >= 0xe0 ? 2 : *c >= 0xc2 ? 1 : 0;
-            int valid = *c < 0xf5 ? more : 0;
-            for (int i = 1; i <= valid; i++) {
-                if ((c[i] & 0xc0) != 0x80) { valid = 0; }
-            }
-            if (valid == 0) {
-                fputc('?', file);
+            size_t length = utf8_length((const char *)c);
+            if (length == 0) {
+                fputc('?', file); /* a learner's output may be no UTF-8 */
                 continue;
             }
-            fwrite(c, 1, (size_t)valid + 1, file);
-            c += valid;
+            fwrite(c, 1, length, file);
+            c += length - 1;
         }
     }
     fputc('"', file);

@@ -16,6 +16,7 @@ unsigned char judge_canary(uint64_t seed, int tensor, size_t i) {
 
 void judge_describe(struct failure *failure, enum failure_kind kind, const struct test_case *test) {
     failure->kind = kind;
+    failure->test = *test;
     failure->sizes = test->sizes;
     failure->values = inputs_name(test->values);
     failure->offset = test->offset;
@@ -183,7 +184,8 @@ static void judge_status(const struct op *op, const struct result *result, struc
     } else if (shown->status == CUDA_NOT_SUPPORTED && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,
-                 "a part of it is not started: a function that it calls returned cudaErrorNotSupported");
+                 "the launcher returned cudaErrorNotSupported, the skeleton's \"not started\", after %llu launches",
+                 (unsigned long long)shown->launches);
     } else if (shown->status > BLAS_ERROR && failure->kind == FAILURE_NONE) {
         judge_describe(failure, FAILURE_STATUS, &shown->test);
         snprintf(failure->text, sizeof failure->text,

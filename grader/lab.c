@@ -79,16 +79,22 @@ const char *check_name(enum check_kind kind) {
         case CHECK_SECRET: return "secret";
         case CHECK_TRAFFIC: return "traffic";
         case CHECK_LAUNCHES: return "launches";
+        case CHECK_BARRIERS: return "barriers";
         case CHECK_PARALLEL: return "parallelism";
         case CHECK_BAND: return "speed";
         case CHECK_RATE: return "tokens/s";
         case CHECK_PREDICTION: return "predictions";
+        case CHECK_CASE: return "case";
     }
     return "?";
 }
 
 bool check_is_correctness(enum check_kind kind) {
     return kind <= CHECK_SECRET;
+}
+
+bool check_is_counted(enum check_kind kind) {
+    return kind >= CHECK_TRAFFIC && kind <= CHECK_PARALLEL;
 }
 
 bool check_needs_gpu(enum check_kind kind) {

@@ -61,6 +61,9 @@ const char *check_name(enum check_kind kind);
 /* One of the four correctness checks. */
 bool check_is_correctness(enum check_kind kind);
 
+/* Counted by the CPU backend in one call. */
+bool check_is_counted(enum check_kind kind);
+
 /* One that measures, which only a GPU can show. */
 bool check_needs_gpu(enum check_kind kind);
 

@@ -1,4 +1,5 @@
 /* lab_exercise.c — the statement `exercise` of a lab's description: its settings, sizes, checks and types. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,10 +119,11 @@ static bool read_points(struct reader *reader) {
         enum check_kind kind = CHECK_SHAPES;
         while (kind < CHECK_RATE && !word_value(word, check_name(kind))) { kind++; }
         if (kind == CHECK_RATE) {
-            return words_fail(reader->words, word->line,
-                              "'%s': points are written as shapes=, values=, memory=, secret=, traffic=, launches=, "
-                              "parallelism= or speed= and a number",
-                              word->text);
+            return words_fail(
+                reader->words, word->line,
+                "'%s': points are written as shapes=, values=, memory=, secret=, traffic=, launches=, barriers=, "
+                "parallelism= or speed= and a number",
+                word->text);
         }
         if (!word_is_whole(word_value(word, check_name(kind)), 0, MOST_POINTS, &reader->draft.points[kind])) {
             return words_fail(reader->words, word->line, "'%s': points are whole numbers from 0 to %d", word->text,
@@ -141,32 +143,41 @@ static bool read_counted(struct reader *reader) {
     return finish_sizes(reader, &given, &reader->draft.exercise.traffic.sizes);
 }
 
-/* "1.55=100% 2.05=80%": at most that much gives so many percent of the points. */
-static bool take_tiers(struct reader *reader, double limit[TRAFFIC_TIERS], int percent[TRAFFIC_TIERS]) {
-    const char *of = words_last(reader->words);
+static bool take_tier(struct reader *reader, struct word *word, const char *of, bool whole, struct tiers *tiers,
+                      int i) {
+    char *equals = strchr(word->text, '='), *sign = equals ? strchr(equals, '%') : NULL;
+    double least = i ? nextafter(tiers->limit[i - 1], HUGE_VAL) : whole ? 0.0 : DBL_MIN;
+    if (i == MOST_TIERS) { return words_fail(reader->words, word->line, "%s takes at most %d tiers", of, MOST_TIERS); }
+    if (!sign || sign[1]) {
+        return words_fail(reader->words, word->line, "'%s': a tier is written as LIMIT=PERCENT%%, like 1.05=100%%",
+                          word->text);
+    }
+    *equals = *sign = '\0';
+    if (!word_is_number(word->text, &tiers->limit[i]) || !word_is_whole(equals + 1, 1, 100, &tiers->percent[i]) ||
+        !(tiers->limit[i] >= least) || tiers->percent[i] > (i ? tiers->percent[i - 1] - 1 : 100)) {
+        return words_fail(reader->words, word->line, "'%s=%s%%': limits rise from tier to tier, and percentages fall",
+                          word->text, equals + 1);
+    }
+    if (whole && (tiers->limit[i] != floor(tiers->limit[i]) || tiers->limit[i] > LARGEST_SIZE)) {
+        return words_fail(reader->words, word->line, "%s are whole numbers up to %d", of, LARGEST_SIZE);
+    }
+    return true;
+}
+
+/* 1.55=100% "kernel 5" 2.05=80%: at most that much gives so many percent of the points; the kernel that reaches it. */
+static bool take_tiers(struct reader *reader, const char *of, bool whole, struct tiers *tiers) {
     struct word *word;
     int count = 0;
-    memset(limit, 0, TRAFFIC_TIERS * sizeof *limit);
-    memset(percent, 0, TRAFFIC_TIERS * sizeof *percent);
+    *tiers = (struct tiers){0};
     while ((word = words_take(reader->words))) {
-        char *equals = strchr(word->text, '='), *sign = equals ? strchr(equals, '%') : NULL;
-        if (count == TRAFFIC_TIERS) {
-            return words_fail(reader->words, word->line, "%s takes at most %d tiers", of, TRAFFIC_TIERS);
+        if (word->quoted && count > 0 && !tiers->rung[count - 1]) {
+            tiers->rung[count - 1] = word->text;
+        } else if (!take_tier(reader, word, of, whole, tiers, count++)) {
+            return false;
         }
-        if (!sign || sign[1]) {
-            return words_fail(reader->words, word->line, "'%s': a tier is written as LIMIT=PERCENT%%, like 1.05=100%%",
-                              word->text);
-        }
-        *equals = *sign = '\0';
-        if (!word_is_number(word->text, &limit[count]) || !word_is_whole(equals + 1, 1, 100, &percent[count]) ||
-            !(limit[count] > (count ? limit[count - 1] : 0.0)) ||
-            percent[count] > (count ? percent[count - 1] - 1 : 100)) {
-            return words_fail(reader->words, word->line,
-                              "'%s=%s%%': limits rise from tier to tier, and percentages fall", word->text, equals + 1);
-        }
-        count++;
     }
-    return (count > 0 && percent[0] == 100) || words_fail(reader->words, 0, "the first tier of %s gives 100%%", of);
+    return (count > 0 && tiers->percent[0] == 100) ||
+           words_fail(reader->words, 0, "the first tier of %s gives 100%%", of);
 }
 
 static bool read_traffic(struct reader *reader) {
@@ -177,20 +188,15 @@ static bool read_traffic(struct reader *reader) {
         return words_fail(reader->words, 0, "traffic is in bytes or in sectors, not in '%s'", unit);
     }
     traffic->unit = strcmp(unit, "bytes") == 0 ? TRAFFIC_BYTES : TRAFFIC_SECTORS;
-    return take_tiers(reader, traffic->limit, traffic->percent);
+    return take_tiers(reader, "traffic", false, &traffic->tiers);
 }
 
 static bool read_launches(struct reader *reader) {
-    struct launch_target *launches = &reader->draft.exercise.launches;
-    double limit[TRAFFIC_TIERS];
-    if (!take_tiers(reader, limit, launches->percent)) { return false; }
-    for (int i = 0; i < TRAFFIC_TIERS; i++) {
-        if (limit[i] != floor(limit[i]) || limit[i] > LARGEST_SIZE) {
-            return words_fail(reader->words, 0, "launches are whole numbers up to %d", LARGEST_SIZE);
-        }
-        launches->limit[i] = (uint64_t)limit[i];
-    }
-    return true;
+    return take_tiers(reader, "launches", true, &reader->draft.exercise.launches);
+}
+
+static bool read_barriers(struct reader *reader) {
+    return take_tiers(reader, "barriers", true, &reader->draft.exercise.barriers);
 }
 
 static bool read_parallelism(struct reader *reader) {
@@ -255,20 +261,11 @@ static bool read_rate(struct reader *reader) {
 }
 
 static const struct setting exercise_settings[] = {
-    {"title", read_title},
-    {"file", read_file},
-    {"includes", read_includes},
-    {"linked_with", read_parts},
-    {"library", read_library},
-    {"optional", read_optional},
-    {"points", read_points},
-    {"counted", read_counted},
-    {"traffic", read_traffic},
-    {"launches", read_launches},
-    {"parallelism", read_parallelism},
-    {"speed", read_speed},
-    {"rate", read_rate},
-    {0},
+    {"title", read_title},       {"file", read_file},         {"includes", read_includes},
+    {"linked_with", read_parts}, {"library", read_library},   {"optional", read_optional},
+    {"points", read_points},     {"counted", read_counted},   {"traffic", read_traffic},
+    {"launches", read_launches}, {"barriers", read_barriers}, {"parallelism", read_parallelism},
+    {"speed", read_speed},       {"rate", read_rate},         {0},
 };
 
 /* ---- the statement ---- */
@@ -276,8 +273,10 @@ static const struct setting exercise_settings[] = {
 /* The target of a check that has one is described, in this statement or in the one that it starts from. */
 static bool is_described(const struct exercise *exercise, enum check_kind kind) {
     switch (kind) {
-        case CHECK_TRAFFIC: return exercise->traffic.percent[0] && exercise->traffic.sizes.C;
+        case CHECK_TRAFFIC: return exercise->traffic.tiers.percent[0] && exercise->traffic.sizes.C;
         case CHECK_LAUNCHES: return exercise->launches.percent[0] && exercise->traffic.sizes.C;
+        case CHECK_BARRIERS:
+            return exercise->barriers.percent[0] && exercise->traffic.sizes.C && exercise->traffic.sizes.N;
         case CHECK_PARALLEL: return exercise->parallel.warps && exercise->traffic.sizes.C;
         case CHECK_BAND: return exercise->bands.sizes.C;
         case CHECK_RATE: return exercise->rate.program;
@@ -294,7 +293,7 @@ static bool make_checks(struct reader *reader, int line) {
     memset(exercise->checks, 0, sizeof exercise->checks);
     for (enum check_kind kind = CHECK_SHAPES; kind < CHECK_PREDICTION; kind++) {
         bool paid = draft->paid >> kind & 1, described = is_described(exercise, kind);
-        bool counted = kind == CHECK_TRAFFIC || kind == CHECK_LAUNCHES || kind == CHECK_PARALLEL;
+        bool counted = check_is_counted(kind);
         if (paid && !described) {
             return words_fail(reader->words, line, "%s has points for %s, but no such target: add a line %s%s",
                               exercise->op, check_name(kind), check_name(kind),

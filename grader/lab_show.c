@@ -57,14 +57,11 @@ static void describe_points(FILE *out, const struct step *step) {
 }
 
 /* "1.55 x: 100 %, 2.05 x: 80 %" */
-static void print_tiers(FILE *out, const double *limit, const uint64_t *whole, const int *percent) {
-    for (int i = 0; i < TRAFFIC_TIERS && percent[i]; i++) {
+static void print_tiers(FILE *out, const char *format, const struct tiers *tiers) {
+    for (int i = 0; i < MOST_TIERS && tiers->percent[i]; i++) {
         fprintf(out, "%s", i ? ", " : "");
-        if (limit) {
-            fprintf(out, "%.2f x: %d %%", limit[i], percent[i]);
-        } else {
-            fprintf(out, "%llu: %d %%", (unsigned long long)whole[i], percent[i]);
-        }
+        fprintf(out, format, tiers->limit[i]);
+        fprintf(out, ": %d %%", tiers->percent[i]);
     }
 }
 
@@ -75,10 +72,13 @@ static void describe_target(FILE *out, const struct exercise *exercise, const st
     fprintf(out, " | ");
     if (check->kind == CHECK_TRAFFIC) {
         fprintf(out, "in %s, at most ", exercise->traffic.unit == TRAFFIC_BYTES ? "bytes" : "sectors");
-        print_tiers(out, exercise->traffic.limit, NULL, exercise->traffic.percent);
+        print_tiers(out, "%.2f x", &exercise->traffic.tiers);
     } else if (check->kind == CHECK_LAUNCHES) {
         fprintf(out, "at most ");
-        print_tiers(out, NULL, exercise->launches.limit, exercise->launches.percent);
+        print_tiers(out, "%g", &exercise->launches);
+    } else if (check->kind == CHECK_BARRIERS) {
+        fprintf(out, "for a row, at most ");
+        print_tiers(out, "%g", &exercise->barriers);
     } else {
         fprintf(out, "at least %llu warps, longest chain at most %llu requests",
                 (unsigned long long)exercise->parallel.warps, (unsigned long long)exercise_longest_chain(exercise));

@@ -1,10 +1,14 @@
 /* main.c — ./grader: from the command line to one action. Errors are printed here and nowhere else. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "batch.h"
+#include "case_id.h"
+#include "class_conf.h"
 #include "clean.h"
 #include "grade.h"
 #include "hint.h"
@@ -20,6 +24,8 @@ struct session {
     struct options options;
     const struct step *steps;
     struct grade_request request;
+    struct test_case test; /* of --case */
+    char launcher[64];     /* that it calls */
     char course[PATHS_BYTES], clean[PATHS_BYTES], out[PATHS_BYTES];
     char error[2048];
 };
@@ -37,14 +43,63 @@ static uint64_t fresh_seed(void) {
     return seed % 1000000000; /* short enough to type */
 }
 
-static bool write_json(const struct session *session, const struct report *report,
-                       const struct prediction *prediction) {
+/* Does the screen's place belong to an output? */
+static bool takes_screen(const struct options *options) {
+    bool taken = options->json && strcmp(options->json, "-") == 0;
+    for (int i = 0; i < RENDER_FORMATS; i++) {
+        taken = taken || (options->files_of[i] && strcmp(options->files_of[i], "-") == 0);
+    }
+    return taken;
+}
+
+static bool write_json(struct session *session, const char *text, size_t size) {
     const char *path = session->options.json;
-    if (!path) { return true; }
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (!file) { return false; }
-    report_json(file, report, prediction);
-    return file == stdout ? fflush(file) == 0 : fclose(file) == 0;
+    FILE *file = !path ? NULL : strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    bool ok = !path || (file && fwrite(text, 1, size, file) == size);
+    if (file && (file == stdout ? fflush(file) : fclose(file)) != 0) { ok = false; }
+    if (!ok) {
+        snprintf(session->error, sizeof session->error, "cannot write the JSON report to %s: %s", path,
+                 strerror(errno));
+    }
+    return ok;
+}
+
+/* The report in every format that was asked for; without a report, why the submission cannot be marked. */
+static bool write_outputs(struct session *session, const struct report *report, const struct prediction *prediction) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) {
+        snprintf(session->error, sizeof session->error, "out of memory");
+        return false;
+    }
+    if (report) {
+        report_json(memory, report, prediction);
+    } else {
+        report_json_error(memory, session->request.step, session->error);
+    }
+    fclose(memory);
+    bool ok = write_json(session, text, size) &&
+              render_files(text, size, "the report", session->options.files_of, session->error, sizeof session->error);
+    free(text);
+    return ok;
+}
+
+/* Removes FOLDER/ from the text. */
+static void forget(char *text, const char *folder) {
+    size_t length = strlen(folder);
+    for (char *at = text; (at = strstr(at, folder));) {
+        size_t cut = length + (at[length] == '/');
+        memmove(at, at + cut, strlen(at + cut) + 1);
+    }
+}
+
+/* A submission is marked in a folder that nobody knows: its files are named as they were handed in. */
+static void forget_clean(const struct session *session, struct report *report) {
+    for (int i = 0; session->clean[0] && i < report->outcome_count; i++) {
+        forget(report->outcomes[i].failure.text, session->clean);
+        forget(report->outcomes[i].failure.file, session->clean);
+    }
 }
 
 static enum exit_code grade_once(struct session *session) {
@@ -53,17 +108,13 @@ static enum exit_code grade_once(struct session *session) {
     if (!session->options.has_seed) { session->request.seed = fresh_seed(); }
     enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
     if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
+    forget_clean(session, &report);
     predict_load(report.step, session->request.files, &prediction);
     /* A submission is marked in a temporary folder; the report names the lab's folder instead. */
     report_next(&report, &prediction, session->options.submission ? report.step->folder : session->request.files);
-    bool json_only = session->options.json && strcmp(session->options.json, "-") == 0;
-    if (!json_only) { report_show(stdout, &report, &prediction); }
-    if (!write_json(session, &report, &prediction)) {
-        snprintf(session->error, sizeof session->error, "cannot write the JSON report to %s: %s", session->options.json,
-                 strerror(errno));
-        return complain(EXIT_USAGE, session->error);
-    }
-    hint_remember(&report, session->out);
+    if (!takes_screen(&session->options)) { report_show(stdout, &report, &prediction); }
+    if (!write_outputs(session, &report, &prediction)) { return complain(EXIT_USAGE, session->error); }
+    if (!session->request.test) { hint_remember(&report, session->out); }
     return code;
 }
 
@@ -103,6 +154,7 @@ static enum exit_code show_hint(struct session *session) {
 static enum exit_code find_step(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
+    request->kernel = options->kernel;
     request->step = options->step ? step_find(session->steps, options->step) : paths_last_edited(session->steps);
     if (!request->step) {
         snprintf(session->error, sizeof session->error, "there is no step '%s'; ./grader --list shows them all",
@@ -117,12 +169,35 @@ static enum exit_code find_step(struct session *session) {
     return EXIT_FULL;
 }
 
+/* The case of the command line: one of an exercise of the step, and of --kernel. */
+static enum exit_code find_case(struct session *session) {
+    const char *word = session->options.test_case;
+    struct grade_request *request = &session->request;
+    const struct op *op;
+    char reason[512];
+    if (!word) { return EXIT_FULL; }
+    if (!case_read(word, &op, &session->test, reason, sizeof reason)) {
+        snprintf(session->error, sizeof session->error,
+                 "there is no case '%.300s': %s. A report names the case of each failure", word, reason);
+        return complain(EXIT_USAGE, session->error);
+    }
+    op_launcher_name(op, session->test.sizes.type, session->launcher, sizeof session->launcher);
+    const struct exercise *exercise = exercise_find(request->step, session->launcher);
+    if (!exercise || (request->kernel && !exercise_is(exercise, request->kernel))) {
+        snprintf(session->error, sizeof session->error, "the case is one of %s, which %s%s does not mark",
+                 session->launcher, exercise ? "--kernel " : "", exercise ? request->kernel : request->step->name);
+        return complain(EXIT_USAGE, session->error);
+    }
+    request->kernel = session->launcher;
+    request->test = &session->test;
+    return EXIT_FULL;
+}
+
 /* The folders of the command line. */
 static enum exit_code find_folders(struct session *session) {
     const struct options *options = &session->options;
     struct grade_request *request = &session->request;
     request->course = session->course;
-    request->kernel = options->kernel;
     request->backend = options->backend;
     request->out = options->out;
     request->seed = options->seed;
@@ -141,7 +216,9 @@ static enum exit_code grade_submission(struct session *session) {
     char built[PATHS_BYTES + 16];
     if (!paths_take_submission(session->request.step, session->options.submission, session->clean,
                                sizeof session->clean, session->error, sizeof session->error)) {
-        return complain(EXIT_USAGE, session->error);
+        complain(EXIT_USAGE, session->error);
+        write_outputs(session, NULL, NULL);
+        return EXIT_USAGE;
     }
     snprintf(built, sizeof built, "%s/build", session->clean);
     session->request.files = session->clean;
@@ -153,9 +230,35 @@ static enum exit_code grade_submission(struct session *session) {
     return code;
 }
 
+static enum exit_code render(struct session *session) {
+    if (render_stored(session->options.subject, session->options.files_of, session->error, sizeof session->error)) {
+        return EXIT_FULL;
+    }
+    return complain(EXIT_USAGE, session->error);
+}
+
+static enum exit_code batch(struct session *session) {
+    const struct options *options = &session->options;
+    struct batch_request request = {.steps = session->steps,
+                                    .step = options->step ? step_find(session->steps, options->step) : NULL,
+                                    .course = session->course,
+                                    .submissions = options->subject,
+                                    .out = options->out,
+                                    .backend = options->backend,
+                                    .config = options->config,
+                                    .has_seed = options->has_seed,
+                                    .seed = options->seed,
+                                    .jobs = options->jobs};
+    if (options->step && !request.step) { return find_step(session); }
+    enum exit_code code = batch_run(&request, session->error, sizeof session->error);
+    if (session->error[0]) { complain(code, session->error); }
+    return code;
+}
+
 /* The action that the options select. */
 static enum exit_code run(struct session *session) {
     const struct options *options = &session->options;
+    if (options->command) { return batch(session); }
     if (options->list || (!options->step && !paths_last_edited(session->steps))) {
         labs_list(stdout, session->steps);
         return EXIT_FULL;
@@ -165,12 +268,27 @@ static enum exit_code run(struct session *session) {
         lab_describe(stdout, session->request.step);
         return EXIT_FULL;
     }
+    if (code == EXIT_FULL) { code = find_case(session); }
     if (code == EXIT_FULL) { code = find_folders(session); }
     if (code != EXIT_FULL) { return code; }
     if (options->predict) { return predict(session); }
     if (options->hint != HINT_NONE) { return show_hint(session); }
     if (options->submission) { return grade_submission(session); }
     return options->watch ? watch(session) : grade_once(session);
+}
+
+/* The points and the seed of --config; the command line's seed counts more. */
+static bool configure(struct session *session) {
+    struct options *options = &session->options;
+    struct class_conf conf;
+    struct step *steps = (struct step *)(uintptr_t)session->steps;
+    if (!options->config) { return true; }
+    if (!class_conf_load(options->config, steps, &conf, session->error, sizeof session->error)) { return false; }
+    if (conf.has_seed && !options->has_seed) {
+        options->has_seed = true;
+        options->seed = conf.seed;
+    }
+    return true;
 }
 
 /* The secret cases are drawn from the seed, and a child might read the grader's command line. */
@@ -193,6 +311,7 @@ int main(int argc, char *argv[]) {
         options_help(stdout);
         return EXIT_FULL;
     }
+    if (session.options.command && strcmp(session.options.command, "render") == 0) { return render(&session); }
     if (!paths_course(session.course, sizeof session.course)) {
         return complain(EXIT_USAGE, "cannot find the course's common/ folder: run this in lab/, or set COURSE to the "
                                     "folder that holds common/");
@@ -200,7 +319,7 @@ int main(int argc, char *argv[]) {
     session.steps = labs_load(session.course, session.error, sizeof session.error);
     if (!session.steps) { return complain(EXIT_USAGE, session.error); }
     janitor_start();
-    enum exit_code code = run(&session);
+    enum exit_code code = configure(&session) ? run(&session) : complain(EXIT_USAGE, session.error);
     labs_free(session.steps);
     return code;
 }

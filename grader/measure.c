@@ -10,10 +10,11 @@
 
 static const double enough_deviation = 0.005;
 static const double stable_median = 0.003;
-static const double clock_tolerance = 0.10;
-static const double start_allowance_us = 400; /* request, wake-up of the child, first launch, reply */
-static const double launch_allowance_us = 5;  /* CPU time of a launch without a CUDA graph */
+static const double clock_tolerance = 0.02;
 static const double bandwidth_tolerance = 1.02;
+static const double quiet_tolerance = 0.05;
+static const double longest_start_us = 500; /* request, wake-up of the child, first launch, reply */
+static const double quiet_allowance_us = 150;
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -93,11 +94,6 @@ bool measure_stable(const struct measurement *m) {
     return true;
 }
 
-/* The child's time is at most the parent's, and not much less. */
-static bool clock_agrees(double wall, double events, double allowance) {
-    return events <= wall * (1 + clock_tolerance) && wall <= events * (1 + clock_tolerance) + allowance;
-}
-
 static double op_wall_us(const struct measure_sample *s) {
     return s->wall_us;
 }
@@ -110,16 +106,30 @@ static double copy_wall_us(const struct measure_sample *s) {
 static double copy_events_us(const struct measure_sample *s) {
     return s->copy_us * s->copy_launches;
 }
-static double allowance_us(const struct measure_sample *s) {
-    return start_allowance_us + (s->direct_launches ? launch_allowance_us * s->launches : 0);
+
+/* The child's time is at most the parent's, and not much less. `start`: what a batch takes longer by the parent's clock. */
+static bool clock_agrees(double wall, double events, double start) {
+    return events <= wall * (1 + clock_tolerance) && wall <= events * (1 + clock_tolerance) + start;
 }
 
 /* Medians over the batches, so that a single disturbed batch does not count. */
 bool measure_clocks_agree(const struct measurement *m) {
-    return clock_agrees(quartiles_of(m, op_wall_us).median, quartiles_of(m, op_events_us).median,
-                        quartiles_of(m, allowance_us).median) &&
-           clock_agrees(quartiles_of(m, copy_wall_us).median, quartiles_of(m, copy_events_us).median,
-                        start_allowance_us);
+    double start = fmin(fmax(m->quiet_start_us, 0), longest_start_us) + quiet_allowance_us;
+    return clock_agrees(quartiles_of(m, op_wall_us).median, quartiles_of(m, op_events_us).median, start) &&
+           clock_agrees(quartiles_of(m, copy_wall_us).median, quartiles_of(m, copy_events_us).median, start);
+}
+
+static double prepare_wall_us(const struct measure_sample *s) {
+    return s->prepare_wall_us;
+}
+
+static bool is_slower(double us, double quiet_us) {
+    return quiet_us > 0 && us > quiet_us * (1 + quiet_tolerance) + quiet_allowance_us;
+}
+
+bool measure_disturbed(const struct measurement *m) {
+    return is_slower(quartiles_of(m, prepare_wall_us).median, m->quiet_prepare_us) ||
+           is_slower(quartiles_of(m, copy_wall_us).median, m->quiet_copy_us);
 }
 
 bool measure_impossible(const struct measurement *m) {
@@ -141,6 +151,7 @@ int measure_side(const struct measurement *m, double edge) {
 enum measure_verdict measure_judge(const struct measurement *m, const double *edges, int edge_count, bool again) {
     if (m->count < MEASURE_MIN_SAMPLES) { return MEASURE_MORE; }
     if (!measure_clocks_agree(m)) { return MEASURE_CLOCKS; }
+    if (measure_disturbed(m)) { return MEASURE_DISTURBED; }
     if (measure_impossible(m)) { return MEASURE_IMPOSSIBLE; }
     if (!measure_stable(m) && m->count < MEASURE_MAX_SAMPLES) { return MEASURE_MORE; }
     for (int i = 0; i < edge_count; i++) {
@@ -156,6 +167,8 @@ const char *measure_explain(enum measure_verdict verdict) {
         case MEASURE_INCONCLUSIVE: return "inconclusive, ran again: the quartiles straddle a band's edge";
         case MEASURE_CLOCKS:
             return "the grader's clock and the kernel's events disagree: does work continue outside the given stream?";
+        case MEASURE_DISTURBED:
+            return "making inputs or the copy is slower than before this kernel ran: work between calls?";
         case MEASURE_IMPOSSIBLE: return "faster than the memory can deliver: is work left out?";
         case MEASURE_WRONG_OUTPUT: return "a timed call gave a wrong result: every call must do its own work";
         case MEASURE_FAILED: return "the timing run failed";
@@ -166,7 +179,7 @@ const char *measure_explain(enum measure_verdict verdict) {
 /* ---- the dialogue with a runner, batch after batch, timed by the parent ---- */
 
 static const double default_wall_seconds = 20;
-enum { SAMPLED_ROWS = 8 };
+enum { SAMPLED_SETS = 8, SAMPLED_ROWS = 8, QUIET_SAMPLES = 7 }; /* sampled in each batch */
 
 static enum measure_verdict say(char *message, size_t size, enum measure_verdict verdict, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -182,6 +195,7 @@ struct run {
     struct runner *runner;
     const struct measure_options *options;
     const struct result *result;
+    int launches; /* of a batch of the op */
     void *rows;
     char *message;
     size_t size;
@@ -195,12 +209,12 @@ static enum measure_verdict step_failed(const struct run *run, const char *what,
 }
 
 /* Did a timed call do its work? The child learns only now which set and which rows are checked. */
-static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_verdict *verdict) {
+static bool set_is_right(const struct run *run, uint64_t seed, enum measure_verdict *verdict) {
     const struct measure_options *o = run->options;
     *verdict = MEASURE_OK;
     if (!o->check || o->sizes.N < 1) { return true; }
     struct time_request request = {.action = TIME_SAMPLE, .row_count = SAMPLED_ROWS};
-    request.set = (int)(job_nonce() % (uint64_t)run->result->launches);
+    request.set = (int)(job_nonce() % (uint64_t)run->launches);
     for (int i = 0; i < SAMPLED_ROWS; i++) { request.rows[i] = (int)(job_nonce() % (uint64_t)o->sizes.N); }
     size_t bytes = job_sample_bytes(o->op, &o->sizes, SAMPLED_ROWS);
     if (runner_time_sample(run->runner, &request, run->rows, bytes) != CHILD_OK) {
@@ -214,30 +228,66 @@ static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_v
     return false;
 }
 
-static enum measure_verdict one_sample(const struct run *run, struct measure_sample *sample) {
+/* One step; `wall_us`: by this process's clock. */
+static enum measure_verdict take(const struct run *run, const char *what, enum time_action action, uint64_t seed,
+                                 double *us, double *wall_us) {
+    struct time_request request = {.action = action, .seed = seed};
     struct time_reply reply;
-    struct time_request prepare = {.action = TIME_PREPARE, .seed = job_nonce()};
-    if (runner_time_step(run->runner, &prepare, &reply, NULL) != CHILD_OK || reply.error) {
-        return step_failed(run, "making inputs", &reply);
-    }
     double seconds;
-    if (runner_time_step(run->runner, &(struct time_request){.action = TIME_OP}, &reply, &seconds) != CHILD_OK ||
-        reply.error) {
-        return step_failed(run, "a timed batch", &reply);
+    if (runner_time_step(run->runner, &request, &reply, &seconds) != CHILD_OK || reply.error) {
+        return step_failed(run, what, &reply);
     }
-    *sample = (struct measure_sample){.op_us = reply.us,
-                                      .wall_us = seconds * 1e6,
-                                      .launches = run->result->launches,
-                                      .direct_launches = !run->result->uses_graph};
-    enum measure_verdict verdict;
-    if (!sample_is_right(run, prepare.seed, &verdict)) { return verdict; }
-    if (runner_time_step(run->runner, &(struct time_request){.action = TIME_COPY}, &reply, &seconds) != CHILD_OK ||
-        reply.error) {
-        return step_failed(run, "the copy", &reply);
-    }
-    sample->copy_us = reply.us;
-    sample->copy_wall_us = seconds * 1e6;
+    *us = reply.us;
+    *wall_us = seconds * 1e6;
+    return MEASURE_OK;
+}
+
+static enum measure_verdict take_inputs(const struct run *run, uint64_t seed, struct measure_sample *sample) {
+    double none;
+    return take(run, "making inputs", TIME_PREPARE, seed, &none, &sample->prepare_wall_us);
+}
+
+static enum measure_verdict take_copy(const struct run *run, struct measure_sample *sample) {
     sample->copy_launches = run->result->copy_launches;
+    return take(run, "the copy", TIME_COPY, 0, &sample->copy_us, &sample->copy_wall_us);
+}
+
+static bool sample_is_right(const struct run *run, uint64_t seed, enum measure_verdict *verdict) {
+    int sets = 0;
+    while (sets < SAMPLED_SETS && set_is_right(run, seed, verdict)) { sets++; }
+    return sets == SAMPLED_SETS;
+}
+
+static enum measure_verdict one_sample(const struct run *run, struct measure_sample *sample) {
+    uint64_t seed = job_nonce();
+    *sample = (struct measure_sample){.launches = run->launches};
+    enum measure_verdict verdict = take_inputs(run, seed, sample);
+    if (verdict == MEASURE_OK) { verdict = take(run, "a timed batch", TIME_OP, 0, &sample->op_us, &sample->wall_us); }
+    if (verdict != MEASURE_OK || !sample_is_right(run, seed, &verdict)) { return verdict; }
+    return take_copy(run, sample);
+}
+
+/* The same steps as in a sample, before any code of the lab runs. */
+static enum measure_verdict take_quiet(const struct run *run, struct measurement *m) {
+    struct measurement quiet = {0};
+    for (; quiet.count < QUIET_SAMPLES; quiet.count++) {
+        struct measure_sample *sample = &quiet.sample[quiet.count];
+        enum measure_verdict verdict = take_inputs(run, job_nonce(), sample);
+        if (verdict == MEASURE_OK) { verdict = take_copy(run, sample); }
+        if (verdict != MEASURE_OK) { return verdict; }
+    }
+    m->quiet_prepare_us = quartiles_of(&quiet, prepare_wall_us).median;
+    m->quiet_copy_us = quartiles_of(&quiet, copy_wall_us).median;
+    m->quiet_start_us = m->quiet_copy_us - quartiles_of(&quiet, copy_events_us).median;
+    return MEASURE_OK;
+}
+
+static enum measure_verdict plan(struct run *run) {
+    struct time_reply reply;
+    if (runner_time_plan(run->runner, run->result->sets, &reply) != CHILD_OK || reply.error) {
+        return step_failed(run, "the first batch", &reply);
+    }
+    run->launches = reply.launches;
     return MEASURE_OK;
 }
 
@@ -289,18 +339,26 @@ enum measure_verdict measure_run(struct runner *runner, const struct measure_opt
                                  struct result *result, char *message, size_t size) {
     memset(m, 0, sizeof *m);
     message[0] = '\0';
-    struct run run = {runner, options, result, NULL, message, size};
+    struct run run = {.runner = runner, .options = options, .result = result, .message = message, .size = size};
     enum measure_verdict verdict = begin(&run, result);
+    if (verdict == MEASURE_OK) { verdict = take_quiet(&run, m); }
+    if (verdict == MEASURE_OK) { verdict = plan(&run); }
     if (verdict != MEASURE_OK) { return verdict; }
     m->bytes = (double)op_floor_bytes(options->op, &options->sizes);
     m->peak_bytes_per_us = result->peak_bytes_per_us;
     m->l2_bytes = result->l2_bytes;
-    m->set_bytes = result->set_bytes * result->launches;
+    m->set_bytes = result->set_bytes * run.launches;
     run.rows = malloc(job_sample_bytes(options->op, &options->sizes, SAMPLED_ROWS) + 1);
     if (!run.rows) { return say(message, size, MEASURE_FAILED, "no memory for sampled rows"); }
     verdict = take_samples(&run, m);
     free(run.rows);
     if (runner->child.pid > 0) { runner_time_end(runner); }
+    if (verdict == MEASURE_DISTURBED) {
+        return say(message, size, verdict,
+                   "inputs take %.2fx, the copy %.2fx as long as before this kernel ran: work between calls?",
+                   quartiles_of(m, prepare_wall_us).median / m->quiet_prepare_us,
+                   quartiles_of(m, copy_wall_us).median / m->quiet_copy_us);
+    }
     if (!message[0]) { snprintf(message, size, "%s", measure_explain(verdict)); }
     return verdict;
 }

@@ -15,8 +15,8 @@ struct measure_sample {
     double op_us, copy_us;       /* per launch, by the child's events */
     double wall_us;              /* the op's whole batch, by the parent's clock */
     double copy_wall_us;         /* the copy's */
+    double prepare_wall_us;      /* making the inputs */
     int launches, copy_launches; /* in a batch */
-    bool direct_launches;        /* made one by one by the CPU: no CUDA graph */
 };
 
 struct measurement {
@@ -26,6 +26,9 @@ struct measurement {
     double peak_bytes_per_us; /* the memory's theoretical bandwidth; 0: unknown */
     double l2_bytes;          /* of the device */
     double set_bytes;         /* of all sets of a batch together */
+    double quiet_prepare_us;  /* prepare_wall_us and copy_wall_us before any code of the lab ran; 0: unknown */
+    double quiet_copy_us;
+    double quiet_start_us; /* what a batch then took longer by the parent's clock than by the events */
 };
 
 struct quartiles {
@@ -37,6 +40,7 @@ enum measure_verdict {
     MEASURE_MORE,         /* fewer than ten samples, or not stable: take more */
     MEASURE_INCONCLUSIVE, /* the quartiles straddle the band's edge even after measuring again */
     MEASURE_CLOCKS,       /* the parent's clock and the child's events disagree: no performance marks */
+    MEASURE_DISTURBED,    /* what is not the op takes longer than before the lab's code ran: no performance marks */
     MEASURE_IMPOSSIBLE,   /* above the memory's theoretical bandwidth after credit for L2: no performance marks */
     MEASURE_WRONG_OUTPUT, /* a sampled output of a timed call was wrong: no performance marks */
     MEASURE_FAILED,       /* the runner failed: runner->child.message or the result's error */
@@ -51,8 +55,11 @@ struct quartiles measure_copy_us(const struct measurement *measurement);
 double measure_relative_deviation(const struct measurement *measurement);
 /* Relative deviation < 0.5 %, or the median stable over the last half, with ten samples or more. */
 bool measure_stable(const struct measurement *measurement);
-/* The parent's clock agrees with the child's: wall ≥ events − 10 %, and wall ≤ events + 10 % + allowance for launching. */
+/* The parent's clock agrees with the child's to 2 %, besides what a batch of copies takes to start. */
 bool measure_clocks_agree(const struct measurement *measurement);
+/* Making inputs or copying takes longer, by the parent's clock, than before the lab's code ran: work is done outside the timed
+ * calls, or the copy is slowed. */
+bool measure_disturbed(const struct measurement *measurement);
 /* True when the bytes that must come from memory could not have come in that time. */
 bool measure_impossible(const struct measurement *measurement);
 /* The fraction against the edge of a band: +1 both quartiles at or above, -1 both below, 0 straddling. */

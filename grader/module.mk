@@ -14,6 +14,8 @@ GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(OPS_SOURC
 GRADER_TESTS   := $(notdir $(wildcard $(COURSE)/grader/tests/test_*.c) $(wildcard $(COURSE)/common/tests/test_*.c))
 GRADER_TESTS   := $(patsubst %.c,$(BUILD)/tests/%,$(GRADER_TESTS))
 
+SHELL_TESTS    += grader/tests/test_outputs.sh grader/tests/test_batch.sh
+
 # Under sanitizers these two would only run the same programs again.
 ifneq ($(SANITIZE),)
 GRADER_TESTS := $(filter-out %/test_corpus %/test_ladders,$(GRADER_TESTS))
@@ -81,9 +83,9 @@ ladder-programs: $(PLAIN_BUILD)/simt/libsimt_checked.a $(PLAIN_BUILD)/simt/trans
 	@+set -e; for solution in $(SOLUTIONS); do \
 	    $(PLAIN_STEP) SRC=$$solution OUT=$(PLAIN_BUILD)/ladders/$$(basename $$(dirname $$solution)); done
 
-$(BUILD)/tests/test_corpus $(BUILD)/tests/test_ladders: | ladder-programs
-$(BUILD)/tests/test_corpus: | $(PLAIN_BUILD)/grader/grader
-$(patsubst %,$(BUILD)/host/grader/tests/test_%.o,corpus ladders): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
+$(patsubst %,$(BUILD)/tests/test_%,corpus ladders same_plan rerun not_run): | ladder-programs
+$(patsubst %,$(BUILD)/tests/test_%,corpus rerun not_run): | $(PLAIN_BUILD)/grader/grader
+$(patsubst %,$(BUILD)/host/grader/tests/test_%.o,corpus ladders same_plan rerun not_run): HOST_C += -DTEST_BUILD='"$(PLAIN_BUILD)"'
 
 # A substitute for the program around a lab's files, for test_rate.
 $(PLAIN_BUILD)/fake_gpt2: $(COURSE)/grader/tests/fake/gpt2.c

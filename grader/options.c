@@ -19,18 +19,28 @@ static const struct {
     {'l', "list", NULL, "list the steps, their exercises and points"},
     {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
     {'s', "seed", "N", "repeat a run with the seed that its report shows"},
+    {'C', "case", "CASE", "make one call again: the case that a report names"},
     {'j', "json", "FILE", "also write the report as JSON (docs/grader-json.md)"},
+    {'g', "gradescope", "FILE", "also write Gradescope's results.json"},
+    {'G', "github", "FILE", "also write the result of a GitHub Classroom test"},
+    {'x', "junit", "FILE", "also write JUnit XML"},
+    {'m', "html", "FILE", "also write one HTML page"},
     {'w', "watch", NULL, "mark again on every save"},
     {'u', "submission", "DIR", "mark a submission: only the lab's own files are taken"},
+    {'c', "config", "FILE", "an instructor's points and seed (docs/class-conf.md)"},
+    {'n', "jobs", "N", "batch: submissions marked at a time (default: one for each processor, one on a GPU)"},
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
-    {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER)"},
+    {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER); batch: of the results"},
     {'h', "help", NULL, "this help"},
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof table[0] };
+enum { OPTION_COUNT = sizeof table / sizeof table[0], MOST_JOBS = 256 };
 
 void options_help(FILE *out) {
-    fprintf(out, "usage: ./grader [STEP] [options]\n\n");
+    fprintf(out,
+            "usage: ./grader [STEP] [options]\n"
+            "       ./grader batch [STEP] SUBMISSIONS -o OUT [options]   mark the submissions of a class\n"
+            "       ./grader render REPORT.json --html FILE ...         write other formats of a stored report\n\n");
     fprintf(
         out,
         "Builds and marks a step (--list shows them all). Without STEP: the step whose files were edited last.\n\n");
@@ -41,7 +51,20 @@ void options_help(FILE *out) {
         snprintf(left, sizeof left, "--%s%s%s", table[i].name, *argument && !optional ? " " : "", argument);
         fprintf(out, "  -%c, %-20s %s\n", table[i].letter, left, table[i].help);
     }
-    fprintf(out, "\nExit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 a fault of the grader.\n");
+    fprintf(out, "\nFILE may be -, for standard output in place of the screen.\n");
+    fprintf(out, "Exit code: 0 full marks, 1 fewer, 2 wrong usage or a tool is missing, 3 a fault of the grader.\n");
+    fprintf(out, "Of batch: 0 every submission has its points, 1 one has none (its row says why).\n");
+}
+
+/* The format of this letter of the table, or RENDER_FORMATS. */
+static int format_of(int letter) {
+    int format = 0;
+    for (int i = 0; i < OPTION_COUNT && format < RENDER_FORMATS; i++) {
+        if (table[i].letter != letter) { continue; }
+        while (format < RENDER_FORMATS && strcmp(renderers[format].format, table[i].name) != 0) { format++; }
+        return format;
+    }
+    return RENDER_FORMATS;
 }
 
 static bool parse_number(const char *text, uint64_t *number) {
@@ -75,10 +98,23 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'd': options->describe = true; break;
         case 'w': options->watch = true; break;
         case 'h': options->help = true; break;
+        case 'C': options->test_case = optarg; break;
         case 'j': options->json = optarg; break;
         case 'u': options->submission = optarg; break;
         case 'f': options->files = optarg; break;
         case 'o': options->out = optarg; break;
+        case 'c': options->config = optarg; break;
+        case 'g':
+        case 'G':
+        case 'x':
+        case 'm': options->files_of[format_of(letter)] = optarg; break;
+        case 'n':
+            if (!parse_number(optarg, &number) || number < 1 || number > MOST_JOBS) {
+                snprintf(error, error_size, "--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS, optarg);
+                return false;
+            }
+            options->jobs = (int)number;
+            break;
         case 'i':
             options->hint = HINT_SUGGESTED;
             if (!optarg) { break; }
@@ -109,6 +145,31 @@ static bool check_backend(const struct options *options, char *error, size_t err
     return false;
 }
 
+/* [STEP] | batch [STEP] SUBMISSIONS | render REPORT.json */
+static bool read_words(int count, char *words[], struct options *options, char *error, size_t error_size) {
+    bool batch = count > 0 && strcmp(words[0], "batch") == 0, render = count > 0 && strcmp(words[0], "render") == 0;
+    int most = batch ? 3 : render ? 2 : 1;
+    if (count > most) {
+        snprintf(error, error_size, "%s: '%s' is too many",
+                 most == 1 ? "one step at a time" : "one folder or report at a time", words[most]);
+        return false;
+    }
+    if (!batch && !render) {
+        options->step = count ? words[0] : NULL;
+        return true;
+    }
+    options->command = words[0];
+    options->subject = count > 1 ? words[count - 1] : NULL;
+    options->step = count > 2 ? words[1] : NULL;
+    if (!options->subject || (batch && !options->out)) {
+        snprintf(error, error_size,
+                 batch ? "batch needs a folder of submissions and -o OUT: ./grader batch step1 SUBMISSIONS -o OUT"
+                       : "render needs a report: ./grader render REPORT.json --html FILE");
+        return false;
+    }
+    return true;
+}
+
 bool options_parse(int argc, char *argv[], struct options *options, char *error, size_t error_size) {
     struct option longs[OPTION_COUNT + 1];
     char shorts[3 * OPTION_COUNT + 2];
@@ -128,10 +189,6 @@ bool options_parse(int argc, char *argv[], struct options *options, char *error,
         }
         if (!apply(letter, options, error, error_size)) { return false; }
     }
-    if (argc - optind > 1) {
-        snprintf(error, error_size, "one step at a time: '%s' is too many", argv[optind + 1]);
-        return false;
-    }
-    options->step = optind < argc ? argv[optind] : NULL;
-    return check_backend(options, error, error_size);
+    return read_words(argc - optind, argv + optind, options, error, error_size) &&
+           check_backend(options, error, error_size);
 }

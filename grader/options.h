@@ -6,9 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "render.h"
+
 enum { HINT_NONE = -1, HINT_SUGGESTED = 0, HINT_LEVELS = 3 };
 
 struct options {
+    const char *command; /* "batch", "render", or NULL: mark a step */
+    const char *subject; /* of a command: the folder of the submissions, the stored report */
     const char *step;    /* NULL: find out */
     const char *backend; /* "auto", "cpu", "cuda" */
     const char *kernel;  /* op, or NULL: all */
@@ -16,10 +20,14 @@ struct options {
     bool predict, list, describe, watch, help;
     bool has_seed;
     uint64_t seed;
-    const char *json;       /* file, or NULL */
-    const char *submission; /* folder that was handed in, or NULL */
-    const char *files;      /* folder of the step's files, or NULL */
-    const char *out;        /* folder of the built runners, or NULL */
+    const char *test_case;                /* a case's word, or NULL */
+    const char *json;                     /* file, or NULL */
+    const char *files_of[RENDER_FORMATS]; /* file of each format of render.h, or NULL */
+    const char *config;                   /* an instructor's file, or NULL */
+    int jobs;                             /* submissions that are marked at a time; 0: a default */
+    const char *submission;               /* folder that was handed in, or NULL */
+    const char *files;                    /* folder of the step's files, or NULL */
+    const char *out;                      /* folder of the built runners, or NULL */
 };
 
 /* False: the line makes no sense, and `error` says why in one sentence. */

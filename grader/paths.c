@@ -214,3 +214,13 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 void paths_remove(const char *folder) {
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
+
+bool paths_have_program(const char *name) {
+    char path[PATHS_BYTES];
+    const char *folders = getenv("PATH");
+    for (const char *at = folders ? folders : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
+        int length = snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(at, ":"), at, name);
+        if (length < (int)sizeof path && access(path, X_OK) == 0) { return true; }
+    }
+    return false;
+}

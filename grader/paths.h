@@ -25,4 +25,7 @@ bool paths_take_submission(const struct step *step, const char *submission, char
 /* Removes a folder with everything in it. */
 void paths_remove(const char *folder);
 
+/* Is a program of that name in a folder of $PATH? */
+bool paths_have_program(const char *name);
+
 #endif

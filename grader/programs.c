@@ -91,6 +91,9 @@ struct task programs_task(const struct plan *plan, const struct programs *progra
                         .can_count = programs->can_count,
                         .program = marked && marked->built ? marked->runner : NULL,
                         .counted = counted && counted->built ? counted->runner : NULL,
+                        .warning = counted  ? counted->warning
+                                   : marked ? marked->warning
+                                            : "",
                         .obstacle = obstacle_of(plan, programs, exercise)};
     return task;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "paths.h"
@@ -16,6 +17,20 @@ static bool same_folder(const char *a, const char *b) {
     return realpath(a, real_a) && realpath(b, real_b) && strcmp(real_a, real_b) == 0;
 }
 
+/* The first of the step's files that was written after the program, or NULL. */
+static const char *newer_file(const struct grade_request *request, const char *program) {
+    struct stat built, written;
+    char path[PATHS_BYTES];
+    if (stat(program, &built) != 0) { return NULL; }
+    for (const struct exercise *exercise = request->step->exercises; exercise->op; exercise++) {
+        snprintf(path, sizeof path, "%s/%s", request->files, exercise->file);
+        if (!exercise->optional && stat(path, &written) == 0 && written.st_mtim.tv_sec > built.st_mtim.tv_sec) {
+            return exercise->file;
+        }
+    }
+    return NULL;
+}
+
 bool rate_program(const struct grade_request *request, const struct rate_target *target, char *path, size_t size,
                   const char **kernels, struct rates *rates) {
     char solution[PATHS_BYTES];
@@ -26,6 +41,12 @@ bool rate_program(const struct grade_request *request, const struct rate_target 
         snprintf(path, size, "%s/%s", request->course, target->reference);
     } else {
         snprintf(path, size, "%s/../%s", request->files, target->program);
+    }
+    const char *newer = is_solution ? NULL : newer_file(request, path);
+    if (newer) {
+        snprintf(rates->reason, sizeof rates->reason, "not measured: ./%.24s is older than %.24s: make %.16s first",
+                 target->program, newer, request->step->name);
+        return false;
     }
     if (access(path, X_OK) == 0) { return true; }
     if (is_solution) {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "case_id.h"
 #include "lab.h"
 
 enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12, TABLE_WIDTH = 92 };
@@ -55,31 +56,34 @@ static void print_lines(const struct page *page, const char *text, const char *i
     if (*text) { fprintf(page->out, "%s...\n", indent); }
 }
 
-static void print_where(const struct page *page, const struct op *op, const struct failure *failure) {
+void report_where(FILE *out, const struct op *op, const struct failure *failure) {
     const struct op_sizes *sizes = &failure->sizes;
     const char *separator = "    ";
     for (int i = 0; i < op_scalar_count(op); i++) {
         if (!op_scalar_is_size(op_scalar_at(op, i))) { continue; }
-        fprintf(page->out, "%s%s = %d", separator, op_scalar_at(op, i)->name, (int)op_scalar_get(op, sizes, i));
+        fprintf(out, "%s%s = %d", separator, op_scalar_at(op, i)->name, (int)op_scalar_get(op, sizes, i));
         separator = ", ";
     }
-    if (op_has_scalar(op, "scale")) { fprintf(page->out, ", scale %g", (double)sizes->scale); }
+    if (op_has_scalar(op, "scale")) { fprintf(out, ", scale %g", (double)sizes->scale); }
     if (op_has_scalar(op, "upper")) {
-        fprintf(page->out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
+        fprintf(out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
                 sizes->lengths ? "with lengths" : "no lengths");
     }
-    fprintf(page->out, ", values %s", failure->values);
+    fprintf(out, ", values %s", failure->values);
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
         float value = (float)op_scalar_get(op, sizes, i);
         if (!scalar->is_float || strcmp(scalar->name, "scale") == 0) { continue; } /* shown above */
-        if (value != (float)scalar->usual) { fprintf(page->out, ", %s %g", scalar->name, (double)value); }
+        if (value != (float)scalar->usual) { fprintf(out, ", %s %g", scalar->name, (double)value); }
     }
     const char *plural = failure->offset == 1 ? "" : "s";
-    if (failure->offset) { fprintf(page->out, ", pointers off by %d element%s", failure->offset, plural); }
-    if (failure->in_place) { fprintf(page->out, ", in place"); }
-    if (failure->in_place && failure->output) { fprintf(page->out, " (%s)", op->tensor[failure->output].name); }
-    fprintf(page->out, "\n");
+    if (failure->offset) { fprintf(out, ", pointers off by %d element%s", failure->offset, plural); }
+    if (failure->in_place) { fprintf(out, ", in place"); }
+    if (failure->test.small) {
+        fprintf(out, ", on a device with 2 multiprocessors and 48 KiB of shared memory a block");
+    }
+    if (failure->in_place && failure->output) { fprintf(out, " (%s)", op->tensor[failure->output].name); }
+    fprintf(out, "\n");
 }
 
 /* Has an earlier exercise of the same file shown the same compiler output? */
@@ -98,14 +102,23 @@ static void print_failure(const struct page *page, const struct outcome *outcome
         return;
     }
     const struct op *op = op_find(outcome->exercise->op);
-    if (failure->values) { print_where(page, op, failure); }
+    if (failure->values) { report_where(page->out, op, failure); }
     report_values(page->out, op, failure);
     print_lines(page, failure->text, "    ");
+    if (failure->calls[0]) { fprintf(page->out, "    seen: %s\n", failure->calls); }
+    if (failure->results[0]) { fprintf(page->out, "    seen: %s\n", failure->results); }
+    if (failure->warning[0]) { fprintf(page->out, "    seen: the compiler warns: %s\n", failure->warning); }
+    if (failure->fact) { fprintf(page->out, "    seen: %s [%s]\n", failure->fact, failure->diagnosis); }
     if (failure->cause) { fprintf(page->out, "    likely cause: %s [%s]\n", failure->cause, failure->diagnosis); }
     if (failure->other_cause) {
         fprintf(page->out, "    or, equally: %s [%s]\n", failure->other_cause, failure->other_diagnosis);
     }
-    char name[EXERCISE_NAME_BYTES];
+    if (outcome->next_rung) { fprintf(page->out, "    next step: %s\n", outcome->next_rung); }
+    char name[EXERCISE_NAME_BYTES], word[CASE_ID_BYTES];
+    if (failure->values) {
+        fprintf(page->out, "    rerun: ./grader %s --case %s\n", page->report->step->name,
+                case_id(op, &failure->test, word));
+    }
     fprintf(page->out, "    hint: ./grader %s --kernel %s --hint=%d\n", page->report->step->name,
             exercise_name(page->report->step, outcome->exercise, name), failure->hint ? failure->hint : 1);
 }
@@ -117,7 +130,7 @@ static void print_row(const struct page *page, const char *title, const char *ch
     char mark[24] = "";
     if (outcome->exercise && outcome->exercise->optional) {
         snprintf(mark, sizeof mark, "optional");
-    } else {
+    } else if (outcome->check->kind != CHECK_CASE) {
         snprintf(mark, sizeof mark, "%g/%d", points, points_max);
     }
     if (title[0] && page->title_width < TITLE_WIDTH) { fprintf(page->out, "  %s\n", title); }
@@ -215,6 +228,23 @@ static void print_outcomes(const struct page *page, const struct prediction *pre
     }
 }
 
+static void print_explored(const struct page *page) {
+    bool is_first = true;
+    for (int i = 0; i < page->report->explored_count; i++) {
+        const struct explored *explored = &page->report->explored[i];
+        char text[512];
+        not_run_text(&explored->not_run, text, sizeof text);
+        if (!text[0]) { continue; }
+        fprintf(page->out, "%s  %s: %s ran in no call\n", is_first ? "\n" : "", explored->exercise->title, text);
+        is_first = false;
+    }
+}
+
+/* Is it the report of one call, made with --case? */
+static bool is_case(const struct report *report) {
+    return report->outcome_count == 1 && report->outcomes[0].check->kind == CHECK_CASE;
+}
+
 void report_print(FILE *out, bool colour, int width, const struct report *report, const struct prediction *prediction) {
     struct page page = {out, colour, width && width < TABLE_WIDTH ? 2 : TITLE_WIDTH, report};
     fprintf(out, "%s: %s", report->step->name, report->step->title);
@@ -225,13 +255,19 @@ void report_print(FILE *out, bool colour, int width, const struct report *report
     if (report->note[0]) { print_lines(&page, report->note, "  "); }
     fprintf(out, "\n");
     print_outcomes(&page, prediction);
+    print_explored(&page);
     if (report->printed[0]) {
         fprintf(out, "\n  your code printed:\n");
         print_lines(&page, report->printed, "    | ");
     }
-    fprintf(out, "\n  %s%g of %g points%s   %.1f s, seed %llu, sandbox: %s\n", colour ? "\033[1m" : "", report->points,
-            report->points_max, colour ? "\033[0m" : "", report->seconds, (unsigned long long)report->seed,
-            report->sandbox[0] ? report->sandbox : "nothing was run");
+    fprintf(out, "\n  ");
+    if (!is_case(report)) {
+        fprintf(out, "%s%g of %g points%s   ", colour ? "\033[1m" : "", report->points, report->points_max,
+                colour ? "\033[0m" : "");
+    }
+    fprintf(out, "%.1f s, ", report->seconds);
+    if (!is_case(report)) { fprintf(out, "seed %llu, ", (unsigned long long)report->seed); }
+    fprintf(out, "sandbox: %s\n", report->sandbox[0] ? report->sandbox : "nothing was run");
     fprintf(out, "\n  next: %s\n", report->next);
 }
 
@@ -253,6 +289,11 @@ void report_next(struct report *report, const struct prediction *prediction, con
     size_t size = sizeof report->next;
     char name[EXERCISE_NAME_BYTES] = "";
     bool whole = report->outcome_count > 0 && !report->outcomes[report->outcome_count - 1].exercise;
+    if (is_case(report)) {
+        snprintf(report->next, size, "./grader %s --kernel %s makes all calls of this op", step->name,
+                 exercise_name(step, report->outcomes[0].exercise, name));
+        return;
+    }
     if (report->points_max == 0.0) { open = extra; } /* --kernel with an op of track B */
     if (open) { exercise_name(step, open->exercise, name); }
     if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {

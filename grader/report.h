@@ -25,13 +25,19 @@ bool report_wants_colour(FILE *out);
 /* "pass", "FAIL", ... */
 const char *report_verdict(enum verdict verdict);
 
-/* docs/grader-json.md describes it. */
+/* docs/grader-json.md describes it. render.h writes every other format from it. */
 void report_json(FILE *out, const struct report *report, const struct prediction *prediction);
+
+/* The call that failed: "N = 4, C = 64, values normal". */
+void report_where(FILE *out, const struct op *op, const struct failure *failure);
 
 /* "out[2][33]", "k[0][1][3][5]", "hidden state, block 1, branch of the MLP [4][5]": the failure's element. */
 void report_element(const struct op *op, const struct failure *failure, char *name, size_t size);
 
 /* Its line: what was expected there, and what was got. */
 void report_values(FILE *out, const struct op *op, const struct failure *failure);
+
+/* The same for a submission that cannot be marked: without outcomes, with the reason. */
+void report_json_error(FILE *out, const struct step *step, const char *error);
 
 #endif

@@ -30,7 +30,12 @@ static const char *runner_message(void *context) {
 }
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
-static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=32", NULL};
+static const char *const quiet_small[] = {"SIMT_QUIET=1", "SIMT_SMALL_DEVICE=1", NULL};
+static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
+static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
+static const char *const for_tracing_small[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4",
+                                                "SIMT_SMALL_DEVICE=1", NULL};
+static const char *const for_tracing[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", NULL};
 
 /* False: process->fault says why it cannot be started. */
 static bool start(struct running *running, const char *program, bool gpu, const char *const *environment,
@@ -56,7 +61,8 @@ static void stop(struct running *running) {
 }
 
 static struct device device_of(struct running *running, bool gpu) {
-    return (struct device){call_runner, runner_message, running, gpu ? GPU_GUARD_BYTES : 0};
+    return (struct device){
+        .call = call_runner, .message = runner_message, .context = running, .guard = gpu ? GPU_GUARD_BYTES : 0};
 }
 
 /* ---- correctness ---- */
@@ -88,30 +94,74 @@ struct checks run_confirmation(const struct task *task, int most) {
     return run(task, task->counted, false, most);
 }
 
+/* ---- one case ---- */
+
+static struct checks run_one(const struct task *task, const char *program, bool gpu, const struct test_case *test) {
+    struct checks checks = {.count = 0};
+    struct running running;
+    evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
+    if (!start(&running, program, gpu, test->small ? quiet_small : quiet, &checks.process)) { return checks; }
+    struct device device = device_of(&running, gpu);
+    device.small = test->small && !gpu ? &device : NULL;
+    checks.verdict[checks.count++] = check_again(&device, test, &checks.evidence, &checks.failure[0]);
+    stop(&running);
+    return checks;
+}
+
+struct checks run_case(const struct task *task, const struct test_case *test) {
+    return run_one(task, task->program, task->gpu, test);
+}
+
+struct checks run_case_confirmation(const struct task *task, const struct test_case *test) {
+    if (!task->gpu || !task->can_count || !task->counted) { return (struct checks){.count = 0}; }
+    return run_one(task, task->counted, false, test);
+}
+
 /* ---- the submission's own branches ---- */
 
-/* The exercise's file and those of the lab that go with it. */
-static int read_integers(const struct task *task, int *integers) {
+/* Every case is called as it is. False: a call has no answer. */
+static bool trace_everything(const struct device *device, const struct task *task, const struct exploration *found) {
+    static struct test_case cases[EVIDENCE_MAX_CASES];
     const struct exercise *exercise = task->exercise;
-    const char *names[1 + EXERCISE_MAX_INCLUDES + EXERCISE_MAX_PARTS] = {exercise->file};
-    int name_count = 1, count = 0;
-    for (int i = 0; i < EXERCISE_MAX_INCLUDES && exercise->includes[i]; i++) {
-        names[name_count++] = exercise->includes[i];
+    const struct op *op = op_find(exercise->op);
+    struct result result;
+    bool answers = true;
+    for (int i = 0; i < CORRECTNESS_CHECKS; i++) {
+        int count = cases_of(op, exercise->type, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, cases,
+                             EVIDENCE_MAX_CASES);
+        for (int k = 0; k < count && answers; k++) { answers = check_only_call(device, op, &cases[k], &result); }
     }
-    for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) { names[name_count++] = exercise->parts[i]; }
-    for (int i = 0; i < name_count; i++) {
-        enum { TEXT_BYTES = 1 << 20 };
-        char path[1024], *text = malloc(TEXT_BYTES);
-        snprintf(path, sizeof path, "%s/%s", task->request->files, names[i]);
-        FILE *f = text ? fopen(path, "r") : NULL;
-        if (f) {
-            text[fread(text, 1, TEXT_BYTES - 1, f)] = '\0';
-            fclose(f);
-            count = explore_integers(text, integers, count, EXPLORE_MAX_INTEGERS);
+    for (int i = 0; i < found->case_count && answers; i++) {
+        answers = found->cases[i].small || check_only_call(device, op, &found->cases[i], &result);
+    }
+    return answers;
+}
+
+/* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more; with all their
+ * blocks, if some of these lines are a kernel's. */
+static void find_not_run(const struct task *task, const char *traced, struct runner *explored, struct runner *small,
+                         const struct source *source, struct exploration *found) {
+    struct line_record *lines, *again = NULL, *on_small = NULL;
+    struct process ignored = {.fault = ""};
+    struct running running;
+    int count = runner_lines(explored, &lines), again_count, small_count = small ? runner_lines(small, &on_small) : 0;
+    if (small_count < 0) { count = -1; }
+    not_run_merge(lines, count, on_small, small_count);
+    free(on_small);
+    if (count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+    if (found->not_run.count > 0) {
+        bool in_kernel = not_run_in_kernel(lines, count, source);
+        found->not_run = (struct not_run){.is_known = false};
+        if (start(&running, traced, false, in_kernel ? for_lines : for_host_lines, &ignored)) {
+            struct device device = device_of(&running, false);
+            again_count = trace_everything(&device, task, found) ? runner_lines(&running.runner, &again) : -1;
+            not_run_merge(lines, count, again, again_count);
+            if (again_count >= 0) { not_run_of(lines, count, source, &found->not_run); }
+            stop(&running);
         }
-        free(text);
     }
-    return count;
+    free(lines);
+    free(again);
 }
 
 void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
@@ -119,25 +169,43 @@ void run_exploration(const struct task *task, const char *traced, struct explora
     struct process ignored = {.fault = ""};
     struct running running;
     struct trace *trace = malloc(sizeof *trace);
-    int integers[EXPLORE_MAX_INTEGERS], count = read_integers(task, integers);
+    struct source source;
+    source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
     if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
-        struct device device = device_of(&running, false);
-        running.runner.trace = trace;
-        explore(&device, trace, op_find(exercise->op), exercise->type, integers, count, task->request->seed, found);
+        struct running small;
+        bool is_small = source.asks_device && start(&small, traced, false, for_tracing_small, &ignored);
+        struct device device = device_of(&running, false), small_device = device_of(&small, false);
+        device.small = is_small ? &small_device : NULL;
+        running.runner.trace = small.runner.trace = trace;
+        explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
+        if (found->probes > 0) {
+            find_not_run(task, traced, &running.runner, is_small ? &small.runner : NULL, &source, found);
+        }
+        if (is_small) { stop(&small); }
         stop(&running);
     }
     free(trace);
 }
 
+static bool has_small(const struct exploration *found) {
+    for (int i = 0; i < found->case_count; i++) {
+        if (found->cases[i].small) { return true; }
+    }
+    return false;
+}
+
 static void explored(const char *program, bool gpu, const struct exploration *found, struct checks *checks) {
-    struct running running;
+    struct running running, small;
     int last = CORRECTNESS_CHECKS - 1;
     if (found->case_count == 0 || !start(&running, program, gpu, quiet, &checks->process)) { return; }
-    struct device device = device_of(&running, gpu);
+    bool is_small = !gpu && has_small(found) && start(&small, program, gpu, quiet_small, &checks->process);
+    struct device device = device_of(&running, gpu), small_device = device_of(&small, gpu);
+    device.small = is_small ? &small_device : NULL;
     checks->verdict[last] =
         check_cases(&device, found->cases, found->case_count, &checks->evidence, &checks->failure[last]);
     stop(&running);
+    if (is_small) { stop(&small); }
 }
 
 void run_explored(const struct task *task, const struct exploration *found, struct checks *checks) {
@@ -151,8 +219,10 @@ void run_explored_confirmation(const struct task *task, const struct exploration
 /* ---- performance ---- */
 
 static bool has_counted_check(const struct exercise *exercise) {
-    return exercise_check(exercise, CHECK_TRAFFIC) || exercise_check(exercise, CHECK_LAUNCHES) ||
-           exercise_check(exercise, CHECK_PARALLEL);
+    for (const struct check *check = exercise->checks; check->kind; check++) {
+        if (check_is_counted(check->kind)) { return true; }
+    }
+    return false;
 }
 
 static void count(const struct task *task, struct performance *performance) {

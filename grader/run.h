@@ -21,6 +21,7 @@ struct task {
     bool can_count;          /* there is a CPU build */
     const char *program;     /* path of the executable that is marked */
     const char *counted;     /* of the CPU build, whose counters give the traffic; NULL: it does not compile */
+    const char *warning;     /* the compiler's, of a variable without a value; or "" */
     struct failure obstacle; /* what stops it before the first call; else of kind FAILURE_NONE */
 };
 
@@ -50,6 +51,11 @@ void run_exploration(const struct task *task, const char *traced, struct explora
 void run_explored(const struct task *task, const struct exploration *found, struct checks *checks);
 /* The same on the CPU backend, after a GPU has marked. */
 void run_explored_confirmation(const struct task *task, const struct exploration *found, struct checks *checks);
+
+/* One call. */
+struct checks run_case(const struct task *task, const struct test_case *test);
+/* The same on the CPU backend, after a GPU. */
+struct checks run_case_confirmation(const struct task *task, const struct test_case *test);
 
 /* After a GPU has marked: the same checks on the CPU backend, at most `most` of them. Nowhere else, and not without a CPU
  * build: count is 0. */

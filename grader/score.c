@@ -70,24 +70,32 @@ double score_parameter_multiple(const struct op *op, const struct traffic_target
     return op_is_on_sequences(op) ? 0.0 : small_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
 }
 
+/* Points and verdict of a counted figure. True: all of them. */
+static bool score_tiers(struct outcome *outcome, const struct tiers *tiers, double figure) {
+    int tier = 0;
+    while (tier < MOST_TIERS && tiers->percent[tier] && figure > tiers->limit[tier]) { tier++; }
+    int percent = tier < MOST_TIERS ? tiers->percent[tier] : 0;
+    outcome->figure = figure;
+    outcome->limit = tiers->limit[0];
+    outcome->points = outcome->check->points * percent / 100.0;
+    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    outcome->next_rung = tier > 0 ? tiers->rung[tier - 1] : NULL;
+    return percent == 100;
+}
+
 void score_traffic(struct outcome *outcome, const struct result *result) {
     const struct traffic_target *target = &outcome->exercise->traffic;
     const struct op *op = op_find(outcome->exercise->op);
     const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
-    int percent = 0;
-    outcome->figure = score_traffic_multiple(op, target, result);
-    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
-        if (outcome->figure <= target->limit[i]) { percent = target->percent[i]; }
-    }
-    outcome->points = outcome->check->points * percent / 100.0;
-    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    bool reached = score_tiers(outcome, &target->tiers, score_traffic_multiple(op, target, result));
     double small = score_parameter_multiple(op, target, result);
     int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
     if (small >= 0.005) {
         snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length,
                  "; small tensors add %.2fx, not graded", small);
     }
-    snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->limit[0]);
+    snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->tiers.limit[0]);
+    outcome->floor = floor_bytes(op, &target->sizes);
     if (outcome->figure < LEAST_MULTIPLE) {
         outcome->points = 0;
         outcome->verdict = VERDICT_FAIL;
@@ -101,25 +109,28 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
     struct traffic_target asked = *target;
     asked.unit = TRAFFIC_BYTES;
-    bool once = score_traffic_multiple(op, &asked, result) <= target->limit[0];
+    bool once = score_traffic_multiple(op, &asked, result) <= target->tiers.limit[0];
     const char *cause = scattered ? "uncoalesced" : once ? "split-sectors" : "too-much-traffic";
-    if (percent < 100) { blame(outcome, cause); }
+    if (!reached) { blame(outcome, cause); }
 }
 
 void score_launches(struct outcome *outcome, const struct result *result) {
-    const struct launch_target *target = &outcome->exercise->launches;
+    const struct tiers *tiers = &outcome->exercise->launches;
     uint64_t launches = result->counters.launches;
-    int percent = 0;
-    for (int i = TRAFFIC_TIERS - 1; i >= 0; i--) {
-        if (launches <= target->limit[i]) { percent = target->percent[i]; }
-    }
-    outcome->figure = (double)launches;
-    outcome->points = outcome->check->points * percent / 100.0;
-    outcome->verdict = percent == 100 ? VERDICT_PASS : percent > 0 ? VERDICT_PARTIAL : VERDICT_FAIL;
+    bool reached = score_tiers(outcome, tiers, (double)launches);
     snprintf(outcome->measured, sizeof outcome->measured, "%llu launch%s", (unsigned long long)launches,
              launches == 1 ? "" : "es");
-    snprintf(outcome->target, sizeof outcome->target, "at most %llu", (unsigned long long)target->limit[0]);
-    if (percent < 100) { blame(outcome, "too-many-launches"); }
+    snprintf(outcome->target, sizeof outcome->target, "at most %g", tiers->limit[0]);
+    if (!reached) { blame(outcome, "too-many-launches"); }
+}
+
+void score_barriers(struct outcome *outcome, const struct result *result) {
+    const struct tiers *tiers = &outcome->exercise->barriers;
+    double barriers = (double)result->counters.barriers / outcome->exercise->traffic.sizes.N;
+    bool reached = score_tiers(outcome, tiers, barriers);
+    snprintf(outcome->measured, sizeof outcome->measured, "%.4g for a row", barriers);
+    snprintf(outcome->target, sizeof outcome->target, "at most %g", tiers->limit[0]);
+    if (!reached) { blame(outcome, "too-many-barriers"); }
 }
 
 void score_parallel(struct outcome *outcome, const struct result *result) {
@@ -133,7 +144,16 @@ void score_parallel(struct outcome *outcome, const struct result *result) {
              (unsigned long long)warps, (unsigned long long)chain);
     snprintf(outcome->target, sizeof outcome->target, "at least %llu warps, chain at most %llu",
              (unsigned long long)target->warps, (unsigned long long)exercise_longest_chain(outcome->exercise));
+    outcome->limit = (double)target->warps;
     if (!enough) { blame(outcome, warps < target->warps ? "too-few-warps" : "long-chain"); }
+}
+
+/* A class may pay more for a faster band. */
+static double band_points(const struct outcome *outcome, double fraction) {
+    const struct band_target *bands = &outcome->exercise->bands;
+    int band = fraction >= bands->speed_of_light ? 2 : fraction >= bands->good ? 1 : 0;
+    if (fraction < bands->pass) { return 0.0; }
+    return bands->points[GPU_BANDS - 1] ? bands->points[band] : outcome->check->points;
 }
 
 static const char *band_name(const struct band_target *bands, double fraction) {
@@ -158,8 +178,10 @@ void score_timing(struct outcome *outcome, const struct timing *timing) {
     double fraction = measure_fraction(measurement).median;
     bool reached = fraction >= bands->pass;
     outcome->figure = fraction;
-    outcome->verdict = reached ? VERDICT_PASS : VERDICT_FAIL;
-    outcome->points = reached ? outcome->check->points : 0.0;
+    outcome->points = band_points(outcome, fraction);
+    outcome->verdict = !reached                                   ? VERDICT_FAIL
+                       : outcome->points < outcome->check->points ? VERDICT_PARTIAL
+                                                                  : VERDICT_PASS;
     snprintf(outcome->measured, sizeof outcome->measured, "%.2f of a copy, %.1f us: %s%s", fraction,
              measure_op_us(measurement).median, band_name(bands, fraction), inconclusive ? " (inconclusive)" : "");
     if (!reached) { outcome->failure.kind = FAILURE_SLOW; }
@@ -180,7 +202,7 @@ void score_rates(struct outcome *outcome, const struct rates *rates) {
 
 void score_hide(struct outcome *outcome) {
     if (outcome->check->kind != CHECK_TRAFFIC && outcome->check->kind != CHECK_LAUNCHES) { return; }
-    outcome->figure = 0.0;
+    outcome->figure = outcome->limit = outcome->floor = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
 }
@@ -239,6 +261,15 @@ struct marks score_checks(const struct task *task, const struct checks *marked, 
     return marks;
 }
 
+struct marks score_case(const struct task *task, const struct checks *marked, const struct checks *confirmed) {
+    static const struct check check = {CHECK_CASE, 0};
+    struct marks marks = {0};
+    struct outcome *outcome = add(&marks, task->exercise, &check);
+    score_check(outcome, marked, confirmed, 0);
+    if (outcome->verdict == VERDICT_NOT_RUN && confirmed->count > 0) { outcome->verdict = confirmed->verdict[0]; }
+    return marks;
+}
+
 bool score_is_right(const struct marks *marks) {
     for (int i = 0; i < marks->count; i++) {
         if (marks->outcome[i].verdict != VERDICT_PASS) { return false; }
@@ -246,7 +277,7 @@ bool score_is_right(const struct marks *marks) {
     return marks->count > 0;
 }
 
-/* Traffic, launches and parallelism are of one call: where it failed, the first of them says so. */
+/* Traffic, launches, barriers and parallelism are of one call: where it failed, the first of them says so. */
 static void score_counted(struct outcome *outcome, const struct performance *performance, bool is_first) {
     if (!performance->is_counted) {
         snprintf(outcome->measured, sizeof outcome->measured, "not counted: see the note above");
@@ -257,6 +288,8 @@ static void score_counted(struct outcome *outcome, const struct performance *per
         score_traffic(outcome, &performance->counted);
     } else if (outcome->check->kind == CHECK_LAUNCHES) {
         score_launches(outcome, &performance->counted);
+    } else if (outcome->check->kind == CHECK_BARRIERS) {
+        score_barriers(outcome, &performance->counted);
     } else {
         score_parallel(outcome, &performance->counted);
     }

@@ -27,6 +27,9 @@ struct marks score_obstacle(const struct task *task);
 struct marks score_checks(const struct task *task, const struct checks *marked, const struct checks *confirmed);
 
 /* All checks so far have passed. */
+/* One call that was made again. */
+struct marks score_case(const struct task *task, const struct checks *marked, const struct checks *confirmed);
+
 bool score_is_right(const struct marks *marks);
 
 /* Adds the outcomes of the other checks: of an exercise that is right, by its performance; without one (NULL), not run. */
@@ -36,6 +39,7 @@ void score_performance(struct marks *marks, const struct task *task, const struc
 
 void score_traffic(struct outcome *outcome, const struct result *result);
 void score_launches(struct outcome *outcome, const struct result *result);
+void score_barriers(struct outcome *outcome, const struct result *result);
 void score_parallel(struct outcome *outcome, const struct result *result);
 void score_timing(struct outcome *outcome, const struct timing *timing);
 void score_rates(struct outcome *outcome, const struct rates *rates);

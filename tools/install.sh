@@ -1,7 +1,7 @@
 #!/bin/sh
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, arm, check, format, fuzz, diagrams, docs, notebooks or gpu. As
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks or gpu. As
 # root it installs without asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it
 # prints one message with the exact line to type and exits 2. A package that is there is never installed again.
 set -eu
@@ -103,6 +103,14 @@ test)
     need_gpt2_libraries
     have git || need git git
     have patch || need patch patch
+    have zip || need zip zip
+    have unzip || need unzip unzip
+    have xmllint || need libxml2-utils xmllint
+    need_python "python3 python3-jsonschema python3-yaml" jsonschema yaml
+    ;;
+gradescope)
+    need_compiler
+    have zip || need zip zip
     ;;
 arm) # beside the tests' own needs; the same version as here counts the same
     version=$("$(compiler)" -dumpversion | cut -d. -f1)
@@ -149,7 +157,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, arm, check, format, fuzz, diagrams, docs, notebooks, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, gpu)" >&2
     exit 2
     ;;
 esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lab.sh create | reset STEP | handout | skeleton DIR — make the student's folder and the archive for students.
+# lab.sh create | reset STEP | handout | skeleton DIR | course DIR — make the student's folder and the archive for students.
 #
 # create    makes lab/: each step's skeleton, lab sheet and hints, in a git repository whose first commit is that skeleton.
 #           In an existing lab/ it adds the course's changes: it replaces unedited files, and for edited ones it prints the
@@ -7,6 +7,7 @@
 # reset     restores a step's skeleton, after a backup in lab/backup/DATE.
 # handout   packs the same folder and the sources of grader, backend and model (course/) into build/handout/.
 # skeleton  only writes the folder. The other commands and the tests use it.
+# course    only writes course/, as the autograder for Gradescope has it, too.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -149,10 +150,10 @@ reset() { # reset STEP
     echo "Next:  cd $lab && make $1 && ./grader $1"
 }
 
-handout() {
-    rm -rf "$build/handout"
-    write_skeleton "$build/handout/$name"
-    course=$build/handout/$name/course
+# The sources of the grader, the backend and lab 4's program. Left out are tests, because they contain right kernels, and
+# files that contain a solution of a lab (training, the fused block, some kernels). lab/handout has replacements.
+write_course() { # write_course DIR
+    course=$1
     mkdir -p "$course/tools"
     cp Makefile LICENSE "$course"
     cp tools/install.sh "$course/tools"
@@ -160,8 +161,6 @@ handout() {
         mkdir -p "$course/$step"
         for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done
     done
-    # The sources of the grader, the backend and lab 4's program. Left out are tests, because they contain right kernels, and
-    # files that contain a solution of a lab (training, the fused block, some kernels). lab/handout has replacements.
     model=step4_gpt2_integration/gpt2
     find common grader "$model" -type d -name tests -prune -o -type f -print | while read -r file; do
         case $file in
@@ -175,6 +174,14 @@ handout() {
     done
     cp "$model"/lab/handout/*.cu "$course/$model/model"
     cp "$model"/lab/handout/train.c "$course/$model/program"
+}
+
+handout() {
+    rm -rf "$build/handout"
+    write_skeleton "$build/handout/$name"
+    mkdir -p "$build/handout/$name/.github/workflows"
+    cp tools/lab/classroom.yml "$build/handout/$name/.github/workflows"
+    write_course "$build/handout/$name/course"
     tar -C "$build/handout" --sort=name --owner=0 --group=0 --numeric-owner -czf "$build/handout/$name.tar.gz" "$name"
     echo "Packed $build/handout/$name.tar.gz ($(du -h "$build/handout/$name.tar.gz" | cut -f1)): no solutions in it."
     echo "Students:  tar xzf $name.tar.gz && cd $name && make step1 && ./grader step1"
@@ -185,5 +192,6 @@ create) create ;;
 reset) reset "${2:-}" ;;
 handout) handout ;;
 skeleton) write_skeleton "${2:?where to}" ;;
-*) die "usage: lab.sh create | reset STEP | handout | skeleton DIR" ;;
+course) write_course "${2:?where to}" ;;
+*) die "usage: lab.sh create | reset STEP | handout | skeleton DIR | course DIR" ;;
 esac

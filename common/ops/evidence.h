@@ -21,6 +21,7 @@ struct test_case {
     bool shuffled;  /* CPU backend: blocks in another order */
     bool rehearsed; /* preceded by a call on the same pointers with other inputs */
     bool refused;   /* CPU backend: every launch fails, and the launcher must return the error */
+    bool small;     /* CPU backend: a device with fewer multiprocessors and less shared memory */
     uint64_t seed;
 };
 
@@ -48,6 +49,7 @@ enum failure_kind {
 /* The first failure, in enough detail to explain it without another run. */
 struct failure {
     enum failure_kind kind;
+    struct test_case test; /* the call, if `values` is set */
     struct op_sizes sizes;
     const char *values; /* the rows' name: "normal", "large", ... (inputs.h) */
     int offset;         /* elements by which the pointers were moved */
@@ -62,8 +64,12 @@ struct failure {
     int line;
     char file[256];
     char text[2048];
-    const char *diagnosis;                     /* the mistake's id, or NULL */
-    const char *cause;                         /* the likely cause in one sentence, or NULL */
+    const char *diagnosis; /* the id of the cause or of the fact, or NULL */
+    const char *cause;     /* the likely cause in one sentence, or NULL */
+    const char *fact;      /* where no cause is named: what is seen, or NULL */
+    char warning[200];     /* the compiler's, of a variable without a value, where no cause is named; or empty */
+    char calls[256];       /* which calls are wrong, and what is wrong in them (grader/calls.h); or empty */
+    char results[256];
     const char *other_diagnosis, *other_cause; /* of another mistake that shows itself in the same way, or NULL */
     int hint;                                  /* level of the hint to read, 1 to 3 */
 };
@@ -92,6 +98,7 @@ enum { EVIDENCE_MAX_CASES = 512 };
 struct evidence {
     const struct op *op;
     enum op_type type;
+    uint64_t bytes; /* CPU backend: that all calls accessed, in global and shared memory */
     int count;
     struct evidence_case *cases[EVIDENCE_MAX_CASES];
 };

@@ -26,7 +26,34 @@ static const char *const names[VALUES_KINDS] = {
     [VALUES_SHARP] = "large queries and keys",
     [VALUES_PEAK] = "one element of a row 300 above the others",
     [VALUES_LOW] = "a third of the elements -1e4, -1e9 or -1e30",
+    [VALUES_MIXED] = "each row of another kind",
 };
+
+static const char *const words[VALUES_KINDS] = {
+    [VALUES_NORMAL] = "normal",
+    [VALUES_LARGE] = "large",
+    [VALUES_SMALL] = "small",
+    [VALUES_NEGATIVE] = "negative",
+    [VALUES_SHIFTED] = "shifted",
+    [VALUES_TINY_VARIANCE] = "tiny-variance",
+    [VALUES_CONSTANT_ROWS] = "constant-rows",
+    [VALUES_EQUAL] = "equal",
+    [VALUES_MINUS_INF] = "minus-inf",
+    [VALUES_ROW_MINUS_INF] = "row-minus-inf",
+    [VALUES_PLUS_INF] = "plus-inf",
+    [VALUES_NAN] = "one-nan",
+    [VALUES_DENORMAL] = "denormal",
+    [VALUES_MASKED_NAN] = "masked-nan",
+    [VALUES_LENGTHS] = "odd-lengths",
+    [VALUES_SHARP] = "sharp",
+    [VALUES_PEAK] = "peak",
+    [VALUES_LOW] = "finite-masks",
+    [VALUES_MIXED] = "mixed",
+};
+
+const char *inputs_word(enum input_values values) {
+    return words[values];
+}
 
 const char *inputs_name(enum input_values values) {
     return names[values];
@@ -56,10 +83,9 @@ static float plain(const struct op_tensor *tensor, uint64_t key, uint64_t i) {
 }
 
 /* One element of the hard input, from its ordinary value z. `width`: the number of unmasked columns of its row. */
-static float hard_value(enum input_values values, const struct op_sizes *sizes, int width, uint64_t key, uint64_t i,
-                        float z) {
+static float hard_value(enum input_values values, const struct op_sizes *sizes, int width, bool special_row,
+                        uint64_t key, uint64_t i, float z) {
     int n = (int)(i / (uint64_t)sizes->C), c = (int)(i % (uint64_t)sizes->C);
-    bool special_row = n == inputs_special_row(sizes);
     bool special = special_row && width > 0 && c == (int)(generate_mix(key) % (uint64_t)width);
     uint64_t bits = generate_mix(key + i);
     switch (values) {
@@ -116,6 +142,27 @@ static int width_of(const struct op *op, const struct op_sizes *sizes, float *co
     return inputs_keys(sizes, lengths >= 0 ? tensor[lengths] : NULL, (int)(i / (uint64_t)sizes->C));
 }
 
+/* Kinds that a row can have by itself. */
+static op_hard mixed_kinds(const struct op *op) {
+    return op->hard & ~(op_hard)HARD(VALUES_LENGTHS);
+}
+
+bool inputs_can_mix(const struct op *op) {
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        if (op_is_output(op, t) && !op_has_rows(op, t)) { return false; }
+    }
+    return op_is_on_matrices(op) && mixed_kinds(op) && !reference_of(op)->fill && !reference_of(op)->complete &&
+           op->hard_input == op->nan_input;
+}
+
+/* The kind of a row's values in a mixed call. */
+static enum input_values kind_of_row(const struct op *op, uint64_t key, uint64_t row) {
+    op_hard kinds = mixed_kinds(op);
+    int chosen = (int)(generate_mix(key ^ generate_mix(row + 1)) % (uint64_t)__builtin_popcount(kinds));
+    while (chosen-- > 0) { kinds &= kinds - 1; }
+    return (enum input_values)__builtin_ctz(kinds);
+}
+
 static bool is_called(const struct op_tensor *tensor, const char *name) {
     return strcmp(tensor->name, name ? name : "x") == 0;
 }
@@ -133,7 +180,10 @@ static void fill_input(const struct op *op, const struct op_sizes *sizes, enum i
             z = reference->fill(op, sizes, values, tensor, t, key, i);
         } else {
             z = plain(&op->tensor[t], key, i);
-            if (is_hard) { z = hard_value(values, sizes, width_of(op, sizes, tensor, i), key, i, z); }
+            uint64_t row = i / (uint64_t)sizes->C;
+            bool is_mixed = values == VALUES_MIXED, special = is_mixed || (int)row == inputs_special_row(sizes);
+            enum input_values kind = is_mixed ? kind_of_row(op, key, row) : values;
+            if (is_hard) { z = hard_value(kind, sizes, width_of(op, sizes, tensor, i), special, key, i, z); }
         }
         tensor[t][i] = (float)element_round(type, z);
     }

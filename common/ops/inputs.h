@@ -27,6 +27,7 @@ enum input_values {
     VALUES_SHARP,         /* attention: large queries and keys, so that each query attends to a few keys */
     VALUES_PEAK,          /* in each row one element is 300 above the others: the last one, in odd rows any */
     VALUES_LOW,           /* a third of the entries are finite masks: -1e4, -1e9 or -1e30, by row */
+    VALUES_MIXED,         /* each row of another kind of the op's hard values */
     VALUES_KINDS
 };
 
@@ -45,6 +46,12 @@ enum input_values {
 
 /* The name in a report: "large (up to 1e4)". */
 const char *inputs_name(enum input_values values);
+
+/* The kind as one word: "large", "one-nan". */
+const char *inputs_word(enum input_values values);
+
+/* Can rows of different kinds be in one call? Only where no row affects the result of another one. */
+bool inputs_can_mix(const struct op *op);
 
 /* Does a case of that kind need lengths? */
 bool inputs_need_lengths(enum input_values values);

@@ -10,6 +10,7 @@
 /* ---- predicates_reported.c: findings of the CPU backend, statuses, endings of the process ---- */
 evidence_predicate shows_failure_kind; /* argument: enum failure_kind of the first failure */
 evidence_predicate shows_refused;      /* a status that no fault of a running kernel has */
+evidence_predicate shows_leftover;     /* "not started" is returned after a launch */
 evidence_predicate shows_late_timeout; /* calls with fewer elements were right */
 evidence_predicate shows_finding;      /* argument: enum simt_finding_kind of the first failure */
 evidence_predicate shows_ending;       /* argument: enum child_status with which the first failure's process ended */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../runner/protocol.h"
+#include "../status.h"
 #include "predicates.h"
 
 enum { CUDA_INVALID_CONFIGURATION = 9, BLOCK_LIMIT = 1024, VECTOR = 4, VECTOR_BYTES = 16 };
@@ -19,6 +20,14 @@ bool shows_refused(const struct evidence *evidence, int argument) {
     const struct evidence_case *first = evidence_failure(evidence);
     if (!first || first->failure.kind != FAILURE_STATUS) { return false; }
     return first->status < ILLEGAL_ADDRESS || first->status == TOO_MANY_RESOURCES || first->status > LAUNCH_FAILURE;
+}
+
+/* A launcher on sequences may have launched kernels that the lab gives. */
+bool shows_leftover(const struct evidence *evidence, int argument) {
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    bool said = first && first->failure.kind == FAILURE_STATUS && first->status == CUDA_NOT_SUPPORTED;
+    return said && first->launches > 0 && !op_is_on_sequences(evidence->op);
 }
 
 bool shows_late_timeout(const struct evidence *evidence, int argument) {

@@ -48,32 +48,36 @@ typedef void op_compute(const struct op_call *call, int variant);
 
 /* ---- mistakes ---- */
 
-enum { OP_MAX_VARIANTS = 12, OP_MAX_MISTAKE_LISTS = 8 };
+enum { OP_MAX_VARIANTS = 28, OP_MAX_MISTAKE_LISTS = 8 };
 
-/* The order of diagnosis. Each stage comes before the general causes named beside it (grader/mistakes.c), which any op
- * can have. The first match is the diagnosis. */
+/* The order of diagnosis. Each stage comes before the general mistakes and facts named beside it (grader/mistakes.c), which
+ * any op can have. The first match is the diagnosis. */
 enum op_mistake_stage {
     MISTAKE_REPORTED = 1, /* a status or finding with a meaning of its own in this op: before the general reports */
-    MISTAKE_PLACED,       /* elements of one kind are wrong: before missing rows, columns and vectors */
     MISTAKE_COMPUTED,     /* the outputs agree with those that the mistake produces */
+    MISTAKE_PLACED,       /* elements of one kind are wrong: before missing rows, columns and vectors */
     MISTAKE_SPECIAL,      /* rows of special values are wrong: before NaN, in-place and one-lane causes */
     MISTAKE_SUSPECTED,    /* before shifted results and tails */
     MISTAKE_VAGUE,        /* before lost precision */
     MISTAKE_STAGES
 };
 
-/* One known mistake. It is recognised by its results, or by a predicate over the recorded calls. An entry without a cause is
- * a further form of the mistake that is recorded under that id elsewhere: cause, hint and kernel are those of the record. */
+/* One known mistake, or one known fact. It is recognised by its results, or by a predicate over the recorded calls. A record
+ * has a cause or a fact. A cause is named where the evidence excludes others: the outputs are those that the mistake computes,
+ * or the backend reported it. A fact is what the predicate has verified, where several mistakes show the same. An entry without
+ * either is a further form of the record with that id: its sentence, hint and kernel are those of the record. */
 struct op_mistake {
     const char *id;
-    const char *cause; /* one sentence: the mistake, and the correction or the place to check */
+    const char *cause; /* one sentence: the mistake, and the correction */
+    const char *fact;  /* one sentence: what is seen, and the place to check */
+    bool of_calls;     /* the fact says which calls are wrong */
     int hint; /* the level of the hint to read: 1 the idea is missing, 2 the place, 3 the code is nearly right */
     const char *kernel;            /* a wrong kernel with this mistake: OP/NAME for the file NAME in OP/tests/wrong */
     op_compute *compute;           /* computes its results ... */
     int variant[OP_MAX_VARIANTS];  /* ... in these forms, ended by 0 */
     evidence_predicate *predicate; /* or NULL */
     int argument;                  /* of the predicate */
-    enum op_mistake_stage stage;   /* 0: MISTAKE_COMPUTED with compute, MISTAKE_SUSPECTED with a predicate */
+    enum op_mistake_stage stage;   /* of a predicate; 0: MISTAKE_SUSPECTED */
 };
 
 /* ---- one op ---- */

@@ -130,10 +130,9 @@ void append_json(FILE *file, const machine &m, const timing *t, const figure &f)
 int bench_size(const op *op, const op_sizes &sizes, const bench_options &options, const machine &m, FILE *json) {
     timing t;
     int first = options.rung >= 0 ? options.rung : launcher_find(op->name, sizes.type, 1) ? 1 : 0;
-    int error = timing_open(&t, op, &sizes, first, 0);
-    if (!error) { error = timing_open_copy(&t); }
+    int error = timing_open(&t, op, &sizes, 0);
     for (int rung = first; !error && rung < MAX_RUNGS; rung++) {
-        if (rung > first) { error = timing_set_rung(&t, rung, 0); }
+        error = timing_set_rung(&t, rung, 0);
         if (error == cudaErrorInvalidValue && rung > first) { /* past the last rung */
             error = 0;
             cudaGetLastError();

@@ -36,8 +36,8 @@ int exercise(const op *op, op_type type, int rung, bool graph) {
     bool causal = op_is_on_matrices(op);
     const shape *shapes = op_is_on_sequences(op) ? model_shapes : causal ? causal_shapes : row_shapes;
     size_t count = op_is_on_sequences(op) ? sizeof model_shapes / sizeof *shapes
-                   : causal           ? sizeof causal_shapes / sizeof *shapes
-                                      : sizeof row_shapes / sizeof *shapes;
+                   : causal               ? sizeof causal_shapes / sizeof *shapes
+                                          : sizeof row_shapes / sizeof *shapes;
     char name[64];
     op_launcher_name(op, type, name, sizeof name);
     for (size_t i = 0; i < count; i++) {

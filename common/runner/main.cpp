@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "jobs.h"
+#include "trace.h"
 #include "wire.h"
 
 #ifdef RUNNER_CPU
@@ -57,6 +58,10 @@ int main() {
         switch (job.kind) {
             case JOB_CALL: run_call(&job); break;
             case JOB_TIME: run_timing(&job); break;
+            case JOB_LINES:
+                if (!run_lines) { _exit(1); }
+                run_lines(&job);
+                break;
             default: fflush(stdout); _exit(0);
         }
         fflush(stdout);

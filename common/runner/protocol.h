@@ -21,8 +21,9 @@ enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3 };
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
 enum job_kind {
-    JOB_CALL, /* run the launcher once on the given buffers, count, send the buffers back */
-    JOB_TIME, /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers are sent */
+    JOB_CALL,  /* run the launcher once on the given buffers, count, send the buffers back */
+    JOB_TIME,  /* GPU only: a dialogue that times the launcher and a same-footprint copy; no buffers are sent */
+    JOB_LINES, /* traced programs: which lines of the source were executed since the start; no buffers are sent */
     JOB_QUIT,
 };
 
@@ -44,13 +45,26 @@ struct job {
     int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };
 
-enum { RESULT_MAX_FINDINGS = 64, RESULT_MAX_ATOMS = 1 << 14, RESULT_MAX_COMPARISONS = 1 << 11 };
+enum {
+    RESULT_MAX_FINDINGS = 64,
+    RESULT_MAX_ATOMS = 1 << 14,
+    RESULT_MAX_COMPARISONS = 1 << 11,
+    RESULT_MAX_LINES = 1 << 13
+};
 
 /* A traced program (trace.cpp) reports what a call did: the basic blocks and the outcomes of comparisons that it reached, as
  * numbers that are the same in each call of the program, and the operands of the comparisons. */
 struct comparison {
     uint64_t site;
     int64_t least[2], most[2]; /* of the two operands */
+};
+
+/* A line that has code. */
+enum ran_where { RAN_ON_HOST = 1, RAN_IN_KERNEL = 2 };
+struct line_record {
+    char file[124]; /* without its folder */
+    int line;
+    int ran, called; /* enum ran_where: the line; any line of its functions */
 };
 
 struct result {
@@ -69,20 +83,21 @@ struct result {
     int finding_count;                           /* findings follow the buffers: finding_count records */
     int atom_count, comparison_count; /* traced programs: uint64_t and struct comparison follow the findings */
     uint64_t block_events;            /* traced programs: basic blocks that were executed */
+    int line_count;                   /* JOB_LINES: struct line_record follow */
     /* JOB_TIME */
-    int launches, copy_launches; /* per batch of the op and of the copy; launch i uses set i of the tensors */
-    int sets;                    /* at least as many */
-    int uses_graph;           /* 0: the launcher cannot be captured into a CUDA graph, so the time includes launches */
-    double peak_bytes_per_us; /* theoretical bandwidth of the device's memory; 0: unknown */
+    int copy_launches;          /* per batch of the copy; launch i uses set i of the tensors */
+    int sets;                   /* at least as many */
+    double peak_bytes_per_us;   /* theoretical bandwidth of the device's memory; 0: unknown */
     double l2_bytes, set_bytes; /* size of the L2; of one set's tensors */
     char copy_name[64];         /* the best copy of the sweep: "2R:1W, 16 bytes x 4, 512 threads" */
 };
 
-/* After the result, JOB_TIME continues with steps, each a request and a reply. For every batch: TIME_PREPARE (fills the
- * inputs of every set from a new secret seed, poisons the outputs), TIME_OP (uses each set once), TIME_SAMPLE (returns
- * secret rows of a secret set), TIME_COPY. TIME_END ends the job.
- * The parent's clock runs from the request of TIME_OP to its reply. */
-enum time_action { TIME_PREPARE, TIME_OP, TIME_SAMPLE, TIME_COPY, TIME_END };
+/* After the result, JOB_TIME continues with steps, each a request and a reply. No code of the lab runs before TIME_PLAN: what
+ * TIME_PREPARE and TIME_COPY take before it is what they take on this machine. TIME_PLAN decides how often a batch calls the
+ * launcher. Then, for every batch: TIME_PREPARE (fills the inputs of every set from a new secret seed, poisons the outputs),
+ * TIME_OP (uses each set once), TIME_SAMPLE (returns secret rows of a secret set), TIME_COPY. TIME_END ends the job.
+ * The parent's clock runs from the request of a step to its reply. */
+enum time_action { TIME_PREPARE, TIME_PLAN, TIME_OP, TIME_SAMPLE, TIME_COPY, TIME_END };
 
 enum { TIME_MAX_ROWS = 16, TIME_MAX_SETS = 4096 };
 
@@ -99,8 +114,9 @@ struct time_reply {
     uint32_t magic;
     int error; /* a cudaError_t, or the launcher's return value */
     uint64_t nonce;
-    double us; /* TIME_OP, TIME_COPY: per launch, by the child's events */
-};             /* TIME_SAMPLE: the elements follow when error is 0 */
+    double us;    /* TIME_OP, TIME_COPY: per launch, by the child's events */
+    int launches; /* TIME_PLAN: of a batch of the op */
+};                /* TIME_SAMPLE: the elements follow when error is 0 */
 
 struct finding_record {
     int kind; /* enum simt_finding_kind */

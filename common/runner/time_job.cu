@@ -28,14 +28,20 @@ static void answer_sample(struct timing *t, const struct time_request *request, 
     free(data);
 }
 
-static void dialogue(struct timing *t) {
+static void answer_plan(struct timing *t, const struct job *job, struct time_reply *reply) {
+    reply->error = timing_set_rung(t, job->rung, job->launches);
+    reply->launches = t->op_batch.launches;
+}
+
+static void dialogue(struct timing *t, const struct job *job) {
     for (;;) {
         struct time_request request;
         wire_read(&request, sizeof request);
         if (request.magic != PROTOCOL_MAGIC) { _exit(1); }
-        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, 0};
+        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, 0, 0};
         switch (request.action) {
             case TIME_PREPARE: reply.error = timing_prepare(t, request.seed); break;
+            case TIME_PLAN: answer_plan(t, job, &reply); break;
             case TIME_OP: reply.error = timing_op(t, &reply.us); break;
             case TIME_COPY: reply.error = timing_copy(t, &reply.us); break;
             case TIME_SAMPLE: answer_sample(t, &request, &reply); continue;
@@ -52,16 +58,13 @@ void run_timing(const struct job *job) {
     const struct op *op = op_find(job->op);
     if (!op) { _exit(1); }
     result.missing = !launcher_find(job->op, job->sizes.type, job->rung);
-    int status = result.missing ? 0 : timing_open(&t, op, &job->sizes, job->rung, job->launches);
-    if (status == 0 && !result.missing) { status = timing_open_copy(&t); }
+    int status = result.missing ? 0 : timing_open(&t, op, &job->sizes, job->launches);
     cudaError_t error = cudaGetLastError();
     result_set_error(&result, status, error);
     cudaGetLastError();
     result.sticky = (status || error) && cudaDeviceSynchronize() != cudaSuccess;
-    result.launches = t.op_batch.launches;
     result.copy_launches = t.copy_batch.launches;
     result.sets = t.sets;
-    result.uses_graph = t.op_batch.graph != nullptr;
     result.peak_bytes_per_us = t.peak_bytes_per_us;
     result.l2_bytes = t.l2_bytes;
     result.set_bytes = t.set_bytes;
@@ -69,6 +72,6 @@ void run_timing(const struct job *job) {
         copy_describe(t.copy_variant, t.reads, t.writes, result.copy_name, sizeof result.copy_name);
     }
     wire_write(&result, sizeof result);
-    if (status == 0 && error == cudaSuccess && !result.missing) { dialogue(&t); }
+    if (status == 0 && error == cudaSuccess && !result.missing) { dialogue(&t, job); }
     timing_close(&t);
 }

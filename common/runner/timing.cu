@@ -190,18 +190,6 @@ int timing_set_rung(struct timing *t, int rung, int launches) {
     return plan_batch(t, launch_op, &t->op_batch, launches);
 }
 
-int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches) {
-    memset(t, 0, sizeof *t);
-    t->op = op;
-    t->sizes = *sizes;
-    TRY(cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking));
-    TRY(cudaEventCreate(&t->start));
-    TRY(cudaEventCreate(&t->end));
-    TRY(cudaEventCreate(&t->all_done));
-    TRY(allocate_sets(t, launches));
-    return timing_set_rung(t, rung, launches);
-}
-
 /* The shortest time of a few short batches of one variant, after a warm-up batch. */
 static int try_copy(struct timing *t, int variant, double *best_us) {
     struct batch trial = {nullptr, t->sets < COPY_TRIAL_LAUNCHES ? t->sets : COPY_TRIAL_LAUNCHES};
@@ -217,7 +205,7 @@ static int try_copy(struct timing *t, int variant, double *best_us) {
     return error;
 }
 
-int timing_open_copy(struct timing *t) {
+static int open_copy(struct timing *t) {
     int count = copy_count(t->reads, t->writes), best = 0;
     if (count == 0) { return cudaErrorNotSupported; }
     TRY(timing_prepare(t, 1));
@@ -232,6 +220,18 @@ int timing_open_copy(struct timing *t) {
     }
     t->copy_variant = best;
     return plan_batch(t, launch_copy, &t->copy_batch, 0);
+}
+
+int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int launches) {
+    memset(t, 0, sizeof *t);
+    t->op = op;
+    t->sizes = *sizes;
+    TRY(cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking));
+    TRY(cudaEventCreate(&t->start));
+    TRY(cudaEventCreate(&t->end));
+    TRY(cudaEventCreate(&t->all_done));
+    TRY(allocate_sets(t, launches));
+    return open_copy(t);
 }
 
 /* ---- results ---- */

@@ -42,12 +42,10 @@ struct timing {
     struct batch op_batch, copy_batch;
 };
 
-/* Allocates the sets and decides how to launch. `launches` 0: as many as take about 5 ms, and at least 50 if memory
- * allows that many sets. */
-int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int rung, int launches);
-/* Allocates and sweeps the copies; call it after the sets are allocated. */
-int timing_open_copy(struct timing *t);
-/* Another rung of the same ladder, on the same sets. */
+/* Allocates the sets and chooses the best copy; no code of the lab runs. */
+int timing_open(struct timing *t, const struct op *op, const struct op_sizes *sizes, int launches);
+/* Decides how to launch the rung. `launches` 0: as many as take about 5 ms, and at least 50 if memory allows that many
+ * sets. */
 int timing_set_rung(struct timing *t, int rung, int launches);
 
 /* Fills the inputs from the seed, poisons the outputs, zeroes the accumulated ones. */

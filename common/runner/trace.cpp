@@ -3,13 +3,18 @@
  * and at each comparison of integers, with its operands.
  *
  * An atom is a basic block, or the outcome (<, =, >) of a comparison; the same code called from two places counts as two.
- * The program runs on one OS thread (SIMT_THREADS=1).
+ * The program runs on one OS thread (SIMT_THREADS=1). With TRACE_LINES=1 it records the executed lines only, which takes less
+ * time (lines.cpp).
  */
 #include "trace.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire.h"
+
+extern "C" const char __executable_start;
+extern "C" bool simt_on_device(void) noexcept;
 
 namespace {
 
@@ -23,6 +28,14 @@ uint64_t atoms[RESULT_MAX_ATOMS];
 struct comparison comparisons[RESULT_MAX_COMPARISONS];
 int atom_count, comparison_count;
 int atom_at[SLOTS], comparison_at[SLOTS]; /* open addressing; 1 + index, 0: free */
+
+/* Of each byte of the program's code: where the basic block was executed, in any call, behind whose hook it lies. */
+enum { CODE_BYTES = 1 << 23 };
+unsigned char ran[CODE_BYTES];
+
+uintptr_t code_offset(uintptr_t pc) {
+    return (pc - (uintptr_t)&__executable_start) % CODE_BYTES;
+}
 
 uint64_t mix(uint64_t x) {
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
@@ -76,6 +89,7 @@ uint64_t site_of(void *here, void **frame) {
 extern "C" {
 
 void trace_pc(void) { /* __sanitizer_cov_trace_pc, renamed by simt-cc --traced */
+    ran[code_offset((uintptr_t)__builtin_return_address(0))] |= simt_on_device() ? RAN_IN_KERNEL : RAN_ON_HOST;
     if (!recording) { return; }
     events++;
     add_atom(SITE);
@@ -105,12 +119,16 @@ void __sanitizer_cov_trace_switch(uint64_t value, uint64_t *cases) {
     }
 }
 
+int trace_ran(uintptr_t pc) {
+    return ran[code_offset(pc)];
+}
+
 void trace_begin(void) {
     memset(atom_at, 0, sizeof atom_at);
     memset(comparison_at, 0, sizeof comparison_at);
     atom_count = comparison_count = 0;
     events = 0;
-    recording = true;
+    recording = !getenv("TRACE_LINES");
 }
 
 void trace_end(struct result *result) {

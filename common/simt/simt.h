@@ -94,6 +94,8 @@ struct simt_settings {
     bool shuffled_order;
     uint64_t watchdog;
     bool quiet;
+    bool
+        small_device; /* 2 multiprocessors, 48 KiB of shared memory for a block: code for small devices runs at small sizes */
     uint64_t most_blocks; /* of a launch that is not cooperative, run only its first and last: so many; 0: all */
 };
 void simt_settings_get(struct simt_settings *out);
@@ -114,6 +116,13 @@ void simt_watch_end(void);
 /* Runs function(data), host code that is not trusted. Code of simt-cc --learner may access only its own memory meanwhile
  * (api/confine.c). Another access is a finding, and function does not continue: false. */
 bool simt_confine(void (*function)(void *data), void *data);
+
+/* The innermost source line outside the backend's headers whose code ends at `pc`, such as a return address. `file` is
+ * valid until the next call. False: there is none. */
+bool simt_source_line(uintptr_t pc, const char **file, int *line);
+
+/* The address of the function whose code ends at `pc`; 0: it is unknown. */
+uintptr_t simt_source_function(uintptr_t pc);
 
 /* True when this is the checked build. */
 bool simt_is_checked(void);

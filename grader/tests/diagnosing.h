@@ -7,21 +7,28 @@
 #include "../diagnose.h"
 #include "fakes.h"
 
-/* The id of the diagnosis; "" if no check fails, "none" if no mistake matches. */
-static inline const char *diagnosis_of(struct fake *fake, const char *op, enum op_type type, int guard) {
+/* Whether a check failed, and the diagnosis. */
+static inline bool diagnose_fake(struct fake *fake, const char *op, enum op_type type, int guard,
+                                 struct diagnosis *diagnosis) {
     static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
     struct evidence evidence;
     struct failure failure;
     struct device device = fake_device(fake, guard);
-    const struct op_mistake *mistake = NULL;
     bool failed = false;
     evidence_init(&evidence, op_find(op), type);
     for (int i = 0; i < 4 && !failed; i++) {
         failed = check_run(&device, correctness[i], 2024, 77, &evidence, &failure) != VERDICT_PASS;
     }
-    if (failed) { mistake = diagnose(&evidence); }
+    if (failed) { *diagnosis = diagnose(&evidence); }
     evidence_free(&evidence);
-    return !failed ? "" : mistake ? mistake->id : "none";
+    return failed;
+}
+
+/* The id of the diagnosis; "" if no check fails, "none" if no mistake matches. */
+static inline const char *diagnosis_of(struct fake *fake, const char *op, enum op_type type, int guard) {
+    struct diagnosis diagnosis;
+    if (!diagnose_fake(fake, op, type, guard, &diagnosis)) { return ""; }
+    return diagnosis.found ? diagnosis.found->id : "none";
 }
 
 static inline const char *diagnosis(struct fake *fake, const char *op, int guard) {

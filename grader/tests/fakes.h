@@ -121,7 +121,7 @@ static inline struct device fake_device(struct fake *fake, int guard) {
     if (!fake->sum) { fake->sum = round_none; }
     if (!fake->stored) { fake->stored = round_none; }
     if (!fake->lanes) { fake->lanes = 1; }
-    return (struct device){fake_call, fake_message, fake, guard};
+    return (struct device){.call = fake_call, .message = fake_message, .context = fake, .guard = guard};
 }
 
 static inline float fake_exp(const struct fake *fake, float x) {

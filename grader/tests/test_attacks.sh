@@ -6,6 +6,7 @@
 #   grader/tests/test_attacks.sh --results          instead of TAP: attack, layer, points and outcome, for docs/results/attacks.tsv
 #
 # A file begins with two lines: what it does, and `stopped by: LAYER: WORDS`, where the words stand in the report.
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -eu
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}

@@ -177,6 +177,18 @@ Test(build, the_first_three_errors_are_kept) {
     cr_assert(strlen(errors) < 8);
 }
 
+Test(build, warns_of_a_variable_without_a_value) {
+    char text[100];
+    build_uninitialised("In lambda function,\n"
+                        "/lab/softmax.cu:60:3: warning: unused variable 'i' [-Wunused-variable]\n"
+                        "/lab/softmax.cu:67:39: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n"
+                        "   67 | sum += 1;\n",
+                        text, sizeof text);
+    cr_assert_str_eq(text, "softmax.cu:67: 'sum' may be used uninitialized");
+    build_uninitialised("/lab/softmax.cu:60:3: warning: unused variable 'i' [-Wunused-variable]\n", text, sizeof text);
+    cr_assert_str_empty(text);
+}
+
 /* An object with the given C++ source, by the compiler that is there. */
 /* The program for sanitizers and debuggers, which has no parent: the types that it is asked for, and how it ends. */
 Test(build, an_exercise_calls_the_types_it_is_asked_for) {

@@ -55,11 +55,11 @@ Test(lab, exercises_name_ops_files_and_targets) {
             for (const struct check *check = exercise->checks; check->kind; check++) {
                 cr_assert(!exercise->optional || check->points == 0, "track B carries no points");
                 if (check->kind != CHECK_TRAFFIC) { continue; }
-                for (int i = 1; i < TRAFFIC_TIERS; i++) {
-                    cr_assert(exercise->traffic.limit[i] > exercise->traffic.limit[i - 1]);
-                    cr_assert(exercise->traffic.percent[i] < exercise->traffic.percent[i - 1]);
+                for (int i = 1; i < MOST_TIERS && exercise->traffic.tiers.percent[i]; i++) {
+                    cr_assert(exercise->traffic.tiers.limit[i] > exercise->traffic.tiers.limit[i - 1]);
+                    cr_assert(exercise->traffic.tiers.percent[i] < exercise->traffic.tiers.percent[i - 1]);
                 }
-                cr_assert_eq(exercise->traffic.percent[0], 100);
+                cr_assert_eq(exercise->traffic.tiers.percent[0], 100);
             }
         }
     }
@@ -322,9 +322,15 @@ Test(lab, mistakes) {
         {HEAD ROW "    counted N=8 C=8 eps=0.5\n", "'eps=0.5' is no size of residual_forward"},
         {HEAD "exercise causal_softmax_forward file a.cu optional counted B=9999 H=9999 T=9999 scale=1\n", "too large"},
         {HEAD ROW "    traffic words 1=100%\n", "traffic is in bytes or in sectors"},
-        {HEAD ROW "    traffic bytes\n", "the first tier of bytes gives 100%"},
-        {HEAD ROW "    traffic bytes 1=90%\n", "the first tier of bytes gives 100%"},
+        {HEAD ROW "    traffic bytes\n", "the first tier of traffic gives 100%"},
+        {HEAD ROW "    traffic bytes 1=90%\n", "the first tier of traffic gives 100%"},
         {HEAD ROW "    traffic bytes 1=100% 2\n", "'2': a tier is written as"},
+        {HEAD ROW "    traffic bytes \"kernel 1\" 1=100%\n", "'kernel 1': a tier is written as"},
+        {HEAD ROW "    traffic bytes 0=100%\n", "limits rise from tier to tier"},
+        {HEAD ROW "    barriers 0=100% 0=50%\n", "limits rise from tier to tier"},
+        {HEAD ROW "    barriers 1.5=100%\n", "barriers are whole numbers"},
+        {HEAD "exercise residual_forward file a.cu points shapes=1 barriers=1\n",
+         "no such target: add a line barriers, and one"},
         {HEAD ROW "    traffic bytes 2=100% 1=50%\n", "limits rise"},
         {HEAD ROW "    traffic bytes 1=100% 2=100%\n", "limits rise"},
         {HEAD ROW "    traffic bytes 1=100% 2=50% 3=30% 4=10%\n", "at most 3 tiers"},

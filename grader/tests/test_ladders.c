@@ -75,7 +75,7 @@ static double misrounded(const struct evidence *evidence) {
 /* False when the ladder has no such kernel. */
 static bool climb(struct ladder *ladder, const struct step *step, const struct exercise *exercise) {
     static const enum check_kind correctness[] = {CHECK_SHAPES, CHECK_VALUES, CHECK_MEMORY, CHECK_SECRET};
-    struct device device = {call, message, ladder, 0};
+    struct device device = {.call = call, .message = message, .context = ladder};
     struct evidence evidence;
     struct failure failure = {0};
     evidence_init(&evidence, op_find(exercise->op), exercise->type);

@@ -75,9 +75,9 @@ Test(measure, times_shorter_than_the_parent_waited_are_refused) {
     struct measurement m = make(12, 20, 16, 0.001);
     for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 2 * 20 * 400; }
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_CLOCKS);
-    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 1.12 * 20 * 400 + 400; }
+    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 1.03 * 20 * 400 + 150; }
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_CLOCKS);
-    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 1.08 * 20 * 400 + 400; }
+    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 1.01 * 20 * 400 + 150; }
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
 }
 
@@ -93,12 +93,26 @@ Test(measure, one_interrupted_batch_accuses_nobody) {
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
 }
 
-Test(measure, direct_launches_cost_the_cpu_time) {
+Test(measure, what_a_batch_takes_to_start_is_measured) {
     struct measurement m = make(12, 20, 16, 0.001);
-    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 20 * 400 * 1.1 + 4 * 400; }
+    for (int i = 0; i < m.count; i++) { m.sample[i].wall_us = 20 * 400 * 1.01 + 500; }
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_CLOCKS);
-    for (int i = 0; i < m.count; i++) { m.sample[i].direct_launches = true; }
+    m.quiet_start_us = 400;
     cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
+}
+
+Test(measure, what_is_not_the_op_takes_as_long_as_before) {
+    struct measurement m = make(12, 20, 16, 0.001);
+    m.quiet_prepare_us = 3000;
+    m.quiet_copy_us = m.sample[0].copy_wall_us;
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 3000 * 1.04 + 150; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 3000 * 1.06 + 150; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_DISTURBED, "work while the inputs are made");
+    for (int i = 0; i < m.count; i++) { m.sample[i].prepare_wall_us = 2500; }
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_OK);
+    m.quiet_copy_us = m.sample[0].copy_wall_us / 1.1 - 150;
+    cr_assert_eq(judge(&m, 0.7, false), MEASURE_DISTURBED, "a slow copy would flatter the op");
 }
 
 Test(measure, more_than_the_memory_delivers_is_impossible) {
@@ -187,6 +201,15 @@ Test(measure, a_runner_that_claims_no_number) {
 Test(measure, a_runner_that_dies) {
     cr_assert_eq(measure("crash", NULL), MEASURE_FAILED);
     cr_assert(strstr(message, "SIGSEGV"), "%s", message);
+}
+
+Test(measure, a_runner_that_works_while_inputs_are_made) {
+    cr_assert_eq(measure_patiently("time_eager", NULL), MEASURE_DISTURBED, "%s", message);
+    cr_assert(strstr(message, "as long as before this kernel ran"), "%s", message);
+}
+Test(measure, a_plan_without_launches) {
+    cr_assert_eq(measure("time_no_plan", NULL), MEASURE_FAILED, "%s", message);
+    cr_assert_eq(measure("time_long_plan", NULL), MEASURE_FAILED, "%s", message);
 }
 
 Test(measure, a_wrong_sample_ends_it) {

@@ -44,6 +44,13 @@ Test(options, everything_at_once_in_any_order) {
     cr_assert_str_eq(options.out, "o");
 }
 
+Test(options, a_case_is_one_word) {
+    struct options options;
+    cr_assert(parse("step1 --case softmax_forward_f32:N=1,C=4,seed=1", &options));
+    cr_assert_str_eq(options.test_case, "softmax_forward_f32:N=1,C=4,seed=1");
+    cr_assert(!parse("step1 --case", &options));
+}
+
 Test(options, hints_have_levels) {
     struct options options;
     cr_assert(parse("step1 --hint", &options));
@@ -64,6 +71,29 @@ Test(options, other_switches) {
     cr_assert_str_eq(options.submission, "handed_in");
 }
 
+Test(options, outputs_have_files) {
+    struct options options;
+    cr_assert(parse("step1 --gradescope g --github h --junit j --html -", &options));
+    static const char *const files[] = {"g", "h", "j", "-"};
+    for (int i = 0; i < RENDER_FORMATS; i++) { cr_assert_str_eq(options.files_of[i], files[i]); }
+}
+
+Test(options, commands_have_a_subject) {
+    struct options options;
+    cr_assert(parse("batch handed_in -o out --jobs 3 --config c", &options));
+    cr_assert_str_eq(options.command, "batch");
+    cr_assert_str_eq(options.subject, "handed_in");
+    cr_assert_null(options.step);
+    cr_assert_eq(options.jobs, 3);
+    cr_assert_str_eq(options.config, "c");
+    cr_assert(parse("batch step2 handed_in -o out", &options));
+    cr_assert_str_eq(options.step, "step2");
+    cr_assert_str_eq(options.subject, "handed_in");
+    cr_assert(parse("render report.json --html page", &options));
+    cr_assert_str_eq(options.command, "render");
+    cr_assert_str_eq(options.subject, "report.json");
+}
+
 Test(options, refusals_say_why) {
     static const struct {
         const char *line, *says;
@@ -74,6 +104,13 @@ Test(options, refusals_say_why) {
         {"--seed -3", "-3"},
         {"--seed twelve", "twelve"},
         {"--kernel", "--kernel needs a value"},
+        {"batch", "needs a folder"},
+        {"batch handed_in", "-o OUT"},
+        {"batch a b c -o out", "'c' is too many"},
+        {"render", "needs a report"},
+        {"render a b", "'b' is too many"},
+        {"--jobs 0", "1 to 256"},
+        {"--html", "--html needs a value"},
         {"--seed 99999999999999999999999", "takes a number"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -84,9 +121,10 @@ Test(options, refusals_say_why) {
 }
 
 Test(options, help_names_every_option) {
-    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]", "--predict",    "--list",
-                                        "--seed",    "--json",   "--watch",    "--submission", "--files",
-                                        "--out",     "--help",   "Exit code"};
+    static const char *const names[] = {"--backend", "--kernel", "--hint[=N]",   "--predict", "--list", "--seed",
+                                        "--json",    "--watch",  "--submission", "--files",   "--out",  "--gradescope",
+                                        "--github",  "--junit",  "--html",       "--config",  "--jobs", "batch",
+                                        "render",    "--help",   "Exit code"};
     char *text;
     size_t size;
     FILE *file = open_memstream(&text, &size);

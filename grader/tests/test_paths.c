@@ -199,8 +199,11 @@ Test(paths, hints_are_of_what_is_not_solved, .init = make_root, .fini = remove_r
     put("hints/softmax_forward.3.md", "softmax three");
     cr_assert(shows(NULL, 0, "residual one"), "before any run: the first exercise");
     report.step = lab("step1");
-    report.outcomes[0] = (struct outcome){.exercise = &report.step->exercises[0], .verdict = VERDICT_PASS};
-    report.outcomes[1] = (struct outcome){.exercise = &report.step->exercises[1], .verdict = VERDICT_FAIL};
+    static const struct check shapes = {CHECK_SHAPES, 10};
+    report.outcomes[0] =
+        (struct outcome){.exercise = &report.step->exercises[0], .check = &shapes, .verdict = VERDICT_PASS};
+    report.outcomes[1] =
+        (struct outcome){.exercise = &report.step->exercises[1], .check = &shapes, .verdict = VERDICT_FAIL};
     report.outcomes[1].failure.hint = 3;
     report.outcome_count = 2;
     hint_remember(&report, root);
@@ -210,4 +213,34 @@ Test(paths, hints_are_of_what_is_not_solved, .init = make_root, .fini = remove_r
     cr_assert(shows("residual_forward", 0, "residual one"));
     cr_assert(!shows("residual_forward", 2, "residual"));
     cr_assert(strstr(error, "there is no hint 2 for residual_forward"), "%s", error);
+}
+
+Test(paths, hints_go_further_while_the_same_is_wrong, .init = make_root, .fini = remove_root) {
+    static struct report report;
+    static const struct check shapes = {CHECK_SHAPES, 10};
+    cr_assert_eq(chdir(root), 0);
+    mkdir(at("hints"), 0777);
+    put("hints/softmax_forward.1.md", "softmax one");
+    put("hints/softmax_forward.2.md", "softmax two");
+    put("hints/softmax_forward.3.md", "softmax three");
+    put("hints/residual_forward.1.md", "residual one");
+    report.step = lab("step1");
+    report.outcomes[0] =
+        (struct outcome){.exercise = &report.step->exercises[1], .check = &shapes, .verdict = VERDICT_FAIL};
+    report.outcomes[0].failure.diagnosis = "shifted-by-one";
+    report.outcome_count = 1;
+    hint_remember(&report, root);
+    cr_assert(shows(NULL, 0, "softmax one"));
+    cr_assert(shows(NULL, 0, "softmax two"), "a call further");
+    hint_remember(&report, root);
+    cr_assert(shows("softmax_forward", 0, "softmax three"), "the same failure in the next run");
+    cr_assert(shows(NULL, 0, "softmax three"), "the last one stays");
+    report.outcomes[0].failure.diagnosis = "race";
+    hint_remember(&report, root);
+    cr_assert(shows(NULL, 0, "softmax one"), "another failure");
+    report.outcomes[0] =
+        (struct outcome){.exercise = &report.step->exercises[0], .check = &shapes, .verdict = VERDICT_FAIL};
+    hint_remember(&report, root);
+    cr_assert(shows(NULL, 0, "residual one"), "what was marked last");
+    cr_assert(shows("softmax_forward", 0, "softmax two"), "and what it did not mark is kept");
 }

@@ -1,10 +1,12 @@
 /* Tokens a second of the program around a learner's files: which program, what it prints, and programs that print nonsense. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "grader/rate.h"
@@ -82,6 +84,13 @@ Test(rate, the_program_is_beside_the_files) {
     link_program("gpt2");
     cr_assert(rate_program(&request, &target, path, sizeof path, &kernels, &rates));
     cr_assert_str_eq(kernels, "lab");
+    char source[128];
+    snprintf(source, sizeof source, "%s/decode.cu", files);
+    int written = open(source, O_CREAT | O_WRONLY, 0666);
+    const struct timespec later[2] = {{time(NULL) + 60, 0}, {time(NULL) + 60, 0}};
+    cr_assert(written >= 0 && futimens(written, later) == 0 && close(written) == 0);
+    cr_assert_not(rate_program(&request, &target, path, sizeof path, &kernels, &rates));
+    cr_assert_str_eq(rates.reason, "not measured: ./gpt2 is older than decode.cu: make step4 first");
     request.files = "step4_gpt2_integration/solution";
     rate_program(&request, &target, path, sizeof path, &kernels, &rates);
     cr_assert_str_eq(kernels, "reference");

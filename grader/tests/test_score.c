@@ -13,7 +13,9 @@ static const struct check traffic_check = {CHECK_TRAFFIC, 10}, parallel_check = 
 static struct exercise exercise = {
     .op = "layernorm_forward",
     .title = "LayerNorm",
-    .traffic = {TRAFFIC_SECTORS, {.N = N, .C = C, .eps = 1e-5f}, {1.05, 2.05, 4.0}, {100, 60, 20}},
+    .traffic = {TRAFFIC_SECTORS,
+                {.N = N, .C = C, .eps = 1e-5f},
+                {.limit = {1.05, 2.05, 4.0}, .percent = {100, 60, 20}}},
     .parallel = {64, 20},
 };
 
@@ -101,8 +103,30 @@ Test(score, parallelism_needs_warps_and_short_chains) {
     cr_assert_str_eq(score(&parallel_check, &result).failure.diagnosis, "too-few-warps");
 }
 
+Test(score, each_rung_has_points_and_names_the_next) {
+    static const struct exercise exercise = {
+        .op = "softmax_forward",
+        .traffic = {.sizes = {.N = 10, .C = 64}},
+        .barriers = {.limit = {0, 16, 72}, .percent = {100, 75, 50}, .rung = {"warps", "shuffles"}}};
+    static const struct check check = {CHECK_BARRIERS, 4};
+    static const struct {
+        uint64_t barriers;
+        double points;
+        const char *next;
+    } rungs[] = {{0, 4, NULL}, {10, 3, "warps"}, {160, 3, "warps"}, {720, 2, "shuffles"}, {730, 0, NULL}};
+    for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++) {
+        struct result result = {.counters = {.barriers = rungs[i].barriers}};
+        struct outcome outcome = {.exercise = &exercise, .check = &check};
+        score_barriers(&outcome, &result);
+        cr_assert_eq(outcome.points, rungs[i].points, "%d barriers", (int)rungs[i].barriers);
+        cr_assert(outcome.next_rung == rungs[i].next || strcmp(outcome.next_rung, rungs[i].next) == 0);
+        cr_assert(outcome.points == 4 || strcmp(outcome.failure.diagnosis, "too-many-barriers") == 0);
+    }
+}
+
 Test(score, launches_have_tiers) {
-    static const struct exercise block = {.op = "block_forward", .launches = {{8, 10, 14}, {100, 60, 30}}};
+    static const struct exercise block = {.op = "block_forward",
+                                          .launches = {.limit = {8, 10, 14}, .percent = {100, 60, 30}}};
     static const struct check check = {CHECK_LAUNCHES, 10};
     static const struct {
         uint64_t launches;
@@ -122,7 +146,8 @@ Test(score, launches_have_tiers) {
 /* Scratch and the kernel set's traffic do not count: the figure of a model part is that of its own tensors. */
 Test(score, a_model_parts_traffic_is_that_of_its_tensors) {
     const struct op *op = op_find("attention_forward");
-    struct traffic_target target = {TRAFFIC_BYTES, op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8), {1.0}, {100}};
+    struct traffic_target target = {
+        TRAFFIC_BYTES, op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8), {.limit = {1.0}, .percent = {100}}};
     struct result result = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);
@@ -192,7 +217,7 @@ static const struct exercise marked = {
                {CHECK_TRAFFIC, 5},
                {CHECK_PARALLEL, 2},
                {CHECK_BAND, 0}},
-    .traffic = {TRAFFIC_BYTES, {.N = N, .C = C}, {1.05}, {100}},
+    .traffic = {TRAFFIC_BYTES, {.N = N, .C = C}, {.limit = {1.05}, .percent = {100}}},
     .parallel = {64, 20},
     .bands = {{.N = N, .C = C}, 0.5, 0.8, 0.9},
 };

@@ -1,4 +1,4 @@
-# test_dispatch and the programs that it runs: NAME.probe beside the runner of each solution file, from the same object.
+# test_dispatch and the programs that it runs: NAME.probe of each solution file, which prints what its launchers choose.
 LAB3_TESTS  := $(COURSE)/step3_fused/tests
 PROBE_PARTS := $(patsubst $(LAB3_TESTS)/%.cpp,$(PLAIN_BUILD)/host/probe/%.o,$(wildcard $(LAB3_TESTS)/*.cpp))
 DISPATCH    := $(BUILD)/host/step3_fused/tests/test_dispatch.o
@@ -13,7 +13,8 @@ $(PLAIN_BUILD)/host/probe/%.o: $(LAB3_TESTS)/%.cpp
 
 .PHONY: probes
 probes: ladder-programs $(PROBE_PARTS)
-	@+$(PLAIN_STEP) SRC=$(COURSE)/step3_fused/solution OUT=$(PLAIN_BUILD)/ladders/step3_fused PROBE='$(PROBE_PARTS)' probes
+	@+$(PLAIN_STEP) SRC=$(COURSE)/step3_fused/solution OUT=$(PLAIN_BUILD)/choices CPUFLAGS=-DSHOW_CHOICE PROBE='$(PROBE_PARTS)' \
+	    probes
 
 $(DISPATCH): HOST_C += -D_GNU_SOURCE -DBUILD_FOLDER='"$(PLAIN_BUILD)"'
 $(BUILD)/tests/test_dispatch: $(DISPATCH) | probes

@@ -42,8 +42,8 @@ struct table {
 };
 
 static void ask(struct said *said, const struct file *file, int capability, const char *question) {
-    run(said, "SHOW_CHOICE=1 SIMT_QUIET=1 SIMT_THREADS=1 SIMT_CC=%d %s/ladders/step3_fused/%s.probe %s 2>&1",
-        capability, build_folder(), file->name, question);
+    run(said, "SIMT_QUIET=1 SIMT_THREADS=1 SIMT_CC=%d %s/choices/%s.probe %s 2>&1", capability, build_folder(),
+        file->name, question);
     cr_assert_not_null(strstr(said->text, "asked 3 launchers"), "%s %s says\n%s", file->name, question, said->text);
     cr_expect_eq(said->status, 0, "capability %d, %s: %s\n%s", capability, file->name, question, said->text);
 }

@@ -18,6 +18,28 @@ check "and its last line says what to type next" says "Next:  ./grader step1" fr
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
 check "handed in, its files are named as the student knows them" says "then edit step1_naive/residual.cu" \
     fresh ./grader step1 --backend cpu --submission . --kernel residual_forward
+python=$(tools/python-with yaml jsonschema)
+step() { # step KEY=VALUE: the `run` of the workflow's step that has it
+    "$python" -c '
+import sys, yaml
+key, value = sys.argv[2].split("=")
+jobs = yaml.safe_load(open(sys.argv[1]))["jobs"]
+print(next(s["run"] for job in jobs.values() for s in job["steps"] if s.get(key) == value))' \
+        "$handout/.github/workflows/classroom.yml" "$1"
+}
+on_github() { step "$1" >"$scratch/step.sh" && fresh LAB=step1 GITHUB_OUTPUT="$scratch/github" \
+    GITHUB_STEP_SUMMARY="$scratch/summary" bash -eo pipefail "$scratch/step.sh"; }
+valid_result() {
+    sed -n 's/^result=//p' "$scratch/github" | base64 -d >"$scratch/result.json" && "$python" -c '
+import json, sys, jsonschema
+result = json.load(open(sys.argv[1]))
+jsonschema.validate(result, json.load(open("grader/tests/schemas/github.json")))
+assert result["status"] == "fail" and result["max_score"] == 100 and len(result["tests"]) == 19, result' "$scratch/result.json"
+}
+check "its GitHub workflow builds the grader" on_github "name=Build the grader"
+check "and marks the lab" on_github id=lab
+check "with a result for GitHub Classroom's reporter" valid_result
+check "and the report in the run's summary" grep -q '^      0 of 100 points' "$scratch/summary"
 check "lab 4's skeleton is marked too, with the model around it" exits 1 fresh ./grader step4 --backend cpu
 own=$handout/step4_gpt2_integration/block_backward.cu
 cp "$own" "$scratch/handed-out.cu"

@@ -94,54 +94,45 @@ static void complete(const struct op *op, const struct op_sizes *sizes, float *c
 }
 
 static const struct op_mistake mistakes[] = {
-    {.id = "attention-lengths-ignored",
-     .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_LENGTHS_IGNORED},
-     .stage = MISTAKE_PLACED},
+    {.id = "attention-lengths-ignored", .compute = transformer_mistaken, .variant = {TRANSFORMER_LENGTHS_IGNORED}},
     {.id = "backward-order",
      .cause = "the gradients of the attention's sub-layer are computed first: the backward pass starts at the last "
               "one, the MLP",
      .hint = 1,
      .kernel = "block_backward/order",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_ORDER},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_ORDER}},
     {.id = "backward-sum-missing",
      .cause = "the gradient of the residual stream is not added: pass it as dsum of residual_layernorm_backward",
      .hint = 1,
      .kernel = "block_backward/sum_missing",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_NO_SUM_2, TRANSFORMER_BACK_NO_SUM_1, TRANSFORMER_BACK_NO_SUMS},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_NO_SUM_2, TRANSFORMER_BACK_NO_SUM_1, TRANSFORMER_BACK_NO_SUMS}},
     {.id = "backward-gelu-of-hidden",
      .cause = "GELU's derivative is taken at its output: take it at its input, fc plus the bias",
      .hint = 2,
      .kernel = "block_backward/gelu_of_hidden",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_GELU_OF_HIDDEN},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_GELU_OF_HIDDEN}},
     {.id = "backward-gelu-missing",
      .cause = "GELU's derivative is missing: call bias_gelu_backward between the two products",
      .hint = 2,
      .kernel = "block_backward/gelu_missing",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_GELU_MISSING, TRANSFORMER_BACK_GELU_MISSING_SUMMED},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_GELU_MISSING, TRANSFORMER_BACK_GELU_MISSING_SUMMED}},
     {.id = "backward-not-added",
      .cause = "a parameter's gradient overwrites the earlier value: add it (+=)",
      .hint = 2,
      .kernel = "block_backward/not_added",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_OVERWRITTEN, TRANSFORMER_BACK_OVERWRITTEN_WEIGHTS},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_OVERWRITTEN, TRANSFORMER_BACK_OVERWRITTEN_WEIGHTS}},
     {.id = "backward-other-statistics",
      .cause =
          "a LayerNorm uses the other one's statistics: mean and rstd are of the first, mean2 and rstd2 of the second",
      .hint = 2,
      .kernel = "block_backward/other_statistics",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_STATISTICS_2, TRANSFORMER_BACK_STATISTICS_1, TRANSFORMER_BACK_STATISTICS},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_STATISTICS_2, TRANSFORMER_BACK_STATISTICS_1, TRANSFORMER_BACK_STATISTICS}},
     {.id = "backward-other-sum",
      .cause = "a LayerNorm's backward pass reads another tensor than its input: residual for the first, middle for the "
               "second",
@@ -149,60 +140,52 @@ static const struct op_mistake mistakes[] = {
      .kernel = "block_backward/other_sum",
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_BACK_SUM_IS_NORMALISED, TRANSFORMER_BACK_SUM_2_IS_RESIDUAL,
-                 TRANSFORMER_BACK_SUM_1_IS_MIDDLE},
-     .stage = MISTAKE_PLACED},
+                 TRANSFORMER_BACK_SUM_1_IS_MIDDLE}},
     {.id = "backward-other-weight",
      .cause =
          "a dx of the MLP uses the other product's weight, which has as many elements: dx = dout W, with the same W",
      .hint = 3,
      .kernel = "block_backward/other_weight",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_MLP_BY_FC, TRANSFORMER_BACK_FC_BY_MLP, TRANSFORMER_BACK_MLP_EXCHANGED},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_MLP_BY_FC, TRANSFORMER_BACK_FC_BY_MLP, TRANSFORMER_BACK_MLP_EXCHANGED}},
     {.id = "backward-transposed",
      .cause = "the projection's dx uses the transposed weight: matmul_dx computes dout W, not dout W^T",
      .hint = 3,
      .kernel = "block_backward/transposed",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_TRANSPOSED},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_TRANSPOSED}},
     {.id = "backward-projection-missing",
      .cause = "the attention's backward pass gets the branch's gradient: it needs the gradient of its own output",
      .hint = 2,
      .kernel = "block_backward/projection_missing",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_PROJECTION_MISSING},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_PROJECTION_MISSING}},
     {.id = "backward-bias-missing",
      .cause = "the gradient of a bias is missing: bias_backward adds the column sums of the product's dout",
      .hint = 3,
      .kernel = "block_backward/bias_missing",
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_BACK_NO_MLP_BIAS, TRANSFORMER_BACK_NO_ATTENTION_BIAS, TRANSFORMER_BACK_NO_QKV_BIAS,
-                 TRANSFORMER_BACK_NO_BIASES},
-     .stage = MISTAKE_PLACED},
+                 TRANSFORMER_BACK_NO_BIASES}},
     {.id = "backward-fc-bias-twice",
      .cause = "the gradient of fc's bias is added twice: by bias_gelu_backward, and again by bias_backward",
      .hint = 3,
      .kernel = "block_backward/fc_bias_twice",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_FC_BIAS_TWICE},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_FC_BIAS_TWICE}},
     {.id = "backward-other-input",
      .cause = "a weight's gradient uses another tensor than the product's input: dW += dout^T x, with that product's x",
      .hint = 2,
      .kernel = "block_backward/other_input",
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_BACK_MLP_OF_FC, TRANSFORMER_BACK_FC_OF_1, TRANSFORMER_BACK_FC_OF_MIDDLE,
-                 TRANSFORMER_BACK_QKV_OF_2, TRANSFORMER_BACK_QKV_OF_RESIDUAL, TRANSFORMER_BACK_ATTENTION_OF_2},
-     .stage = MISTAKE_PLACED},
+                 TRANSFORMER_BACK_QKV_OF_2, TRANSFORMER_BACK_QKV_OF_RESIDUAL, TRANSFORMER_BACK_ATTENTION_OF_2}},
     {.id = "backward-stream-not-passed",
      .cause = "the attention's sub-layer gets the gradient that entered the MLP's: pass the one that the MLP's returns",
      .hint = 2,
      .kernel = "block_backward/stream_not_passed",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_BACK_STREAM_NOT_PASSED},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_BACK_STREAM_NOT_PASSED}},
     {.id = NULL},
 };
 
@@ -210,27 +193,28 @@ static const struct op_mistake mistakes[] = {
 
 /* `argument`: the index of the weight in gradient_names, where its bias follows it; GRADIENTS means dx. */
 static bool shows_gradient(const struct evidence *evidence, int argument) {
+    int first = -1; /* those before it are right in every call */
     if (shows_untouched(evidence, 0) || shows_low_precision(evidence, 0)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        if (!evidence_case_is_wrong(shown)) { continue; }
-        const char *name = evidence->op->tensor[transformer_first_wrong(evidence, shown)].name;
-        if (argument == GRADIENTS) { return strcmp(name, "dx") == 0; }
-        return strcmp(name, gradient_names[argument]) == 0 || strcmp(name, gradient_names[argument + 1]) == 0;
+        if (!evidence_case_is_wrong(evidence->cases[i])) { continue; }
+        int here = transformer_first_wrong(evidence, evidence->cases[i]);
+        first = first < 0 || here < first ? here : first;
     }
-    return false;
+    const char *name = first < 0 ? "" : evidence->op->tensor[first].name;
+    if (argument == GRADIENTS) { return strcmp(name, "dx") == 0; }
+    return strcmp(name, gradient_names[argument]) == 0 || strcmp(name, gradient_names[argument + 1]) == 0;
 }
 
 static const struct op_mistake shown[] = {
     {.id = "backward-mlp",
-     .cause = "the MLP's gradients are the first to be wrong: check its two products and GELU between them",
+     .fact = "the MLP's gradients are the first to be wrong: check its two products and GELU between them",
      .hint = 2,
      .kernel = "block_backward/branch_of_middle",
      .predicate = shows_gradient,
      .argument = MLP,
      .stage = MISTAKE_PLACED},
     {.id = "backward-fc",
-     .cause =
+     .fact =
          "the second product's gradients are right, the first's are wrong: check GELU's backward pass and its inputs",
      .hint = 2,
      .kernel = "block_backward/fc_of_residual",
@@ -238,7 +222,7 @@ static const struct op_mistake shown[] = {
      .argument = FC,
      .stage = MISTAKE_PLACED},
     {.id = "backward-layernorm-2",
-     .cause =
+     .fact =
          "the MLP's gradients are right, LayerNorm 2's are wrong: check its dout and the other tensors passed to it",
      .hint = 2,
      .kernel = "block_backward/ln2_gradients_swapped",
@@ -246,7 +230,7 @@ static const struct op_mistake shown[] = {
      .argument = LN2,
      .stage = MISTAKE_PLACED},
     {.id = "backward-attention",
-     .cause =
+     .fact =
          "the MLP's sub-layer is right, the attention's is wrong: check the sum after LayerNorm 2 and the projection",
      .hint = 2,
      .kernel = "block_backward/projection_of_normalised",
@@ -254,21 +238,21 @@ static const struct op_mistake shown[] = {
      .argument = ATTENTION,
      .stage = MISTAKE_PLACED},
     {.id = "backward-qkv",
-     .cause = "the projection's gradients are right, qkv's are wrong: check attention_backward and its arguments",
+     .fact = "the projection's gradients are right, qkv's are wrong: check attention_backward and its arguments",
      .hint = 2,
      .kernel = "block_backward/first_sequence",
      .predicate = shows_gradient,
      .argument = QKV,
      .stage = MISTAKE_PLACED},
     {.id = "backward-layernorm-1",
-     .cause = "qkv's gradients are right, LayerNorm 1's are wrong: check its dout and the other tensors passed to it",
+     .fact = "qkv's gradients are right, LayerNorm 1's are wrong: check its dout and the other tensors passed to it",
      .hint = 2,
      .kernel = "block_backward/ln1_gradients_swapped",
      .predicate = shows_gradient,
      .argument = LN1,
      .stage = MISTAKE_PLACED},
     {.id = "backward-dx",
-     .cause = "the gradients of all parameters are right, dx is wrong: check the last sum",
+     .fact = "the gradients of all parameters are right, dx is wrong: check the last sum",
      .hint = 2,
      .kernel = "block_backward/last_sum_of_narrow",
      .predicate = shows_gradient,

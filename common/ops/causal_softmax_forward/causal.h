@@ -2,6 +2,7 @@
 #ifndef OP_CAUSAL_H
 #define OP_CAUSAL_H
 
+#include "ops/lanes.h"
 #include "ops/reference.h"
 
 /* Fills in the masked elements of row `row`, which is row n of this call: zeros, or their old values. `out` is the
@@ -24,6 +25,7 @@ enum causal_mistake {
     CAUSAL_OWN,            /* the first of each pass's own mistakes */
     CAUSAL_PADDING = 32,   /* + log2 of the vector: zeros after the keys in the last vector are in the sum */
     CAUSAL_BY_VECTOR = 64, /* + log2 of the vector: a whole vector is masked or not */
+    CAUSAL_LANES = LANES,  /* + a mistake of a warp's reduction */
 };
 
 /* One row with a mask that may be wrong. */

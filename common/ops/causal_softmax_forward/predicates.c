@@ -32,7 +32,7 @@ struct causal_row causal_row_of(int variant, const struct op_sizes *sizes, const
 
 bool causal_allows(const struct causal_row *row, int j) {
     int keys = row->i + 1;
-    if (row->variant >= CAUSAL_BY_VECTOR) {
+    if (row->variant >= CAUSAL_BY_VECTOR && row->variant < CAUSAL_LANES) {
         int vector = 1 << (row->variant - CAUSAL_BY_VECTOR);
         keys = (row->i + vector) / vector * vector;
     }
@@ -142,18 +142,6 @@ static bool shows_only_lengths(const struct evidence *evidence, int argument) {
     return found && right;
 }
 
-/* Every failed call has CAUSAL_UPPER_KEEP. */
-static bool shows_only_upper_kept(const struct evidence *evidence, int argument) {
-    (void)argument;
-    bool found = false;
-    for (int i = 0; i < evidence->count; i++) {
-        if (!is_wrong_at_all(evidence->cases[i])) { continue; }
-        if (!evidence->cases[i]->test.sizes.upper) { return false; }
-        found = true;
-    }
-    return found;
-}
-
 /* The only small tensor of a causal op is lengths. */
 static bool shows_lengths_index(const struct evidence *evidence, int argument) {
     (void)argument;
@@ -162,7 +150,8 @@ static bool shows_lengths_index(const struct evidence *evidence, int argument) {
 
 const struct op_mistake causal_mistakes_shown[] = {
     {.id = "causal-lengths-not-clamped",
-     .cause = "lengths outside 0..T are used as they are: clamp them to 0..T first",
+     .fact = "only calls with lengths outside 0..T fail: clamp them to 0..T first",
+     .of_calls = true,
      .hint = 3,
      .kernel = "causal_softmax_forward/lengths_not_clamped",
      .predicate = shows_only_values,
@@ -175,49 +164,45 @@ const struct op_mistake causal_mistakes_shown[] = {
      .predicate = shows_lengths_index,
      .stage = MISTAKE_REPORTED},
     {.id = "causal-upper-not-zeroed",
-     .cause = "the part above the diagonal is not written: with CAUSAL_UPPER_ZERO it must be written as 0",
+     .fact = "only elements above the diagonal are wrong: with CAUSAL_UPPER_ZERO they must be written as 0",
      .hint = 3,
      .kernel = "causal_softmax_forward/upper_not_zeroed",
      .predicate = shows_upper_not_zeroed,
      .stage = MISTAKE_PLACED},
     {.id = "causal-upper-written",
-     .cause =
-         "with CAUSAL_UPPER_KEEP nothing above the diagonal may be written: the last vector of a row reaches past it",
+     .fact =
+         "elements above the diagonal are changed: with CAUSAL_UPPER_KEEP none may be, not even by a row's last vector",
      .hint = 3,
      .kernel = "causal_softmax_forward/upper_written",
      .predicate = shows_upper_written,
      .stage = MISTAKE_PLACED},
     {.id = "causal-padding-not-zeroed",
-     .cause = "keys from lengths[b] to the diagonal are not written as 0: both forms require it",
+     .fact = "keys from lengths[b] to the diagonal are not written: both forms require 0 there",
      .hint = 3,
      .kernel = "causal_softmax_forward/padding_not_zeroed",
      .predicate = shows_padding_not_zeroed,
      .stage = MISTAKE_PLACED},
     {.id = "causal-empty-row-nan",
-     .cause = "a row without allowed keys is NaN, from a division by a sum of 0: it must be all 0",
+     .fact = "only rows without allowed keys are wrong, and not finite: they must be all 0, and 0 / 0 is NaN",
      .hint = 3,
      .kernel = "causal_softmax_forward/empty_row_nan",
      .predicate = shows_empty_row,
      .stage = MISTAKE_PLACED},
     {.id = "causal-masked-nan",
-     .cause = "a NaN in a masked element reaches the result: select the allowed elements, do not multiply by 0",
+     .fact = "only calls with NaN in masked elements fail: select the allowed elements, since 0 * NaN is NaN",
+     .of_calls = true,
      .hint = 2,
      .kernel = "causal_softmax_forward/masked_nan",
      .predicate = shows_only_values,
      .argument = VALUES_MASKED_NAN,
      .stage = MISTAKE_PLACED},
     {.id = "causal-lengths",
-     .cause = "only calls with lengths are wrong: lengths[row / (H * T)] is the row's length, and it masks keys, not "
-              "queries",
+     .fact = "only calls with lengths are wrong: lengths[row / (H * T)] is the row's length, and it masks keys, not "
+             "queries",
+     .of_calls = true,
      .hint = 2,
      .kernel = "causal_softmax_forward/lengths_by_head",
      .predicate = shows_only_lengths,
-     .stage = MISTAKE_VAGUE},
-    {.id = "causal-upper-kept",
-     .cause = "only calls with CAUSAL_UPPER_KEEP are wrong",
-     .hint = 2,
-     .kernel = "causal_softmax_forward/upper_kept",
-     .predicate = shows_only_upper_kept,
      .stage = MISTAKE_VAGUE},
     {.id = NULL},
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "causal.h"
+#include "ops/lanes.h"
 #include "ops/predicates.h"
 #include "ops/softmax_forward/softmax.h"
 
@@ -38,6 +39,8 @@ enum {
     MAX_UNSCALED, /* the maximum of x is subtracted from scale * x */
     NO_MAX,
     NOT_NORMALISED,
+    SCALE_NOT_IN_SUM,
+    SUM_WITHOUT_LAST,
 };
 
 static void mistaken_row(const struct causal_row *row, const float *x, const float *before, double *out) {
@@ -56,6 +59,11 @@ static void mistaken_row(const struct causal_row *row, const float *x, const flo
     for (int j = 0; j < row->T; j++) {
         bool here = causal_allows(row, j);
         /* in float, to overflow and underflow as a kernel does */
+        if (row->variant == SUM_WITHOUT_LAST && j == keys - 1) { continue; }
+        if (row->variant == SCALE_NOT_IN_SUM && here) {
+            sum += expf((float)(x[j] - maximum));
+            continue;
+        }
         if (here || whole) { sum += expf((float)(row->scale * x[j] - maximum)); }
         if (!here && zeros) { sum += exp(-maximum); }
     }
@@ -74,13 +82,21 @@ static void mistaken_row(const struct causal_row *row, const float *x, const flo
     }
 }
 
+/* The allowed elements are the row's first. */
+static void row_by_lanes(const struct causal_row *row, const float *x, const float *before, double *out) {
+    int keys = 0;
+    while (keys < row->T && causal_allows(row, keys)) { keys++; }
+    softmax_by_lanes(row->variant, x, keys, row->scale, out);
+    for (int j = keys; j < row->T; j++) { causal_write_masked(row, before, j, 0.0, out); }
+}
+
 static void mistaken(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *before = call_given(call, "out"), *lengths = call_given(call, "lengths");
     double *out = call_expected(call, "out");
     size_t T = (size_t)call->sizes->C;
     for (size_t n = 0; n < (size_t)call->sizes->N; n++) {
         struct causal_row row = causal_row_of(variant, call->sizes, lengths, (int)n);
-        mistaken_row(&row, x + n * T, before + n * T, out + n * T);
+        (variant >= LANES ? row_by_lanes : mistaken_row)(&row, x + n * T, before + n * T, out + n * T);
     }
 }
 
@@ -183,6 +199,14 @@ static const struct op_mistake mistakes[] = {
      .variant = {CAUSAL_QUERIES_CUT}},
     {.id = "softmax-no-max", .compute = mistaken, .variant = {NO_MAX}},
     {.id = "softmax-not-normalised", .compute = mistaken, .variant = {NOT_NORMALISED}},
+    {.id = "sum-bounds", .compute = mistaken, .variant = {SUM_WITHOUT_LAST}},
+    {.id = "causal-scale-not-in-sum",
+     .cause = "scale is not applied to the terms of the sum: sum exp(scale * x - maximum)",
+     .hint = 3,
+     .kernel = "causal_softmax_forward/scale_not_in_sum",
+     .compute = mistaken,
+     .variant = {SCALE_NOT_IN_SUM}},
+    LANES_MISTAKES(mistaken),
     {.id = NULL},
 };
 

@@ -22,15 +22,14 @@ const struct op_mistake cache_mistakes[] = {
      .hint = 3,
      .kernel = "gpt2_decode/cache_of_layer_0",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_CACHE_OF_LAYER_0},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_CACHE_OF_LAYER_0}},
     {.id = NULL},
 };
 
 static const struct op_mistake shown[] = {
     {.id = "wiring-decoding",
-     .cause = "the results of the prompt are right, the next token's are wrong: check what the prompt stores and "
-              "decoding reads",
+     .fact = "the results of the prompt are right, the next token's are wrong: check what the prompt stores and "
+             "decoding reads",
      .hint = 2,
      .kernel = "gpt2_decode/decodes_from_prompt",
      .predicate = shows_steps,

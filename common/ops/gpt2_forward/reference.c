@@ -7,8 +7,7 @@ const struct op_mistake model_mistakes[] = {
      .hint = 3,
      .kernel = "gpt2_forward/weights_of_layer_0",
      .compute = transformer_mistaken,
-     .variant = {TRANSFORMER_WEIGHTS_OF_LAYER_0},
-     .stage = MISTAKE_PLACED},
+     .variant = {TRANSFORMER_WEIGHTS_OF_LAYER_0}},
     {.id = NULL},
 };
 

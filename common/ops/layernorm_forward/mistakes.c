@@ -4,6 +4,7 @@
 
 #include "layernorm.h"
 #include "ops/elements.h"
+#include "ops/lanes.h"
 #include "ops/predicates.h"
 
 enum { WARP = 32 };
@@ -36,9 +37,25 @@ enum {
     VARIANCE_BY_ROWS,
     MEAN_IS_0, /* sum * (1 / C) in integers */
     VARIANCE_IS_0,
-    BIAS_SCALED,     /* (xhat + bias) * weight */
-    FIRST_WARP = 32, /* + log2 of the block */
-    OWN_WARP = 48,
+    BIAS_SCALED, /* (xhat + bias) * weight */
+    EPS_1E_8,
+    EPS_1E_12,
+    EPS_AS_MINIMUM, /* max(variance, eps) */
+    ABSOLUTE,       /* |x - mean| is summed instead of its square */
+    AFFINE_INSIDE,  /* (x - mean) * (rstd * weight + bias) */
+    MEAN_SCALED,    /* x - mean * rstd * weight + bias */
+    BIAS_SUBTRACTED,
+    BIAS_IS_WEIGHT,
+    WEIGHT_IS_BIAS,
+    SUM_STORED, /* mean holds the sum */
+    INVERSE_VARIANCE_STORED,
+    MEAN_UNBIASED, /* divided by C - 1 */
+    MEAN_TWICE,    /* divided by C twice */
+    MEAN_BY_32,
+    VARIANCE_BY_32,
+    LARGEST_LANE,    /* of the lanes' sums of squares: a maximum instead of a sum */
+    FIRST_WARP = 64, /* + log2 of the block */
+    OWN_WARP = 80,
 };
 
 struct row {
@@ -48,9 +65,33 @@ struct row {
 
 /* Is column c in the sum, which is over all columns, or over those of one warp of the block? */
 static bool counted(int variant, int c, int warp) {
-    if (variant < FIRST_WARP) { return true; }
+    if (variant < FIRST_WARP || variant >= LANES) { return true; }
     int log2_block = variant >= OWN_WARP ? variant - OWN_WARP : variant - FIRST_WARP;
     return c % (1 << log2_block) / WARP == warp;
+}
+
+/* Mean and variance as each lane gets them. */
+static void lane_statistics(int variant, const struct op_sizes *sizes, const float *x, double mean[WARP],
+                            double variance[WARP]) {
+    int C = sizes->C;
+    for (int lane = 0; lane < WARP; lane++) { mean[lane] = variance[lane] = 0.0; }
+    for (int c = 0; c < C; c++) { mean[lanes_of(variant, c)] += x[c]; }
+    lanes_reduce(lanes_has(variant, LANE_FIRST) ? lanes_mistake(variant) : 0, false, mean);
+    for (int lane = 0; lane < WARP; lane++) { mean[lane] /= C; }
+    for (int c = 0; c < C; c++) {
+        double distance = x[c] - mean[lanes_of(variant, c)];
+        variance[lanes_of(variant, c)] += distance * distance;
+    }
+    lanes_reduce(lanes_has(variant, LANE_SECOND) ? lanes_mistake(variant) : 0, false, variance);
+    for (int lane = 0; lane < WARP; lane++) { variance[lane] /= C; }
+}
+
+/* The largest of the lanes' sums. */
+static double largest_of_lanes(const float *x, int C, double mean) {
+    double sum[WARP] = {0}, largest = 0.0;
+    for (int c = 0; c < C; c++) { sum[c % WARP] += (x[c] - mean) * (x[c] - mean); }
+    for (int lane = 0; lane < WARP; lane++) { largest = fmax(largest, sum[lane]); }
+    return largest;
 }
 
 static struct row statistics(int variant, const struct op_sizes *sizes, const float *x, double *carried, int warp) {
@@ -64,15 +105,21 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     struct row row = {.mean = variant == SUM_NOT_DIVIDED ? sum
                               : variant == MEAN_BY_ROWS  ? sum / sizes->N
                               : variant == MEAN_IS_0     ? sum * (1 / C)
+                              : variant == MEAN_UNBIASED ? sum / (C - 1)
+                              : variant == MEAN_TWICE    ? sum / C / C
+                              : variant == MEAN_BY_32    ? sum / WARP
                                                          : sum / C};
     double centre = variant == NOT_CENTRED ? 0.0 : row.mean;
     for (int c = 0; c < C; c++) {
-        if (counted(variant, c, warp)) { squares += (x[c] - centre) * (x[c] - centre); }
+        double distance = x[c] - centre;
+        if (counted(variant, c, warp)) { squares += variant == ABSOLUTE ? fabs(distance) : distance * distance; }
     }
+    if (variant == LARGEST_LANE) { squares = largest_of_lanes(x, C, centre); }
     if (variant == SQUARES_NOT_RESET) { squares = carried[1] += squares; }
     if (variant == PADDING) { squares += ((C + WARP - 1) / WARP * WARP - C) * row.mean * row.mean; }
     double divisor = variant == UNBIASED ? C - 1 : variant == SQUARES_NOT_DIVIDED ? 1 : C;
     if (variant == VARIANCE_BY_ROWS) { divisor = sizes->N; }
+    if (variant == VARIANCE_BY_32) { divisor = WARP; }
     row.variance = variant == VARIANCE_IS_0 ? squares * (1 / C) : squares / divisor;
     double deviation = sqrt(row.variance + eps);
     row.rstd = 1.0 / deviation;
@@ -82,6 +129,9 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
         case EPS_AFTER_INVERSE: row.rstd = 1.0 / sqrt(row.variance) + eps; break;
         case EPS_IGNORED: row.rstd = 1.0 / sqrt(row.variance + 1e-5); break;
         case EPS_1E_6: row.rstd = 1.0 / sqrt(row.variance + 1e-6); break;
+        case EPS_1E_8: row.rstd = 1.0 / sqrt(row.variance + 1e-8); break;
+        case EPS_1E_12: row.rstd = 1.0 / sqrt(row.variance + 1e-12); break;
+        case EPS_AS_MINIMUM: row.rstd = 1.0 / sqrt(fmax(row.variance, eps)); break;
         case NO_ROOT: row.rstd = 1.0 / (row.variance + eps); break;
         case TIMES_DEVIATION: row.rstd = deviation; break;
         default: break;
@@ -90,6 +140,8 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     row.stored_rstd = row.rstd;
     if (variant == RSTD_IS_VARIANCE) { row.stored_rstd = row.variance; }
     if (variant == RSTD_IS_DEVIATION) { row.stored_rstd = deviation; }
+    if (variant == SUM_STORED) { row.stored_mean = sum; }
+    if (variant == INVERSE_VARIANCE_STORED) { row.stored_rstd = 1.0 / (row.variance + eps); }
     if (variant == STATS_SWAPPED) {
         row.stored_mean = row.rstd;
         row.stored_rstd = row.mean;
@@ -97,27 +149,47 @@ static struct row statistics(int variant, const struct op_sizes *sizes, const fl
     return row;
 }
 
+static double affine(int variant, double x, const struct row *row, double w, double b) {
+    double centre = variant == MEAN_NOT_SUBTRACTED ? 0.0 : row->mean;
+    switch (variant) {
+        case BIAS_SCALED: return (x - centre) * row->rstd * w + b * w;
+        case AFFINE_INSIDE: return (x - centre) * (row->rstd * w + b);
+        case MEAN_SCALED: return x - centre * row->rstd * w + b;
+        case BIAS_SUBTRACTED: return (x - centre) * row->rstd * w - b;
+        default: return (x - centre) * row->rstd * w + b;
+    }
+}
+
 /* Normalises the rows of `values` with that mistake. */
 void layernorm_mistaken_rows(int variant, const struct layernorm_rows *rows) {
     const struct op_sizes *sizes = rows->sizes;
     const float *x = rows->x;
     int C = sizes->C;
-    double carried[2] = {0.0, 0.0};
+    double carried[2] = {0.0, 0.0}, mean[WARP], variance[WARP];
     for (int n = 0; n < sizes->N; n++, x += C) {
         struct row row = statistics(variant, sizes, x, carried, 0);
+        if (variant >= LANES) {
+            lane_statistics(variant, sizes, x, mean, variance);
+            row.stored_mean = mean[0];
+            row.stored_rstd = 1.0 / sqrt(variance[0] + sizes->eps);
+        }
         rows->mean[n] = row.stored_mean;
         rows->rstd[n] = row.stored_rstd;
-        int block = variant >= OWN_WARP ? 1 << (variant - OWN_WARP) : 0;
+        int block = variant >= OWN_WARP && variant < LANES ? 1 << (variant - OWN_WARP) : 0;
         for (int c = 0; c < C; c++) {
             if (block && c % WARP == 0) { row = statistics(variant, sizes, x, carried, c % block / WARP); }
+            if (variant >= LANES) {
+                row.mean = mean[lanes_of(variant, c)];
+                row.rstd = 1.0 / sqrt(variance[lanes_of(variant, c)] + sizes->eps);
+            }
             double w = rows->weight[c], b = rows->bias[c];
             if (variant == AFFINE_SWAPPED) { w = rows->bias[c], b = rows->weight[c]; }
             if (variant == AFFINE_BY_ROW) { w = rows->weight[n % C], b = rows->bias[n % C]; }
             if (variant == NO_WEIGHT || variant == NO_AFFINE) { w = 1.0; }
             if (variant == NO_BIAS || variant == NO_AFFINE) { b = 0.0; }
-            if (variant == BIAS_SCALED) { b *= w; }
-            double centre = variant == MEAN_NOT_SUBTRACTED ? 0.0 : row.mean;
-            rows->out[(size_t)n * (size_t)C + (size_t)c] = (x[c] - centre) * row.rstd * w + b;
+            if (variant == BIAS_IS_WEIGHT) { b = w; }
+            if (variant == WEIGHT_IS_BIAS) { w = b; }
+            rows->out[(size_t)n * (size_t)C + (size_t)c] = affine(variant, x[c], &row, w, b);
         }
     }
 }
@@ -161,7 +233,13 @@ const struct op_mistake layernorm_mistakes[] = {
      .hint = 3,
      .kernel = "layernorm_forward/eps_fixed",
      .compute = mistaken,
-     .variant = {EPS_IGNORED, EPS_1E_6}},
+     .variant = {EPS_IGNORED, EPS_1E_6, EPS_1E_8, EPS_1E_12}},
+    {.id = "layernorm-eps-as-minimum",
+     .cause = "eps is the variance's lower bound, max(variance, eps): add it, rstd = 1 / sqrt(variance + eps)",
+     .hint = 3,
+     .kernel = "layernorm_forward/eps_as_minimum",
+     .compute = mistaken,
+     .variant = {EPS_AS_MINIMUM}},
     {.id = "layernorm-no-eps",
      .cause = "eps is not added to the variance",
      .hint = 3,
@@ -253,11 +331,66 @@ const struct op_mistake layernorm_mistakes[] = {
      .compute = mistaken,
      .variant = {MEAN_BY_ROWS, VARIANCE_BY_ROWS}},
     {.id = "layernorm-integer-division",
-     .cause = "1 / C is an integer division and gives 0: divide the sum by C",
+     .cause = "the mean or the variance counts as 0, as with sum * (1 / C), an integer division: divide the sum by C",
      .hint = 3,
      .kernel = "layernorm_forward/integer_division",
      .compute = mistaken,
      .variant = {MEAN_IS_0, VARIANCE_IS_0}},
+    {.id = "layernorm-not-squared",
+     .cause = "the distances from the mean are added without being squared: their sum is 0, or that of |x - mean|",
+     .hint = 3,
+     .kernel = "layernorm_forward/absolute",
+     .compute = mistaken,
+     .variant = {VARIANCE_IS_0, ABSOLUTE}},
+    {.id = "layernorm-bias-inside",
+     .cause = "(x - mean) is multiplied by (rstd * weight + bias): the bias is added last, outside the product",
+     .hint = 3,
+     .kernel = "layernorm_forward/bias_inside",
+     .compute = mistaken,
+     .variant = {AFFINE_INSIDE}},
+    {.id = "layernorm-mean-scaled",
+     .cause = "x - mean * rstd * weight is computed: parentheses are missing, (x - mean) * rstd * weight",
+     .hint = 3,
+     .kernel = "layernorm_forward/mean_scaled",
+     .compute = mistaken,
+     .variant = {MEAN_SCALED}},
+    {.id = "layernorm-bias-subtracted",
+     .cause = "the bias is subtracted: add it",
+     .hint = 3,
+     .kernel = "layernorm_forward/bias_subtracted",
+     .compute = mistaken,
+     .variant = {BIAS_SUBTRACTED}},
+    {.id = "layernorm-affine-alike",
+     .cause = "weight and bias are read from the same tensor",
+     .hint = 3,
+     .kernel = "residual_layernorm_forward/bias_is_weight",
+     .compute = mistaken,
+     .variant = {BIAS_IS_WEIGHT, WEIGHT_IS_BIAS}},
+    {.id = "layernorm-sum-stored",
+     .cause = "mean holds the row's sum: divide it by C before it is stored",
+     .hint = 3,
+     .kernel = "layernorm_forward/sum_stored",
+     .compute = mistaken,
+     .variant = {SUM_STORED}},
+    {.id = "layernorm-inverse-variance-stored",
+     .cause = "rstd holds 1 / (variance + eps): store its square root",
+     .hint = 3,
+     .kernel = "layernorm_forward/inverse_variance_stored",
+     .compute = mistaken,
+     .variant = {INVERSE_VARIANCE_STORED}},
+    {.id = "layernorm-mean-divisor",
+     .cause = "a sum is divided by C - 1, C * C or 32: divide it by C, once",
+     .hint = 3,
+     .kernel = "layernorm_forward/mean_divided_twice",
+     .compute = mistaken,
+     .variant = {MEAN_UNBIASED, MEAN_TWICE, MEAN_BY_32, VARIANCE_BY_32}},
+    {.id = "layernorm-largest-lane",
+     .cause = "the variance is the largest of the 32 lanes' sums: add them, with warp_sum instead of warp_max",
+     .hint = 3,
+     .kernel = "layernorm_forward/largest_lane",
+     .compute = mistaken,
+     .variant = {LARGEST_LANE}},
+    LANES_MISTAKES(mistaken),
     {.id = "layernorm-bias-scaled",
      .cause = "the bias is multiplied by the weight: add it after the multiplication",
      .hint = 3,
@@ -320,6 +453,7 @@ static bool rows_are_flat(const struct evidence *evidence, const struct evidence
     enum { LARGE = 30 };
     int rstd = op_tensor_find(evidence->op, "rstd");
     size_t C = (size_t)shown->test.sizes.C;
+    if (!shown->wrong[rstd]) { return false; }
     for (int t = 0; t < op_tensor_count(evidence->op); t++) {
         size_t count = shown->wrong[t] ? op_elements(evidence->op, t, &shown->test.sizes) : 0;
         for (size_t i = 0; i < count; i++) {
@@ -337,26 +471,26 @@ static bool shows_flat_rows(const struct evidence *evidence, int argument) {
 
 const struct op_mistake layernorm_mistakes_shown[] = {
     {.id = "layernorm-one-pass",
-     .cause = "E[x^2] - E[x]^2 cancels when the mean is large: subtract the mean first, then square",
+     .fact =
+         "only rows with a large mean are wrong: E[x^2] - E[x]^2 cancels there. Subtract the mean first, then square",
      .hint = 1,
      .kernel = "layernorm_forward/one_pass",
      .predicate = shows_one_pass,
      .stage = MISTAKE_SPECIAL},
     {.id = "layernorm-flat-rows",
-     .cause = "only rows with a small variance are wrong, where eps matters: rstd = 1 / sqrt(variance + eps)",
+     .fact = "only rows with a small variance are wrong, where eps matters: rstd = 1 / sqrt(variance + eps)",
      .hint = 3,
      .kernel = "layernorm_forward/flat_rows",
      .predicate = shows_flat_rows},
     {.id = "statistics-not-written",
-     .cause = "out is right, but mean or rstd is not written for every row: one thread of each row writes it",
+     .fact = "out is right, but mean or rstd is not written for every row: one thread of each row writes it",
      .hint = 3,
      .kernel = "residual_layernorm_forward/statistics_of_first_warp",
      .predicate = shows_statistics,
      .argument = 1,
      .stage = MISTAKE_VAGUE},
     {.id = "statistics-wrong",
-     .cause =
-         "out is right, mean or rstd is wrong: the thread that writes it must hold the reduced value of the whole row",
+     .fact = "out is right, mean or rstd is wrong: check the value that is stored, and the thread that stores it",
      .hint = 3,
      .kernel = "residual_layernorm_forward/statistics_of_lane_31",
      .predicate = shows_statistics,

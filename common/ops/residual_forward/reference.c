@@ -14,7 +14,14 @@ static void compute(const struct op_call *call, int variant) {
     }
 }
 
-enum { RESIDUAL_FIRST_ONLY = 1, RESIDUAL_SECOND_ONLY, RESIDUAL_SUBTRACTED, RESIDUAL_MULTIPLIED, RESIDUAL_TWICE };
+enum {
+    RESIDUAL_FIRST_ONLY = 1,
+    RESIDUAL_SECOND_ONLY,
+    RESIDUAL_SUBTRACTED,
+    RESIDUAL_MULTIPLIED,
+    RESIDUAL_TWICE,
+    RESIDUAL_SECOND_TWICE
+};
 
 static void mistaken(const struct op_call *call, int variant) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
@@ -25,7 +32,8 @@ static void mistaken(const struct op_call *call, int variant) {
             case RESIDUAL_SECOND_ONLY: out[i] = residual[i]; break;
             case RESIDUAL_SUBTRACTED: out[i] = x[i] - residual[i]; break;
             case RESIDUAL_MULTIPLIED: out[i] = x[i] * residual[i]; break;
-            default: out[i] = x[i] + x[i]; break;
+            case RESIDUAL_TWICE: out[i] = x[i] + x[i]; break;
+            default: out[i] = residual[i] + residual[i]; break;
         }
     }
 }
@@ -50,11 +58,11 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {RESIDUAL_MULTIPLIED}},
     {.id = "residual-added-twice",
-     .cause = "x is added to itself: the second operand is residual",
+     .cause = "one of the two inputs is added to itself: out = x + residual",
      .hint = 3,
      .kernel = "residual_forward/added_twice",
      .compute = mistaken,
-     .variant = {RESIDUAL_TWICE}},
+     .variant = {RESIDUAL_TWICE, RESIDUAL_SECOND_TWICE}},
     {.id = NULL},
 };
 

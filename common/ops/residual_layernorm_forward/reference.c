@@ -9,6 +9,8 @@
 enum {
     NO_RESIDUAL = 1,
     SUBTRACTED,
+    X_TWICE,
+    RESIDUAL_TWICE,
     OF_X,        /* x is normalised; the sum is written, but not used */
     OTHER_ORDER, /* LayerNorm(x) + residual */
     SUM_IS_OUT,
@@ -22,12 +24,14 @@ enum {
     ROUNDED_BEFORE_BETA,
 };
 
-/* The residual's term of the sum, which some mistakes omit or subtract. */
-static double added(int variant, float residual) {
+/* The sum before it is rounded, with some mistakes of one term. */
+static double sum_of(int variant, float x, float residual) {
     switch (variant) {
-        case NO_RESIDUAL: return 0.0;
-        case SUBTRACTED: return -(double)residual;
-        default: return residual;
+        case NO_RESIDUAL: return x;
+        case SUBTRACTED: return (double)x - residual;
+        case X_TWICE: return 2.0 * x;
+        case RESIDUAL_TWICE: return 2.0 * residual;
+        default: return (double)x + residual;
     }
 }
 
@@ -35,7 +39,7 @@ static double added(int variant, float residual) {
 static void normalised_values(int variant, const struct op_call *call, float *values) {
     const float *x = call_given(call, "x"), *residual = call_given(call, "residual");
     for (size_t i = 0; i < (size_t)call->sizes->N * (size_t)call->sizes->C; i++) {
-        double sum = x[i] + added(variant, residual[i]);
+        double sum = sum_of(variant, x[i], residual[i]);
         bool wide = variant == UNROUNDED || variant == UNROUNDED_STATISTICS;
         values[i] = wide ? (float)sum : (float)element_round(call->sizes->type, sum);
         if (variant == OF_X || variant == OTHER_ORDER) { values[i] = x[i]; }
@@ -77,7 +81,7 @@ static void mistaken(const struct op_call *call, int variant) {
     normalised_values(variant, call, values);
     layernorm_mistaken_rows(-1, &rows);
     for (size_t i = 0; i < count; i++) {
-        double rounded = element_round(call->sizes->type, x[i] + added(variant, residual[i]));
+        double rounded = element_round(call->sizes->type, sum_of(variant, x[i], residual[i]));
         sum[i] = variant == SUM_IS_OUT ? out[i] : variant == SUM_IS_X ? x[i] : rounded;
         if (variant == OTHER_ORDER) { out[i] += residual[i]; }
         values[i] = (float)rounded;
@@ -113,7 +117,7 @@ static bool shows_sum_untouched(const struct evidence *evidence, int argument) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "sum-not-written",
-     .cause = "out is right, but sum, which the next layer needs, is not written",
+     .fact = "out is right, but sum, which the next layer needs, is not written",
      .hint = 3,
      .kernel = "residual_layernorm_forward/sum_not_written",
      .predicate = shows_sum_untouched,
@@ -130,6 +134,12 @@ static const struct op_mistake mistakes[] = {
      .kernel = "residual_layernorm_forward/subtracted",
      .compute = mistaken,
      .variant = {SUBTRACTED}},
+    {.id = "fused-added-twice",
+     .cause = "x or residual is added to itself: the sum is x + residual",
+     .hint = 3,
+     .kernel = "residual_layernorm_forward/x_twice",
+     .compute = mistaken,
+     .variant = {X_TWICE, RESIDUAL_TWICE}},
     {.id = "fused-normalises-x",
      .cause = "x alone is normalised: the statistics and the result are computed from the sum",
      .hint = 2,

@@ -6,6 +6,10 @@ static void compute(const struct op_call *call, int variant) {
     row_sums(call, call_given(call, "weight"), 0);
 }
 
+static void mistaken(const struct op_call *call, int variant) {
+    row_sums_mistaken(call, call_given(call, "weight"), 0, variant);
+}
+
 static const struct op_mistake mistakes[] = {
     {.id = "sum-not-weighted",
      .cause = "the elements are summed without their weights",
@@ -13,6 +17,7 @@ static const struct op_mistake mistakes[] = {
      .kernel = "row_dot/not_weighted",
      .compute = row_sums_plain,
      .variant = {1}},
+    ROW_SUM_MISTAKES(mistaken),
     {.id = NULL},
 };
 

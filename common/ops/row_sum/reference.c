@@ -20,9 +20,34 @@ void row_sums(const struct op_call *call, const float *factor, size_t stride) {
     }
 }
 
+void row_sums_mistaken(const struct op_call *call, const float *factor, size_t stride, int variant) {
+    const float *x = call_given(call, "x");
+    double *out = call_expected(call, "out");
+    int C = call->sizes->C, end = variant == ROW_WITHOUT_LAST ? C - 1 : C;
+    for (int n = 0; n < call->sizes->N; n++, x += C) {
+        double sum = 0.0, lanes[LANES_OF_WARP] = {0};
+        for (int c = variant == ROW_WITHOUT_FIRST; c < end; c += variant == ROW_OF_EVEN ? 2 : 1) {
+            double term = factor ? (double)x[c] * factor[(size_t)n * stride + (size_t)c] : x[c];
+            sum += term;
+            lanes[c % LANES_OF_WARP] += term;
+        }
+        if (variant >= LANES) { lanes_reduce(lanes_mistake(variant), false, lanes); }
+        out[n] = variant >= LANES ? lanes[0] : sum;
+    }
+}
+
 void row_sums_plain(const struct op_call *call, int variant) {
     (void)variant;
     row_sums(call, NULL, 0);
 }
 
-const struct op_reference op_reference_row_sum = {.compute = row_sums_plain};
+static void mistaken(const struct op_call *call, int variant) {
+    row_sums_mistaken(call, NULL, 0, variant);
+}
+
+static const struct op_mistake mistakes[] = {
+    ROW_SUM_MISTAKES(mistaken),
+    {.id = NULL},
+};
+
+const struct op_reference op_reference_row_sum = {.compute = row_sums_plain, .mistakes = {mistakes}};

@@ -81,6 +81,15 @@ static bool same_factor(const struct evidence_case *shown, long period, bool *se
     return true;
 }
 
+/* Do all wrong elements have a factor? */
+static bool wrong_by_factor(const struct evidence *evidence, const struct evidence_case *shown) {
+    long C = shown->test.sizes.C;
+    for (long i = 0; i < shown->test.sizes.N * C; i++) {
+        if (evidence_is_wrong(evidence, shown, 0, (size_t)i) && factor(shown, i / C, i % C) <= 0.0) { return false; }
+    }
+    return true;
+}
+
 /* One factor per row (argument 1) or per lane of a warp (argument 32), in enough ordinary cases. */
 static bool shows_row_factor(const struct evidence *evidence, int argument) {
     int cases = 0;
@@ -90,7 +99,7 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown) || shown->test.values != VALUES_NORMAL) { continue; }
         if (shown->test.sizes.C <= 2) { continue; } /* with one or two terms, a wrong sum may have none of them */
-        if (!same_factor(shown, argument, &several)) { return false; }
+        if (!wrong_by_factor(evidence, shown) || !same_factor(shown, argument, &several)) { return false; }
         cases += shown->test.sizes.C > 2 * WARP;
     }
     return cases > 0 && (several || argument == 1);
@@ -98,35 +107,34 @@ static bool shows_row_factor(const struct evidence *evidence, int argument) {
 
 const struct op_mistake softmax_mistakes_shown[] = {
     {.id = "softmax-all-masked-row",
-     .cause = "a row that is all -inf is not NaN: the contract requires NaN",
+     .fact = "a row that is all -inf is not NaN: the contract requires NaN",
      .hint = 3,
      .kernel = "softmax_forward/masked_row_is_zero",
      .predicate = shows_all_masked,
      .stage = MISTAKE_SPECIAL},
     {.id = "softmax-not-the-maximum",
-     .cause = "only rows of large magnitude are wrong: the value subtracted before exp is not the row's own maximum",
+     .fact =
+         "only rows of large magnitude are wrong: is the value that is subtracted before exp the row's own maximum?",
      .hint = 2,
      .kernel = "softmax_forward/max_of_magnitudes",
      .predicate = shows_not_the_maximum},
     {.id = "softmax-inf-minus-inf",
-     .cause = "-INFINITY - (-INFINITY) is NaN: a lane that has seen no finite element must not rescale by "
-              "exp(old - new)",
+     .fact = "results are NaN where they must be numbers: -INFINITY - (-INFINITY), inf / inf and 0 / 0 are NaN",
      .hint = 3,
      .kernel = "softmax_forward/inf_minus_inf",
      .predicate = shows_inf_minus_inf},
     {.id = "reduction-incomplete",
-     .cause = "the lanes of a warp divide by different sums: a shuffle step (16, 8, 4, 2, 1) or the final broadcast is "
-              "missing",
+     .fact = "columns with the same c % 32 are off by one factor, others by another one: do all threads divide by the "
+             "same sum?",
      .hint = 2,
-     .kernel = "softmax_forward/butterfly_stops_early",
+     .kernel = "softmax_forward/two_steps_missing",
      .predicate = shows_row_factor,
      .argument = 32,
      .stage = MISTAKE_VAGUE},
     {.id = "softmax-sum-wrong",
-     .cause = "each row is wrong by one factor, its sum: a column is missing or counted twice, or partial sums are not "
-              "rescaled",
+     .fact = "each row is off by one factor: check its sum, and that both passes subtract the same maximum",
      .hint = 2,
-     .kernel = "softmax_forward/merge_without_rescale",
+     .kernel = "softmax_forward/element_counts_exp",
      .predicate = shows_row_factor,
      .argument = 1,
      .stage = MISTAKE_VAGUE},

@@ -1,7 +1,9 @@
 /* softmax_forward in float64, and its known mistakes. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
+#include "ops/lanes.h"
 #include "ops/predicates.h"
 #include "softmax.h"
 
@@ -62,12 +64,29 @@ enum {
     DIVIDED_BY_C,
     BASE_2,
     SIGN,
-    TRANSPOSED,              /* element (n, c) is read and written at c * N + n */
-    PADDING_WARP,            /* lanes past C add exp(0 - max) */
+    TRANSPOSED,   /* element (n, c) is read and written at c * N + n */
+    PADDING_WARP, /* lanes past C add exp(0 - max) */
+    MAX_IS_LAST,
+    MAX_IS_MINIMUM,
+    MAX_WITHOUT_LAST,
     NO_RESCALE = 16,         /* + log2 of the lanes that share a row */
     NO_RESCALE_IN_LANE = 32, /* + log2 of the lanes: the lanes' own sums are wrong, merging them is right */
     FIRST_WARP = 48,         /* + log2 of the block: sums of the other warps are lost */
     OWN_WARP = 64,           /* + log2 of the block: every warp uses its own sum */
+    LAST_UNSHIFTED = 80,     /* exp(x) / sum */
+    SUM_UNSHIFTED,           /* the sum is of exp(x) */
+    SUM_WITHOUT_LAST,
+    SUM_WITHOUT_FIRST,
+    SUM_OF_EVEN, /* a tree of sums without its last step */
+    SUM_FROM_ONE,
+    SUM_TO_N, /* over the first N columns */
+    SUM_OF_X,
+    SUM_SO_FAR,
+    LOGARITHM,
+    DIVIDED_BY_MAXIMUM,
+    DIVIDED_TWICE,          /* by the sum and by C */
+    MERGED_WITHOUT_RESCALE, /* the lanes' own sums are right: + 0, 1, 2: of 32, 128, 256 lanes */
+    MERGED_ONE_SIDE = 96,   /* only the second part of two is rescaled; + 1: only the first */
 };
 
 static float row_maximum(const float *x, int C) {
@@ -98,10 +117,106 @@ static double unscaled_sum(const float *x, int C, int lanes, bool merged, double
     return sum;
 }
 
+/* The same for running sums that are rescaled: only merging the lanes' sums is wrong. */
+static double merged_sum(const float *x, int C, int lanes) {
+    double sum = 0.0;
+    for (int lane = 0; lane < lanes && lane < C; lane++) {
+        double maximum = -INFINITY;
+        for (int c = lane; c < C; c += lanes) { maximum = fmax(maximum, x[c]); }
+        for (int c = lane; c < C; c += lanes) { sum += maximum == -INFINITY ? 0.0 : exp(x[c] - maximum); }
+    }
+    return sum;
+}
+
+/* A part of a row in online softmax, and two parts merged with only one of the sums rescaled. */
+struct part {
+    double largest, sum;
+};
+
+static struct part merge_one_side(struct part a, struct part b, bool first) {
+    double largest = fmax(a.largest, b.largest);
+    double sum_a = first ? a.sum * exp(a.largest - largest) : a.sum;
+    double sum_b = first ? b.sum : b.sum * exp(b.largest - largest);
+    return (struct part){largest, sum_a + sum_b};
+}
+
+/* Each lane has every 32nd column; then the lanes merge with those 16, 8, 4, 2 and 1 apart. */
+static void merged_one_side(const float *x, int C, bool first, double *out) {
+    struct part part[WARP], before[WARP];
+    for (int lane = 0; lane < WARP; lane++) {
+        part[lane] = (struct part){-FLT_MAX, 0.0};
+        for (int c = lane; c < C; c += WARP) {
+            part[lane] = merge_one_side(part[lane], (struct part){x[c], 1.0}, first);
+        }
+    }
+    for (int offset = WARP / 2; offset > 0; offset /= 2) {
+        memcpy(before, part, sizeof before);
+        for (int lane = 0; lane < WARP; lane++) {
+            part[lane] = merge_one_side(before[lane], before[lane ^ offset], first);
+        }
+    }
+    for (int c = 0; c < C; c++) { out[c] = exp(x[c] - part[c % WARP].largest) / part[c % WARP].sum; }
+}
+
+void softmax_by_lanes(int variant, const float *x, int C, double scale, double *out) {
+    enum lane_mistake mistake = lanes_mistake(variant);
+    double maximum[WARP], sum[WARP];
+    for (int lane = 0; lane < WARP; lane++) { maximum[lane] = -INFINITY, sum[lane] = 0.0; }
+    for (int c = 0; c < C; c++) {
+        double *own = &maximum[lanes_of(variant, c)];
+        *own = fmax(*own, scale * x[c]);
+    }
+    lanes_reduce(lanes_has(variant, LANE_FIRST) ? mistake : 0, true, maximum);
+    for (int c = 0; c < C; c++) {
+        int lane = lanes_of(variant, c);
+        sum[lane] += exp(scale * x[c] - maximum[lane]);
+    }
+    lanes_reduce(lanes_has(variant, LANE_SECOND) ? mistake : 0, false, sum);
+    for (int c = 0; c < C; c++) {
+        int lane = lanes_of(variant, c);
+        out[c] = exp(scale * x[c] - maximum[lane]) / sum[lane];
+    }
+}
+
 /* Sums over the columns that each warp of a block of `block` threads takes. */
 static void warp_sums(const float *x, int C, int block, double maximum, double sums[WARP]) {
     for (int warp = 0; warp < WARP; warp++) { sums[warp] = 0.0; }
     for (int c = 0; c < C; c++) { sums[c % block / WARP] += exp(x[c] - maximum); }
+}
+
+/* The sum that a mistake in its loop gives. */
+static double mistaken_sum(int variant, const float *x, int C, int N, double maximum) {
+    int first = variant == SUM_WITHOUT_FIRST, step = variant == SUM_OF_EVEN ? 2 : 1;
+    int end = variant == SUM_WITHOUT_LAST ? C - 1 : variant == SUM_TO_N && N < C ? N : C;
+    double sum = variant == SUM_FROM_ONE ? 1.0 : 0.0;
+    for (int c = first; c < end; c += step) {
+        double shifted = x[c] - maximum;
+        sum += variant == SUM_OF_X ? shifted : exp(variant == SUM_UNSHIFTED ? x[c] : shifted);
+    }
+    switch (variant) {
+        case DIVIDED_BY_MAXIMUM: return maximum;
+        case DIVIDED_TWICE: return sum * C;
+        case MERGED_WITHOUT_RESCALE: return merged_sum(x, C, WARP);
+        case MERGED_WITHOUT_RESCALE + 1: return merged_sum(x, C, 4 * WARP);
+        case MERGED_WITHOUT_RESCALE + 2: return merged_sum(x, C, 8 * WARP);
+        default: return sum;
+    }
+}
+
+/* Mistakes of the last pass, or of the sum by which it divides. */
+static void divided_row(int variant, const float *x, int C, int N, double *out) {
+    double maximum = row_maximum(x, C), sum = mistaken_sum(variant, x, C, N, maximum), so_far = 0.0;
+    for (int c = 0; c < C; c++) {
+        double term = exp(variant == LAST_UNSHIFTED ? x[c] : x[c] - maximum);
+        so_far += term;
+        out[c] = variant == LOGARITHM ? x[c] - maximum - log(sum) : term / (variant == SUM_SO_FAR ? so_far : sum);
+    }
+}
+
+static float other_maximum(int variant, const float *x, int C) {
+    float minimum = INFINITY;
+    for (int c = 0; c < C; c++) { minimum = fminf(minimum, x[c]); }
+    return variant == MAX_IS_LAST ? x[C - 1] : variant == MAX_IS_MINIMUM ? minimum : row_maximum(x, C - 1);
 }
 
 static void mistaken_row(int variant, const float *x, int C, double *carried, double *out) {
@@ -147,7 +262,20 @@ static void mistaken(const struct op_call *call, int variant) {
     if (variant == WRONG_AXIS || variant == TRANSPOSED || variant == WHOLE_TENSOR) { return; }
     for (int n = 0; n < N; n++, x += C, out += C) {
         float maximum = row_maximum(x, C);
+        if (variant >= LANES) {
+            softmax_by_lanes(variant, x, C, 1.0, out);
+            continue;
+        }
+        if (variant >= LAST_UNSHIFTED && variant < MERGED_ONE_SIDE) {
+            divided_row(variant, x, C, N, out);
+            continue;
+        }
         switch (variant) {
+            case MERGED_ONE_SIDE: merged_one_side(x, C, false, out); break;
+            case MERGED_ONE_SIDE + 1: merged_one_side(x, C, true, out); break;
+            case MAX_IS_LAST:
+            case MAX_IS_MINIMUM:
+            case MAX_WITHOUT_LAST: with_shift(x, C, other_maximum(variant, x, C), out); break;
             case NO_MAX: with_shift(x, C, 0.0f, out); break;
             case MAX_STARTS_AT_ZERO: with_shift(x, C, fmaxf(maximum, 0.0f), out); break;
             case MAX_STARTS_AT_FLT_MIN: with_shift(x, C, fmaxf(maximum, FLT_MIN), out); break;
@@ -158,7 +286,8 @@ static void mistaken(const struct op_call *call, int variant) {
 
 static const struct op_mistake mistakes[] = {
     {.id = "softmax-max-starts-at-zero",
-     .cause = "the running maximum starts at 0 (or FLT_MIN): start it at -INFINITY, for rows of negative values",
+     .cause =
+         "the maximum is never below 0: start it at -INFINITY, and let threads without a column contribute -INFINITY",
      .hint = 3,
      .kernel = "softmax_forward/max_from_zero",
      .compute = mistaken,
@@ -169,12 +298,86 @@ static const struct op_mistake mistakes[] = {
      .kernel = "softmax_forward/no_max",
      .compute = mistaken,
      .variant = {NO_MAX}},
+    {.id = "softmax-max-is-last",
+     .cause = "the last element is subtracted instead of the maximum: keep the larger one, fmaxf(largest, x)",
+     .hint = 3,
+     .kernel = "softmax_forward/max_is_last",
+     .compute = mistaken,
+     .variant = {MAX_IS_LAST}},
+    {.id = "softmax-minimum",
+     .cause = "the minimum is subtracted instead of the maximum, so exp overflows for large inputs",
+     .hint = 3,
+     .kernel = "softmax_forward/minimum",
+     .compute = mistaken,
+     .variant = {MAX_IS_MINIMUM}},
+    {.id = "softmax-max-bounds",
+     .cause = "the maximum leaves out the last column: loop while c < C",
+     .hint = 3,
+     .kernel = "softmax_forward/max_without_last",
+     .compute = mistaken,
+     .variant = {MAX_WITHOUT_LAST}},
     {.id = "softmax-not-normalised",
-     .cause = "the exponentials are not divided by their sum",
+     .cause = "out holds exp(x - maximum): divide it by the row's sum, a float",
+     .hint = 2,
+     .kernel = "softmax_forward/sum_is_an_int",
+     .compute = mistaken,
+     .variant = {NOT_NORMALISED}},
+    {.id = "softmax-divided-by-c",
+     .cause = "the exponentials are divided by C: divide them by their sum",
      .hint = 2,
      .kernel = "softmax_forward/divided_by_c",
      .compute = mistaken,
-     .variant = {NOT_NORMALISED, DIVIDED_BY_C}},
+     .variant = {DIVIDED_BY_C}},
+    {.id = "softmax-two-shifts",
+     .cause = "the maximum is subtracted in one of the last two passes only: both need exp(x - maximum)",
+     .hint = 3,
+     .kernel = "softmax_forward/last_pass_not_shifted",
+     .compute = mistaken,
+     .variant = {LAST_UNSHIFTED, SUM_UNSHIFTED}},
+    {.id = "sum-bounds", .compute = mistaken, .variant = {SUM_WITHOUT_LAST, SUM_WITHOUT_FIRST}},
+    {.id = "softmax-sum-of-n-columns",
+     .cause = "the sum ends at column N: a row has C columns",
+     .hint = 3,
+     .kernel = "softmax_forward/sum_to_n",
+     .compute = mistaken,
+     .variant = {SUM_TO_N}},
+    {.id = "softmax-sum-from-one",
+     .cause = "the sum starts at 1: start it at 0",
+     .hint = 3,
+     .kernel = "softmax_forward/sum_from_one",
+     .compute = mistaken,
+     .variant = {SUM_FROM_ONE}},
+    {.id = "softmax-sum-of-x",
+     .cause = "the divisor is the sum of x - maximum: sum the exponentials",
+     .hint = 3,
+     .kernel = "softmax_forward/sum_of_x",
+     .compute = mistaken,
+     .variant = {SUM_OF_X}},
+    {.id = "softmax-sum-so-far",
+     .cause = "each element is divided by the sum up to it: complete the sum before the pass that divides",
+     .hint = 2,
+     .kernel = "softmax_forward/sum_so_far",
+     .compute = mistaken,
+     .variant = {SUM_SO_FAR}},
+    {.id = "softmax-logarithm",
+     .cause = "out is the logarithm of softmax: it is exp(x - maximum) / sum",
+     .hint = 2,
+     .kernel = "softmax_forward/logarithm",
+     .compute = mistaken,
+     .variant = {LOGARITHM}},
+    {.id = "softmax-divided-by-maximum",
+     .cause = "the exponentials are divided by the maximum: divide them by their sum",
+     .hint = 3,
+     .kernel = "softmax_forward/divided_by_maximum",
+     .compute = mistaken,
+     .variant = {DIVIDED_BY_MAXIMUM}},
+    {.id = "softmax-divided-twice",
+     .cause = "the exponentials are divided by their sum and by C: divide them by the sum alone",
+     .hint = 3,
+     .kernel = "softmax_forward/divided_twice",
+     .compute = mistaken,
+     .variant = {DIVIDED_TWICE}},
+    {.id = "tree-step-missing", .compute = mistaken, .variant = {SUM_OF_EVEN}},
     {.id = "softmax-sum-not-reset",
      .cause = "the sum continues from the previous row: set it to 0 at the start of every row",
      .hint = 3,
@@ -219,8 +422,15 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {NO_RESCALE, NO_RESCALE + 5, NO_RESCALE + 7, NO_RESCALE + 8, NO_RESCALE_IN_LANE + 5,
                  NO_RESCALE_IN_LANE + 7, NO_RESCALE_IN_LANE + 8}},
+    {.id = "softmax-merge-without-rescale",
+     .cause = "sums of two parts are added as they are: rescale each by exp(its maximum - common maximum) first",
+     .hint = 2,
+     .kernel = "softmax_forward/merge_without_rescale",
+     .compute = mistaken,
+     .variant = {DIVIDED_BY_C, MERGED_WITHOUT_RESCALE, MERGED_WITHOUT_RESCALE + 1, MERGED_WITHOUT_RESCALE + 2,
+                 MERGED_ONE_SIDE, MERGED_ONE_SIDE + 1}},
     {.id = "softmax-row-counted-twice",
-     .cause = "the row's sum is twice or half the right value: part of the row is counted twice or is missing",
+     .fact = "all results are twice or half the right ones: is a part of each row's sum counted twice, or missing?",
      .hint = 2,
      .kernel = "softmax_forward/warp_counted_twice",
      .predicate = shows_halved_or_doubled},
@@ -228,6 +438,7 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {FIRST_WARP + 6, FIRST_WARP + 7, FIRST_WARP + 8, FIRST_WARP + 9, FIRST_WARP + 10, OWN_WARP + 6,
                  OWN_WARP + 7, OWN_WARP + 8, OWN_WARP + 9, OWN_WARP + 10}},
+    LANES_MISTAKES(mistaken),
     {.id = NULL},
 };
 

@@ -7,6 +7,9 @@
 /* out (C) = softmax(scale * x), and its conditions; C >= 1. */
 void softmax_row(const float *x, int C, double scale, double *out, double *condition);
 
+/* out (C) with a mistake of a warp's reduction (ops/lanes.h) of the maximum or the sum. */
+void softmax_by_lanes(int variant, const float *x, int C, double scale, double *out);
+
 /* Mistakes of any softmax that are recognised without computing them. */
 extern const struct op_mistake softmax_mistakes_shown[];
 

@@ -78,6 +78,7 @@ static void softmax(const struct transformer *w, struct field p, int count) {
         p.error[j] = sqrt(p.error[j] * p.error[j] + 4.0 * below * below);
     }
     double rounded = reference_growth(count) + size;
+    if (w->mistake == TRANSFORMER_NOT_DIVIDED) { sum = 1.0; }
     for (int j = 0; j < count; j++) {
         p.value[j] /= sum;
         if (!p.error) { continue; }
@@ -99,7 +100,8 @@ static void attend(const struct transformer *w, struct field out, struct field q
     struct field p = transformer_field(w, (size_t)count);
     transformer_probabilities(w, p, q, k, count);
     memset(out.value, 0, D * sizeof(double));
-    for (int j = 0; j < count; j++) {
+    int summed = w->mistake == TRANSFORMER_LAST_VALUE_MISSING ? count - 1 : count;
+    for (int j = 0; j < summed; j++) {
         for (size_t d = 0; d < D; d++) { out.value[d] += p.value[j] * v.value[(size_t)j * D + d]; }
     }
     for (size_t d = 0; out.error && d < D; d++) {
@@ -199,7 +201,9 @@ void transformer_attention(const struct transformer *w, struct field out, struct
 
 static int decode_keys(const struct transformer *w, int position) {
     int keys = position + 1;
-    if (w->mistake == TRANSFORMER_NEW_TOKEN_MISSING) { keys = position; }
+    if (w->mistake == TRANSFORMER_NEW_TOKEN_MISSING || w->mistake == TRANSFORMER_POSITION_MINUS_ONE) {
+        keys = position;
+    }
     if (w->mistake == TRANSFORMER_DECODE_ONE_MORE) { keys = position + 2; }
     if (w->mistake == TRANSFORMER_POSITION_IGNORED) { keys = w->S; }
     return keys < w->S ? keys : w->S;
@@ -211,14 +215,17 @@ void transformer_decode(const struct transformer *w, struct field out, struct fi
     struct field was_key = transformer_field(w, D), was_value = transformer_field(w, D);
     for (size_t b = 0; b < (size_t)w->B; b++) {
         int position = (int)positions[w->mistake == TRANSFORMER_POSITION_OF_0 ? 0 : b];
-        int place = position + (w->mistake == TRANSFORMER_CACHE_ONE_LATE) - (w->mistake == TRANSFORMER_CACHE_ONE_EARLY);
-        bool stored = w->mistake != TRANSFORMER_CACHE_NOT_WRITTEN && place >= 0 && place < w->S;
+        bool early = w->mistake == TRANSFORMER_CACHE_ONE_EARLY || w->mistake == TRANSFORMER_POSITION_MINUS_ONE;
+        int place = position + (w->mistake == TRANSFORMER_CACHE_ONE_LATE) - early;
+        bool inside = place >= 0 && place < w->S;
         for (size_t h = 0; h < heads; h++) {
             struct field row = field_at(qkv, b * 3 * heads * D), head = field_at(out, (b * heads + h) * D);
             size_t own = (b * heads + h) * S * D, to = own + (size_t)place * D;
             field_copy(was_key, field_at(k, own + (size_t)position * D), D);
             field_copy(was_value, field_at(v, own + (size_t)position * D), D);
-            if (stored) {
+            /* one position before the first is the last of the head before */
+            bool before = w->mistake == TRANSFORMER_POSITION_MINUS_ONE && own > 0 && place < 0;
+            if (w->mistake != TRANSFORMER_CACHE_NOT_WRITTEN && (inside || before)) {
                 field_copy(field_at(k, to), field_at(row, part_at(w, 1, (int)h)), D);
                 field_copy(field_at(v, to), field_at(row, part_at(w, 2, (int)h)), D);
             }

@@ -58,7 +58,4 @@ extern const struct op_mistake transformer_mistakes_reported[], transformer_mist
 /* The first wrong output of that case in the order of computation, or -1. */
 int transformer_first_wrong(const struct evidence *evidence, const struct evidence_case *shown);
 
-/* Predicates: the first wrong output is called that, in the first wrong case or in any. */
-bool transformer_begins_wrong(const struct evidence *evidence, const char *name);
-
 #endif

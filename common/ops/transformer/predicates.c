@@ -28,27 +28,31 @@ int transformer_first_wrong(const struct evidence *evidence, const struct eviden
     return -1;
 }
 
-bool transformer_begins_wrong(const struct evidence *evidence, const char *name) {
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        if (!evidence_case_is_wrong(shown)) { continue; }
-        if (strcmp(evidence->op->tensor[transformer_first_wrong(evidence, shown)].name, name) == 0) { return true; }
+/* Outputs in the order of computation: the first wrong one locates the mistake. */
+enum first_wrong { FIRST_CACHE, FIRST_OUT, FIRST_RESIDUAL, FIRST_BRANCH, FIRST_HIDDEN, NONE_WRONG };
+
+static bool is_wrong_in_any(const struct evidence *evidence, const char *name) {
+    int t = op_tensor_find(evidence->op, name);
+    for (int i = 0; t >= 0 && i < evidence->count; i++) {
+        if (evidence_case_is_wrong(evidence->cases[i]) && evidence->cases[i]->wrong[t]) { return true; }
     }
     return false;
 }
 
-/* Outputs in the order of computation: the first wrong one locates the mistake. */
-enum first_wrong { FIRST_CACHE, FIRST_OUT, FIRST_RESIDUAL, FIRST_BRANCH, FIRST_HIDDEN };
-
+/* `argument` is the first output that is wrong in any call: those before it are right in every call. */
 static bool shows_tensor(const struct evidence *evidence, int argument) {
-    static const char *const names[][2] = {[FIRST_CACHE] = {"k", "v"},
-                                           [FIRST_OUT] = {"out", "out"},
-                                           [FIRST_RESIDUAL] = {"residual", "residual"},
-                                           [FIRST_BRANCH] = {"branch", "branch"},
-                                           [FIRST_HIDDEN] = {"hidden", "hidden"}};
+    static const char *const names[NONE_WRONG][2] = {[FIRST_CACHE] = {"k", "v"},
+                                                     [FIRST_OUT] = {"out", "out"},
+                                                     [FIRST_RESIDUAL] = {"residual", "residual"},
+                                                     [FIRST_BRANCH] = {"branch", "branch"},
+                                                     [FIRST_HIDDEN] = {"hidden", "hidden"}};
+    int first = 0;
     if (shows_untouched(evidence, 0) || shows_low_precision(evidence, 0)) { return false; }
-    return transformer_begins_wrong(evidence, names[argument][0]) ||
-           transformer_begins_wrong(evidence, names[argument][1]);
+    while (first < NONE_WRONG && !is_wrong_in_any(evidence, names[first][0]) &&
+           !is_wrong_in_any(evidence, names[first][1])) {
+        first++;
+    }
+    return first == argument;
 }
 
 static bool shows_product_unwritten(const struct evidence *evidence, int argument) {
@@ -131,7 +135,7 @@ static bool shows_model_first_sequence(const struct evidence *evidence, int argu
 
 const struct op_mistake transformer_mistakes_reported[] = {
     {.id = "part-not-started",
-     .cause = "the launcher calls a function that is still the skeleton's: write that one first",
+     .cause = "a function returns cudaErrorNotSupported, the skeleton's \"not started\": write it, or remove that line",
      .hint = 1,
      .kernel = "block_forward/attention_not_started",
      .predicate = shows_part_not_started,
@@ -167,7 +171,9 @@ const struct op_mistake transformer_mistakes_reported[] = {
 /* The place to check, if no computed mistake agrees. */
 const struct op_mistake transformer_mistakes_shown[] = {
     {.id = "cache-past-position",
-     .cause = "the cache past the position is read: it may hold NaN, and 0 * NaN is NaN",
+     .fact = "only calls with NaN in the cache past the position fail: those positions must not be read, since 0 * NaN "
+             "is NaN",
+     .of_calls = true,
      .hint = 2,
      .kernel = "decode_attention/reads_behind",
      .predicate = shows_model_values,
@@ -175,55 +181,58 @@ const struct op_mistake transformer_mistakes_shown[] = {
      .stage = MISTAKE_PLACED},
     {.id = "result-cached", .predicate = shows_model_repeated, .stage = MISTAKE_PLACED},
     {.id = "wiring-first-sequence",
-     .cause = "only the first sequence is right: an index does not include the sequence b",
+     .fact = "only the first sequence is right: does every index include the sequence b?",
      .hint = 3,
      .kernel = "decode_attention/query_of_first",
      .predicate = shows_model_first_sequence,
      .stage = MISTAKE_PLACED},
     {.id = "cache-overwritten",
-     .cause = "other positions of the cache are overwritten: prompts write 0 .. T - 1, decoding writes positions[b]",
+     .fact = "other positions of the cache are overwritten: prompts write 0 .. T - 1, decoding writes positions[b]",
      .hint = 2,
      .kernel = "attention_forward/cache_cleared",
      .predicate = shows_cache_overwritten,
      .stage = MISTAKE_PLACED},
     {.id = "output-partly-untouched", .predicate = shows_model_untouched, .stage = MISTAKE_PLACED},
     {.id = "wiring-keys-and-values",
-     .cause = "the cache is already wrong: check the split of qkv, and the computation before attention",
+     .fact = "the keys or values in the cache are wrong: check the split of qkv, and the computation before attention",
      .hint = 2,
      .kernel = "attention_forward/keys_doubled",
      .predicate = shows_tensor,
      .argument = FIRST_CACHE,
      .stage = MISTAKE_PLACED},
     {.id = "attention-no-max",
-     .cause = "only large queries and keys give wrong results: subtract the largest score before exp",
+     .fact = "only calls with large queries and keys are wrong: is the largest score subtracted before exp?",
+     .of_calls = true,
      .hint = 2,
      .kernel = "decode_attention/no_max",
      .predicate = shows_model_values,
      .argument = VALUES_SHARP,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-attention",
-     .cause = "the keys and values in the cache are right, the attention's output is wrong",
+     .fact = "the keys and values in the cache are right in every call, the attention's output is wrong",
      .hint = 2,
      .kernel = "attention_forward/head_of_token_before",
      .predicate = shows_tensor,
      .argument = FIRST_OUT,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-residual",
-     .cause = "the cache is right, the residual is wrong: check attention, its projection and the second add",
+     .fact = "the keys and values in the cache are right, the residual is wrong: check attention, its projection and "
+             "the second add",
      .hint = 2,
      .kernel = "block_forward/projection_of_normalised",
      .predicate = shows_tensor,
      .argument = FIRST_RESIDUAL,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-mlp",
-     .cause = "the residual is right, the branch is wrong: check LayerNorm 2 and the MLP",
+     .fact = "the residual is right in every call, the branch is wrong: check LayerNorm 2 and the MLP",
      .hint = 2,
      .kernel = "block_forward/gelu_twice",
      .predicate = shows_tensor,
      .argument = FIRST_BRANCH,
      .stage = MISTAKE_PLACED},
     {.id = "wiring-model",
-     .cause = "the parts are right, the model is wrong: check which layer's weights, cache and tensors each block uses",
+     .fact = "the hidden states are wrong: mark the block alone first, then check which layer's weights and cache each "
+             "block uses",
      .hint = 2,
      .kernel = "gpt2_forward/gelu_twice_in_layer_1",
      .predicate = shows_tensor,

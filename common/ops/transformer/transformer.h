@@ -33,11 +33,14 @@ enum transformer_mistake {
     TRANSFORMER_WEIGHTS_TRANSPOSED, /* out_i = sum_j p_ji v_j */
     TRANSFORMER_CACHE_STRIDE,       /* heads are T positions apart instead of S */
     TRANSFORMER_CACHE_ONE_LATE,     /* position p is written at p + 1 */
+    TRANSFORMER_NOT_DIVIDED,        /* the weights, by their sum */
+    TRANSFORMER_LAST_VALUE_MISSING, /* the last key's value is not in the weighted sum */
     /* decoding */
-    TRANSFORMER_NEW_TOKEN_MISSING, /* keys before p */
-    TRANSFORMER_DECODE_ONE_MORE,   /* keys up to p + 1 */
-    TRANSFORMER_POSITION_IGNORED,  /* all S keys */
-    TRANSFORMER_POSITION_OF_0,     /* every sequence at sequence 0's position */
+    TRANSFORMER_POSITION_MINUS_ONE, /* the token is treated as one at p - 1 */
+    TRANSFORMER_NEW_TOKEN_MISSING,  /* keys before p */
+    TRANSFORMER_DECODE_ONE_MORE,    /* keys up to p + 1 */
+    TRANSFORMER_POSITION_IGNORED,   /* all S keys */
+    TRANSFORMER_POSITION_OF_0,      /* every sequence at sequence 0's position */
     TRANSFORMER_CACHE_ONE_EARLY,
     TRANSFORMER_CACHE_NOT_WRITTEN, /* the old values are read */
     TRANSFORMER_CACHE_USED_ONLY,   /* the new key and value are used, but not stored */

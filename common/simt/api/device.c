@@ -6,14 +6,14 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB, MEGAHERTZ = 1000 };
 
-/* The limits that depend on the compute capability (CUDA programming guide, table of technical specifications). The number of
- * multiprocessors is that of a small GPU of the family: grids of that size are small enough for a CPU. */
+/* The limits that depend on the compute capability (CUDA programming guide, table of technical specifications). The numbers of
+ * multiprocessors are those of V100, T4, A100, A40, AGX Orin, L40, H100, B200 and RTX 5090. */
 static const struct device_limits known_limits[] = {
-    {7, 0, 32, 2048, 32, 96 * KIB, 96 * KIB, 0},     {7, 5, 32, 1024, 16, 64 * KIB, 64 * KIB, 0},
-    {8, 0, 32, 2048, 32, 164 * KIB, 163 * KIB, KIB}, {8, 6, 32, 1536, 16, 100 * KIB, 99 * KIB, KIB},
-    {8, 7, 32, 1536, 16, 164 * KIB, 163 * KIB, KIB}, {8, 9, 32, 1536, 24, 100 * KIB, 99 * KIB, KIB},
-    {9, 0, 32, 2048, 32, 228 * KIB, 227 * KIB, KIB}, {10, 0, 32, 2048, 32, 228 * KIB, 227 * KIB, KIB},
-    {12, 0, 32, 1536, 24, 100 * KIB, 99 * KIB, KIB},
+    {7, 0, 80, 2048, 32, 96 * KIB, 96 * KIB, 0},      {7, 5, 40, 1024, 16, 64 * KIB, 64 * KIB, 0},
+    {8, 0, 108, 2048, 32, 164 * KIB, 163 * KIB, KIB}, {8, 6, 84, 1536, 16, 100 * KIB, 99 * KIB, KIB},
+    {8, 7, 16, 1536, 16, 164 * KIB, 163 * KIB, KIB},  {8, 9, 142, 1536, 24, 100 * KIB, 99 * KIB, KIB},
+    {9, 0, 132, 2048, 32, 228 * KIB, 227 * KIB, KIB}, {10, 0, 148, 2048, 32, 228 * KIB, 227 * KIB, KIB},
+    {12, 0, 170, 1536, 24, 100 * KIB, 99 * KIB, KIB},
 };
 
 struct device_limits device_limits(void) {
@@ -28,6 +28,10 @@ struct device_limits device_limits(void) {
     limits.major = settings.compute_capability / 10;
     limits.minor = settings.compute_capability % 10;
     limits.shared_optin = (int)simt_shared_optin();
+    if (settings.small_device) {
+        limits.multiprocessors = 2;
+        limits.shared_per_multiprocessor = 64 * KIB;
+    }
     return limits;
 }
 

@@ -402,11 +402,12 @@ void counters_block_end(struct simt_block *block) {
 void counters_launch_begin(const struct simt_launch *launch) {
     struct simt_counters *counters = &tally_get()->counters;
     uint64_t threads = (uint64_t)launch->block.x * launch->block.y * launch->block.z;
-    uint64_t warps = (threads + WARP_SIZE - 1) / WARP_SIZE * launch->blocks;
+    uint64_t blocks = launch->blocks + launch->skipped;
+    uint64_t warps = (threads + WARP_SIZE - 1) / WARP_SIZE * blocks;
     counters->launches++;
-    counters->blocks += launch->blocks;
+    counters->blocks += blocks;
     counters->warps += warps;
-    counters->threads += threads * launch->blocks;
+    counters->threads += threads * blocks;
     counters->largest_grid_warps = warps;
 }
 

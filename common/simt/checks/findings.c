@@ -95,6 +95,7 @@ static void print_place(FILE *out, const struct source_place *place, const struc
         fprintf(out, "    at %s", *kernel ? kernel : place->function);
         if (place->line) fprintf(out, " in %s:%d", base_name(place->file), place->line);
         fputc('\n', out);
+        if (place->caller_line) fprintf(out, "    called in %s:%d\n", base_name(place->caller), place->caller_line);
     }
     if (thread) {
         struct dim block = thread->block->index;

@@ -1,7 +1,7 @@
 /* source.c — from a program counter to the learner's line and function.
  *
  * A pc lies in several nested functions when calls were inlined; the innermost frame that is not in the backend's own
- * headers is the learner's. Reading the debug information costs about 50 ms once, so only reports read it.
+ * headers is the learner's. Where that is not the kernel's body, the kernel's line that calls it is kept too. Reading the debug information costs about 50 ms once, so only reports read it.
  */
 #define _GNU_SOURCE
 #include "source.h"
@@ -69,15 +69,27 @@ static uint64_t hash(uint64_t value, const char *text) {
     return value;
 }
 
+/* The body of a kernel is a lambda; its name may be mangled. What calls it is the backend's. */
+static bool is_kernel_body(const char *function) {
+    return strstr(function, "operator()") || strstr(function, "lambda") || strstr(function, "UlvE_clE");
+}
+
 /* One call per frame, from the innermost outwards. */
 static int visit(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     struct source_place *place = data;
     (void)pc;
     place->stack = hash(hash(place->stack + (unsigned)line, file), function);
-    if (file == NULL || place->line != 0 || is_backend_header(file)) return 0;
-    place->file = file;
-    place->line = line;
-    place->function = function ? function : "";
+    if (file == NULL || is_backend_header(file)) return 0;
+    bool is_body = is_kernel_body(function ? function : "");
+    if (place->line == 0) {
+        place->file = file;
+        place->line = line;
+        place->function = function ? function : "";
+    } else if (!place->is_complete) {
+        place->caller = file;
+        place->caller_line = line;
+    }
+    place->is_complete |= is_body;
     return 0;
 }
 
@@ -140,7 +152,7 @@ uintptr_t source_next_line(uintptr_t pc) {
 }
 
 struct source_place simt_source_place(uintptr_t pc) {
-    struct source_place place = {"", "", 0, UINT64_C(0xcbf29ce484222325)};
+    struct source_place place = {"", "", 0, UINT64_C(0xcbf29ce484222325), "", 0, false};
     if (pc == 0) return place;
     size_t slot = pc * UINT64_C(0x9e3779b97f4a7c15) >> 54;
     preempt_off++;
@@ -154,12 +166,46 @@ struct source_place simt_source_place(uintptr_t pc) {
         in_libbacktrace = false;
         place.file = keep(place.file);
         place.function = demangle(place.function);
+        place.caller = keep(place.caller);
         cache[slot].pc = pc;
         cache[slot].place = place;
     }
     pthread_mutex_unlock(&lock);
     preempt_off--;
     return place;
+}
+
+bool simt_source_line(uintptr_t pc, const char **file, int *line) {
+    struct source_place place = {.file = "", .function = "", .caller = ""};
+    preempt_off++;
+    pthread_mutex_lock(&lock);
+    open_locked();
+    in_libbacktrace = true;
+    if (state && !no_lines) backtrace_pcinfo(state, pc - 1, visit, ignore_error, &place);
+    in_libbacktrace = false;
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
+    *file = place.file;
+    *line = place.line;
+    return place.line != 0;
+}
+
+static void visit_function(void *data, uintptr_t pc, const char *name, uintptr_t start, uintptr_t bytes) {
+    (void)name;
+    if (pc - start < bytes) *(uintptr_t *)data = start;
+}
+
+uintptr_t simt_source_function(uintptr_t pc) {
+    uintptr_t start = 0;
+    preempt_off++;
+    pthread_mutex_lock(&lock);
+    open_locked();
+    in_libbacktrace = true;
+    if (state) backtrace_syminfo(state, pc - 1, visit_function, ignore_error, &start);
+    in_libbacktrace = false;
+    pthread_mutex_unlock(&lock);
+    preempt_off--;
+    return start;
 }
 
 /* "void k(float*, int)" becomes "k(float *, int)", "k(float const*)" becomes "k(const float *)". */

@@ -322,6 +322,9 @@ struct source_place {
     const char *function; /* "" when unknown */
     int line;             /* 0 when unknown */
     uint64_t stack;       /* hash of all inlined frames: equal for copies of one call, different for two calls */
+    const char *caller;   /* of a function that the kernel calls: the file ... */
+    int caller_line;      /* ... and line of the call in the kernel; 0 when unknown */
+    bool is_complete;     /* the kernel's body is reached */
 };
 struct source_place simt_source_place(uintptr_t pc);
 

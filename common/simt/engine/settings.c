@@ -35,6 +35,7 @@ __attribute__((constructor(101))) static void read_environment(void) {
     simt_settings.watchdog = (uint64_t)number("SIMT_WATCHDOG", 1, INT64_MAX, (long)simt_settings.watchdog);
     simt_settings.shuffled_order = order && strcmp(order, "shuffled") == 0;
     simt_settings.quiet = number("SIMT_QUIET", 0, 1, 0) == 1;
+    simt_settings.small_device = number("SIMT_SMALL_DEVICE", 0, 1, 0) == 1;
     simt_settings.most_blocks = (uint64_t)number("SIMT_BLOCKS", 0, INT32_MAX, 0);
 }
 

@@ -36,6 +36,7 @@ static struct kernel_shared *attributes_of(void (*entry)(const void *), bool add
 }
 
 size_t simt_shared_optin(void) {
+    if (simt_settings.small_device) return SHARED_LIMIT;
     switch (simt_settings.compute_capability) {
         case 70: return 96 << 10;
         case 75: return 64 << 10;

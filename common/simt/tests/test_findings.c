@@ -110,8 +110,9 @@ Test(findings, printed_with_bars_as_compute_sanitizer_does) {
     snprintf(expected, sizeof expected,
              "========= Uninitialized __global__ memory read of size 4 bytes\n"
              "=========     at g(const float *, int) in test_findings.cu:%d\n"
+             "=========     called in test_findings.cu:%d\n"
              "=========     by thread (0,0,0) in block (0,0,0)\n",
-             line_of(__FILE__, "unwritten"));
+             line_of(__FILE__, "unwritten"), line_of(__FILE__, "the call"));
     cr_assert(strncmp(text, expected, strlen(expected)) == 0, "%s\n%s", text, expected);
 }
 

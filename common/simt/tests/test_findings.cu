@@ -6,7 +6,7 @@ __device__ float g(const float *in, int i) {
 
 __global__ void several(float *out, const float *in, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float v = g(in, i);
+    float v = g(in, i);                                     // here: the call
     v += in[n + i];                                         // here: also unwritten
     if (threadIdx.x < 16) v += __shfl_sync(0xffffu, v, 20); // here: absent
     out[i] = v;

@@ -130,20 +130,22 @@ void mode_unterminated(void) {
     mode_hang();
 }
 
-/* A timing dialogue with a time of its own choosing. */
-static void timing(double us) {
+/* A timing dialogue: batches of 100 launches take 100 us a launch, and are said to take `us`. Once the lab's code has run, the
+ * steps `slowed` take longer. */
+static void timing(double us, int launches, enum time_action slowed) {
     static float rows[1 << 16];
+    bool ran = false;
     read_job();
-    result.launches = 100;
     result.copy_launches = 100;
     result.sets = 100;
-    result.uses_graph = 1;
     answer();
     for (;;) {
         struct time_request request;
         read_all(&request, sizeof request);
-        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us};
+        struct time_reply reply = {PROTOCOL_MAGIC, 0, request.nonce, us, launches};
+        ran = ran || request.action == TIME_PLAN;
         if (request.action == TIME_OP || request.action == TIME_COPY) { usleep(100 * 100); }
+        if (ran && request.action == slowed) { usleep(20 * 1000); }
         say(&reply, sizeof reply);
         if (request.action == TIME_SAMPLE) {
             say(rows, (size_t)request.row_count * (size_t)job.sizes.C * sizeof *rows);
@@ -151,16 +153,25 @@ static void timing(double us) {
     }
 }
 void mode_time_right(void) {
-    timing(100);
+    timing(100, 100, TIME_END);
 }
 void mode_time_zero(void) {
-    timing(0);
+    timing(0, 100, TIME_END);
 }
 void mode_time_short(void) {
-    timing(1);
+    timing(1, 100, TIME_END);
 }
 void mode_time_nan(void) {
-    timing(0.0 / 0.0);
+    timing(0.0 / 0.0, 100, TIME_END);
+}
+void mode_time_eager(void) {
+    timing(100, 100, TIME_PREPARE);
+}
+void mode_time_no_plan(void) {
+    timing(100, 0, TIME_END);
+}
+void mode_time_long_plan(void) {
+    timing(100, 101, TIME_END);
 }
 void mode_no_launches(void) {
     read_job();

@@ -29,6 +29,9 @@ void mode_time_right(void);
 void mode_time_zero(void);
 void mode_time_short(void);
 void mode_time_nan(void);
+void mode_time_eager(void);
+void mode_time_no_plan(void);
+void mode_time_long_plan(void);
 void mode_no_launches(void);
 
 /* probes.c: what the sandbox must refuse */

@@ -3,7 +3,7 @@
 //   launch_clusters    launch (common/dependent_launch.cuh) for a kernel that runs in clusters of blocks
 //   first_that_fits    the first line of a table that fits the call
 //
-// SHOW_CHOICE=1 in the environment of any program that calls a launcher prints each line when it is first taken:
+// Compiled with -DSHOW_CHOICE, each line is printed when it is first taken:
 //   choice: softmax_forward: line 4 of 18          (18 of 18: no line fits)
 #ifndef SPEED_OF_LIGHT_LAUNCH_CUH
 #define SPEED_OF_LIGHT_LAUNCH_CUH
@@ -11,7 +11,6 @@
 #include "common/dependent_launch.cuh"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #if defined(SIMT_CPU_BACKEND)
 static __device__ int emulated_cluster; // the number of the cluster that runs: clusters run one after the other
@@ -44,14 +43,15 @@ int launch_clusters(const launch_shape &shape, unsigned cluster, Kernel *kernel,
 // Null if fits(line) is true for no line.
 template <class Line, size_t lines, class Fits>
 const Line *first_that_fits(const char *name, const Line (&table)[lines], Fits fits) {
-    static const bool show = getenv("SHOW_CHOICE") != nullptr;
-    static bool shown[lines + 1];
     size_t at = 0;
     while (at < lines && !fits(table[at])) { at++; }
-    if (show && !shown[at]) {
-        printf("choice: %s: line %zu of %zu\n", name, at, lines);
-        shown[at] = true;
-    }
+#ifdef SHOW_CHOICE
+    static bool shown[lines + 1];
+    if (!shown[at]) { printf("choice: %s: line %zu of %zu\n", name, at, lines); }
+    shown[at] = true;
+#else
+    (void)name;
+#endif
     return at < lines ? &table[at] : nullptr;
 }
 

@@ -42,6 +42,7 @@ $(GPT2_OUT)/$(1)/table.o: $(GPT2_DIR)/kernels/table.c
 
 $(GPT2_OUT)/kernels/kernels_$(1).so: $(3:%=$(GPT2_OUT)/$(1)/%.o) $(GPT2_OUT)/$(1)/table.o
 	@mkdir -p $$(@D)
+	@realpath $(3:%=$(COURSE)/$(2)/%.cu) >$$@.sources # see program/stale.c
 	$$(GPT2_SET_LINK)
 endef
 gpt2_set_names = $(filter $(GPT2_SET_FILES),$(basename $(notdir $(wildcard $(COURSE)/$(1)/*.cu))))

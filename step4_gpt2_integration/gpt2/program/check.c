@@ -1,5 +1,6 @@
-/* check.c — gpt2 check: compares the hidden states of two kernel sets, or of a set and float64, on one prompt, stage by stage.
- * check_dump.c compares with a dump of another implementation.
+/* check.c — gpt2 check: compares the hidden states of two kernel sets, or of a set and float64, on one prompt, stage by stage: in
+ * one pass over the prompt, and when its second half is decoded token by token. check_dump.c compares with a dump of another
+ * implementation.
  *
  * The difference of a stage is that of its worst row: the length of the row's difference over the length of the row. This measure is
  * comparable across stages and sizes. The largest difference of an element is not: in 16 bits, one element of thousands is always
@@ -58,48 +59,81 @@ static void states_free(struct states *all) {
     free(all->at);
 }
 
-/* The states of one set for the whole prompt. */
-static bool collect(struct session *session, const struct options *options, const char *set, const struct gpt2_ids *ids,
-                    struct states *states, struct gpt2_error *error) {
-    int32_t T = (int32_t)ids->count;
-    if (strcmp(set, "float64") == 0) {
-        struct gpt2_source source = gpt2_weights_source(&session->weights);
-        if (!gpt2_reference(&source, ids->ids, T, keep_double, states, error)) { return false; }
-    } else {
-        float *logits = malloc((size_t)T * (size_t)session->weights.config.vocabulary * sizeof *logits);
-        bool good = logits != NULL || gpt2_fail(error, "out of memory");
-        good = good && session_start(session, options, set, 1, T, T, error);
-        if (good) {
-            gpt2_observe(session->model, keep, states);
-            good = gpt2_all_logits(session->model, ids->ids, &T, 1, T, logits, error);
-        }
-        session_stop(session);
-        free(logits);
-        if (!good) { return false; }
-    }
-    return !states->no_memory || gpt2_fail(error, "out of memory for the hidden states");
-}
-
-/* The observer gets logits in parts of some rows, which may differ between a and b. Joins the parts by name. */
-static void join_parts(struct states *all) {
-    int last = 0;
-    for (int i = 1; i < all->count; i++) {
-        struct state *to = &all->at[last], *from = &all->at[i];
-        float *joined = NULL;
-        size_t columns = (size_t)to->columns;
-        if (to->layer == from->layer && strcmp(to->stage, from->stage) == 0) {
-            joined = realloc(to->values, (size_t)(to->rows + from->rows) * columns * sizeof *joined);
-        }
-        if (joined == NULL) {
-            all->at[++last] = *from;
+/* Joins the parts of one state: the logits of some rows, and the rows of one decoding step. */
+static bool join_parts(struct states *all) {
+    int count = 0;
+    for (int i = 0; i < all->count; i++) {
+        struct state from = all->at[i];
+        int k = 0;
+        while (k < count && (all->at[k].layer != from.layer || strcmp(all->at[k].stage, from.stage) != 0)) { k++; }
+        if (k == count) {
+            all->at[count++] = from;
             continue;
         }
-        memcpy(joined + (size_t)to->rows * columns, from->values, (size_t)from->rows * columns * sizeof *joined);
-        to->values = joined;
-        to->rows += from->rows;
-        free(from->values);
+        struct state *to = &all->at[k];
+        size_t columns = (size_t)to->columns, rows = (size_t)(to->rows + from.rows);
+        float *joined = realloc(to->values, rows * columns * sizeof *joined);
+        all->no_memory = all->no_memory || joined == NULL;
+        if (joined != NULL) {
+            memcpy(joined + (size_t)to->rows * columns, from.values, (size_t)from.rows * columns * sizeof *joined);
+            to->values = joined;
+            to->rows += from.rows;
+        }
+        free(from.values);
     }
-    all->count = all->count > 0 ? last + 1 : 0;
+    all->count = count;
+    return !all->no_memory;
+}
+
+/* The states of one set: of a pass over the prompt, and of decoding its tokens from `first` on, which has T - first rows. */
+struct passes {
+    struct states prompt, decoded;
+};
+
+static void passes_free(struct passes *passes) {
+    states_free(&passes->prompt);
+    states_free(&passes->decoded);
+}
+
+static bool collect_reference(struct session *session, const int32_t *ids, int32_t T, int32_t first,
+                              struct passes *passes, struct gpt2_error *error) {
+    struct gpt2_source source = gpt2_weights_source(&session->weights);
+    struct states *prompt = &passes->prompt;
+    if (!gpt2_reference(&source, ids, T, keep_double, prompt, error)) { return false; }
+    for (int i = 0; i < prompt->count && first < T; i++) {
+        const struct state *of = &prompt->at[i];
+        keep(&passes->decoded, of->stage, of->layer, of->values + first * of->columns, of->rows - first, of->columns);
+    }
+    return true;
+}
+
+static bool collect_set(struct session *session, const struct options *options, const char *set, const int32_t *ids,
+                        int32_t T, int32_t first, struct passes *passes, struct gpt2_error *error) {
+    float *logits = malloc((size_t)T * (size_t)session->weights.config.vocabulary * sizeof *logits);
+    bool good = logits != NULL || gpt2_fail(error, "out of memory");
+    good = good && session_start(session, options, set, 1, T, T, error);
+    if (good) {
+        gpt2_observe(session->model, keep, &passes->prompt);
+        good = gpt2_all_logits(session->model, ids, &T, 1, T, logits, error);
+        gpt2_observe(session->model, NULL, NULL);
+        good = good && gpt2_prefill(session->model, ids, &first, 1, first, error);
+        gpt2_observe(session->model, keep, &passes->decoded);
+        for (int32_t t = first; good && t < T; t++) {
+            good = gpt2_decode(session->model, &ids[t], error) && gpt2_logits(session->model, logits, error);
+        }
+    }
+    session_stop(session);
+    free(logits);
+    return good;
+}
+
+static bool collect(struct session *session, const struct options *options, const char *set, const struct gpt2_ids *ids,
+                    struct passes *passes, struct gpt2_error *error) {
+    int32_t T = (int32_t)ids->count, first = (T + 1) / 2;
+    bool good = strcmp(set, "float64") == 0 ? collect_reference(session, ids->ids, T, first, passes, error)
+                                            : collect_set(session, options, set, ids->ids, T, first, passes, error);
+    return good && ((join_parts(&passes->prompt) && join_parts(&passes->decoded)) ||
+                    gpt2_fail(error, "out of memory for the hidden states"));
 }
 
 static double difference(const struct state *a, const struct state *b) {
@@ -118,25 +152,70 @@ static double difference(const struct state *a, const struct state *b) {
     return largest;
 }
 
-static bool compare(const struct options *options, const struct states *a, const struct states *b, double tolerance,
-                    bool *same, struct gpt2_error *error) {
-    if (a->count != b->count) { return gpt2_fail(error, "%d stages against %d", a->count, b->count); }
-    *same = true;
-    printf("%-5s  %-26s  %s\n", "layer", "stage", "difference / length of the row");
-    for (int i = 0; i < a->count; i++) {
-        const struct state *x = &a->at[i], *y = &b->at[i];
-        if (strcmp(x->stage, y->stage) != 0 || x->rows != y->rows || x->columns != y->columns) {
-            return gpt2_fail(error, "stage %d: '%s' against '%s'", i, x->stage, y->stage);
-        }
-        double off = difference(x, y);
-        bool good = off <= tolerance;
-        printf("%5d  %-26s  %.2e%s\n", x->layer, x->stage, off,
-               good    ? ""
-               : *same ? "  <- the first that differs"
-                       : "  x");
-        *same = *same && good;
+static const struct state *find(const struct states *all, const struct state *like) {
+    for (int i = 0; i < all->count; i++) {
+        const struct state *state = &all->at[i];
+        if (state->layer == like->layer && strcmp(state->stage, like->stage) == 0) { return state; }
     }
-    printf("%s against %s: %s, tolerance %.2e\n", options->kernels, options->against, *same ? "the same" : "different",
+    return NULL;
+}
+
+/* One cell of the table: a stage of one pass. */
+struct cell {
+    bool given, wrong;
+    double off;
+};
+
+static struct cell cell_of(const struct state *x, const struct state *y, double tolerance) {
+    if (x == NULL || y == NULL || x->rows != y->rows || x->columns != y->columns) {
+        return (struct cell){.given = false};
+    }
+    double off = difference(x, y);
+    return (struct cell){.given = true, .wrong = !(off <= tolerance), .off = off};
+}
+
+static void print_cell(struct cell cell) {
+    if (cell.given) {
+        printf("  %8.2e", cell.off);
+    } else {
+        printf("  %8s", "-");
+    }
+}
+
+/* A token is decoded from what the pass over the prompt has left, so a mistake in the prompt is the first. */
+static bool compare(const struct options *options, const struct passes *a, const struct passes *b, double tolerance,
+                    bool *same, struct gpt2_error *error) {
+    const struct states *x = &a->prompt, *y = &b->prompt;
+    bool wrong = false, marked = false, wrong_decoded = false;
+    if (x->count != y->count) { return gpt2_fail(error, "%d stages against %d", x->count, y->count); }
+    for (int i = 0; i < x->count; i++) {
+        const struct state *of = &x->at[i], *to = &y->at[i];
+        if (strcmp(of->stage, to->stage) != 0 || of->rows != to->rows || of->columns != to->columns) {
+            return gpt2_fail(error, "stage %d: '%s' against '%s'", i, of->stage, to->stage);
+        }
+        wrong = wrong || cell_of(of, to, tolerance).wrong;
+    }
+    printf("difference of the worst row / its length\n%-5s  %-26s  %8s  %8s\n", "layer", "stage", "prompt", "decoding");
+    for (int i = 0; i < x->count; i++) {
+        const struct state *of = &x->at[i];
+        struct cell prompt = cell_of(of, &y->at[i], tolerance);
+        struct cell decoded = cell_of(find(&a->decoded, of), find(&b->decoded, of), tolerance);
+        bool first = !marked && (wrong ? prompt.wrong : decoded.wrong);
+        printf("%5d  %-26s", of->layer, of->stage);
+        print_cell(prompt);
+        print_cell(decoded);
+        printf("%s\n", first && wrong                  ? "  <- the first that differs"
+                       : first                         ? "  <- the first that differs, in decoding only"
+                       : prompt.wrong || decoded.wrong ? "  x"
+                                                       : "");
+        marked = marked || first;
+        wrong_decoded = wrong_decoded || decoded.wrong;
+    }
+    *same = !wrong && !wrong_decoded;
+    printf("%s against %s: %s, tolerance %.2e\n", options->kernels, options->against,
+           *same   ? "the same"
+           : wrong ? "different"
+                   : "different in decoding only",
            tolerance);
     return true;
 }
@@ -146,7 +225,7 @@ static bool run(struct session *session, const struct options *options, bool *sa
     static const char usual[] = "In the beginning God created the heaven and the earth.";
     const char *prompt = options->prompt_count > 0 ? options->prompts[0] : usual;
     struct gpt2_ids ids = {NULL, 0, 0};
-    struct states a = {.count = 0}, b = {.count = 0};
+    struct passes a = {{.count = 0}, {.count = 0}}, b = {{.count = 0}, {.count = 0}};
     bool good = gpt2_tokenizer_encode(session->tokenizer, prompt, strlen(prompt), true, &ids, error);
     int most = session->weights.config.max_tokens;
     if (good && ids.count == 0) { good = gpt2_fail(error, "the prompt is empty"); }
@@ -157,13 +236,11 @@ static bool run(struct session *session, const struct options *options, bool *sa
     good = good && collect(session, options, options->kernels, &ids, &a, error) &&
            collect(session, options, options->against, &ids, &b, error);
     if (good) {
-        join_parts(&a);
-        join_parts(&b);
         double tolerance = options->tolerance >= 0.0 ? options->tolerance : tolerances[session->type];
         good = compare(options, &a, &b, tolerance, same, error);
     }
-    states_free(&a);
-    states_free(&b);
+    passes_free(&a);
+    passes_free(&b);
     gpt2_ids_free(&ids);
     return good;
 }

@@ -57,7 +57,8 @@ static int run(int count, char **arguments, struct gpt2_error *error) {
     }
     bool help = asks_for_help(count, arguments);
     if (strcmp(arguments[1], "train") == 0) {
-        return help ? usage_of_train(stdout), 0 : command_train(count - 2, arguments + 2, error);
+        return help ? usage_of_train(stdout),
+               0    : (note_stale_program(), command_train(count - 2, arguments + 2, error));
     }
     int command = 0;
     while (command < COMMANDS && strcmp(commands[command].name, arguments[1]) != 0) { command++; }
@@ -69,6 +70,7 @@ static int run(int count, char **arguments, struct gpt2_error *error) {
         !options_complete(&options, commands[command].run == command_bench, error)) {
         return 2;
     }
+    note_stale_program();
     return commands[command].run(&options, error);
 }
 

@@ -29,6 +29,7 @@ $(GPT2_OWN_OBJECTS): $(GPT2_OUT)/own/%.o: $(COURSE)/$(GPT2_LAB)/step4_gpt2_integ
 $(GPT2_OUT)/gpt2-lab: private GPT2_PARTS_OBJECTS :=
 $(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
     | $(GPT2_KERNELS)
+	@realpath $(GPT2_OWN_NAMES:%=$(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/%.cu) >$@.sources # see stale.c
 	$(GPT2_LINK)
 
 .PHONY: gpt2-lab
@@ -42,7 +43,7 @@ bench-gpt2:
 	@tools/bench-gpt2
 
 # A set with a wrong kernel, for the tests.
-$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu))
+$(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu layernorm))
 
 # Its tests run the program; test_sample.c and test_bench.c are host C alone.
 GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))

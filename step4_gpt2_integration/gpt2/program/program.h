@@ -68,6 +68,9 @@ void session_close(struct session *session);
  * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
 
+/* Prints a note for each file of the learner that is newer than what was built from it (stale.c). */
+void note_stale_program(void);
+
 double seconds(void);
 
 /* ---- the commands. They return an exit status; 2 with the error filled ---- */

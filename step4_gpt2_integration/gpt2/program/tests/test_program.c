@@ -161,6 +161,16 @@ Test(program, check_names_the_first_that_differs) {
     cr_assert(strncmp(mark, "    0  gelu ", 12) == 0, "%s", output);
 }
 
+Test(program, check_covers_decoding) {
+    succeeds("check --model @ --prompt the"); /* a token: nothing is decoded */
+    cr_assert_eq(run("check --model @ --kernels naive,layernorm_forward=wrong"), 1, "%s", output);
+    says("naive,layernorm_forward=wrong against float64: different in decoding only");
+    const char *mark = strstr(output, "<- the first that differs, in decoding only");
+    cr_assert(mark, "%s", output);
+    while (mark > output && mark[-1] != '\n') { mark--; }
+    cr_assert(strncmp(mark, "    0  ln1 ", 11) == 0, "%s", output);
+}
+
 Test(program, profile) {
     succeeds(
         "profile --model @ --context 20 --tokens 5 --batch 2 --trace @/trace.json --attention taught --decode taught");
@@ -279,4 +289,18 @@ Test(program, the_shipped_model_is_called_by_its_name) {
         cr_assert_eq(run(arguments), 2, "%s: %s", others[i], output);
         says(others[i]);
     }
+}
+
+Test(program, a_program_older_than_its_files_says_so) {
+    char command[1024];
+    snprintf(command, sizeof command,
+             "program=$(realpath %s) && cd %s && cp $program copy && touch -d '1 hour ago' copy && touch decode.cu && "
+             "touch -d '1 day ago' block.cu && ls $PWD/*.cu >copy.sources && ./copy check --model none 2>&1",
+             GPT2, folder);
+    FILE *said = popen(command, "r");
+    cr_assert(said);
+    output[fread(output, 1, sizeof output - 1, said)] = '\0';
+    pclose(said);
+    says("gpt2: note: decode.cu is newer than copy");
+    cr_assert(!strstr(output, "block.cu"), "%s", output);
 }

@@ -1,4 +1,4 @@
-// step: step2  op: layernorm_backward  diagnosis: in-place-hazard
+// step: step2  op: layernorm_backward  diagnosis: only-in-place
 // reason: Writes dinp first and sums the columns of dout afterwards, when dinp may have overwritten dout.
 #include "common/cuda_check.h"
 #include "ops/layernorm_backward/contract.h"

@@ -1,4 +1,4 @@
-// step: step3  op: residual_layernorm_backward_f32  diagnosis: in-place-hazard
+// step: step3  op: residual_layernorm_backward_f32  diagnosis: only-in-place
 // reason: The column sums come after dinp was written, which may be dout.
 #include "ops/residual_layernorm_backward/contract.h"
 #include <cuda_bf16.h>

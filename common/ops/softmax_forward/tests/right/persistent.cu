@@ -1,44 +1,34 @@
 // step: step2  op: softmax_forward
-// reason: Warps stay and take rows from a counter in a workspace.
+// reason: A cooperative launch of one block a processor; its warps take row after row.
 #include "common/cuda_check.h"
-#include "ops/softmax_forward/contract.h"
+#include "common/ops/softmax_forward/contract.h"
+#include "reduce.cuh"
 
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <math.h>
 
-__device__ float warp_max(float v) {
-    for (int o = 16; o > 0; o /= 2) { v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, o)); }
-    return v;
-}
-__device__ float warp_sum(float v) {
-    for (int o = 16; o > 0; o /= 2) { v += __shfl_xor_sync(0xffffffffu, v, o); }
-    return v;
-}
-
-__global__ void kernel(float *out, const float *x, int *next, int N, int C) {
-    int lane = threadIdx.x % 32;
-    for (;;) {
-        int n = 0;
-        if (lane == 0) { n = atomicAdd(next, 1); }
-        n = __shfl_sync(0xffffffffu, n, 0);
-        if (n >= N) { return; }
+__global__ void softmax_kernel(float *out, const float *x, int N, int C) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    int lane = threadIdx.x % warp_size, warps = (int)(grid.size() / warp_size);
+    for (int n = (int)(grid.thread_rank() / warp_size); n < N; n += warps) {
         const float *x_row = x + (size_t)n * C;
         float *out_row = out + (size_t)n * C;
         float largest = -INFINITY, sum = 0.0f;
-        for (int c = lane; c < C; c += 32) { largest = fmaxf(largest, x_row[c]); }
+        for (int c = lane; c < C; c += warp_size) { largest = fmaxf(largest, x_row[c]); }
         largest = warp_max(largest);
-        for (int c = lane; c < C; c += 32) { sum += expf(x_row[c] - largest); }
+        for (int c = lane; c < C; c += warp_size) { sum += expf(x_row[c] - largest); }
         sum = warp_sum(sum);
-        for (int c = lane; c < C; c += 32) { out_row[c] = expf(x_row[c] - largest) / sum; }
+        for (int c = lane; c < C; c += warp_size) { out_row[c] = expf(x_row[c] - largest) / sum; }
     }
 }
+
 int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
+    int device = 0, processors = 0;
     if (N == 0) { return cudaSuccess; }
-    int *next;
-    CUDA_CHECK(cudaMallocAsync(&next, sizeof *next, stream));
-    CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof *next, stream));
-    kernel<<<264, 128, 0, stream>>>(out, x, next, N, C);
-    CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaFreeAsync(next, stream));
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    void *arguments[] = {&out, &x, &N, &C};
+    CUDA_CHECK(cudaLaunchCooperativeKernel((void *)softmax_kernel, processors, 128, arguments, 0, stream));
     return cudaSuccess;
 }

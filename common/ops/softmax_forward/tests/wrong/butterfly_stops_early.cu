@@ -1,4 +1,4 @@
-// step: step2  op: softmax_forward  diagnosis: reduction-incomplete
+// step: step2  op: softmax_forward  diagnosis: reduction-step-missing
 // reason: The exchange with offset 1 is missing: even and odd lanes hold different sums.
 #include "common/cuda_check.h"
 #include "ops/softmax_forward/contract.h"

@@ -1,4 +1,4 @@
-// step: step2  op: softmax_forward  diagnosis: only-lane-0
+// step: step2  op: softmax_forward  diagnosis: reduction-in-one-lane
 // reason: __shfl_down leaves the row's result in lane 0; the other lanes normalise with partial ones.
 #include "common/cuda_check.h"
 #include "ops/softmax_forward/contract.h"

@@ -1,4 +1,4 @@
-// step: step2  op: softmax_forward  diagnosis: softmax-sum-wrong
+// step: step2  op: softmax_forward  diagnosis: softmax-merge-without-rescale
 // reason: The lanes' sums are added as they are, though each is relative to a maximum of its own.
 #include "common/cuda_check.h"
 #include "ops/softmax_forward/contract.h"

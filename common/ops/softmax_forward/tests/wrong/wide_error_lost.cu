@@ -1,5 +1,5 @@
 // step: step1  op: softmax_forward_f32  diagnosis: launch-error-not-returned
-// reason: Above 7000 columns the launch error is asked for and not returned.
+// reason: Above 7000 columns the launch error is read and not returned.
 #include "common/cuda_check.h"
 #include "common/ops/softmax_forward/contract.h"
 #include <cuda_runtime.h>

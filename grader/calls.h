@@ -1,0 +1,16 @@
+/* calls.h — which calls are wrong, and what their wrong results have in common. */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include "common/ops/evidence.h"
+
+/* Writes "of the calls made, only those with C >= 1025 are wrong" if some property has this meaning: every wrong call has it,
+ * and of the right calls at least two do not, and for a property of a size at most a quarter do. Else writes "" and returns
+ * false. */
+bool calls_describe(const struct evidence *evidence, char *text, size_t size);
+
+/* Writes which outputs are right in every call, if some are and others are not, or what every wrong element is: NaN, infinite,
+ * 0 or not written. Else "", and false. */
+bool results_describe(const struct evidence *evidence, char *text, size_t size);
+
+#endif

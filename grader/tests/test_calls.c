@@ -1,0 +1,87 @@
+/* calls: the sentence about the wrong calls holds for every recorded call, and is not written where none does. */
+#include <criterion/criterion.h>
+
+#include "../calls.h"
+
+TestSuite(calls, .timeout = 30);
+
+enum { MOST = 32 };
+
+static struct evidence_case cases[MOST];
+static struct evidence evidence;
+static char text[256];
+
+static struct test_case *call(int N, int C, bool wrong) {
+    struct evidence_case *shown = &cases[evidence.count];
+    *shown = (struct evidence_case){.test.sizes = {.N = N, .C = C, .eps = 1e-5f}, .returned = true};
+    shown->failure.kind = wrong ? FAILURE_WRONG : FAILURE_NONE;
+    evidence.cases[evidence.count++] = shown;
+    return &shown->test;
+}
+
+static const char *described(void) {
+    calls_describe(&evidence, text, sizeof text);
+    return text;
+}
+
+static void begin(void) {
+    evidence = (struct evidence){.op = op_find("layernorm_forward")};
+}
+
+Test(calls, a_threshold_is_named, .init = begin) {
+    for (int C = 100; C <= 2000; C += 100) { call(3, C, C > 1024); }
+    cr_assert_str_eq(described(), "of the calls made, only those with C >= 1100 are wrong");
+}
+
+Test(calls, a_modulus_is_named, .init = begin) {
+    for (int C = 30; C < 50; C++) { call(3, C, C % 4 != 0); }
+    cr_assert_str_eq(described(), "of the calls made, only those where C is no multiple of 4 are wrong");
+}
+
+Test(calls, several_rows_are_named, .init = begin) {
+    for (int N = 1; N < 4; N++) {
+        call(N, 30 + N, N > 1);
+        call(N, 20 - N, N > 1);
+    }
+    cr_assert_str_eq(described(), "of the calls made, only those with N >= 2 are wrong");
+}
+
+Test(calls, kinds_of_calls_are_named, .init = begin) {
+    for (int i = 0; i < 6; i++) { call(3, 20 + i, i % 2)->in_place = i % 2 ? 1 : 0; }
+    cr_assert_str_eq(described(), "of the calls made, only those in place are wrong");
+    begin();
+    for (int i = 0; i < 6; i++) { call(3, 20 + i % 3, i % 2)->sizes.eps = i % 2 ? 0.125f : 1e-5f; }
+    cr_assert_str_eq(described(), "of the calls made, only those with another eps than 1e-05 are wrong");
+    begin();
+    for (int i = 0; i < 6; i++) { call(3, 20, i % 2)->values = i % 2 ? VALUES_EQUAL : VALUES_NORMAL; }
+    cr_assert(strstr(described(), "with values "), "%s", text);
+}
+
+Test(calls, nothing_is_said_where_all_or_one_kind_of_calls_fail, .init = begin) {
+    for (int i = 0; i < 6; i++) { call(3, 20 + i, true); }
+    cr_assert_str_empty(described());
+    begin();
+    for (int i = 0; i < 20; i++) { call(3, 20 + i % 5, i % 3 == 0); }
+    cr_assert_str_empty(described());
+}
+
+/* A call without rows, or with a launch that is refused, computes nothing, so it is no evidence of a right path. */
+Test(calls, empty_calls_are_no_evidence, .init = begin) {
+    for (int i = 0; i < 4; i++) { call(0, 20 + i, false); }
+    for (int i = 0; i < 4; i++) { call(3, 20 + i, true); }
+    cr_assert_str_empty(described());
+}
+
+Test(calls, outputs_that_are_right_in_every_call_are_named, .init = begin) {
+    for (int i = 0; i < 3; i++) {
+        call(3, 20 + i, true);
+        cases[i].wrong[0] = 5;
+    }
+    cr_assert(results_describe(&evidence, text, sizeof text));
+    cr_assert_str_eq(text, "right in every call: mean, rstd; wrong: out");
+    cases[2].wrong[1] = 1;
+    results_describe(&evidence, text, sizeof text);
+    cr_assert_str_eq(text, "right in every call: rstd; wrong: out, mean");
+    cases[1].returned = false; /* what it wrote is not known */
+    cr_assert(!results_describe(&evidence, text, sizeof text));
+}
