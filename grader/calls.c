@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/simt/simt.h"
+
 static bool is_wrong(const struct evidence_case *shown) {
     return shown->failure.kind != FAILURE_NONE;
 }
@@ -12,6 +14,13 @@ static bool is_wrong(const struct evidence_case *shown) {
 /* Calls without rows, and calls whose launch is refused, compute nothing. */
 static bool computes(const struct evidence_case *shown) {
     return shown->test.sizes.N > 0 && !shown->test.refused;
+}
+
+/* Only calls that follow another one are checked for leaks, waits, and copies without a stream (common/runner/call.cpp). */
+static bool is_checked_in_few(const struct evidence_case *shown) {
+    if (shown->failure.kind != FAILURE_FINDING || !shown->test.rehearsed) { return false; }
+    int kind = shown->failure.finding;
+    return kind == SIMT_LEAK || kind == SIMT_WAIT || kind == SIMT_STREAM;
 }
 
 /* ---- properties ---- */
@@ -177,12 +186,15 @@ static void describe_size(const struct evidence *evidence, const struct property
 bool calls_describe(const struct evidence *evidence, char *text, size_t size) {
     struct search search = {.evidence = evidence, .fewest = INT_MAX};
     char words[200];
+    text[0] = '\0';
+    for (int i = 0; i < evidence->count; i++) {
+        if (is_checked_in_few(evidence->cases[i])) { return false; }
+    }
     consider_kinds(&search);
     for (int i = op_scalar_count(evidence->op) - 1; i >= 0; i--) {
         if (op_scalar_is_size(op_scalar_at(evidence->op, i))) { consider_size(&search, i); }
     }
     consider_size(&search, ELEMENTS);
-    text[0] = '\0';
     if (search.fewest == INT_MAX) { return false; }
     (search.best.flag ? describe_flag : describe_size)(evidence, &search.best, words, sizeof words);
     snprintf(text, size, "of the calls made, only those %s are wrong", words);

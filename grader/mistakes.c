@@ -107,12 +107,18 @@ static const struct op_mistake reported[] = {
      .kernel = "softmax_forward/row_too_large_for_shared",
      .predicate = shows_refused},
     {.id = "stream-ignored",
-     .cause =
-         "work runs on another stream than the launcher's: pass stream as a launch's fourth argument, a copy's last",
+     .cause = "work is not ordered with the given stream: pass it as a launch's fourth argument, a copy's last; or order "
+              "the streams by events",
      .hint = 3,
      .kernel = "causal_softmax_forward/memset_default_stream",
      .predicate = shows_finding,
      .argument = SIMT_STREAM},
+    {.id = "launcher-waits",
+     .cause = "the launcher waits for the device: leave the call out, because the work of one stream is done in order",
+     .hint = 3,
+     .kernel = "softmax_forward/waits",
+     .predicate = shows_finding,
+     .argument = SIMT_WAIT},
     {.id = "shared-out-of-bounds",
      .cause =
          "an index is past the end of shared memory: check the array's length, or the bytes that the launch passes",

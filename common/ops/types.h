@@ -6,10 +6,10 @@
  * Pointers  aligned to their element, no more. Multiples of 16 bytes are the fast path; the results are the same.
  * Aliasing  only where a contract allows it, and then with the same pointer; partial overlap is never allowed.
  * Stream    all work is done on the given stream, and the launcher does not wait for it.
- * Returns   0 (cudaSuccess), or a launch's cudaError_t. cudaErrorInvalidValue, without a launch, for: a negative size;
- *           no columns (C or T < 1); sizes whose product exceeds what a launch can cover; a null pointer for a tensor
- *           that has elements. With no rows (N == 0, or B * H == 0) the launcher does nothing and succeeds, whatever
- *           the pointers are. (Labs 1 and 2 do not require these checks of arguments.)
+ * Returns   0 (cudaSuccess), or a launch's cudaError_t. With no rows (N == 0, or B * H == 0) the launcher does nothing
+ *           and succeeds, whatever the pointers are. Not called with a negative size, no columns (C or T < 1), or a
+ *           null pointer for a tensor that has elements: what a launcher then returns is its own affair.
+ * Zeros     +0 and -0 are the same result. Denormal fp32 numbers are kept: the labs compile without -ftz.
  *
  * A file that defines a launcher for a 16-bit type includes cuda_fp16.h and cuda_bf16.h.
  */

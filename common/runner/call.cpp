@@ -78,22 +78,31 @@ void call_learner(void *data) {
     a->status = a->function(a->job->rung, a->tensors, &a->job->sizes, a->stream);
 }
 
+/* False: a finding says why the code did not return, and the process is not used again. */
 #ifdef RUNNER_CPU
-bool confine(void (*code)(void *), void *data) {
-    return simt_confine(code, data);
+bool call(const struct op *op, struct arguments *arguments, bool watched) {
+    const struct job *job = arguments->job;
+    if (!watched) { return simt_confine(call_learner, arguments); }
+    bool second = job->rehearse != 0; /* what the first call keeps is not lost */
+    struct simt_watch watch = {arguments->stream, second, second && !op_is_on_sequences(op), job->refuse_launches != 0};
+    simt_watch_begin(&watch);
+    bool done = simt_confine(call_learner, arguments);
+    simt_watch_end();
+    return done;
 }
+
 #else
-bool confine(void (*code)(void *), void *data) {
-    code(data);
+bool call(const struct op *, struct arguments *arguments, bool) {
+    call_learner(arguments);
     return true;
 }
 #endif
 
 /* From the launch to its last error, as CUDA reports it. */
-void launch(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream,
-            struct result *result) {
+void launch(launcher *function, const struct job *job, const struct op *op, void *const tensors[], cudaStream_t stream,
+            bool watched, struct result *result) {
     struct arguments arguments = {function, job, tensors, stream, 0};
-    if (!confine(call_learner, &arguments)) { /* a finding says why; the process is not used again */
+    if (!call(op, &arguments, watched)) {
         result_set_error(result, 0, cudaErrorIllegalAddress);
         result->sticky = 1;
         return;
@@ -127,26 +136,23 @@ cudaError_t rehearse(launcher *function, const struct job *job, const struct op 
             cudaError_t error = upload(buffers[i], op->tensor[i].role);
             if (error != cudaSuccess) { return error; }
         }
-        if (pass == 0) { launch(function, job, tensors, stream, &ignored); }
+        if (pass == 0) { launch(function, job, op, tensors, stream, false, &ignored); }
     }
     return cudaSuccess;
 }
 
 #ifdef RUNNER_CPU
-void begin_observation(const struct job *job, cudaStream_t stream) {
+void begin_observation(const struct job *job) {
     struct simt_settings settings;
-    struct simt_watch watch = {stream, job->rehearse != 0, job->refuse_launches != 0};
     simt_settings_get(&settings);
     settings.shuffled_order = job->shuffled_order != 0;
     settings.watchdog = 500'000'000; /* steps of a block: a few seconds */
     simt_settings_set(&settings);
     simt_findings_clear();
     simt_counters_reset();
-    simt_watch_begin(&watch);
 }
 
 void end_observation(const struct op *op, void *const tensors[], struct result *result) {
-    simt_watch_end();
     simt_counters_get(&result->counters);
     for (int i = 0; i < op_tensor_count(op); i++) {
         if (tensors[i]) { simt_allocation_traffic(tensors[i], &result->traffic[i]); }
@@ -175,7 +181,7 @@ void send_findings(int count) {
     }
 }
 #else
-void begin_observation(const struct job *, cudaStream_t) {}
+void begin_observation(const struct job *) {}
 void end_observation(const struct op *, void *const[], struct result *) {}
 void send_findings(int) {}
 #endif
@@ -206,9 +212,9 @@ void run_call(const struct job *job) {
         error = rehearse(function, job, op, buffers, tensors, stream);
     }
     if (error == cudaSuccess && function) {
-        begin_observation(job, stream);
+        begin_observation(job);
         if (trace_begin) { trace_begin(); }
-        launch(function, job, tensors, stream, &result);
+        launch(function, job, op, tensors, stream, true, &result);
         if (trace_end) { trace_end(&result); }
         end_observation(op, tensors, &result);
     } else {

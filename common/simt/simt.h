@@ -63,6 +63,7 @@ enum simt_finding_kind {
     SIMT_LAUNCH,
     SIMT_ARITHMETIC,
     SIMT_STREAM,
+    SIMT_WAIT,
     SIMT_FOREIGN, /* code that is confined accessed or called what is not its own */
     SIMT_FINDING_KINDS
 };
@@ -102,13 +103,17 @@ void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);
 
 /* Checks of host code, such as a launcher that a grader calls.
- *   stream           the cudaStream_t that the host code was given, or NULL. A launch on another stream is an error
- *                    (SIMT_STREAM), unless an event or a wait of the host orders it after this stream.
+ *   stream           the cudaStream_t that the host code was given, or NULL. It is an error (SIMT_STREAM) if events and waits
+ *                    of the host do not order work on another stream after the work that was given to this one before, and
+ *                    before the work that this one is given next; and if memory is used or freed on a stream that is not
+ *                    ordered with the one that allocated or used it.
  *   must_free        Device memory that the host code allocates and does not free is an error (SIMT_LEAK).
+ *   must_not_wait    A call that waits for the device is an error (SIMT_WAIT), and a copy or memset without a stream is work
+ *                    on the default stream.
  *   refuse_launches  Every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
 struct simt_watch {
     const void *stream;
-    bool must_free, refuse_launches;
+    bool must_free, must_not_wait, refuse_launches;
 };
 void simt_watch_begin(const struct simt_watch *watch);
 void simt_watch_end(void);

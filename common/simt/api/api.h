@@ -52,12 +52,11 @@ struct CUstream_st {
     int priority;
     struct CUgraph_st *capture; /* the graph that is being recorded, or NULL */
     bool capture_origin;        /* cudaStreamBeginCapture was called on it */
-    bool ordered;               /* after the watched stream (host_watch.c) */
+    int number;                 /* in stream_order.c */
     struct CUstream_st *next;
 };
 bool stream_valid(cudaStream_t stream);
 bool stream_is_default(cudaStream_t stream);
-void streams_forget_order(void);
 struct CUgraph_st *stream_capture(cudaStream_t stream); /* NULL: not capturing */
 void streams_end_capture(const struct CUgraph_st *graph);
 void events_end_capture(const struct CUgraph_st *graph); /* event.c */
@@ -68,12 +67,34 @@ void events_end_capture(const struct CUgraph_st *graph); /* event.c */
         if (!stream_valid(stream)) { return api_fail(cudaErrorInvalidResourceHandle); } \
     } while (0)
 
+/* stream_order.c: which work comes before which. Streams have numbers; work of one stream is numbered from 1. */
+enum { ORDER_STREAMS = 64, ORDER_UNKNOWN = -1 /* too many streams */ };
+struct order {
+    uint32_t seen[ORDER_STREAMS]; /* of each stream: the latest work that comes before */
+    bool unknown;                 /* a stream without a number comes before */
+};
+int order_number(cudaStream_t stream);
+int order_take_number(bool is_blocking);
+void order_give_number(int number);
+uint32_t order_work(int stream); /* more work for the stream; returns its number */
+struct order order_after(int stream);
+void order_wait(int stream, const struct order *event);
+void order_host_waits(const struct order *order);
+void order_host_waits_for_all(void);
+bool order_includes(const struct order *order, int stream, uint32_t work);
+
 /* host_watch.c: events in watched host code. */
-void watch_host_waits(void);                              /* the host has waited for a stream */
-void watch_stream_waits(cudaStream_t stream);             /* that stream has waited for an event */
-void watch_launch(cudaStream_t stream, const char *what); /* reports a launch on an unordered stream */
-/* The same of a copy or a memset. */
+/* The host has waited for what comes before; for a stream; for all. */
+void watch_waits(const struct order *order, const char *function, uintptr_t pc);
+void watch_host_waits(cudaStream_t stream, const char *function, uintptr_t pc);
+void watch_host_waits_for_all(const char *function, uintptr_t pc);
+void watch_launch(cudaStream_t stream, const char *what); /* before it runs */
+void watch_launched(cudaStream_t stream);                 /* after it has run */
+/* A copy or a memset; of the forms without a stream, most wait. */
+void watch_synchronous(bool waits, const char *function, uintptr_t pc);
 void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc);
+void watch_allocated(const void *memory, cudaStream_t stream);
+void watch_freed(const void *memory, cudaStream_t stream, const char *function, uintptr_t pc);
 bool watch_refuses_launches(void);
 
 /* graph.c: recording instead of executing. */

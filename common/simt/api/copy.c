@@ -110,7 +110,7 @@ static cudaError_t set_on(cudaStream_t stream, void *to, size_t pitch, int value
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
     API_ENTER();
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureImplicit); }
-    simt_host_waits();
+    watch_synchronous(true, __func__, API_CALLER);
     return copy_now(to, size, from, size, size, 1, kind, __func__, API_CALLER);
 }
 
@@ -122,7 +122,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMe
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          enum cudaMemcpyKind kind) {
     API_ENTER();
-    simt_host_waits();
+    watch_synchronous(true, __func__, API_CALLER);
     return copy_now(to, to_pitch, from, from_pitch, width, height, kind, __func__, API_CALLER);
 }
 
@@ -135,13 +135,13 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size) {
     API_ENTER();
     if (to_device != 0 || from_device != 0) { return api_fail(cudaErrorInvalidDevice); }
-    simt_host_waits();
+    watch_synchronous(true, __func__, API_CALLER);
     return copy_now(to, size, from, size, size, 1, cudaMemcpyDeviceToDevice, __func__, API_CALLER);
 }
 
 cudaError_t cudaMemset(void *pointer, int value, size_t size) {
     API_ENTER();
-    if (memory_place(pointer) != PLACE_DEVICE) { simt_host_waits(); }
+    watch_synchronous(memory_place(pointer) != PLACE_DEVICE, __func__, API_CALLER);
     return set_now(pointer, size, value, size, 1, __func__, API_CALLER);
 }
 
@@ -152,7 +152,7 @@ cudaError_t cudaMemsetAsync(void *pointer, int value, size_t size, cudaStream_t 
 
 cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
     API_ENTER();
-    if (memory_place(pointer) != PLACE_DEVICE) { simt_host_waits(); }
+    watch_synchronous(memory_place(pointer) != PLACE_DEVICE, __func__, API_CALLER);
     return set_now(pointer, pitch, value, width, height, __func__, API_CALLER);
 }
 
@@ -254,13 +254,13 @@ static cudaError_t copy_symbol(void *to, const void *from, const void *symbol, s
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset,
                                enum cudaMemcpyKind kind) {
     API_ENTER();
-    simt_host_waits();
+    watch_synchronous(true, __func__, API_CALLER);
     return copy_symbol(NULL, from, symbol, size, offset, kind, true, NULL, API_CALLER);
 }
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t size, size_t offset, enum cudaMemcpyKind kind) {
     API_ENTER();
-    simt_host_waits();
+    watch_synchronous(true, __func__, API_CALLER);
     return copy_symbol(to, NULL, symbol, size, offset, kind, false, NULL, API_CALLER);
 }
 

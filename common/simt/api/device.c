@@ -71,7 +71,7 @@ cudaError_t cudaDeviceSynchronize(void) {
     API_ENTER();
     if (graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     fflush(stdout); /* device printf reaches the terminal here, as on a GPU */
-    watch_host_waits();
+    watch_host_waits_for_all(__func__, API_CALLER);
     return cudaSuccess;
 }
 

@@ -10,6 +10,7 @@ struct CUevent_st {
     unsigned flags;
     bool recorded;
     struct timespec when;
+    struct order order;         /* what comes before it */
     struct CUgraph_st *capture; /* recorded in a stream that captures */
     struct CUevent_st *next;
 };
@@ -71,6 +72,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     event->capture = stream_capture(stream);
     event->recorded = true;
     clock_gettime(CLOCK_MONOTONIC, &event->when);
+    if (event->capture == NULL) { event->order = order_after(order_number(stream)); }
     return cudaSuccess;
 }
 
@@ -92,7 +94,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     } else if (event->capture != NULL && stream_capture(stream) != event->capture) {
         return api_fail(cudaErrorStreamCaptureMerge);
     }
-    watch_stream_waits(stream);
+    if (event->capture == NULL && event->recorded) { order_wait(order_number(stream), &event->order); }
     return cudaSuccess;
 }
 
@@ -111,12 +113,17 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     API_ENTER();
     API_EVENT(event);
     if (event->capture != NULL) { return api_fail(cudaErrorCapturedEvent); }
-    watch_host_waits();
+    simt_host_waits();
+    order_host_waits(&event->order);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    return cudaEventQuery(event);
+    API_ENTER();
+    API_EVENT(event);
+    if (event->capture != NULL) { return api_fail(cudaErrorCapturedEvent); }
+    if (event->recorded) { watch_waits(&event->order, __func__, API_CALLER); }
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -429,6 +429,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (holds_memory(executable->graph)) { return api_fail(cudaErrorInvalidValue); }
     cudaError_t error = run_graph(executable->graph);
     if (error != cudaSuccess) { free_memory(executable->graph); }
+    watch_launched(stream);
     return error;
 }
 

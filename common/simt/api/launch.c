@@ -72,9 +72,13 @@ void simt_kernel_launch(struct simt_kernel *kernel, const void *closure) {
         return;
     }
     struct CUgraph_st *graph = building != NULL ? building : stream_capture(configuration.stream);
-    if (graph == NULL) { watch_launch(configuration.stream, kernel->name); }
-    outcome = graph != NULL ? graph_add_kernel(graph, &configuration, kernel, closure)
-                            : launch_now(&configuration, kernel, closure);
+    if (graph != NULL) {
+        outcome = graph_add_kernel(graph, &configuration, kernel, closure);
+        return;
+    }
+    watch_launch(configuration.stream, kernel->name);
+    outcome = launch_now(&configuration, kernel, closure);
+    watch_launched(configuration.stream);
 }
 
 cudaError_t simt_check_attributes(const cudaLaunchConfig_t *config) {

@@ -37,14 +37,17 @@ cudaError_t cudaFree(void *pointer) {
     API_ENTER();
     if (pointer != NULL && graph_capturing()) { return api_fail(cudaErrorStreamCaptureUnsupported); }
     simt_host_waits();
+    order_host_waits_for_all();
     return release(pointer, __func__, API_CALLER);
 }
 
 cudaError_t memory_allocate_async(void **pointer, size_t size, cudaStream_t stream, uintptr_t pc) {
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
-    if (graph == NULL || pointer == NULL || size == 0) { return allocate(pointer, size, pc); }
-    return graph_add_allocation(graph, pointer, size, pc);
+    if (graph != NULL && pointer != NULL && size != 0) { return graph_add_allocation(graph, pointer, size, pc); }
+    cudaError_t error = allocate(pointer, size, pc);
+    if (error == cudaSuccess && size != 0) { watch_allocated(*pointer, stream); }
+    return error;
 }
 
 cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
@@ -57,7 +60,9 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     API_ENTER();
     API_STREAM(stream);
     struct CUgraph_st *graph = stream_capture(stream);
-    return graph == NULL || pointer == NULL ? release(pointer, __func__, API_CALLER) : graph_add_free(graph, pointer);
+    if (graph != NULL && pointer != NULL) { return graph_add_free(graph, pointer); }
+    watch_freed(pointer, stream, __func__, API_CALLER);
+    return release(pointer, __func__, API_CALLER);
 }
 
 static size_t pitch_of(size_t width) {

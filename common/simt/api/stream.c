@@ -22,12 +22,6 @@ bool stream_valid(cudaStream_t stream) {
     return known != NULL;
 }
 
-void streams_forget_order(void) {
-    pthread_mutex_lock(&lock);
-    for (struct CUstream_st *stream = streams; stream != NULL; stream = stream->next) { stream->ordered = false; }
-    pthread_mutex_unlock(&lock);
-}
-
 struct CUgraph_st *stream_capture(cudaStream_t stream) {
     return stream_is_default(stream) ? NULL : stream->capture;
 }
@@ -50,6 +44,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
     struct CUstream_st *made = calloc(1, sizeof *made);
     if (made == NULL) { return api_fail(cudaErrorMemoryAllocation); }
     made->flags = flags;
+    made->number = order_take_number(flags != cudaStreamNonBlocking);
     made->priority = priority < PRIORITY_GREATEST ? PRIORITY_GREATEST
                      : priority > PRIORITY_LEAST  ? PRIORITY_LEAST
                                                   : priority;
@@ -77,26 +72,28 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     while (*link != stream) { link = &(*link)->next; }
     *link = stream->next;
     pthread_mutex_unlock(&lock);
+    order_give_number(stream->number);
     free(stream);
     return cudaSuccess;
 }
 
 /* All work has been executed. Waiting for a stream that records is an error. */
-static cudaError_t wait_for(cudaStream_t stream) {
-    API_STREAM(stream);
-    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
-    watch_host_waits();
-    return cudaSuccess;
-}
-
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     API_ENTER();
-    return wait_for(stream);
+    API_STREAM(stream);
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    watch_host_waits(stream, __func__, API_CALLER);
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     API_ENTER();
-    return wait_for(stream);
+    API_STREAM(stream);
+    if (stream_capture(stream) != NULL) { return api_fail(cudaErrorStreamCaptureUnsupported); }
+    struct order done = order_after(order_number(stream));
+    simt_host_waits();
+    order_host_waits(&done);
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags) {

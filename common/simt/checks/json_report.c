@@ -81,6 +81,7 @@ static const char *const kind_names[SIMT_FINDING_KINDS] = {
     [SIMT_LAUNCH] = "launch",
     [SIMT_ARITHMETIC] = "arithmetic",
     [SIMT_STREAM] = "stream",
+    [SIMT_WAIT] = "wait",
     [SIMT_FOREIGN] = "foreign",
 };
 

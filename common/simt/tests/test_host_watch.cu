@@ -1,4 +1,4 @@
-// Launchers: their use of the given stream, their memory, and a launch that fails. See test_host_watch.c.
+// Launchers: their use of the given stream, waits, their memory, and a launch that fails. See test_host_watch.c.
 #include <cuda_runtime.h>
 
 #include "common/simt/simt.h"
@@ -9,19 +9,22 @@ __global__ void one(float *out) {
 
 namespace {
 
-cudaStream_t given, own;
+cudaStream_t given, own, third, blocking;
 float *out;
 
-void begin(bool must_free = false, bool refuse = false) {
+void begin(bool must_free = false, bool refuse = false, bool must_not_wait = false) {
     cudaStreamCreateWithFlags(&given, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&third, cudaStreamNonBlocking);
+    cudaStreamCreate(&blocking);
     cudaMalloc(&out, 32 * sizeof(float));
-    simt_watch watch = {given, must_free, refuse};
+    simt_watch watch = {given, must_free, must_not_wait, refuse};
     simt_watch_begin(&watch);
 }
 
 int end(cudaError_t error) {
     simt_watch_end();
+    for (cudaStream_t stream : {given, own, third, blocking}) { cudaStreamDestroy(stream); }
     cudaFree(out);
     return error;
 }
@@ -46,10 +49,49 @@ void order(cudaStream_t first, cudaStream_t second) {
 RUN(given_stream, one<<<1, 32, 0, given>>>(out))
 RUN(default_stream, one<<<1, 32>>>(out))
 RUN(own_stream, one<<<1, 32, 0, own>>>(out))
-RUN(own_stream_ordered, order(given, own); one<<<1, 32, 0, own>>>(out))
-RUN(default_stream_ordered, order(given, nullptr); one<<<1, 32>>>(out))
+RUN(forked_and_joined, order(given, own); one<<<1, 32, 0, own>>>(out); order(own, given))
+RUN(default_stream_ordered, order(given, nullptr); one<<<1, 32>>>(out); order(nullptr, given))
+RUN(joined_in_two_steps, order(given, own); one<<<1, 32, 0, own>>>(out); order(own, third); order(third, given))
+RUN(not_joined, order(given, own); one<<<1, 32, 0, own>>>(out))
+RUN(joined_too_early, order(given, own); order(own, given); one<<<1, 32, 0, own>>>(out))
+RUN(event_of_another_stream, order(third, own); one<<<1, 32, 0, own>>>(out); order(own, given))
+RUN(event_never_recorded, cudaEvent_t event; cudaEventCreate(&event); cudaStreamWaitEvent(own, event, 0);
+    one<<<1, 32, 0, own>>>(out); order(own, given))
+RUN(through_the_default_stream, order(given, nullptr); one<<<1, 32, 0, blocking>>>(out); order(blocking, given))
+RUN(one_stream_queried, order(given, own); one<<<1, 32, 0, own>>>(out); cudaStreamQuery(third))
+
+float *scratch;
+RUN(scratch_given, cudaMallocAsync(&scratch, 128, given); one<<<1, 32, 0, given>>>(scratch);
+    cudaFreeAsync(scratch, given))
+RUN(scratch_on_fork, order(given, own); cudaMallocAsync(&scratch, 128, own); one<<<1, 32, 0, own>>>(scratch);
+    cudaFreeAsync(scratch, own); order(own, given))
+RUN(scratch_freed_elsewhere, // here: freed
+    cudaMallocAsync(&scratch, 128, given);
+    one<<<1, 32, 0, given>>>(scratch); cudaFreeAsync(scratch, own))
+RUN(scratch_of_another_stream, cudaMallocAsync(&scratch, 128, own); one<<<1, 32, 0, given>>>(scratch);
+    order(given, own); cudaFreeAsync(scratch, own))
+
+#define RUN_STRICTLY(name, ...)         \
+    extern "C" int run_##name() {       \
+        begin(false, false, true);      \
+        one<<<1, 32, 0, given>>>(out);  \
+        __VA_ARGS__;                    \
+        return end(cudaGetLastError()); \
+    }
+
+cudaEvent_t behind;
+float host[32];
+RUN_STRICTLY(stream_queried, cudaStreamQuery(given))
+RUN_STRICTLY(waits_for_device, cudaDeviceSynchronize())      // here: waits_for_device
+RUN_STRICTLY(waits_for_stream, cudaStreamSynchronize(given)) // here: waits_for_stream
+RUN_STRICTLY(waits_for_event,                                // here: waits_for_event
+             cudaEventCreate(&behind);
+             cudaEventRecord(behind, given); cudaEventSynchronize(behind))
+RUN_STRICTLY(copy_without_stream, cudaMemcpy(host, out, 4, cudaMemcpyDeviceToHost)) // here: copy_without_stream
+RUN_STRICTLY(memset_without_stream, cudaMemset(out, 0, 4))                          // here: memset_without_stream
 RUN(other_stream_ordered, order(given, own); one<<<1, 32>>>(out))
-RUN(host_waits, cudaStreamSynchronize(given); one<<<1, 32>>>(out))
+RUN(host_waits, cudaStreamSynchronize(given); one<<<1, 32>>>(out); cudaDeviceSynchronize())
+RUN(host_waits_before_alone, cudaStreamSynchronize(given); one<<<1, 32>>>(out))
 
 __constant__ float constant;
 RUN(copies_given, float one = 1.0f; cudaMemsetAsync(out, 0, 8, given);
