@@ -80,7 +80,7 @@ static bool goes_with(const struct test_case *test, int property) {
     if (property < PROPERTY_OTHER_SCALARS) {
         return is_plain && !test->again && (!test->in_place || property == VALUES_MIXED);
     }
-    if (property < PROPERTY_ALL_MOVED) { return false; }
+    if (property < PROPERTY_ALL_MOVED) { return property == PROPERTY_ODD; }
     if (property < PROPERTY_SHARED) { return !test->offset; }
     return !test->in_place && is_plain;
 }
@@ -107,7 +107,7 @@ static bool has_elements(const struct op *op, const struct test_case *test) {
  * that a branch is reached with one more property. */
 enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
-enum { MOST_BEYOND_CALLS = 4 };
+enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4, MOST_COSTLY = 4 << 20 };
 
 /* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
  * calls of branches. */
@@ -135,6 +135,28 @@ static void choose_beyond(struct branches *b, struct exploration *found) {
         add_case(b, found, b->candidates[i].test);
         b->candidates[i].done |= 1ull << VALUES_NORMAL;
         chosen++;
+    }
+}
+
+/* Branches that only large calls reach: few calls, with as many properties as they can have. */
+static void choose_costly(struct branches *b, struct exploration *found, uint64_t all) {
+    for (int chosen = 0; chosen < MOST_COSTLY_CALLS && found->case_count + 2 <= EXPLORE_MAX_CASES; chosen++) {
+        struct candidate *best = NULL;
+        count_gains(b);
+        for (int i = 0; i < b->count; i++) {
+            struct candidate *candidate = &b->candidates[i];
+            bool is_new = candidate->gain[VALUES_NORMAL] > 0 && has_elements(b->op, &candidate->test);
+            if (!is_new || candidate->cost > MOST_COSTLY) { continue; }
+            if (!best || candidate->gain[VALUES_NORMAL] > best->gain[VALUES_NORMAL]) { best = candidate; }
+        }
+        if (!best) { return; }
+        struct test_case test = best->test;
+        add_properties(b, best, all, &test);
+        cover(b, &test, best->atoms);
+        branches_add(b->covered[VALUES_NORMAL], best->atoms);
+        b->stale |= 1ull << VALUES_NORMAL;
+        found->beyond_cost += branches_cost(b->op, &test);
+        add_case(b, found, test);
     }
 }
 
@@ -185,7 +207,7 @@ static void vary(struct branches *b, int i, uint64_t all) {
         struct test_case test = b->candidates[i].test;
         atom_set atoms;
         int first;
-        if (!(all >> p & 1) || p == PROPERTY_INEXACT_SCALARS || (p >= PROPERTY_REORDERED && p < PROPERTY_ALL_MOVED)) {
+        if (!(all >> p & 1) || p == PROPERTY_INEXACT_SCALARS || (p >= PROPERTY_REORDERED && p < PROPERTY_ODD)) {
             continue;
         }
         property_apply(b->op, &test, p);
@@ -254,8 +276,10 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
     }
     vary_boundaries(b);
     choose_beyond(b, found);
-    while (choose_one(b, found, all | (uint64_t)inputs_can_mix(op) << VALUES_MIXED)) {}
-    count_missing(b, found, all);
+    all |= (uint64_t)inputs_can_mix(op) << VALUES_MIXED;
+    while (choose_one(b, found, all)) {}
+    choose_costly(b, found, all);
+    count_missing(b, found, property_all(op));
     found->probes = b->probes;
     free(b);
 }

@@ -353,8 +353,8 @@ static const struct op_mistake places[] = {
      .kernel = "softmax_forward/multiple_of_32",
      .predicate = shows_columns_rounded_down},
     {.id = "last-block-missing",
-     .fact = "elements or rows past a multiple of the block are not written: is the grid rounded up, (count + block - "
-             "1) / block?",
+     .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and what "
+             "follows the last whole vector handled?",
      .hint = 3,
      .kernel = "causal_softmax_forward/two_rows_a_warp",
      .predicate = shows_last_block_missing},

@@ -45,6 +45,19 @@ static bool can_move(const struct op *op) {
     return !op_is_on_sequences(op);
 }
 
+static bool is_odd(const struct op *op, const struct op_sizes *sizes) {
+    return !op_is_on_sequences(op) && op_elements(op, 0, sizes) % 2 == 1;
+}
+
+static void make_odd(const struct op *op, struct op_sizes *sizes) {
+    for (int i = 0; i < op_scalar_count(op); i++) {
+        const struct op_scalar *scalar = op_scalar_at(op, i);
+        if (!op_scalar_is_size(scalar)) { continue; }
+        op_sizes_set(op, sizes, scalar->name, (int)op_scalar_get(op, sizes, i) | 1);
+    }
+    op_sizes_complete(op, sizes);
+}
+
 uint64_t property_all(const struct op *op) {
     uint64_t all = bit(PROPERTY_VALUES + VALUES_NORMAL) | bit(PROPERTY_REORDERED) | bit(PROPERTY_REHEARSED) |
                    bit(PROPERTY_REFUSED);
@@ -55,7 +68,7 @@ uint64_t property_all(const struct op *op) {
     if (has_nullable(op)) { all |= bit(PROPERTY_LENGTHS) | bit(PROPERTY_NO_LENGTHS); }
     if (op_has_scalar(op, "upper")) { all |= bit(PROPERTY_UPPER) | bit(PROPERTY_LOWER); }
     if (can_move(op)) {
-        all |= bit(PROPERTY_ALL_MOVED);
+        all |= bit(PROPERTY_ODD) | bit(PROPERTY_ALL_MOVED);
         for (int t = 0; t < op_tensor_count(op) && t < MOST_MOVED; t++) { all |= bit(PROPERTY_MOVED + t); }
     }
     for (int k = 0; PROPERTY_SHARED + k < PROPERTIES && shared_pair(op, k, &output, &tensor); k++) {
@@ -112,6 +125,7 @@ uint64_t property_of(const struct op *op, const struct test_case *test) {
     if (test->again && test->shuffled) { all |= bit(PROPERTY_REORDERED); }
     if (test->rehearsed) { all |= bit(PROPERTY_REHEARSED); }
     if (test->small) { all |= bit(PROPERTY_SMALL); }
+    if (is_odd(op, &test->sizes)) { all |= bit(PROPERTY_ODD); }
     if (test->offset && !test->moved) { all |= bit(PROPERTY_ALL_MOVED); }
     if (test->offset && test->moved && test->moved <= MOST_MOVED) { all |= bit(PROPERTY_MOVED + test->moved - 1); }
     if (test->in_place) {
@@ -150,6 +164,8 @@ void property_apply(const struct op *op, struct test_case *test, int property) {
         test->sizes.N = test->sizes.N > 1 ? test->sizes.N : 2;
     } else if (property == PROPERTY_SMALL) {
         test->small = true;
+    } else if (property == PROPERTY_ODD) {
+        make_odd(op, &test->sizes);
     } else if (property == PROPERTY_ALL_MOVED || property < PROPERTY_SHARED) {
         test->offset = 1;
         test->moved = property == PROPERTY_ALL_MOVED ? 0 : 1 + property - PROPERTY_MOVED;
@@ -191,6 +207,7 @@ const char *property_name(const struct op *op, int property, char *text, size_t 
                                         [PROPERTY_REFUSED] = "a failing launch",
                                         [PROPERTY_ROWS] = "more than one row",
                                         [PROPERTY_SMALL] = "a small device",
+                                        [PROPERTY_ODD] = "an odd number of elements",
                                         [PROPERTY_ALL_MOVED] = "all pointers misaligned"};
     int output, tensor;
     if (property < PROPERTY_OTHER_SCALARS) {

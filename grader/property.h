@@ -1,5 +1,5 @@
 /* property.h — the properties of a call beside its sizes, on which a branch can be wrong: the kind of values, other scalars,
- * lengths, the triangle, pointers that are misaligned or shared, another order of blocks, a call before it, a refused launch.
+ * lengths, the triangle, an odd number of elements, pointers that are misaligned or shared, another order of blocks, a call before it, a refused launch.
  *
  * A set of properties is a uint64_t, with one bit for each.
  */
@@ -21,6 +21,7 @@ enum {
     PROPERTY_REFUSED,
     PROPERTY_ROWS,  /* more than one row */
     PROPERTY_SMALL, /* a small device */
+    PROPERTY_ODD,   /* an odd number of elements: no vectors or chunks cover them exactly */
     PROPERTY_ALL_MOVED,
     PROPERTY_MOVED,       /* + tensor */
     PROPERTY_SHARED = 50, /* + number of the pair of output and tensor */

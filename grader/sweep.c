@@ -262,6 +262,24 @@ static void add_many_rows(struct branches *b) {
     if (rows > 1 && rows <= LARGEST / ROWS) { add_beyond(b, "N", ROWS * rows + 100); }
 }
 
+/* A grid of at most so many blocks as an integer of the source says, and more elements than these cover with one a thread. */
+static void add_beyond_integers(struct branches *b, const struct source *source) {
+    enum { COLUMNS = 4100, FEW = 4096, LEAST_BLOCKS = 1 << 12, MOST = 1 << 25 };
+    uint64_t blocks = b->op->elementwise ? blocks_of(b, "C", FEW) : 0, most = 0;
+    if (blocks == 0) { return; }
+    uint64_t in_block = (2 * FEW + blocks - 1) / blocks;
+    for (int i = 0; i < source->integer_count; i++) {
+        uint64_t limit = (uint64_t)source->integers[i], elements = (limit + 1) * in_block;
+        if (limit >= LEAST_BLOCKS && elements > LARGEST && elements <= MOST && limit > most) { most = limit; }
+    }
+    struct test_case test = case_of_size(b, "C", COLUMNS);
+    atom_set atoms;
+    set_size(b, &test.sizes, "N", (int)((most + 2) * in_block / COLUMNS) + 1);
+    if (most == 0 || !branches_trace(b, &test, atoms) || b->blocks > most) { return; }
+    struct candidate *added = branches_add_candidate(b, &test, atoms);
+    if (added) { added->is_beyond = true; }
+}
+
 /* Few values up to the largest, before many. */
 static int coarse_values(int largest, int *values) {
     int count = 0;
@@ -297,6 +315,7 @@ void branches_sweep(struct branches *b, const struct source *source) {
     b->limit = limit + limit / 4;
     if (source->asks_device && b->device->small) { sweep_small(b); }
     add_many_rows(b);
+    add_beyond_integers(b, source);
     for (int i = 0; i < b->count && b->spent <= b->limit && b->probes <= b->most_probes; i++) {
         struct candidate *candidate = &b->candidates[i];
         if (!candidate->is_boundary && !candidate->is_beyond) { solve_candidate(b, &candidate->test); }
