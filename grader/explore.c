@@ -107,7 +107,7 @@ static bool has_elements(const struct op *op, const struct test_case *test) {
  * that a branch is reached with one more property. */
 enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
-enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4, MOST_COSTLY = 4 << 20 };
+enum { MOST_VARIED = 1 << 23, MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4, MOST_COSTLY = 1 << 26 };
 
 /* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
  * calls of branches. */
@@ -138,24 +138,28 @@ static void choose_beyond(struct branches *b, struct exploration *found) {
     }
 }
 
-/* Branches that only large calls reach: few calls, with as many properties as they can have. */
+/* Branches that only large calls reach: few calls, with the properties that hide nothing. */
 static void choose_costly(struct branches *b, struct exploration *found, uint64_t all) {
+    uint64_t left = MOST_COSTLY;
     for (int chosen = 0; chosen < MOST_COSTLY_CALLS && found->case_count + 2 <= EXPLORE_MAX_CASES; chosen++) {
         struct candidate *best = NULL;
         count_gains(b);
         for (int i = 0; i < b->count; i++) {
             struct candidate *candidate = &b->candidates[i];
             bool is_new = candidate->gain[VALUES_NORMAL] > 0 && has_elements(b->op, &candidate->test);
-            if (!is_new || candidate->cost > MOST_COSTLY) { continue; }
+            if (!is_new || candidate->cost > left) { continue; }
             if (!best || candidate->gain[VALUES_NORMAL] > best->gain[VALUES_NORMAL]) { best = candidate; }
         }
         if (!best) { return; }
         struct test_case test = best->test;
-        add_properties(b, best, all, &test);
+        if (best->same >> PROPERTY_ODD & 1) { property_apply(b->op, &test, PROPERTY_ODD); }
+        if (all >> PROPERTY_INEXACT_SCALARS & 1) { property_apply(b->op, &test, PROPERTY_INEXACT_SCALARS); }
         cover(b, &test, best->atoms);
         branches_add(b->covered[VALUES_NORMAL], best->atoms);
         b->stale |= 1ull << VALUES_NORMAL;
-        found->beyond_cost += branches_cost(b->op, &test);
+        uint64_t cost = branches_cost(b->op, &test);
+        found->beyond_cost += cost;
+        left -= cost < left ? cost : left;
         add_case(b, found, test);
     }
 }
@@ -272,7 +276,8 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
     b->limit = b->spent + LIMIT_EVENTS / 2;
     uint64_t all = property_all(op);
     for (int i = 0, sized = b->count; i < sized; i++) {
-        if (!b->candidates[i].is_boundary && !b->candidates[i].is_beyond) { vary(b, i, all); }
+        const struct candidate *candidate = &b->candidates[i];
+        if (!candidate->is_boundary && !candidate->is_beyond && candidate->cost <= MOST_VARIED) { vary(b, i, all); }
     }
     vary_boundaries(b);
     choose_beyond(b, found);

@@ -252,6 +252,17 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
     }
 }
 
+/* Matrices that are too large for the sweep. */
+static void add_wide_matrices(struct branches *b) {
+    static const int wide[] = {2049, 4097};
+    for (int i = 0; i < 2 && op_is_on_matrices(b->op); i++) {
+        struct test_case test = case_of_size(b, "T", wide[i]);
+        atom_set atoms;
+        int first;
+        branches_consider(b, &test, atoms, &first);
+    }
+}
+
 /* More rows than 16 bits count, and than a grid has in y and z. */
 static void add_many_rows(struct branches *b) {
     enum { ROWS = 65535, FEW = 4097 };
@@ -314,6 +325,7 @@ void branches_sweep(struct branches *b, const struct source *source) {
     }
     b->limit = limit + limit / 4;
     if (source->asks_device && b->device->small) { sweep_small(b); }
+    add_wide_matrices(b);
     add_many_rows(b);
     add_beyond_integers(b, source);
     for (int i = 0; i < b->count && b->spent <= b->limit && b->probes <= b->most_probes; i++) {
