@@ -16,8 +16,11 @@ static bool computes(const struct evidence_case *shown) {
     return shown->test.sizes.N > 0 && !shown->test.refused;
 }
 
-/* Only calls that follow another one are checked for leaks, waits, and copies without a stream (common/runner/call.cpp). */
+/* Only calls that follow another one are checked for leaks, waits, and copies without a stream (common/runner/call.cpp); only
+ * repeated ones are compared; and few launches are made to fail. */
 static bool is_checked_in_few(const struct evidence_case *shown) {
+    enum failure_kind failure = shown->failure.kind;
+    if (failure == FAILURE_REPEAT || failure == FAILURE_SILENT) { return true; }
     if (shown->failure.kind != FAILURE_FINDING || !shown->test.rehearsed) { return false; }
     int kind = shown->failure.finding;
     return kind == SIMT_LEAK || kind == SIMT_WAIT || kind == SIMT_STREAM;
@@ -159,7 +162,7 @@ static void describe_flag(const struct evidence *evidence, const struct property
     } else if (property->flag == is_offset) {
         snprintf(text, size, "with pointers that are not multiples of 16 bytes");
     } else if (property->flag == is_repeated) {
-        snprintf(text, size, "that follow another call on the same pointers");
+        snprintf(text, size, "that follows another call on the same pointers");
     } else if (property->flag == has_lengths) {
         snprintf(text, size, "with lengths");
     } else if (property->flag == keeps_upper) {
@@ -197,7 +200,7 @@ bool calls_describe(const struct evidence *evidence, char *text, size_t size) {
     consider_size(&search, ELEMENTS);
     if (search.fewest == INT_MAX) { return false; }
     (search.best.flag ? describe_flag : describe_size)(evidence, &search.best, words, sizeof words);
-    snprintf(text, size, "of the calls made, only those %s are wrong", words);
+    snprintf(text, size, "every wrong call is one %s", words);
     return true;
 }
 

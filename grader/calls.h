@@ -4,7 +4,7 @@
 
 #include "common/ops/evidence.h"
 
-/* Writes "of the calls made, only those with C >= 1025 are wrong" if some property has this meaning: every wrong call has it,
+/* Writes "every wrong call is one with C >= 1025" if some property has this meaning: every wrong call has it,
  * and of the right calls at least two do not, and for a property of a size at most a quarter do. Else writes "" and returns
  * false. */
 bool calls_describe(const struct evidence *evidence, char *text, size_t size);

@@ -83,6 +83,7 @@ static void add_matrix_values(struct case_list *list, enum input_values values) 
     struct test_case *small = add_matrices(list, 5, 1, 20, values); /* fewer columns than lanes */
     small->sizes.lengths = inputs_need_lengths(values);
     small->sizes.upper = 1;
+    if (values == VALUES_LARGE) { cases_other_scalars(list->op, &small->sizes); } /* scores above the largest __half */
 }
 
 static void add_values(struct case_list *list) {

@@ -135,7 +135,8 @@ static enum agreement agreement_of(const struct op_mistake *mistake, const struc
         int variant = mistake->variant[i];
         if (!agrees_with_wrong_calls(mistake, variant, evidence)) { continue; }
         if (agrees_with_right_calls(mistake, variant, evidence)) { return EVERYWHERE; }
-        bool one_path = calls_describe(evidence, calls, sizeof calls) && wrong_numbers(evidence) >= ENOUGH;
+        bool one_path = !only_in_place_are_wrong(evidence) && calls_describe(evidence, calls, sizeof calls) &&
+                        wrong_numbers(evidence) >= ENOUGH;
         best = one_path ? ON_ONE_PATH : best;
     }
     return best;

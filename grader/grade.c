@@ -33,6 +33,19 @@ static void explain_checks(struct checks *checks, const char *warning) {
     evidence_free(&checks->evidence);
 }
 
+/* A call may be wrong only because of the calls before it. Then its `rerun` line shows nothing. */
+static void try_alone(const struct task *task, struct checks *checks) {
+    struct failure *failure = checks->count > 0 ? &checks->failure[checks->count - 1] : NULL;
+    if (!failure || failure->kind == FAILURE_NONE || !failure->values || failure->kind == FAILURE_TIMEOUT) { return; }
+    struct checks alone = run_case(task, &failure->test);
+    if (alone.count == 1 && alone.verdict[0] == VERDICT_PASS) {
+        size_t used = strlen(failure->calls);
+        snprintf(failure->calls + used, sizeof failure->calls - used, "%salone, in a new process, this call is right",
+                 used ? "; " : "");
+    }
+    evidence_free(&alone.evidence);
+}
+
 /* ---- one exercise ---- */
 
 struct marked {
@@ -82,6 +95,7 @@ static struct marked mark_checks(const struct plan *plan, const struct task *tas
     marked.explored = check_branches(plan, task, &checks, &confirmed);
     explain_checks(&checks, task->warning);
     explain_checks(&confirmed, task->warning);
+    try_alone(task, &checks);
     marked.marks = score_checks(task, &checks, &confirmed);
     keep_process(&marked.process, &checks.process);
     keep_process(&marked.process, &confirmed.process);

@@ -199,8 +199,8 @@ static const struct op_mistake reported[] = {
      .kernel = "causal_softmax_forward/dead_lanes_read",
      .predicate = shows_race_in_place},
     {.id = "race-in-global-memory",
-     .cause =
-         "two threads use the same element of a tensor: correct the index, or use atomicAdd for a sum of many threads",
+     .cause = "two threads use the same element of a tensor, and nothing orders them: give each its own, order them, or sum "
+              "by atomicAdd",
      .hint = 2,
      .kernel = "layernorm_backward/no_atomics",
      .predicate = shows_global_race},
@@ -343,7 +343,7 @@ static const struct op_mistake places[] = {
      .kernel = "softmax_forward/columns_from_1",
      .predicate = shows_start_left_out},
     {.id = "vector-tail",
-     .fact = "the elements after the last whole vector are wrong or not written where the count is no multiple of it",
+     .fact = "only calls whose count is no multiple of a vector are wrong: check what follows the last whole vector",
      .hint = 2,
      .kernel = "bias_add/last_group_dropped",
      .predicate = shows_vector_left_out},
@@ -353,8 +353,8 @@ static const struct op_mistake places[] = {
      .kernel = "softmax_forward/multiple_of_32",
      .predicate = shows_columns_rounded_down},
     {.id = "last-block-missing",
-     .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and what "
-             "follows the last whole vector handled?",
+     .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and the rest of "
+             "vectors handled?",
      .hint = 3,
      .kernel = "causal_softmax_forward/two_rows_a_warp",
      .predicate = shows_last_block_missing},
@@ -475,8 +475,7 @@ static const struct op_mistake precision[] = {
      .kernel = "causal_softmax_forward/cut_off",
      .predicate = shows_cut_off},
     {.id = "low-precision",
-     .fact = "results are within 2 % of the right ones, but not of float32's precision: check constants (eps), and "
-             "sums in 16 bits",
+     .fact = "results are within 2 % of the right ones, but further off than float32's rounding explains",
      .hint = 2,
      .kernel = "attention_forward/query_in_bf16",
      .predicate = shows_low_precision},

@@ -77,7 +77,10 @@ void report_where(FILE *out, const struct op *op, const struct failure *failure)
         if (value != (float)scalar->usual) { fprintf(out, ", %s %g", scalar->name, (double)value); }
     }
     const char *plural = failure->offset == 1 ? "" : "s";
-    if (failure->offset) { fprintf(out, ", pointers off by %d element%s", failure->offset, plural); }
+    if (failure->offset) {
+        const char *moved = failure->test.moved ? op->tensor[failure->test.moved - 1].name : "pointers";
+        fprintf(out, ", %s off by %d element%s", moved, failure->offset, plural);
+    }
     if (failure->in_place) { fprintf(out, ", in place"); }
     if (failure->test.small) {
         fprintf(out, ", on a device with 2 multiprocessors and 48 KiB of shared memory a block");

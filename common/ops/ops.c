@@ -70,7 +70,7 @@ static const struct known {
     {{"upper", false, 0, 1}, offsetof(struct op_sizes, upper)},
     {{"lengths", false, 0, 1}, offsetof(struct op_sizes, lengths)},
     {{"eps", true, 1e-5, 0.125}, offsetof(struct op_sizes, eps)},
-    {{"scale", true, 0.125, 1.5}, offsetof(struct op_sizes, scale)},
+    {{"scale", true, 0.125, 12.0}, offsetof(struct op_sizes, scale)},
 };
 
 static bool is_named(const char *name, const char *text, size_t length) {

@@ -30,12 +30,12 @@ static void begin(void) {
 
 Test(calls, a_threshold_is_named, .init = begin) {
     for (int C = 100; C <= 2000; C += 100) { call(3, C, C > 1024); }
-    cr_assert_str_eq(described(), "of the calls made, only those with C >= 1100 are wrong");
+    cr_assert_str_eq(described(), "every wrong call is one with C >= 1100");
 }
 
 Test(calls, a_modulus_is_named, .init = begin) {
     for (int C = 30; C < 50; C++) { call(3, C, C % 4 != 0); }
-    cr_assert_str_eq(described(), "of the calls made, only those where C is no multiple of 4 are wrong");
+    cr_assert_str_eq(described(), "every wrong call is one where C is no multiple of 4");
 }
 
 Test(calls, several_rows_are_named, .init = begin) {
@@ -43,15 +43,15 @@ Test(calls, several_rows_are_named, .init = begin) {
         call(N, 30 + N, N > 1);
         call(N, 20 - N, N > 1);
     }
-    cr_assert_str_eq(described(), "of the calls made, only those with N >= 2 are wrong");
+    cr_assert_str_eq(described(), "every wrong call is one with N >= 2");
 }
 
 Test(calls, kinds_of_calls_are_named, .init = begin) {
     for (int i = 0; i < 6; i++) { call(3, 20 + i, i % 2)->in_place = i % 2 ? 1 : 0; }
-    cr_assert_str_eq(described(), "of the calls made, only those in place are wrong");
+    cr_assert_str_eq(described(), "every wrong call is one in place");
     begin();
     for (int i = 0; i < 6; i++) { call(3, 20 + i % 3, i % 2)->sizes.eps = i % 2 ? 0.125f : 1e-5f; }
-    cr_assert_str_eq(described(), "of the calls made, only those with another eps than 1e-05 are wrong");
+    cr_assert_str_eq(described(), "every wrong call is one with another eps than 1e-05");
     begin();
     for (int i = 0; i < 6; i++) { call(3, 20, i % 2)->values = i % 2 ? VALUES_EQUAL : VALUES_NORMAL; }
     cr_assert(strstr(described(), "with values "), "%s", text);

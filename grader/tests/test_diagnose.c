@@ -162,8 +162,8 @@ Test(diagnose, of_three_mistakes_that_agree_none_is_named) {
     cr_assert_null(diagnosis.other);
 }
 
-/* A mistake on one path: the right calls do not make it, and a property sets the wrong ones apart. */
-Test(diagnose, a_mistake_on_one_path_is_named_with_its_calls) {
+/* In place, an input that is overwritten can look like another mistake. */
+Test(diagnose, in_place_a_mistake_of_right_calls_is_not_named) {
     const struct op_mistake *no_bias = diagnosis_find("layernorm-no-bias");
     struct diagnosis diagnosis;
     struct fake fake = {.kernel = play_in_place};
@@ -171,8 +171,7 @@ Test(diagnose, a_mistake_on_one_path_is_named_with_its_calls) {
     played = no_bias;
     played_variant = no_bias->variant[0];
     cr_assert(diagnose_fake(&fake, "layernorm_forward", TYPE_F32, 64, &diagnosis));
-    cr_assert_eq(diagnosis.found, no_bias);
-    cr_assert_str_eq(diagnosis.calls, "of the calls made, only those in place are wrong");
+    cr_assert_neq(diagnosis.found, no_bias);
 }
 
 /* Both caches and the output are wrong: no sentence may say that the cache is right. */

@@ -6,7 +6,7 @@
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
  * Aliasing  out may be the same pointer as x or as residual; partial overlap is not allowed.
  * Pointers  aligned to 4 bytes, no more.
- * Result    bit-exact: one rounded addition per element.
+ * Result    exact: one rounded addition per element.
  * Returns   0 (cudaSuccess), or the launch's cudaError_t.
  */
 #ifndef CONTRACT_RESIDUAL_FORWARD_H

@@ -7,7 +7,7 @@
  *
  * Shapes    out, sum, x, residual: (N, C), T; weight, bias: (C), T; mean, rstd: (N), float in every type.
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
- * Result    sum is bit-exact: one addition, rounded to T. The rounded sum is normalised, because the next
+ * Result    sum is exact: one addition, rounded to T. The rounded sum is normalised, because the next
  *           layer gets it: the results are those of a residual add followed by layernorm_forward.
  * Aliasing  sum may be the same pointer as x or as residual; out may be x when sum is not.
  * Specials  a row whose sum holds NaN or an infinity gives NaN in that row of out only (mean may be infinite).

@@ -114,7 +114,7 @@ const struct op_mistake softmax_mistakes_shown[] = {
      .stage = MISTAKE_SPECIAL},
     {.id = "softmax-not-the-maximum",
      .fact =
-         "only rows of large magnitude are wrong: is the value that is subtracted before exp the row's own maximum?",
+         "only rows of large magnitude are wrong: is the row's own maximum subtracted, and are small results kept?",
      .hint = 2,
      .kernel = "softmax_forward/max_of_magnitudes",
      .predicate = shows_not_the_maximum},

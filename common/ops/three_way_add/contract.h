@@ -4,7 +4,7 @@
  *
  * Shapes    out, a, b, c: (N, C), T.
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
- * Result    bit-exact. The order matters: in fp16 (2048 + 1) + 1 is 2048, and 2048 + (1 + 1) is 2050.
+ * Result    exact. The order matters: in fp16 (2048 + 1) + 1 is 2048, and 2048 + (1 + 1) is 2050.
  * Aliasing  out may be the same pointer as a, b or c.
  * Bytes     4 x the element size for each element: three tensors read, one written.
  * Returns   see types.h, which has the rules of all contracts.
