@@ -107,8 +107,9 @@ static const struct op_mistake reported[] = {
      .kernel = "softmax_forward/row_too_large_for_shared",
      .predicate = shows_refused},
     {.id = "stream-ignored",
-     .cause = "work is not ordered with the given stream: pass it as a launch's fourth argument, a copy's last; or order "
-              "the streams by events",
+     .cause =
+         "work is not ordered with the given stream: pass it as a launch's fourth argument, a copy's last; or order "
+         "the streams by events",
      .hint = 3,
      .kernel = "causal_softmax_forward/memset_default_stream",
      .predicate = shows_finding,
@@ -199,8 +200,9 @@ static const struct op_mistake reported[] = {
      .kernel = "causal_softmax_forward/dead_lanes_read",
      .predicate = shows_race_in_place},
     {.id = "race-in-global-memory",
-     .cause = "two threads use the same element of a tensor, and nothing orders them: give each its own, order them, or sum "
-              "by atomicAdd",
+     .cause =
+         "two threads use the same element of a tensor, and nothing orders them: give each its own, order them, or sum "
+         "by atomicAdd",
      .hint = 2,
      .kernel = "layernorm_backward/no_atomics",
      .predicate = shows_global_race},
@@ -353,7 +355,8 @@ static const struct op_mistake places[] = {
      .kernel = "softmax_forward/multiple_of_32",
      .predicate = shows_columns_rounded_down},
     {.id = "last-block-missing",
-     .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and the rest of "
+     .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and the "
+             "rest of "
              "vectors handled?",
      .hint = 3,
      .kernel = "causal_softmax_forward/two_rows_a_warp",

@@ -54,7 +54,7 @@ static const char *const families[] = {"__builtin_", "__atomic_",    "__sync_", 
                                        "__cxa_",     "__gnu_",       "__gthread", "__typeof",  "__attribute",
                                        "__label__",  "__real",       "__imag",    "__float128"};
 static const char *const attributes[] = {"aligned",  "__aligned__",  "unused",        "__unused__",
-                                         "noinline", "__noinline__", "always_inline", "__always_inline__"};
+                                         "always_inline", "__always_inline__"};
 static const char *const standard_attributes[] = {"nodiscard", "maybe_unused", "fallthrough",
                                                   "likely",    "unlikely",     "deprecated"};
 

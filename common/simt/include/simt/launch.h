@@ -30,12 +30,13 @@ SIMT_INLINE void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_
     simt_push_configuration(grid, block, shared, stream);
 }
 
-/* One thread of the kernel. The parameter is a private copy in this frame: no memory events. */
-template <class Body> __attribute__((noinline)) void run(Body body) {
+/* One thread of the kernel. The parameter is a private copy in this frame: no memory events. The functions that the kernel calls
+ * become part of it: a struct that is passed by value straight from memory, as in f(x[i]), makes no event. */
+template <class Body> __attribute__((noinline, flatten)) void run(Body body) {
     body();
 }
 
-template <class Body> __attribute__((noinline)) void run_in_place(Body &body) {
+template <class Body> __attribute__((noinline, flatten)) void run_in_place(Body &body) {
     body();
 }
 
