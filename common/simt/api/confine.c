@@ -95,6 +95,19 @@ void learner_free(void *pointer) {
     heap.first_free[class] = granule + 1;
 }
 
+void *confine_allocate(size_t alignment, size_t bytes) {
+    return simt_confined && alignment <= GRANULE ? learner_malloc(bytes) : aligned_alloc(alignment, bytes);
+}
+
+void confine_release(void *memory) {
+    unsigned granule;
+    if (allocated(memory, &granule)) {
+        learner_free(memory);
+    } else {
+        free(memory);
+    }
+}
+
 void *learner_calloc(size_t count, size_t bytes) {
     size_t all;
     void *pointer = __builtin_mul_overflow(count, bytes, &all) ? NULL : learner_malloc(all);

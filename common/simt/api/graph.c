@@ -51,7 +51,7 @@ struct CUgraphNode_st *graph_add_node(struct CUgraph_st *graph, enum node_kind k
 static void *kernel_closure(struct simt_kernel *kernel, const void *closure) {
     enum { CLOSURE_ALIGNMENT = 64 };
     size_t size = (kernel->closure_size + CLOSURE_ALIGNMENT - 1) / CLOSURE_ALIGNMENT * CLOSURE_ALIGNMENT;
-    void *copy = aligned_alloc(CLOSURE_ALIGNMENT, size);
+    void *copy = confine_allocate(CLOSURE_ALIGNMENT, size);
     if (copy != NULL) { kernel->copy_closure(copy, closure); }
     return copy;
 }
@@ -61,7 +61,7 @@ cudaError_t graph_add_kernel(struct CUgraph_st *graph, const struct launch_confi
     void *copy = kernel_closure(kernel, closure);
     struct CUgraphNode_st *node = copy == NULL ? NULL : graph_add_node(graph, NODE_EMPTY);
     if (node == NULL) {
-        free(copy);
+        confine_release(copy);
         graph->failed = true;
         return api_fail(cudaErrorMemoryAllocation);
     }
@@ -165,7 +165,7 @@ void graph_node_clear(struct CUgraphNode_st *node) {
     switch (node->kind) {
         case NODE_KERNEL:
             node->launch.kernel->destroy_closure(node->launch.closure);
-            free(node->launch.closure);
+            confine_release(node->launch.closure);
             break;
         case NODE_HOST:
             if (node->host.owned != 0) { free(node->host.data); }

@@ -344,6 +344,9 @@ extern bool simt_confined;
 bool confine_allows(const void *pointer, size_t bytes, bool write);
 void confine_check(uintptr_t pc, const void *pointer, size_t bytes, bool write);
 bool confine_may_call(const void *target);
+/* Memory that instrumented code of the submission fills for the backend, such as a copy of a kernel's arguments. */
+void *confine_allocate(size_t alignment, size_t bytes);
+void confine_release(void *memory);
 void simt_indirect_target(const void *target, uintptr_t pc);
 
 /* The host has waited for the launches so far. checks/race_host.c */
