@@ -22,7 +22,8 @@
 #   packages           installs what the lab needs
 #   program            builds the program around the lab's files, if there is one
 #
-# A file is compiled again when its text or a header's differs from what its object was built from (common/built-from), or is newer.
+# A file is compiled again when its text or that of a header is newer than its object, or not what the object was built from
+# (common/built-from).
 # With make -k, a file that does not compile does not stop the others. Its compiler's output is also in OUT/obj/NAME.log. Its
 # outdated program is removed, so a program that exists is current. CUDA_ARCH is nvcc's -arch (default: native where there is a
 # GPU, else all-major). CPUFLAGS and CUDAFLAGS add flags for the lab's files.

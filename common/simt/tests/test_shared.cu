@@ -83,8 +83,8 @@ template <class T> static int fetch(T *to, const T *from, int n) {
     return cudaDeviceSynchronize();
 }
 
-// Opts in (opt_in >= 0) and launches: the error of the first that fails. The static memory of an instance is known after its first
-// launch.
+// Opts in (opt_in >= 0) and launches: the error of the first that fails. The static memory of an instance is known after its
+// first launch.
 template <int Instance> static int beside(int bytes, int opt_in) {
     int *bad = device<int>(1), result = -1;
     int error = opt_in < 0
