@@ -63,11 +63,7 @@ inline int most_shared_memory() {
 // Every kernel may have 48 KB of shared memory, static and dynamic together; this one gets `bytes` of dynamic memory.
 template <class Kernel> cudaError_t allow_shared_memory(Kernel *kernel, size_t bytes) {
     if (bytes <= 40 * 1024) { return cudaSuccess; }
-    int allowed = (int)bytes;
-#if defined(SIMT_CPU_BACKEND) // which counts the static memory too
-    allowed = allowed + 8 * 1024 < most_shared_memory() ? allowed + 8 * 1024 : most_shared_memory();
-#endif
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, allowed);
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 }
 
 struct launch_shape {

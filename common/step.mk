@@ -22,6 +22,8 @@
 #   packages           installs what the lab needs
 #   program            builds the program around the lab's files, if there is one
 #
+# A file is compiled again when its text or that of a header is newer than its object, or not what the object was built from
+# (common/built-from).
 # With make -k, a file that does not compile does not stop the others. Its compiler's output is also in OUT/obj/NAME.log. Its
 # outdated program is removed, so a program that exists is current. CUDA_ARCH is nvcc's -arch (default: native where there is a
 # GPU, else all-major). CPUFLAGS and CUDAFLAGS add flags for the lab's files.
@@ -158,6 +160,8 @@ packages:
 	@$(COURSE)/tools/install.sh $(PACKAGES)
 
 OBJECTS := $(sort $(NAMES:%=$(OUT)/obj/%.o) $(NAMED_PARTS:%=$(OUT)/obj/%.o))
+BUILT_FROM := $(COURSE)/common/built-from
+OUTDATED := $(shell $(BUILT_FROM) check $(SRC) $(OBJECTS))
 objects: $(OBJECTS) $(OUT)/obj/imports
 $(OUT)/obj/imports:
 	@mkdir -p $(@D)
@@ -165,7 +169,11 @@ $(OUT)/obj/imports:
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
 	@$(if $(filter $*,$(REFUSED)),rm -f $(OUT)/$* $(call programs_with,$*); exit 1)
+	@$(BUILT_FROM) begin $@
 	@$(call logged,$(if $(and $(CONFINED),$(filter cpu,$(BACKEND))),$(CONFINED) $*.cu $(OUT)/obj $(COURSE)/common $(BUILD)/simt $(OPS_INCLUDE) $(SRC) $(OUT)/obj $(LEARNER_READS) -- env) $(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced) $(if $(LEARNER),--learner $(LEARNER) --learner-headers '$(LEARNER_HEADERS)'),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
+	@$(BUILT_FROM) keep $@
+.PHONY: always
+$(foreach object,$(OUTDATED),$(eval $(object): always))
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)

@@ -1,5 +1,6 @@
 /* build: files of a lab that are right, do not compile, are repaired, or are touched. CPU backend. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,74 @@ Test(build, what_changed_is_rebuilt_and_said) {
     build_object_path(&options, "good.cu", object, sizeof object);
     cr_assert_eq(access(object, R_OK), 0);
     cr_assert(!symbols_forbidden(object, NULL, library, sizeof library, symbol, sizeof symbol), "%s", symbol);
+}
+
+/* Gives a file of that name this text and this time, as mv and cp -p do. */
+static void replace(const char *name, const char *text, struct timespec when) {
+    char path[200], from[200];
+    snprintf(path, sizeof path, "%s/%s", files, name);
+    snprintf(from, sizeof from, "%s/other", files);
+    write_text("other", text);
+    cr_assert_eq(utimensat(AT_FDCWD, from, (struct timespec[]){when, when}, 0), 0);
+    cr_assert_eq(rename(from, path), 0);
+}
+
+static struct timespec time_of(const char *name) {
+    char path[200];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", files, name);
+    cr_assert_eq(stat(path, &status), 0);
+    return status.st_mtim;
+}
+
+Test(build, what_differs_is_rebuilt_whatever_its_time) {
+    const struct timespec long_ago = {.tv_sec = 946684800};
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    cr_assert(build("good")->built, "%s", report.message);
+
+    replace("scale.cuh", "#define SCALE 3.0f\n", long_ago);
+    cr_assert(build("good")->was_stale, "an older header");
+    replace("scale.cuh", "#define SCALE 4.0f\n", time_of("scale.cuh"));
+    cr_assert(build("good")->was_stale, "another header with the same time");
+    cr_assert(!build("good")->rebuilt, "nothing differs");
+
+    replace("good.cu", broken, time_of("good.cu"));
+    cr_assert(!build("good")->built, "another file with the same time");
+    replace("good.cu", good, long_ago);
+    cr_assert(build("good")->built, "%s", report.message);
+    replace("good.cu", broken, long_ago);
+    cr_assert(!build("good")->built, "an older file");
+}
+
+/* Two folders whose files are built into one: ./grader --files. */
+Test(build, the_same_name_in_an_older_folder_is_rebuilt) {
+    const struct timespec long_ago = {.tv_sec = 946684800};
+    char other[80];
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("good.cu", good);
+    cr_assert(build("good")->built, "%s", report.message);
+    snprintf(other, sizeof other, "%s/other", folder);
+    mkdir(other, 0755);
+    options.files = strcpy(files, other);
+    replace("scale.cuh", "#define SCALE 1.0f\n", long_ago);
+    replace("good.cu", good, long_ago);
+    cr_assert(build("good")->built, "%s", report.message);
+    replace("good.cu", broken, long_ago);
+    cr_assert(!build("good")->built);
+    replace("good.cu", good, long_ago);
+    cr_assert(build("good")->built, "%s", report.message);
+
+    /* A submission's folder is removed when it has been marked. */
+    char command[200];
+    snprintf(command, sizeof command, "rm -r %s", other);
+    cr_assert_eq(system(command), 0);
+    snprintf(files, sizeof files, "%s/lab", folder);
+    replace("good.cu", good, long_ago);
+    cr_assert(build("good")->built, "%s", report.message);
+    cr_assert_eq(report.status, BUILD_OK, "the same text: %s", report.message);
+    replace("good.cu", broken, long_ago);
+    cr_assert(!build("good")->built);
 }
 
 Test(build, a_missing_function_is_the_linkers_error) {

@@ -4,8 +4,12 @@
  *
  * Releases and acquires are recorded while the lanes run, because their order in time counts. The record is searched
  * only when the clocks alone find two accesses unordered. Nothing is recorded before the first fence of a launch. A
- * place keeps its releases in order of time. A later acquire there synchronises with all of them, and with what
- * the releasing threads had acquired before.
+ * place counts its releases. A later acquire there synchronises with all of them, and with what the releasing threads had
+ * acquired before.
+ *
+ * A thread's releases at one place cover more and more, and its acquires know of more and more, so the latest one that a
+ * question admits answers for the earlier ones. It is found by bisection: a search takes about as long after many phases of a
+ * barrier as after a few.
  */
 #include "races.h"
 
@@ -22,29 +26,35 @@ struct point { /* a thread, and a clock of its own */
 };
 
 struct release {
-    struct point by;
+    uint32_t version;            /* the releases at the place, with this one */
     struct fence_reach reach[2]; /* block scope, device scope */
-    uint32_t earlier;            /* the block's release before this one at this place, index + 1 */
-};
-
-struct place { /* an aligned word of 4 bytes */
-    struct release *release;
-    uint32_t count, room;
-    uint32_t visited; /* by the search that runs */
 };
 
 struct acquire {
-    struct point by;
-    struct place *place;
+    uint32_t clock;   /* of the thread */
     uint32_t version; /* releases that came before */
 };
 
-/* The acquires of the threads of a block. */
-struct block_acquires {
+/* What one thread did at one place, in order of time. */
+struct visit {
+    struct point by; /* without a clock */
+    struct place *place;
+    struct release *release;
     struct acquire *acquire;
-    uint32_t count, room;
+    uint32_t releases, acquires;
+    struct visit *next_at_place, *next_of_block_at_place; /* with releases */
+    struct visit *next_of_block, *next_of_thread;         /* with acquires */
 };
 
+struct place { /* an aligned word of 4 bytes */
+    struct visit *first;
+    uint32_t count;           /* releases */
+    uint32_t search;          /* the search that the rest belongs to */
+    uint32_t wanted, visited; /* versions */
+    bool open;
+};
+
+uint64_t acquire_release_steps; /* of all searches so far */
 bool trace_fence_met;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,9 +65,10 @@ static struct table {
         uintptr_t value;
     } * slot;
     size_t count, room;
-} places,    /* (address, block) to struct place * */
-    blocks,  /* (block, 1) to struct block_acquires * */
-    latests; /* (struct place *, block) to the block's latest release at the place, index + 1 */
+} places,   /* (address, block) to struct place * */
+    visits, /* (struct place *, thread) to struct visit * */
+    firsts; /* (struct place *, block), (block, BLOCK) and (thread, THREAD) to the first struct visit * of a list */
+enum { BLOCK = 1, THREAD = 2 }; /* no address */
 
 static void *must(void *memory) {
     if (memory == NULL) {
@@ -113,8 +124,33 @@ static struct place *place_of(uint64_t address, uint32_t block) {
     return table_object(&places, address & ~UINT64_C(3), block, sizeof(struct place));
 }
 
-static const struct block_acquires *acquires_of(uint32_t block) {
-    return (const struct block_acquires *)table_get(&blocks, block, 1);
+static uint64_t thread_number(uint32_t block, unsigned warp, unsigned lane) {
+    return (uint64_t)block << 10 | warp << 5 | lane;
+}
+
+static struct visit *visit_of(struct place *place, const struct point *by) {
+    struct visit *visit =
+        table_object(&visits, (uintptr_t)place, thread_number(by->block, by->warp, by->lane), sizeof *visit);
+    visit->by = *by;
+    visit->place = place;
+    return visit;
+}
+
+static const struct visit *first_of(uint64_t a, uint64_t b) {
+    return (const struct visit *)table_get(&firsts, a, b);
+}
+
+/* Puts the visit in front of the list of that key. Returns the visit that follows. */
+static struct visit *put_first(struct visit *visit, uint64_t a, uint64_t b) {
+    uintptr_t *first = table_add(&firsts, a, b);
+    struct visit *next = (struct visit *)*first;
+    *first = (uintptr_t)visit;
+    return next;
+}
+
+/* Room for one more of `count` elements: doubled at every power of two. */
+static void *grown(void *array, uint32_t count, size_t size) {
+    return count & (count - 1) ? array : must(realloc(array, (count ? 2 * count : 1) * size));
 }
 
 /* ---- recording ---- */
@@ -132,40 +168,34 @@ static bool reaches_nothing(const struct fence_reach *reach) {
 static void release(struct place *place, const struct simt_thread *thread, struct point by) {
     const struct block_races *races = thread->block->races;
     const struct warp_clock *clock = &races->warp[thread->warp->index];
-    struct release new = {.by = by};
+    struct release new = {0};
     for (int scope = 0; scope < 2; scope++)
         new.reach[scope] = widest(thread->trace->fence[scope], clock->fenced_base[scope], races->fenced_barrier[scope]);
     if (reaches_nothing(&new.reach[0])) return;
-    uintptr_t *latest = table_add(&latests, (uintptr_t)place, by.block);
-    if (*latest) { /* a lock that is taken repeatedly, or one more ticket after the same fence */
-        const struct release *last = &place->release[*latest - 1];
-        if (memcmp(last->reach, new.reach, sizeof new.reach) == 0 && last->by.warp == by.warp &&
-            last->by.lane == by.lane)
-            return;
+    struct visit *visit = visit_of(place, &by);
+    if (visit->releases == 0) {
+        visit->next_at_place = place->first;
+        place->first = visit;
+        visit->next_of_block_at_place = put_first(visit, (uintptr_t)place, by.block);
+    } else if (memcmp(visit->release[visit->releases - 1].reach, new.reach, sizeof new.reach) == 0) {
+        return; /* a lock that is taken repeatedly, or one more ticket after the same fence */
     }
-    if (place->count == place->room) {
-        place->room = place->room ? place->room * 2 : 4;
-        place->release = must(realloc(place->release, place->room * sizeof *place->release));
-    }
-    new.earlier = (uint32_t)*latest;
-    place->release[place->count++] = new;
-    *latest = place->count;
+    visit->release = grown(visit->release, visit->releases, sizeof *visit->release);
+    new.version = ++place->count;
+    visit->release[visit->releases++] = new;
 }
 
 static bool acquire(struct place *place, struct point by) {
     if (place->count == 0) return false;
-    struct block_acquires *block = table_object(&blocks, by.block, 1, sizeof *block);
-    for (uint32_t i = block->count; i-- > 0 && i + 4 > block->count;) {
-        const struct acquire *last = &block->acquire[i];
-        if (last->place == place && last->version == place->count && last->by.warp == by.warp &&
-            last->by.lane == by.lane)
-            return false;
+    struct visit *visit = visit_of(place, &by);
+    if (visit->acquires == 0) {
+        visit->next_of_block = put_first(visit, by.block, BLOCK);
+        visit->next_of_thread = put_first(visit, thread_number(by.block, by.warp, by.lane), THREAD);
+    } else if (visit->acquire[visit->acquires - 1].version == place->count) {
+        return false;
     }
-    if (block->count == block->room) {
-        block->room = block->room ? block->room * 2 : 4;
-        block->acquire = must(realloc(block->acquire, block->room * sizeof *block->acquire));
-    }
-    block->acquire[block->count++] = (struct acquire){by, place, place->count};
+    visit->acquire = grown(visit->acquire, visit->acquires, sizeof *visit->acquire);
+    visit->acquire[visit->acquires++] = (struct acquire){by.clock, place->count};
     return true;
 }
 
@@ -206,8 +236,7 @@ void trace_note_late_read(struct simt_thread *thread, uintptr_t pc, uintptr_t ad
 bool acquired_anything(const struct simt_warp *warp) {
     if (!trace_fence_met) return false;
     pthread_mutex_lock(&lock);
-    const struct block_acquires *acquires = acquires_of(race_block_number(warp->block));
-    bool known = acquires && acquires->count;
+    bool known = first_of(race_block_number(warp->block), BLOCK) != NULL;
     pthread_mutex_unlock(&lock);
     return known;
 }
@@ -218,32 +247,28 @@ bool acquired_anything(const struct simt_warp *warp) {
 bool acquired_at(const struct request *request, unsigned lane) {
     if (!trace_fence_met) return false;
     uint32_t block = race_block_number(request->warp->block);
-    bool found = false;
     pthread_mutex_lock(&lock);
     const struct place *place = (const struct place *)table_get(&places, request->address[lane] & ~UINT64_C(3),
                                                                 request->space == TRACE_SHARED ? block : 0);
-    const struct block_acquires *acquires = acquires_of(block);
-    for (uint32_t i = 0; place && acquires && i < acquires->count && !found; i++) {
-        const struct point *by = &acquires->acquire[i].by;
-        found = acquires->acquire[i].place == place && by->warp == request->warp->index && by->lane == lane;
-    }
+    const struct visit *visit =
+        (const struct visit *)table_get(&visits, (uintptr_t)place, thread_number(block, request->warp->index, lane));
+    bool found = visit && visit->acquires;
     pthread_mutex_unlock(&lock);
     return found;
 }
 
 void acquire_release_launch_end(void) {
     if (!trace_fence_met) return;
-    for (size_t i = 0; i < places.room; i++) {
-        struct place *place = (struct place *)places.slot[i].value;
-        if (place) free(place->release);
-        free(place);
+    for (size_t i = 0; i < places.room; i++) free((void *)places.slot[i].value);
+    for (size_t i = 0; i < visits.room; i++) {
+        struct visit *visit = (struct visit *)visits.slot[i].value;
+        if (visit) {
+            free(visit->release);
+            free(visit->acquire);
+        }
+        free(visit);
     }
-    for (size_t i = 0; i < blocks.room; i++) {
-        struct block_acquires *acquires = (struct block_acquires *)blocks.slot[i].value;
-        if (acquires) free(acquires->acquire);
-        free(acquires);
-    }
-    struct table *tables[] = {&places, &blocks, &latests};
+    struct table *tables[] = {&places, &visits, &firsts};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         free(tables[i]->slot);
         *tables[i] = (struct table){0};
@@ -253,76 +278,123 @@ void acquire_release_launch_end(void) {
 
 /* ---- the search ---- */
 
-/* Does a fence, or a thread's knowledge of its own block, cover an access: of the thread itself, its warp, its block? */
-static bool within(const struct fence_reach *reach, const struct point *at, const struct point *what) {
-    if (what->clock <= reach->block) return true;
-    return what->warp == at->warp &&
-           (what->clock <= reach->warp || (what->lane == at->lane && what->clock <= reach->lane));
+/* The latest clock of `what` that a fence, or a thread's knowledge of its own block, covers: of the thread itself, its warp, its
+ * block. */
+static uint32_t reach_to(const struct fence_reach *reach, const struct point *at, const struct point *what) {
+    uint32_t clock = reach->block;
+    if (what->warp == at->warp && reach->warp > clock) clock = reach->warp;
+    if (what->warp == at->warp && what->lane == at->lane && reach->lane > clock) clock = reach->lane;
+    return clock;
 }
 
-static bool covers(const struct release *release, const struct point *what, uint32_t taker) {
-    return within(&release->reach[release->by.block != taker], &release->by, what);
+/* The latest release of the visit that the version includes. */
+static const struct release *latest_release(const struct visit *visit, uint32_t version) {
+    uint32_t low = 0, high = visit->releases;
+    for (uint32_t middle = high - 1; low < high; middle = low + (high - low) / 2, acquire_release_steps++) {
+        if (visit->release[middle].version <= version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &visit->release[low - 1] : NULL;
+}
+
+/* The version of the visit's latest acquire up to that clock. */
+static uint32_t latest_acquire(const struct visit *visit, uint32_t clock) {
+    uint32_t low = 0, high = visit->acquires;
+    for (uint32_t middle = high - 1; low < high; middle = low + (high - low) / 2, acquire_release_steps++) {
+        if (visit->acquire[middle].clock <= clock)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? visit->acquire[low - 1].version : 0;
 }
 
 struct search {
     struct point from;
-    struct {
-        struct place *place;
-        uint32_t version;
-    } * open;
+    struct place **open;
     size_t count, room;
 };
 
+static uint32_t searches;
+
 static void search_push(struct search *search, struct place *place, uint32_t version) {
-    if (version <= place->visited) return;
+    if (place->search != searches) {
+        place->search = searches;
+        place->wanted = place->visited = 0;
+        place->open = false;
+    }
+    if (version <= place->wanted) return;
+    place->wanted = version;
+    if (place->open) return;
+    place->open = true;
     if (search->count == search->room) {
         search->room = search->room ? search->room * 2 : 16;
         search->open = must(realloc(search->open, search->room * sizeof *search->open));
     }
-    search->open[search->count].place = place;
-    search->open[search->count++].version = version;
+    search->open[search->count++] = place;
 }
 
 /* Pushes the acquires that the thread at `at` comes after, by `reach`, within its block. */
 static void search_push_known(struct search *search, const struct point *at, const struct fence_reach *reach) {
-    const struct block_acquires *block = acquires_of(at->block);
-    for (uint32_t i = 0; block && i < block->count; i++)
-        if (within(reach, at, &block->acquire[i].by))
-            search_push(search, block->acquire[i].place, block->acquire[i].version);
+    bool alone = reach->warp == 0 && reach->block == 0;
+    const struct visit *visit =
+        alone ? first_of(thread_number(at->block, at->warp, at->lane), THREAD) : first_of(at->block, BLOCK);
+    for (; visit; visit = alone ? visit->next_of_thread : visit->next_of_block)
+        search_push(search, visit->place, latest_acquire(visit, reach_to(reach, at, &visit->by)));
+}
+
+static bool covers(const struct visit *visit, uint32_t version, const struct point *what, uint32_t taker) {
+    const struct release *release = latest_release(visit, version);
+    return release && what->clock <= reach_to(&release->reach[visit->by.block != taker], &visit->by, what);
 }
 
 /* Was the access `from` released at a place before its `version`, to a thread of block `taker`? */
 static bool released(const struct place *place, uint32_t version, const struct point *from, uint32_t taker) {
-    uint32_t latest = (uint32_t)table_get(&latests, (uintptr_t)place, from->block);
-    for (uint32_t i = latest; i; i = place->release[i - 1].earlier)
-        if (i <= version && covers(&place->release[i - 1], from, taker)) return true;
+    const struct visit *own =
+        (const struct visit *)table_get(&visits, (uintptr_t)place, thread_number(from->block, from->warp, from->lane));
+    if (own && covers(own, version, from, taker)) return true; /* the common case */
+    for (const struct visit *visit = first_of((uintptr_t)place, from->block); visit;
+         visit = visit->next_of_block_at_place)
+        if (covers(visit, version, from, taker)) return true;
     return false;
 }
 
-static bool search_run(struct search *search, uint32_t taker) {
+/* Was `from` released at one of the places that are open? */
+static bool search_direct(const struct search *search, uint32_t taker) {
+    for (size_t i = 0; i < search->count; i++)
+        if (released(search->open[i], search->open[i]->wanted, &search->from, taker)) return true;
+    return false;
+}
+
+static bool search_chains(struct search *search, uint32_t taker) {
     bool found = false;
-    /* First the releases of the access's own block, the common case; then chains through other threads. */
-    for (size_t i = 0; i < search->count && !found; i++)
-        found = released(search->open[i].place, search->open[i].version, &search->from, taker);
     while (!found && search->count) {
-        struct place *place = search->open[--search->count].place;
-        uint32_t version = search->open[search->count].version, old = place->visited;
-        if (version <= old) continue;
+        struct place *place = search->open[--search->count];
+        uint32_t old = place->visited, version = place->visited = place->wanted;
+        place->open = false;
         found = released(place, version, &search->from, taker);
-        place->visited = version;
-        for (uint32_t i = old; i < version; i++)
-            search_push_known(search, &place->release[i].by, &place->release[i].reach[0]);
+        for (const struct visit *visit = place->first; visit && !found; visit = visit->next_at_place) {
+            const struct release *release = latest_release(visit, version);
+            if (release && release->version > old) search_push_known(search, &visit->by, &release->reach[0]);
+        }
     }
-    for (size_t i = 0; i < places.room; i++)
-        if (places.slot[i].value) ((struct place *)places.slot[i].value)->visited = 0;
-    free(search->open);
     return found;
 }
 
 static bool chain(const struct point *from, const struct point *to, const struct fence_reach *known) {
     struct search search = {.from = *from};
-    search_push_known(&search, to, known);
-    return search_run(&search, to->block);
+    struct fence_reach own = {.lane = reach_to(known, to, to)};
+    if (++searches == 0) searches = 1; /* 0: places that no search has met */
+    search_push_known(&search, to, &own);
+    bool found = search_direct(&search, to->block); /* the common case: the thread itself has acquired */
+    if (!found) {
+        search_push_known(&search, to, known);
+        found = search_direct(&search, to->block) || search_chains(&search, to->block);
+    }
+    free(search.open);
+    return found;
 }
 
 bool synchronised(const struct race_access *access, const struct simt_warp *warp, unsigned lane) {
@@ -338,7 +410,7 @@ bool synchronised(const struct race_access *access, const struct simt_warp *warp
     /* The knowledge of the other thread's block at its access is only its clock, which barriers propagate to all threads. */
     struct fence_reach past = {there.clock - 1, there.clock - 1, there.clock - 1};
     pthread_mutex_lock(&lock);
-    bool found = latests.count > 0 && (chain(&there, &here, &known) || chain(&here, &there, &past));
+    bool found = firsts.count > 0 && (chain(&there, &here, &known) || chain(&here, &there, &past));
     pthread_mutex_unlock(&lock);
     return found;
 }

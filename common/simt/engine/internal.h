@@ -185,9 +185,11 @@ void simt_configure_cooperative(struct dim grid, struct dim block, size_t shared
 bool simt_on_device(void);
 
 /* A kernel is identified by its entry. */
-/* cudaFuncAttributeMaxDynamicSharedMemorySize. Returns a cudaError_t. */
+/* cudaFuncAttributeMaxDynamicSharedMemorySize: bytes of dynamic memory, which with the static variables may be
+ * simt_shared_optin(). Returns a cudaError_t. */
 int simt_allow_shared(void (*entry)(const void *), size_t bytes);
-size_t simt_shared_allowed(void (*entry)(const void *)); /* 48 KB unless opted in */
+/* Bytes of dynamic memory that a launch may have. Unless opted in: with the static variables, 48 KB. */
+size_t simt_shared_allowed(void (*entry)(const void *));
 size_t simt_shared_static(void (*entry)(const void *));  /* bytes of static variables in the launches so far */
 size_t simt_shared_optin(void);                          /* maximum that this compute capability can opt in to */
 

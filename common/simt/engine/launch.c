@@ -66,10 +66,11 @@ static bool configuration_valid(const char *kernel, void (*entry)(const void *))
         if (sizes[i].got == 0 || sizes[i].got > sizes[i].limit)
             return refuse(kernel, SIMT_ERROR_INVALID_CONFIGURATION, sizes[i].what, sizes[i].got, sizes[i].limit);
     size_t allowed = simt_shared_allowed(entry);
-    if (next.shared + simt_shared_static(entry) > allowed)
+    if (next.shared > allowed)
         return refuse(kernel, SIMT_ERROR_INVALID_VALUE,
-                      "Shared memory (more than 48 KB only after cudaFuncSetAttribute), in bytes,",
-                      next.shared + simt_shared_static(entry), allowed);
+                      "Dynamic shared memory (with the static variables, more than 48 KB only after "
+                      "cudaFuncSetAttribute), in bytes,",
+                      next.shared, allowed);
     return true;
 }
 

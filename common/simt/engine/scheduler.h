@@ -45,6 +45,7 @@ struct launch_order {
     } site[MAX_SHARED_SITES];
     _Atomic unsigned sites;
     size_t shared_end, static_bytes; /* of the layout so far */
+    size_t shared_limit;             /* of the static and the dynamic bytes together */
 };
 
 /* One OS thread of the pool. */

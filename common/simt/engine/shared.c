@@ -17,7 +17,8 @@ enum { SHARED_LIMIT = 48 << 10, DYNAMIC_OFFSET = RED_ZONE, MAX_KERNELS = 1024 };
 /* Attributes of kernels, by entry. */
 static struct kernel_shared {
     void (*entry)(const void *);
-    size_t allowed, used_static;
+    size_t opted_in; /* bytes of dynamic memory; 0: cudaFuncSetAttribute was not called */
+    size_t used_static;
 } kernels[MAX_KERNELS];
 static size_t kernel_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +32,7 @@ static struct kernel_shared *attributes_of(void (*entry)(const void *), bool add
     for (size_t i = 0; i < kernel_count; i++)
         if (kernels[i].entry == entry) return &kernels[i];
     if (!add || kernel_count == MAX_KERNELS) return NULL;
-    kernels[kernel_count] = (struct kernel_shared){entry, SHARED_LIMIT, 0};
+    kernels[kernel_count] = (struct kernel_shared){.entry = entry};
     return &kernels[kernel_count++];
 }
 
@@ -51,17 +52,25 @@ size_t simt_shared_optin(void) {
 }
 
 int simt_allow_shared(void (*entry)(const void *), size_t bytes) {
-    if (bytes > simt_shared_optin()) return SIMT_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     struct kernel_shared *kernel = attributes_of(entry, true);
-    if (kernel) kernel->allowed = bytes > SHARED_LIMIT ? bytes : SHARED_LIMIT;
+    bool fits = kernel && bytes + kernel->used_static <= simt_shared_optin();
+    if (fits) kernel->opted_in = bytes;
     pthread_mutex_unlock(&lock);
-    return kernel ? 0 : SIMT_ERROR_INVALID_VALUE;
+    return fits ? 0 : SIMT_ERROR_INVALID_VALUE;
+}
+
+static bool has_opted_in(void (*entry)(const void *), size_t dynamic) {
+    struct kernel_shared *kernel = attributes_of(entry, false);
+    return kernel && dynamic <= kernel->opted_in;
 }
 
 size_t simt_shared_allowed(void (*entry)(const void *)) {
     struct kernel_shared *kernel = attributes_of(entry, false);
-    return kernel ? kernel->allowed : SHARED_LIMIT;
+    if (kernel == NULL) return SHARED_LIMIT;
+    size_t without = SHARED_LIMIT - kernel->used_static, most = simt_shared_optin() - kernel->used_static;
+    size_t wanted = kernel->opted_in > without ? kernel->opted_in : without;
+    return wanted < most ? wanted : most;
 }
 
 size_t simt_shared_static(void (*entry)(const void *)) {
@@ -71,6 +80,8 @@ size_t simt_shared_static(void (*entry)(const void *)) {
 
 void shared_prepare_launch(struct simt_launch *launch) {
     launch->order->shared_end = DYNAMIC_OFFSET + round_up(launch->dynamic_shared, RED_ZONE) + RED_ZONE;
+    launch->order->shared_limit =
+        has_opted_in(launch->entry, launch->dynamic_shared) ? simt_shared_optin() : SHARED_LIMIT;
 }
 
 void shared_finish_launch(struct simt_launch *launch) {
@@ -134,13 +145,13 @@ static unsigned add_site(struct simt_launch *launch, const struct shared_site *w
     pthread_mutex_lock(&order->lock);
     unsigned count = atomic_load(&order->sites), i = 0;
     while (i < count && order->site[i].site != wanted->site) i++;
-    size_t limit = launch->dynamic_shared > SHARED_LIMIT ? simt_shared_optin() : SHARED_LIMIT;
+    size_t limit = order->shared_limit;
     size_t needed = round_up(order->static_bytes, align) + wanted->size;
     bool fits =
         i < count || (i < MAX_SHARED_SITES && needed <= SHARED_LIMIT && needed + launch->dynamic_shared <= limit);
     if (i == count && fits) {
         order->site[i] = *wanted;
-        order->site[i].offset = round_up(order->shared_end, align);
+        order->site[i].offset = round_up(order->shared_end, align < 16 ? 16 : align);
         order->shared_end = round_up(order->site[i].offset + wanted->size, 4) + RED_ZONE / 2;
         order->static_bytes = needed;
         atomic_store_explicit(&order->sites, count + 1, memory_order_release);
@@ -161,7 +172,7 @@ void *simt_shared_variable(const void *site, const char *name, size_t size, size
     while (i < count && order->site[i].site != site) i++;
     if (i == count) {
         struct shared_site wanted = {.site = site, .name = name, .size = size};
-        i = add_site(block->launch, &wanted, align < 16 ? 16 : align, pc);
+        i = add_site(block->launch, &wanted, align, pc);
     }
     if (i >= block->shared_ready) lay_out(block, i + 1);
     return block->shared + order->site[i].offset;

@@ -38,6 +38,22 @@ FINDS(staged_without_wait, SUCCESS, SIMT_UNINITIALISED, "the staged read", "An a
 FINDS(pipeline_without_wait, SUCCESS, SIMT_UNINITIALISED, "the last stage", "An asynchronous copy to it")
 FINDS(arrives_twice, LAUNCH_FAILURE, SIMT_DEADLOCK, "one too many", "33 arrivals, but the phase lacks only 32")
 
+/* How much an access of a late phase costs does not grow with the number of earlier phases. */
+int run_many_phases(int count);
+extern uint64_t acquire_release_steps;
+static uint64_t search_steps(int phases) {
+    uint64_t before = acquire_release_steps;
+    int got = run_many_phases(phases);
+    cr_assert_eq(got, 0, "%d is wrong", got);
+    return acquire_release_steps - before;
+}
+Test(cuda_std, phases_of_a_barrier_cost_alike) {
+    uint64_t few = search_steps(30), many = search_steps(300);
+    cr_expect(few > 0);
+    cr_expect(many < 12 * few, "30 phases: %llu steps, 300: %llu", (unsigned long long)few, (unsigned long long)many);
+    expect_none();
+}
+
 /* Of each warp: an atomic for the arrival, a read for the wait, and one store behind it. */
 int run_counts(void);
 Test(cuda_std, counts_arrivals_and_waits) {

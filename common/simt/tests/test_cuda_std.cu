@@ -150,6 +150,27 @@ extern "C" int run_barrier_phases() {
     return count;
 }
 
+__global__ void many_phases(int *sum, int count) {
+    __shared__ block_barrier bar;
+    __shared__ int value;
+    if (threadIdx.x == 0) init(&bar, blockDim.x);
+    __syncthreads();
+    for (int i = 0; i < count; i++) {
+        if (threadIdx.x == i % blockDim.x) value = i;
+        bar.arrive_and_wait();
+        if (threadIdx.x == 0) *sum += value;
+        bar.arrive_and_wait();
+    }
+}
+
+extern "C" int run_many_phases(int count) {
+    int *sum = zeroed<int>(1);
+    many_phases<<<1, 128>>>(sum, count);
+    int got = cudaDeviceSynchronize() == cudaSuccess ? *sum : -1;
+    cudaFree(sum);
+    return got - count * (count - 1) / 2;
+}
+
 // Producers write, consumers read; two barriers of all 64 threads.
 template <bool Wait> __global__ void roles(int *out) {
     __shared__ block_barrier full, empty;

@@ -8,6 +8,7 @@ int run_instances(uint64_t *out);
 int run_alignment(uint64_t *out);
 int run_stale(float *out);
 int run_much(int bytes, int opt_in);
+int run_beside(int instance, int bytes, int opt_in);
 
 TestSuite(shared, .init = quiet, .timeout = 60);
 
@@ -68,4 +69,22 @@ Test(shared, as_large_as_the_compute_capability_allows) {
         cr_assert_eq(run_much(1000, most[i] + 1), INVALID_VALUE);
         cr_assert_eq(run_much(50 * KB, 49 * KB), INVALID_VALUE);
     }
+}
+
+/* cudaFuncSetAttribute bounds the dynamic memory alone; the static memory counts towards the device's limit, and towards the
+ * 48 KB of a kernel that has not opted in. */
+Test(shared, static_memory_beside_what_was_opted_in) {
+    enum { MOST = 227 * KB, STATIC = 128 };
+    use(1, 90);
+    for (int launch = 0; launch < 2; launch++) {
+        cr_assert_eq(run_beside(0, MOST - KB - 32, MOST - KB), 0, "launch %d", launch);
+        cr_assert_eq(run_beside(1, MOST - STATIC, MOST - STATIC), 0, "launch %d", launch);
+        cr_assert_eq(run_beside(2, 48 * KB - STATIC, -1), 0, "launch %d", launch);
+        cr_assert_eq(run_beside(2, 48 * KB - STATIC + 1, -1), INVALID_VALUE, "launch %d", launch);
+        cr_assert_eq(run_beside(4, 48 * KB, 48 * KB), 0, "launch %d", launch);
+    }
+    cr_assert_eq(run_beside(3, 48 * KB - STATIC + 1, -1), INVALID_VALUE); /* refused by its first launch */
+    cr_assert_eq(run_beside(1, 1000, MOST - STATIC + 1), INVALID_VALUE);
+    cr_assert_eq(run_beside(1, MOST - STATIC, -1), 0); /* the earlier attribute remains */
+    cr_assert_eq(run_beside(1, MOST - STATIC + 1, -1), INVALID_VALUE);
 }

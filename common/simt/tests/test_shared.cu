@@ -61,6 +61,16 @@ __global__ void much(int *out, int n) {
     if (bad) atomicAdd(out, bad);
 }
 
+// 128 bytes of static memory beside the dynamic.
+template <int Instance> __global__ void much_beside(int *out, int n) {
+    extern __shared__ char bytes[];
+    __shared__ int last[32];
+    if (threadIdx.x < 32) last[threadIdx.x] = Instance;
+    if (n > 0) bytes[n - 1] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0 && (last[31] != Instance || (n > 0 && bytes[n - 1] != 1))) atomicAdd(out, 1);
+}
+
 template <class T> static T *device(int n) {
     T *p = nullptr;
     cudaMalloc(&p, n * sizeof(T));
@@ -71,6 +81,22 @@ template <class T> static T *device(int n) {
 template <class T> static int fetch(T *to, const T *from, int n) {
     cudaMemcpy(to, from, n * sizeof(T), cudaMemcpyDeviceToHost);
     return cudaDeviceSynchronize();
+}
+
+// Opts in (opt_in >= 0) and launches: the error of the first that fails. The static memory of an instance is known after its
+// first launch.
+template <int Instance> static int beside(int bytes, int opt_in) {
+    int *bad = device<int>(1), result = -1;
+    int error = opt_in < 0
+                    ? 0
+                    : cudaFuncSetAttribute(much_beside<Instance>, cudaFuncAttributeMaxDynamicSharedMemorySize, opt_in);
+    cudaGetLastError();
+    if (error) return error;
+    much_beside<Instance><<<3, 64, bytes>>>(bad, bytes);
+    error = cudaGetLastError();
+    if (error) return error;
+    error = fetch(&result, bad, 1);
+    return error ? error : -result;
 }
 
 extern "C" {
@@ -109,5 +135,15 @@ int run_much(int bytes, int opt_in) {
     if (error) return error;
     error = fetch(&result, bad, 1);
     return error ? error : -result;
+}
+
+int run_beside(int instance, int bytes, int opt_in) {
+    switch (instance) {
+        case 0: return beside<0>(bytes, opt_in);
+        case 1: return beside<1>(bytes, opt_in);
+        case 2: return beside<2>(bytes, opt_in);
+        case 3: return beside<3>(bytes, opt_in);
+        default: return beside<4>(bytes, opt_in);
+    }
 }
 }
