@@ -218,6 +218,7 @@ static const char *const known[] = {
     "learner_calloc",
     "learner_realloc",
     "learner_free",
+    "learner_heap_*",
     "learner_new",
     "learner_new_array",
     "learner_delete",
