@@ -167,6 +167,12 @@ static bool fits(const char *const patterns[], size_t count, const char *name) {
 }
 #define FITS(patterns, name) fits(patterns, sizeof(patterns) / sizeof *(patterns), name)
 
+/* libgcc's arithmetic: __popcountdi2, __udivti3, __extendhfsf2, __fixunssfti, __floattisf, __mulsc3. None has a pointer. */
+static const char *const arithmetic[] = {
+    "__*[sdt]i[23]",           "__*[bhsdxt]f[23]", "__fix*[hsdxt]f[sdt]i",
+    "__float*[sdt]i[bhsdxt]f", "__mul[hsdxt]c3",   "__div[hsdxt]c3",
+};
+
 /* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file
  * that is marked cannot write a name of the backend (common/simt/translate/learner.c): those here come from its headers. */
 static const char *const known[] = {
@@ -188,6 +194,10 @@ static const char *const known[] = {
     "__sanitizer_cov_trace_*",
     "trace_pc",
     "__morestack*",
+    "__isGlobal",
+    "__isShared",
+    "__isLocal",
+    "__cvta_generic_to_shared",
     "_GLOBAL_OFFSET_TABLE_",
     "__gxx_personality_v0",
     "_Unwind_Resume",
@@ -234,6 +244,11 @@ static const char *const known[] = {
     "learner_fwrite",
     "learner_fflush",
     "learner_getenv",
+    "learner_sincos*",
+    "learner_fast_sincosf",
+    "learner_frexp*",
+    "learner_modf*",
+    "learner_remquo*",
     "stdout",
     "stderr",
 };
@@ -246,11 +261,14 @@ static const char *const mathematics[] = {
     "tgamma",    "trunc", "exp10", "j0",      "j1",     "y0",    "y1",     "abs",       "labs",      "llabs",
 };
 
+/* sin, sinf, and CUDA's fast intrinsic __sinf. */
 static bool is_mathematics(const char *name) {
+    bool fast = strncmp(name, "__", 2) == 0;
+    name += fast ? 2 : 0;
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof mathematics / sizeof *mathematics; i++) {
         size_t n = strlen(mathematics[i]);
-        if (strncmp(name, mathematics[i], n) == 0 && (length == n || (length == n + 1 && name[n] == 'f'))) {
+        if (strncmp(name, mathematics[i], n) == 0 && ((length == n && !fast) || (length == n + 1 && name[n] == 'f'))) {
             return true;
         }
     }
@@ -349,7 +367,9 @@ static bool symbols_allowed(const struct object *object, const struct object_nam
         }
         if (bind == STB_LOCAL) { continue; }
         if (symbol->st_shndx == SHN_UNDEF) {
-            if (FITS(known, name) || is_mathematics(name) || is_import(imports, name)) { continue; }
+            if (FITS(known, name) || FITS(arithmetic, name) || is_mathematics(name) || is_import(imports, name)) {
+                continue;
+            }
             bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "_ZNSt", 5) == 0 ||
                           strncmp(name, "__", 2) == 0;
             return exists ? refuse(why, size, "not allowed: a call of %s, which is not CUDA's", name)
