@@ -173,6 +173,11 @@ static const char *const arithmetic[] = {
     "__float*[sdt]i[bhsdxt]f", "__mul[hsdxt]c3",   "__div[hsdxt]c3",
 };
 
+/* std:: and what belongs to it. */
+static const char *const library[] = {"_ZSt*",          "_ZNSt*",  "_ZNKSt*",  "_ZNS[absiod]*",
+                                      "_ZNKS[absiod]*", "_ZTVSt*", "_ZTVNSt*", "_ZTISt*",
+                                      "_ZTINSt*",       "_ZTTSt*", "_ZGVNSt*", "_ZN9__gnu_cxx*"};
+
 /* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file
  * that is marked cannot write a name of the backend (common/simt/translate/learner.c): those here come from its headers. */
 static const char *const known[] = {
@@ -253,12 +258,13 @@ static const char *const known[] = {
     "stderr",
 };
 static const char *const mathematics[] = {
-    "acos",      "acosh", "asin",  "asinh",   "atan",   "atan2", "atanh",  "cbrt",      "ceil",      "copysign",
-    "cos",       "cosh",  "erf",   "erfc",    "exp",    "exp2",  "expm1",  "fabs",      "fdim",      "floor",
-    "fma",       "fmax",  "fmin",  "fmod",    "hypot",  "ilogb", "ldexp",  "lgamma",    "llrint",    "llround",
-    "log",       "log10", "log1p", "log2",    "logb",   "lrint", "lround", "nearbyint", "nextafter", "pow",
-    "remainder", "rint",  "round", "scalbln", "scalbn", "sin",   "sinh",   "sqrt",      "tan",       "tanh",
-    "tgamma",    "trunc", "exp10", "j0",      "j1",     "y0",    "y1",     "abs",       "labs",      "llabs",
+    "acos",     "acosh",     "asin",      "asinh", "atan",      "atan2",  "atanh", "cbrt",    "ceil",
+    "copysign", "cos",       "cosh",      "erf",   "erfc",      "exp",    "exp2",  "expm1",   "fabs",
+    "fdim",     "floor",     "fma",       "fmax",  "fmin",      "fmod",   "hypot", "ilogb",   "ldexp",
+    "lgamma",   "llrint",    "llround",   "log",   "log10",     "log1p",  "log2",  "logb",    "lrint",
+    "lround",   "nearbyint", "nextafter", "pow",   "remainder", "rint",   "round", "scalbln", "scalbn",
+    "sin",      "sinh",      "sqrt",      "tan",   "tanh",      "tgamma", "trunc", "exp10",   "j0",
+    "j1",       "y0",        "y1",        "abs",   "labs",      "llabs",  "jn",    "yn",
 };
 
 /* sin, sinf, and CUDA's fast intrinsic __sinf. */
@@ -370,8 +376,10 @@ static bool symbols_allowed(const struct object *object, const struct object_nam
             if (FITS(known, name) || FITS(arithmetic, name) || is_mathematics(name) || is_import(imports, name)) {
                 continue;
             }
-            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "_ZNSt", 5) == 0 ||
-                          strncmp(name, "__", 2) == 0;
+            if (FITS(library, name)) {
+                return refuse(why, size, "not allowed: %s, which no header of the C++ library defines", name);
+            }
+            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "__", 2) == 0;
             return exists ? refuse(why, size, "not allowed: a call of %s, which is not CUDA's", name)
                           : refuse(why, size, "undefined reference to `%s'", name);
         }

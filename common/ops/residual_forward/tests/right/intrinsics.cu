@@ -17,7 +17,8 @@ __device__ int nothing(float x, size_t i) {
     auto warp = cg::coalesced_threads();
     int odd = __popc((unsigned)i) > 32 || __popcll(i) > 64 || warp.size() > 32 || __clzll((long long)i) > 64;
     x = fminf(fmaxf(x, 1.0f), 2.0f);
-    float fast = __logf(x) + __log2f(x) + __log10f(x) + __sinf(x) + __cosf(x) + __tanf(x) + __exp10f(x) + __powf(x, 2.0f);
+    float fast =
+        __logf(x) + __log2f(x) + __log10f(x) + __sinf(x) + __cosf(x) + __tanf(x) + __exp10f(x) + __powf(x, 2.0f);
     float s, c, s2, c2, whole;
     double ds, dc;
     int exponent, quotient;
@@ -25,7 +26,8 @@ __device__ int nothing(float x, size_t i) {
     sincosf(x + 1, &s2, &c2);
     sincos((double)x, &ds, &dc);
     fast += s + c + s2 + c2 + (float)(ds + dc) + sinf(x + 2) + cosf(x + 2) + tanf(x);
-    fast += frexpf(x, &exponent) + modff(x, &whole) + remquof(x, 3.0f, &quotient) + (float)(exponent + quotient) + whole;
+    fast +=
+        frexpf(x, &exponent) + modff(x, &whole) + remquof(x, 3.0f, &quotient) + (float)(exponent + quotient) + whole;
     unsigned __int128 wide = (unsigned __int128)i * i + 5;
     wide = wide / (i + 3) + wide % (i + 7) + (unsigned __int128)x;
     std::complex<float> z(x, 1.0f);
