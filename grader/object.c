@@ -167,6 +167,17 @@ static bool fits(const char *const patterns[], size_t count, const char *name) {
 }
 #define FITS(patterns, name) fits(patterns, sizeof(patterns) / sizeof *(patterns), name)
 
+/* libgcc's arithmetic: __popcountdi2, __udivti3, __extendhfsf2, __fixunssfti, __floattisf, __mulsc3. None has a pointer. */
+static const char *const arithmetic[] = {
+    "__*[sdt]i[23]",           "__*[bhsdxt]f[23]", "__fix*[hsdxt]f[sdt]i",
+    "__float*[sdt]i[bhsdxt]f", "__mul[hsdxt]c3",   "__div[hsdxt]c3",
+};
+
+/* std:: and what belongs to it. */
+static const char *const library[] = {"_ZSt*",          "_ZNSt*",  "_ZNKSt*",  "_ZNS[absiod]*",
+                                      "_ZNKS[absiod]*", "_ZTVSt*", "_ZTVNSt*", "_ZTISt*",
+                                      "_ZTINSt*",       "_ZTTSt*", "_ZGVNSt*", "_ZN9__gnu_cxx*"};
+
 /* The toolkit; what the compiler itself calls; memory, output and ends of the C library; mathematics without pointers. A file
  * that is marked cannot write a name of the backend (common/simt/translate/learner.c): those here come from its headers. */
 static const char *const known[] = {
@@ -188,6 +199,10 @@ static const char *const known[] = {
     "__sanitizer_cov_trace_*",
     "trace_pc",
     "__morestack*",
+    "__isGlobal",
+    "__isShared",
+    "__isLocal",
+    "__cvta_generic_to_shared",
     "_GLOBAL_OFFSET_TABLE_",
     "__gxx_personality_v0",
     "_Unwind_Resume",
@@ -218,6 +233,7 @@ static const char *const known[] = {
     "learner_calloc",
     "learner_realloc",
     "learner_free",
+    "learner_heap_*",
     "learner_new",
     "learner_new_array",
     "learner_delete",
@@ -233,23 +249,32 @@ static const char *const known[] = {
     "learner_fwrite",
     "learner_fflush",
     "learner_getenv",
+    "learner_sincos*",
+    "learner_fast_sincosf",
+    "learner_frexp*",
+    "learner_modf*",
+    "learner_remquo*",
     "stdout",
     "stderr",
 };
 static const char *const mathematics[] = {
-    "acos",      "acosh", "asin",  "asinh",   "atan",   "atan2", "atanh",  "cbrt",      "ceil",      "copysign",
-    "cos",       "cosh",  "erf",   "erfc",    "exp",    "exp2",  "expm1",  "fabs",      "fdim",      "floor",
-    "fma",       "fmax",  "fmin",  "fmod",    "hypot",  "ilogb", "ldexp",  "lgamma",    "llrint",    "llround",
-    "log",       "log10", "log1p", "log2",    "logb",   "lrint", "lround", "nearbyint", "nextafter", "pow",
-    "remainder", "rint",  "round", "scalbln", "scalbn", "sin",   "sinh",   "sqrt",      "tan",       "tanh",
-    "tgamma",    "trunc", "exp10", "j0",      "j1",     "y0",    "y1",     "abs",       "labs",      "llabs",
+    "acos",     "acosh",     "asin",      "asinh", "atan",      "atan2",  "atanh", "cbrt",    "ceil",
+    "copysign", "cos",       "cosh",      "erf",   "erfc",      "exp",    "exp2",  "expm1",   "fabs",
+    "fdim",     "floor",     "fma",       "fmax",  "fmin",      "fmod",   "hypot", "ilogb",   "ldexp",
+    "lgamma",   "llrint",    "llround",   "log",   "log10",     "log1p",  "log2",  "logb",    "lrint",
+    "lround",   "nearbyint", "nextafter", "pow",   "remainder", "rint",   "round", "scalbln", "scalbn",
+    "sin",      "sinh",      "sqrt",      "tan",   "tanh",      "tgamma", "trunc", "exp10",   "j0",
+    "j1",       "y0",        "y1",        "abs",   "labs",      "llabs",  "jn",    "yn",
 };
 
+/* sin, sinf, and CUDA's fast intrinsic __sinf. */
 static bool is_mathematics(const char *name) {
+    bool fast = strncmp(name, "__", 2) == 0;
+    name += fast ? 2 : 0;
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof mathematics / sizeof *mathematics; i++) {
         size_t n = strlen(mathematics[i]);
-        if (strncmp(name, mathematics[i], n) == 0 && (length == n || (length == n + 1 && name[n] == 'f'))) {
+        if (strncmp(name, mathematics[i], n) == 0 && ((length == n && !fast) || (length == n + 1 && name[n] == 'f'))) {
             return true;
         }
     }
@@ -348,9 +373,13 @@ static bool symbols_allowed(const struct object *object, const struct object_nam
         }
         if (bind == STB_LOCAL) { continue; }
         if (symbol->st_shndx == SHN_UNDEF) {
-            if (FITS(known, name) || is_mathematics(name) || is_import(imports, name)) { continue; }
-            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "_ZNSt", 5) == 0 ||
-                          strncmp(name, "__", 2) == 0;
+            if (FITS(known, name) || FITS(arithmetic, name) || is_mathematics(name) || is_import(imports, name)) {
+                continue;
+            }
+            if (FITS(library, name)) {
+                return refuse(why, size, "not allowed: %s, which no header of the C++ library defines", name);
+            }
+            bool exists = is_taken(taken, name) || dlsym(RTLD_DEFAULT, name) || strncmp(name, "__", 2) == 0;
             return exists ? refuse(why, size, "not allowed: a call of %s, which is not CUDA's", name)
                           : refuse(why, size, "undefined reference to `%s'", name);
         }

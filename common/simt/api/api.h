@@ -27,6 +27,9 @@ enum { CLOCK_MEGAHERTZ = 1000 };
         if ((pointer) != NULL) { confine_check(API_CALLER, (pointer), sizeof *(pointer), true); } \
     } while (0)
 
+/* free and delete in a kernel. */
+void device_free(void *pointer, uintptr_t pc);
+
 cudaError_t api_enter(const char *function);
 cudaError_t api_fail(cudaError_t error);            /* stores it for cudaGetLastError, returns it */
 void api_clear_errors(void);                        /* cudaDeviceReset */

@@ -34,7 +34,10 @@ static void (*code)(void *data);
 static void *code_data;
 static bool code_ended;
 
-/* ---- memory of malloc and new: in one range of addresses; what describes it lies outside ---- */
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
+/* ---- memory of malloc and new on the host: in one range of addresses; what describes it lies outside. In kernels: the
+ * device's heap ---- */
 
 enum { GRANULE = 64, CLASSES = 40 };
 #define HEAP_BYTES ((size_t)1 << 30)
@@ -61,8 +64,9 @@ static bool heap_open(void) {
     return heap.memory != NULL;
 }
 
-void *learner_malloc(size_t bytes) {
+static void *allocate(size_t bytes, uintptr_t pc) {
     unsigned class = 0;
+    if (simt_self) { return arena_alloc_at(bytes, pc); }
     while (class < CLASSES && ((size_t)GRANULE << class) < bytes) { class ++; }
     if (bytes > HEAP_BYTES || !heap_open()) { return NULL; }
     unsigned found = heap.first_free[class];
@@ -77,6 +81,11 @@ void *learner_malloc(size_t bytes) {
     return heap.memory + (size_t)(found - 1) * GRANULE;
 }
 
+static void give_up(void) {
+    simt_confined = false;
+    fiber_leave(outside);
+}
+
 /* The bytes of an allocation that begins there, or 0. */
 static size_t allocated(const void *pointer, unsigned *granule) {
     size_t offset = (size_t)((const char *)pointer - heap.memory);
@@ -85,10 +94,21 @@ static size_t allocated(const void *pointer, unsigned *granule) {
     return heap.class_of[*granule] ? (size_t)GRANULE << (heap.class_of[*granule] - 1) : 0;
 }
 
-void learner_free(void *pointer) {
+/* The bytes of the allocation, which must be one. */
+static size_t freed(const void *pointer, unsigned *granule, uintptr_t pc) {
+    size_t bytes = allocated(pointer, granule);
+    if (bytes > 0) { return bytes; }
+    simt_report(SIMT_FOREIGN, true, pc, NULL, "Invalid free\n%p is not the start of memory from malloc or new",
+                pointer);
+    if (!simt_confined) { abort(); }
+    give_up();
+    return 0;
+}
+
+static void release(void *pointer, uintptr_t pc) {
     unsigned granule;
-    if (!pointer) { return; }
-    if (allocated(pointer, &granule) == 0) { abort(); }
+    if (simt_self) { device_free(pointer, pc); }
+    if (simt_self || !pointer || freed(pointer, &granule, pc) == 0) { return; }
     unsigned class = heap.class_of[granule] - 1u;
     heap.class_of[granule] = 0;
     heap.next_free[granule] = heap.first_free[class];
@@ -96,58 +116,83 @@ void learner_free(void *pointer) {
 }
 
 void *confine_allocate(size_t alignment, size_t bytes) {
-    return simt_confined && alignment <= GRANULE ? learner_malloc(bytes) : aligned_alloc(alignment, bytes);
+    return simt_confined && alignment <= GRANULE ? allocate(bytes, 0) : aligned_alloc(alignment, bytes);
 }
 
 void confine_release(void *memory) {
     unsigned granule;
     if (allocated(memory, &granule)) {
-        learner_free(memory);
+        release(memory, 0);
     } else {
         free(memory);
     }
 }
 
+void *learner_malloc(size_t bytes) {
+    return allocate(bytes, CALLER);
+}
+void learner_free(void *pointer) {
+    release(pointer, CALLER);
+}
+
+/* Of a CUDA source, whose malloc and free have names of their own (simt/heap.h). */
+void *learner_heap_malloc(size_t bytes) {
+    return allocate(bytes, CALLER);
+}
+void learner_heap_free(void *pointer) {
+    release(pointer, CALLER);
+}
+
+static void not_in_kernels(const char *function, uintptr_t pc) {
+    if (!simt_self) { return; }
+    simt_report(SIMT_FOREIGN, true, pc, simt_self, "Invalid call\n%s is a function of the host", function);
+    simt_fail_launch(SIMT_ERROR_ILLEGAL_ADDRESS);
+}
+
 void *learner_calloc(size_t count, size_t bytes) {
     size_t all;
-    void *pointer = __builtin_mul_overflow(count, bytes, &all) ? NULL : learner_malloc(all);
+    not_in_kernels("calloc", CALLER);
+    void *pointer = __builtin_mul_overflow(count, bytes, &all) ? NULL : allocate(all, CALLER);
     return pointer ? memset(pointer, 0, all) : NULL;
 }
 
 void *learner_realloc(void *old, size_t bytes) {
     unsigned granule;
-    size_t had = old ? allocated(old, &granule) : 0;
-    if (old && had == 0) { abort(); }
+    not_in_kernels("realloc", CALLER);
+    size_t had = old ? freed(old, &granule, CALLER) : 0;
     if (old && bytes <= had) { return old; }
-    void *pointer = learner_malloc(bytes);
+    void *pointer = allocate(bytes, CALLER);
     if (pointer && old) {
         memcpy(pointer, old, had);
-        learner_free(old);
+        release(old, CALLER);
     }
     return pointer;
 }
 
-void *learner_new(size_t bytes) {
-    void *pointer = learner_malloc(bytes);
-    if (!pointer) { abort(); }
+static void *make(size_t bytes, uintptr_t pc) {
+    void *pointer = allocate(bytes, pc);
+    if (!pointer && !simt_self) { abort(); }
     return pointer;
 }
+void *learner_new(size_t bytes) {
+    return make(bytes, CALLER);
+}
 void *learner_new_array(size_t bytes) {
-    return learner_new(bytes);
+    return make(bytes, CALLER);
 }
 void learner_delete(void *pointer) {
-    learner_free(pointer);
+    release(pointer, CALLER);
 }
 void learner_delete_array(void *pointer) {
-    learner_free(pointer);
+    release(pointer, CALLER);
 }
 void learner_delete_sized(void *pointer, size_t bytes) {
     (void)bytes;
-    learner_free(pointer);
+    release(pointer, CALLER);
 }
 void learner_delete_array_sized(void *pointer, size_t bytes) {
     (void)bytes;
-    learner_free(pointer);
+    release(pointer, CALLER);
 }
 
 /* ---- what it may access ---- */
@@ -166,11 +211,6 @@ bool confine_allows(const void *pointer, size_t bytes, bool write) {
            (!write && between(address, bytes, &__executable_start, &data_start)) ||
            (!write && (pointer == (void *)&stdout || pointer == (void *)&stderr)) ||
            simt_host_and_device(address, bytes);
-}
-
-static void give_up(void) {
-    simt_confined = false;
-    fiber_leave(outside);
 }
 
 /* The code around is trusted. */
@@ -237,7 +277,6 @@ static FILE *checked(FILE *file, uintptr_t pc) {
     if (file != stdout && file != stderr) { confine_check(pc, (void *)UINTPTR_MAX, 1, true); }
     return file == stderr ? stderr : stdout;
 }
-#define CALLER ((uintptr_t)__builtin_return_address(0))
 
 static int print(FILE *file, const char *format, va_list arguments, uintptr_t pc) {
     if (!prints_only(format)) { confine_check(pc, (void *)UINTPTR_MAX, 1, true); }

@@ -79,13 +79,18 @@ void *simt_malloc(size_t bytes) {
     return simt_self == NULL ? malloc(bytes) : arena_alloc_at(bytes, (uintptr_t)__builtin_return_address(0));
 }
 
+void device_free(void *pointer, uintptr_t pc) {
+    if (pointer == NULL || arena_free(pointer)) { return; }
+    simt_report(SIMT_OUT_OF_BOUNDS, true, pc, simt_self,
+                "Invalid free of %p: it is not the start of memory from malloc", pointer);
+    simt_fail_launch(cudaErrorIllegalAddress);
+}
+
 void simt_free(void *pointer) {
     if (simt_self == NULL) {
         free(pointer);
-    } else if (pointer != NULL && !arena_free(pointer)) {
-        simt_report(SIMT_OUT_OF_BOUNDS, true, (uintptr_t)__builtin_return_address(0), simt_self,
-                    "Invalid free of %p: it is not the start of memory from malloc", pointer);
-        simt_fail_launch(cudaErrorIllegalAddress);
+    } else {
+        device_free(pointer, (uintptr_t)__builtin_return_address(0));
     }
 }
 

@@ -202,25 +202,31 @@ void __tsan_atomic_signal_fence(int order) {
     (void)order;
 }
 
-/* memcpy, memmove and memset in kernels: first the events, then the copy. All reads of a copy precede its writes. */
-void *simt_memcpy(void *to, const void *from, size_t bytes) {
-    if (simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from)) {
-        access_range(CALLER, TRACE_READ, (uintptr_t)from, bytes);
-        access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
+/* memcpy, memmove and memset: first the events, then the copy. All reads of a copy precede its writes. */
+static void range(uintptr_t pc, enum trace_kind kind, const void *pointer, size_t bytes, bool events) {
+    if (events) {
+        access_range(pc, kind, (uintptr_t)pointer, bytes);
+    } else if (simt_confined) {
+        confine_check(pc, pointer, bytes, kind == TRACE_WRITE);
     }
+}
+
+void *simt_memcpy(void *to, const void *from, size_t bytes) {
+    bool events = simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from);
+    range(CALLER, TRACE_READ, from, bytes, events);
+    range(CALLER, TRACE_WRITE, to, bytes, events);
     return memcpy(to, from, bytes);
 }
 
 void *simt_memmove(void *to, const void *from, size_t bytes) {
-    if (simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from)) {
-        access_range(CALLER, TRACE_READ, (uintptr_t)from, bytes);
-        access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
-    }
+    bool events = simt_self || in_arena((uintptr_t)to) || in_arena((uintptr_t)from);
+    range(CALLER, TRACE_READ, from, bytes, events);
+    range(CALLER, TRACE_WRITE, to, bytes, events);
     return memmove(to, from, bytes);
 }
 
 void *simt_memset(void *to, int value, size_t bytes) {
-    if (simt_self || in_arena((uintptr_t)to)) access_range(CALLER, TRACE_WRITE, (uintptr_t)to, bytes);
+    range(CALLER, TRACE_WRITE, to, bytes, simt_self || in_arena((uintptr_t)to));
     return memset(to, value, bytes);
 }
 

@@ -35,5 +35,7 @@
 /* An assumption is not evaluated, so it makes no memory access, as under nvcc. */
 #define __builtin_assume(condition) ((void)sizeof((condition) ? 1 : 0))
 #define __assume(condition)         ((void)sizeof((condition) ? 1 : 0))
+/* Code that gets there ends, and does not run on into other code. */
+#define __builtin_unreachable() __builtin_trap()
 
 #endif
