@@ -62,7 +62,7 @@ int call_is_wrong(reference_call &call, const op *op, const reference_case &aske
 }
 
 int status_without_launch(const op *op, const reference_case &asked, void *const tensors[], uint64_t *launches) {
-    struct simt_watch refuse = {nullptr, false, true};
+    struct simt_watch refuse = {nullptr, false, false, true};
     struct simt_counters counters;
     simt_counters_reset();
     simt_watch_begin(&refuse);
