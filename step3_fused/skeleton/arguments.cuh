@@ -1,4 +1,4 @@
-// arguments.cuh — the argument checks that common/ops/types.h requires of every launcher, given
+// arguments.cuh — checks of a launcher's arguments, given: a library refuses what its kernels cannot handle
 //
 //   check_rows       for tensors of shape (N, C)
 //   check_matrices   for tensors of shape (B, H, T, T)
