@@ -113,8 +113,7 @@ const struct op_mistake softmax_mistakes_shown[] = {
      .predicate = shows_all_masked,
      .stage = MISTAKE_SPECIAL},
     {.id = "softmax-not-the-maximum",
-     .fact =
-         "only rows of large magnitude are wrong: is the row's own maximum subtracted, and are small results kept?",
+     .fact = "only rows of large magnitude are wrong: is the row's own maximum subtracted, and are small results kept?",
      .hint = 2,
      .kernel = "softmax_forward/max_of_magnitudes",
      .predicate = shows_not_the_maximum},

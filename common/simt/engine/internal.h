@@ -190,8 +190,8 @@ bool simt_on_device(void);
 int simt_allow_shared(void (*entry)(const void *), size_t bytes);
 /* Bytes of dynamic memory that a launch may have. Unless opted in: with the static variables, 48 KB. */
 size_t simt_shared_allowed(void (*entry)(const void *));
-size_t simt_shared_static(void (*entry)(const void *));  /* bytes of static variables in the launches so far */
-size_t simt_shared_optin(void);                          /* maximum that this compute capability can opt in to */
+size_t simt_shared_static(void (*entry)(const void *)); /* bytes of static variables in the launches so far */
+size_t simt_shared_optin(void);                         /* maximum that this compute capability can opt in to */
 
 /* Static and dynamic shared memory of the running block. `site` is the address of a static object of that declaration. */
 void *simt_shared_variable(const void *site, const char *name, size_t size, size_t align);

@@ -85,8 +85,8 @@ static const char *const families[] = {"__builtin_", "__atomic_",    "__sync_", 
                                        "__ubsan_",   "__sanitizer_", "__asm",     "__simt",    "__cov_",
                                        "__cxa_",     "__gnu_",       "__gthread", "__typeof",  "__attribute",
                                        "__label__",  "__real",       "__imag",    "__float128"};
-static const char *const attributes[] = {"aligned",  "__aligned__",  "unused",        "__unused__",
-                                         "always_inline", "__always_inline__"};
+static const char *const attributes[] = {"aligned",    "__aligned__",   "unused",
+                                         "__unused__", "always_inline", "__always_inline__"};
 static const char *const standard_attributes[] = {"nodiscard", "maybe_unused", "fallthrough",
                                                   "likely",    "unlikely",     "deprecated"};
 
