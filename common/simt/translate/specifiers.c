@@ -135,7 +135,7 @@ static const struct {
     {"__grid_constant__", "", false},
     {"__nv_pure__", "", false},
     {"__inline_hint__", "", false},
-    {"__noinline__", "", false}, /* a kernel's calls become part of it (launch.h) */
+    {"__noinline__", "__attribute__((noinline))", false},
     {"__forceinline__", "inline __attribute__((always_inline))", false},
     {"__launch_bounds__", "", true},
     {"__maxnreg__", "", true},

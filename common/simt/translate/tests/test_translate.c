@@ -52,7 +52,7 @@ static const struct {
     {"__device__ __forceinline__ int f() { return 1; }",
      {"inline __attribute__((always_inline)) int f() { return 1; }"}},
     {"__attribute__((__noinline__)) int f(); __noinline__ int g();",
-     {"__attribute__((__noinline__)) int f();", " int g();"}},
+     {"__attribute__((__noinline__)) int f();", "__attribute__((noinline)) int g();"}},
     {"__global__ void k() { __shared__ float s[32], *p; }",
      {"typedef float simt_type_s[32], *simt_type_p;",
       "simt_type_s &s = *static_cast<simt_type_s *>(simt_shared_variable(&simt_site_s, \"s\"",
