@@ -19,7 +19,8 @@
 enum { MOST_RUNNERS = 512, VARIABLES = 8 };
 
 static struct runner twins[MOST_RUNNERS];
-static bool emulates; /* the next child is an emulated one */
+static const struct runner *owners[MOST_RUNNERS]; /* NULL: free */
+static bool emulates;                             /* the next child is an emulated one */
 static unsigned compared, different, outputs, equal_outputs, with_findings;
 
 unsigned __real_sandbox_enter(const struct sandbox *sandbox);
@@ -43,6 +44,15 @@ static void summary(void) {
     fclose(log);
 }
 
+/* A new process has a new twin. */
+static void forget(const struct runner *runner) {
+    for (int i = 0; i < MOST_RUNNERS; i++) {
+        if (owners[i] != runner) { continue; }
+        runner_stop(&twins[i]);
+        owners[i] = NULL;
+    }
+}
+
 /* One OS thread: with more, the blocks that have started when a launch fails vary, and so do the counters. */
 enum child_status __real_runner_start(struct runner *runner, const char *path, const struct limits *limits);
 enum child_status __wrap_runner_start(struct runner *runner, const char *path, const struct limits *limits);
@@ -50,6 +60,7 @@ enum child_status __wrap_runner_start(struct runner *runner, const char *path, c
     static const char *environment[MOST_RUNNERS * VARIABLES]; /* stays for restarts */
     static int used;
     struct limits own = *limits;
+    forget(runner);
     own.environment = &environment[used];
     for (const char *const *given = limits->environment; given && *given; given++) { environment[used++] = *given; }
     environment[used++] = "SIMT_THREADS=1";
@@ -77,15 +88,16 @@ static struct runner *twin_of(const struct runner *runner) {
     struct limits limits = runner->limits;
     limits.call_seconds *= 30;
     if (compared == 0) { atexit(summary); }
-    struct runner *twin = twins;
-    while (twin->path[0] && strcmp(twin->path, emulated) != 0) { twin++; }
-    if (!twin->path[0]) {
-        if (twin == twins + MOST_RUNNERS - 1) { abort(); }
-        emulates = true;
-        __real_runner_start(twin, emulated, &limits);
-        emulates = false;
-    }
-    return twin;
+    int at = 0;
+    while (at < MOST_RUNNERS && owners[at] != runner) { at++; }
+    if (at < MOST_RUNNERS) { return &twins[at]; }
+    for (at = 0; at < MOST_RUNNERS && owners[at]; at++) {}
+    if (at == MOST_RUNNERS) { abort(); }
+    owners[at] = runner;
+    emulates = true;
+    __real_runner_start(&twins[at], emulated, &limits);
+    emulates = false;
+    return &twins[at];
 }
 
 static size_t first_line(const char *text) {
