@@ -153,7 +153,7 @@ PACKAGES    := build
 LAB_SHARED  :=
 LEARNER_IMPORTS :=
 LEARNER_READS :=
-LEARNER_HEADERS := common/*.h common/*.cuh common/ops/types.h common/ops/*/contract.h ops/types.h ops/*/contract.h
+LEARNER_HEADERS := common/*.h common/*.cuh common/ops/types.h common/ops/*/contract.h common/contracts/*.h ops/types.h ops/*/contract.h
 include $(if $(LAB),$(wildcard $(COURSE)/$(LAB)/lab.mk))
 
 packages:
