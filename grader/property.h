@@ -1,5 +1,6 @@
 /* property.h — the properties of a call beside its sizes, on which a branch can be wrong: the kind of values, other scalars,
- * lengths, the triangle, an odd number of elements, pointers that are misaligned or shared, another order of blocks, a call before it, a refused launch.
+ * lengths, the triangle, an odd number of elements, pointers that are misaligned or shared, another order of blocks, a call
+ * before it, a refused launch.
  *
  * A set of properties is a uint64_t, with one bit for each.
  */

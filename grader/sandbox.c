@@ -125,20 +125,16 @@ enum {
 };
 enum { X32_SYSCALLS = 0x40000000 };
 
-static const int refused[] = {
+/* Other processes, other names of the system, and its keys; refused to compilers, too. */
+static const int refused_to_all[] = {
     SYS_IO_URING_SETUP,
     SYS_ptrace,
     SYS_process_vm_readv,
     SYS_process_vm_writev,
-    SYS_kcmp,
     SYS_PIDFD_SEND_SIGNAL,
     SYS_PIDFD_OPEN,
     SYS_PIDFD_GETFD,
-    SYS_tkill,
-    SYS_rt_sigqueueinfo,
-    SYS_rt_tgsigqueueinfo,
     SYS_setsid,
-    SYS_setpgid,
     SYS_unshare,
     SYS_setns,
     SYS_mount,
@@ -151,10 +147,12 @@ static const int refused[] = {
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    SYS_execve,
+};
+
+static const int refused[] = {
+    SYS_kcmp, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpgid, SYS_execve,
 #ifdef SYS_fork
-    SYS_fork,
-    SYS_vfork,
+    SYS_fork, SYS_vfork,
 #endif
 };
 
@@ -203,6 +201,10 @@ static void refuse_call(struct filter *f, int number, int error) {
     refuse(f, error);
 }
 
+static void refuse_calls(struct filter *f, const int numbers[], size_t count, int error) {
+    for (size_t i = 0; i < count; i++) { refuse_call(f, numbers[i], error); }
+}
+
 /* Call `number` is allowed when its argument equals `value` (or `also`), else refused. */
 static void allow_if_argument_is(struct filter *f, int number, int argument, uint32_t value, uint32_t also) {
     add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 5);
@@ -238,7 +240,8 @@ static bool filter_enter(bool gpu) {
     add(f, BPF_JMP | BPF_JGE | BPF_K, X32_SYSCALLS, 0, 1);
     refuse(f, EPERM);
 
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) { refuse_call(f, refused[i], EPERM); }
+    refuse_calls(f, refused_to_all, sizeof refused_to_all / sizeof *refused_to_all, EPERM);
+    refuse_calls(f, refused, sizeof refused / sizeof *refused, EPERM);
     refuse_call(f, SYS_CLONE3,
                 ENOSYS); /* its flags are in memory, which a filter cannot read; the C library falls back to clone */
     allow_if_flags(f, SYS_clone, 0, CLONE_THREAD, true, EPERM);
@@ -250,9 +253,7 @@ static bool filter_enter(bool gpu) {
     allow_if_argument_is(f, SYS_tgkill, 0, self, self);
     allow_if_argument_is(f, SYS_prlimit64, 0, 0, self);
     if (!gpu) {
-        for (size_t i = 0; i < sizeof refused_on_cpu / sizeof *refused_on_cpu; i++) {
-            refuse_call(f, refused_on_cpu[i], EROFS);
-        }
+        refuse_calls(f, refused_on_cpu, sizeof refused_on_cpu / sizeof *refused_on_cpu, EROFS);
         allow_if_flags(f, SYS_openat, 2, writing, false, EROFS);
 #ifdef SYS_open
         allow_if_flags(f, SYS_open, 1, writing, false, EROFS);
@@ -386,27 +387,6 @@ static bool filter_compiler(void) {
 #ifndef NATIVE_ARCHITECTURE
     return false;
 #else
-    static const int others[] = {SYS_socket,
-                                 SYS_ptrace,
-                                 SYS_process_vm_readv,
-                                 SYS_process_vm_writev,
-                                 SYS_IO_URING_SETUP,
-                                 SYS_PIDFD_GETFD,
-                                 SYS_PIDFD_OPEN,
-                                 SYS_unshare,
-                                 SYS_setns,
-                                 SYS_mount,
-                                 SYS_umount2,
-                                 SYS_pivot_root,
-                                 SYS_chroot,
-                                 SYS_bpf,
-                                 SYS_perf_event_open,
-                                 SYS_userfaultfd,
-                                 SYS_add_key,
-                                 SYS_request_key,
-                                 SYS_keyctl,
-                                 SYS_setsid,
-                                 SYS_PIDFD_SEND_SIGNAL};
     struct filter filter = {.length = 0}, *f = &filter;
     load(f, offsetof(struct seccomp_data, arch));
     add(f, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0);
@@ -414,7 +394,8 @@ static bool filter_compiler(void) {
     load(f, offsetof(struct seccomp_data, nr));
     add(f, BPF_JMP | BPF_JGE | BPF_K, X32_SYSCALLS, 0, 1);
     refuse(f, EPERM);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) { refuse_call(f, others[i], EPERM); }
+    refuse_call(f, SYS_socket, EPERM);
+    refuse_calls(f, refused_to_all, sizeof refused_to_all / sizeof *refused_to_all, EPERM);
     allow(f);
     struct sock_fprog program = {filter.length, filter.code};
     return filter.length < MAX_INSTRUCTIONS && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;

@@ -252,7 +252,7 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
     }
 }
 
-/* Matrices that are too large for the sweep. */
+/* Rows that are too wide for the sweep: a row of a causal matrix has as many columns as the matrix has rows. */
 static void add_wide_matrices(struct branches *b) {
     static const int wide[] = {2049, 4097};
     for (int i = 0; i < 2 && op_is_on_matrices(b->op); i++) {
@@ -273,20 +273,21 @@ static void add_many_rows(struct branches *b) {
     if (rows > 1 && rows <= LARGEST / ROWS) { add_beyond(b, "N", ROWS * rows + 100); }
 }
 
-/* A grid of at most so many blocks as an integer of the source says, and more elements than these cover with one a thread. */
+/* An integer of the source may be the most blocks of a grid, as in min(blocks, 65535): a call with more elements than these
+ * blocks cover, if its grid has no more of them. */
 static void add_beyond_integers(struct branches *b, const struct source *source) {
     enum { COLUMNS = 4100, FEW = 4096, LEAST_BLOCKS = 1 << 12, MOST = 1 << 25 };
     uint64_t blocks = b->op->elementwise ? blocks_of(b, "C", FEW) : 0, most = 0;
-    if (blocks == 0) { return; }
-    uint64_t in_block = (2 * FEW + blocks - 1) / blocks;
-    for (int i = 0; i < source->integer_count; i++) {
+    uint64_t in_block = blocks ? (2 * FEW + blocks - 1) / blocks : 0; /* elements; the usual call has two rows */
+    for (int i = 0; blocks && i < source->integer_count; i++) {
         uint64_t limit = (uint64_t)source->integers[i], elements = (limit + 1) * in_block;
         if (limit >= LEAST_BLOCKS && elements > LARGEST && elements <= MOST && limit > most) { most = limit; }
     }
+    if (most == 0) { return; }
     struct test_case test = case_of_size(b, "C", COLUMNS);
     atom_set atoms;
     set_size(b, &test.sizes, "N", (int)((most + 2) * in_block / COLUMNS) + 1);
-    if (most == 0 || !branches_trace(b, &test, atoms) || b->blocks > most) { return; }
+    if (!branches_trace(b, &test, atoms) || b->blocks > most) { return; }
     struct candidate *added = branches_add_candidate(b, &test, atoms);
     if (added) { added->is_beyond = true; }
 }

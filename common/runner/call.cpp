@@ -90,7 +90,6 @@ bool call(const struct op *op, struct arguments *arguments, bool watched) {
     simt_watch_end();
     return done;
 }
-
 #else
 bool call(const struct op *, struct arguments *arguments, bool) {
     call_learner(arguments);

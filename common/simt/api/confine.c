@@ -34,8 +34,6 @@ static void (*code)(void *data);
 static void *code_data;
 static bool code_ended;
 
-#define CALLER ((uintptr_t)__builtin_return_address(0))
-
 /* ---- memory of malloc and new on the host: in one range of addresses; what describes it lies outside. In kernels: the
  * device's heap ---- */
 
@@ -129,18 +127,18 @@ void confine_release(void *memory) {
 }
 
 void *learner_malloc(size_t bytes) {
-    return allocate(bytes, CALLER);
+    return allocate(bytes, API_CALLER);
 }
 void learner_free(void *pointer) {
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 
 /* Of a CUDA source, whose malloc and free have names of their own (simt/heap.h). */
 void *learner_heap_malloc(size_t bytes) {
-    return allocate(bytes, CALLER);
+    return allocate(bytes, API_CALLER);
 }
 void learner_heap_free(void *pointer) {
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 
 static void not_in_kernels(const char *function, uintptr_t pc) {
@@ -151,20 +149,20 @@ static void not_in_kernels(const char *function, uintptr_t pc) {
 
 void *learner_calloc(size_t count, size_t bytes) {
     size_t all;
-    not_in_kernels("calloc", CALLER);
-    void *pointer = __builtin_mul_overflow(count, bytes, &all) ? NULL : allocate(all, CALLER);
+    not_in_kernels("calloc", API_CALLER);
+    void *pointer = __builtin_mul_overflow(count, bytes, &all) ? NULL : allocate(all, API_CALLER);
     return pointer ? memset(pointer, 0, all) : NULL;
 }
 
 void *learner_realloc(void *old, size_t bytes) {
     unsigned granule;
-    not_in_kernels("realloc", CALLER);
-    size_t had = old ? freed(old, &granule, CALLER) : 0;
+    not_in_kernels("realloc", API_CALLER);
+    size_t had = old ? freed(old, &granule, API_CALLER) : 0;
     if (old && bytes <= had) { return old; }
-    void *pointer = allocate(bytes, CALLER);
+    void *pointer = allocate(bytes, API_CALLER);
     if (pointer && old) {
         memcpy(pointer, old, had);
-        release(old, CALLER);
+        release(old, API_CALLER);
     }
     return pointer;
 }
@@ -175,24 +173,24 @@ static void *make(size_t bytes, uintptr_t pc) {
     return pointer;
 }
 void *learner_new(size_t bytes) {
-    return make(bytes, CALLER);
+    return make(bytes, API_CALLER);
 }
 void *learner_new_array(size_t bytes) {
-    return make(bytes, CALLER);
+    return make(bytes, API_CALLER);
 }
 void learner_delete(void *pointer) {
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 void learner_delete_array(void *pointer) {
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 void learner_delete_sized(void *pointer, size_t bytes) {
     (void)bytes;
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 void learner_delete_array_sized(void *pointer, size_t bytes) {
     (void)bytes;
-    release(pointer, CALLER);
+    release(pointer, API_CALLER);
 }
 
 /* ---- what it may access ---- */
@@ -286,14 +284,14 @@ static int print(FILE *file, const char *format, va_list arguments, uintptr_t pc
 int learner_printf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int n = print(stdout, format, arguments, CALLER);
+    int n = print(stdout, format, arguments, API_CALLER);
     va_end(arguments);
     return n;
 }
 int learner_fprintf(FILE *file, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int n = print(file, format, arguments, CALLER);
+    int n = print(file, format, arguments, API_CALLER);
     va_end(arguments);
     return n;
 }
@@ -304,16 +302,16 @@ int learner_putchar(int c) {
     return putchar(c);
 }
 int learner_fputs(const char *text, FILE *file) {
-    return fputs(text, checked(file, CALLER));
+    return fputs(text, checked(file, API_CALLER));
 }
 int learner_fputc(int c, FILE *file) {
-    return fputc(c, checked(file, CALLER));
+    return fputc(c, checked(file, API_CALLER));
 }
 size_t learner_fwrite(const void *data, size_t size, size_t count, FILE *file) {
-    return fwrite(data, size, count, checked(file, CALLER));
+    return fwrite(data, size, count, checked(file, API_CALLER));
 }
 int learner_fflush(FILE *file) {
-    return fflush(file ? checked(file, CALLER) : NULL);
+    return fflush(file ? checked(file, API_CALLER) : NULL);
 }
 char *learner_getenv(const char *name) {
     return simt_confined ? NULL : getenv(name);

@@ -40,10 +40,4 @@ OF_TYPE(float, f, 2)
 OF_TYPE(double, , 3)
 
 /* __sincosf */
-void learner_fast_sincosf(float x, float *sine, float *cosine);
-void learner_fast_sincosf(float x, float *sine, float *cosine) {
-    STORED(sine, 2);
-    *sine = sinf(x);
-    STORED(cosine, 2);
-    *cosine = cosf(x);
-}
+void learner_fast_sincosf(float x, float *sine, float *cosine) __attribute__((alias("learner_sincosf")));
