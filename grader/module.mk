@@ -38,6 +38,7 @@ $(BUILD)/grader/libgrader.a: $(GRADER_OBJECTS)
 # The sandbox of the compiler.
 COMPILE := $(BUILD)/grader/compile
 $(COMPILE): $(BUILD)/host/grader/compile.o $(BUILD)/host/grader/sandbox.o
+	@mkdir -p $(@D)
 	$(CC) -o $@ $^
 
 $(GRADER): | $(COMPILE)
@@ -69,6 +70,7 @@ $(BUILD)/tests/test_op_references: TEST_LIBS += $(BUILD)/grader/libgrader.a -lst
 TWIN       := $(BUILD)/grader/twin
 TWIN_WRAPS := runner_start runner_call sandbox_enter execveat
 $(TWIN): $(BUILD)/host/grader/main.o $(BUILD)/host/grader/tests/emulated/twin.o $(BUILD)/grader/libgrader.a
+	@mkdir -p $(@D)
 	$(CC) -o $@ $(TWIN_WRAPS:%=-Wl,--wrap=%) $^ -lm -lpthread
 -include $(BUILD)/host/grader/tests/emulated/twin.d
 
