@@ -15,7 +15,7 @@
 #                      and check nothing; OUT is a folder of their own
 #   LEARNER=FOLDER     the files follow the rules of marked files (common/simt/translate/learner.c), and their headers are in
 #                      FOLDER (default: SRC)
-#   REFUSED=NAMES      these files are not compiled: the grader has seen that they fail
+#   REFUSED=NAMES      these files are not compiled, and their objects are removed: the grader refuses them
 #   CONFINED=PROGRAM   each file is compiled in a sandbox, by that program (grader/compile.c)
 #   shared             what the runners share with those of other folders, all in BUILD: the grader makes it under a lock, so
 #                      that gradings can run side by side
@@ -168,12 +168,12 @@ $(OUT)/obj/imports:
 	@echo '$(LEARNER_IMPORTS)' >$@
 $(OBJECTS): $(OUT)/obj/%.o: $(SRC)/%.cu $(CU_NEEDS) | $(OPS_INDEX)
 	@mkdir -p $(@D)
-	@$(if $(filter $*,$(REFUSED)),rm -f $(OUT)/$* $(call programs_with,$*); exit 1)
+	@$(if $(filter $*,$(REFUSED)),rm -f $@ $(OUT)/$* $(call programs_with,$*); exit 1)
 	@$(BUILT_FROM) begin $@
 	@$(call logged,$(if $(and $(CONFINED),$(filter cpu,$(BACKEND))),$(CONFINED) $*.cu $(OUT)/obj $(COURSE)/common $(BUILD)/simt $(OPS_INCLUDE) $(SRC) $(OUT)/obj $(LEARNER_READS) -- env) $(COMPILE_CU) $(if $(filter cpu,$(BACKEND)),$(CPUFLAGS) $(if $(TRACED),--traced) $(if $(LEARNER),--learner $(LEARNER) --learner-headers '$(LEARNER_HEADERS)'),$(CUDAFLAGS)),$(OUT)/obj/$*.log)
 	@$(BUILT_FROM) keep $@
 .PHONY: always
-$(foreach object,$(OUTDATED),$(eval $(object): always))
+$(foreach object,$(OUTDATED) $(REFUSED:%=$(OUT)/obj/%.o),$(eval $(object): always))
 
 $(JUDGING): $(SHARED)/ops/%.o: $(COURSE)/common/ops/%.c | $(OPS_INDEX)
 	@mkdir -p $(@D)

@@ -422,6 +422,21 @@ static void blame_parts(const struct build_options *options, struct build_file *
     }
 }
 
+void build_refused(const struct build_options *options, const struct build_report *report, char *names, size_t size) {
+    size_t used = 0;
+    names[0] = '\0';
+    for (int i = 0; i < report->file_count + BUILD_MAX_PARTS; i++) {
+        int part = i - report->file_count;
+        const char *name = part < 0 ? report->file[i].name : options->parts[part];
+        if (!name) { break; }
+        struct build_file file = {0};
+        snprintf(file.name, sizeof file.name, "%.*s", (int)strcspn(name, "."), name);
+        read_errors(options, &file);
+        if (!strstr(file.errors, BUILD_NOT_ALLOWED) || used >= size) { continue; }
+        used += (size_t)snprintf(names + used, size - used, "%s ", file.name);
+    }
+}
+
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
                                   const char *output) {
     int failed = 0, explained = 0;
@@ -482,7 +497,8 @@ enum build_status build_step(const struct build_options *options, struct build_r
     if (!output) { return report->status = BUILD_BROKEN; }
     make_shared(options, report, output, MAKE_OUTPUT_BYTES);
     bool inspects = !report->cuda && !options->traced;
-    char refused[2 * BUILD_MAX_FILES * BUILD_NAME_BYTES] = "REFUSED=";
+    char refused[2 * BUILD_MAX_FILES * BUILD_NAME_BYTES];
+    snprintf(refused, sizeof refused, "REFUSED=%s", options->refused ? options->refused : "");
     if (inspects) {
         run_make(options, report, "objects", refused, output, MAKE_OUTPUT_BYTES);
         inspect(options, report, refused, sizeof refused);

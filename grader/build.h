@@ -27,6 +27,7 @@ struct build_options {
     const char *backend; /* "auto", "cpu" or "cuda" */
     bool traced;         /* with "cpu": programs that report the branches of a call, and check nothing */
     const char *names;   /* "softmax layernorm": only these files, if they exist; NULL: all */
+    const char *refused; /* "softmax layernorm": files that are not compiled; NULL: none */
     const char
         *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
 };
@@ -59,6 +60,10 @@ bool build_auto_is_cuda(void);
 
 /* The file of that name, or NULL. */
 const struct build_file *build_find(const struct build_report *report, const char *name);
+
+/* The names of the files and parts that the rules for the lab's code have refused in a build for the CPU; at most `size` bytes
+ * with the 0. */
+void build_refused(const struct build_options *options, const struct build_report *report, char *names, size_t size);
 
 /* The object file of a lab file, with or without .cu: out/obj/NAME.o, which contains only the lab's code. */
 void build_object_path(const struct build_options *options, const char *name, char *path, size_t size);

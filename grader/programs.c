@@ -16,29 +16,37 @@ static enum exit_code build(const struct build_options *options, struct build_re
     return EXIT_FAULT;
 }
 
-enum exit_code programs_build(const struct plan *plan, struct programs *programs) {
-    enum exit_code code = build(&plan->marked, &programs->marked);
-    snprintf(programs->message, sizeof programs->message, "%s", programs->marked.message);
-    programs->can_count = true;
-    if (code == EXIT_FULL && plan->cuda && !build_gpu_is_there()) {
-        snprintf(programs->message, sizeof programs->message,
-                 "--backend cuda needs an NVIDIA GPU, and this machine has none (no /dev/nvidia0). Without it, or with "
-                 "--backend cpu, the CPU backend marks");
-        return EXIT_USAGE;
-    }
-    if (code != EXIT_FULL) { return code; }
-    if (!plan->cuda) {
-        programs->counted = programs->marked;
-        return EXIT_FULL;
-    }
+/* The CPU build comes first: nvcc gets no file that the rules for the lab's code refuse. */
+static enum exit_code build_both(const struct plan *plan, struct programs *programs) {
+    char refused[2 * BUILD_MAX_FILES * BUILD_NAME_BYTES];
+    struct build_options marked = plan->marked;
+    marked.refused = refused;
     programs->can_count = build(&plan->counted, &programs->counted) == EXIT_FULL;
-    if (!programs->can_count) {
+    build_refused(&plan->counted, &programs->counted, refused, sizeof refused);
+    enum exit_code code = build(&marked, &programs->marked);
+    snprintf(programs->message, sizeof programs->message, "%s", programs->marked.message);
+    if (code == EXIT_FULL && !programs->can_count) {
         size_t used = strlen(programs->message);
         snprintf(programs->message + used, sizeof programs->message - used,
                  "%sthe CPU build, whose counters give traffic and parallelism, is missing: %s", used ? "\n" : "",
                  programs->counted.message);
     }
-    return EXIT_FULL;
+    return code;
+}
+
+enum exit_code programs_build(const struct plan *plan, struct programs *programs) {
+    if (plan->cuda && !build_gpu_is_there()) {
+        snprintf(programs->message, sizeof programs->message,
+                 "--backend cuda needs an NVIDIA GPU, and this machine has none (no /dev/nvidia0). Without it, or with "
+                 "--backend cpu, the CPU backend marks");
+        return EXIT_USAGE;
+    }
+    if (plan->cuda) { return build_both(plan, programs); }
+    enum exit_code code = build(&plan->marked, &programs->marked);
+    snprintf(programs->message, sizeof programs->message, "%s", programs->marked.message);
+    programs->can_count = true;
+    programs->counted = programs->marked;
+    return code;
 }
 
 /* The exercise's file in a build, or NULL: it is not there. */
@@ -46,6 +54,15 @@ static const struct build_file *find(const struct build_report *build, const str
     char name[BUILD_NAME_BYTES];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(exercise->file, "."), exercise->file);
     return build_find(build, name);
+}
+
+/* True if the rules for the lab's code refuse the file: `failure` then has the diagnosis. */
+static bool diagnose_refusal(const char *errors, struct failure *failure) {
+    if (!strstr(errors, BUILD_NOT_ALLOWED)) { return false; }
+    const struct op_mistake *mistake = diagnosis_find("not-allowed");
+    failure->diagnosis = mistake->id;
+    failure->cause = mistake->cause;
+    return true;
 }
 
 static struct failure obstacle_of(const struct plan *plan, const struct programs *programs,
@@ -57,18 +74,14 @@ static struct failure obstacle_of(const struct plan *plan, const struct programs
         snprintf(failure.text, sizeof failure.text, "%s/%s is not there", plan->request->files, exercise->file);
         return failure;
     }
-    if (!file->built) {
-        snprintf(failure.text, sizeof failure.text, "%s does not compile:\n%.1900s", exercise->file, file->errors);
-        if (strstr(file->errors, BUILD_NOT_ALLOWED)) {
-            const struct op_mistake *mistake = diagnosis_find("not-allowed");
-            failure.diagnosis = mistake->id;
-            failure.cause = mistake->cause;
-        }
+    const struct build_file *counted = find(&programs->counted, exercise);
+    if (plan->cuda && counted && diagnose_refusal(counted->errors, &failure)) {
+        snprintf(failure.text, sizeof failure.text, "%s is not run:\n%.1900s", exercise->file, counted->errors);
         return failure;
     }
-    const struct build_file *counted = find(&programs->counted, exercise);
-    if (plan->cuda && counted && strstr(counted->errors, BUILD_NOT_ALLOWED)) {
-        snprintf(failure.text, sizeof failure.text, "%s is not run:\n%.1900s", exercise->file, counted->errors);
+    if (!file->built) {
+        snprintf(failure.text, sizeof failure.text, "%s does not compile:\n%.1900s", exercise->file, file->errors);
+        diagnose_refusal(file->errors, &failure);
         return failure;
     }
     for (int i = -1; i < EXERCISE_MAX_PARTS && (i < 0 || exercise->parts[i]); i++) {

@@ -196,6 +196,24 @@ Test(build, a_part_that_does_not_compile_is_named) {
     cr_assert(strstr(file->errors, "linked with attention.cu") && strstr(file->errors, "nothing"), "%s", file->errors);
 }
 
+Test(build, what_the_rules_refuse_goes_to_no_other_compiler) {
+    char names[100];
+    write_text("scale.cuh", "#define SCALE 1.0f\n");
+    write_text("row_sum.cu", good);
+    write_text("reads.cu", "#include \"/etc/passwd\"\n");
+    write_text("broken.cu", broken);
+    cr_assert_eq(build_step(&options, &report), BUILD_PARTIAL);
+    build_refused(&options, &report, names, sizeof names);
+    cr_assert_str_eq(names, "reads ");
+
+    options.refused = "row_sum";
+    build_step(&options, &report);
+    cr_assert(!build_find(&report, "row_sum")->built, "a program that was built before is gone, too");
+    options.refused = NULL;
+    build_step(&options, &report);
+    cr_assert(build_find(&report, "row_sum")->built);
+}
+
 Test(build, a_make_around_it_does_not_matter) {
     setenv("MAKEFLAGS", "n -j3 --jobserver-auth=3,4", 1);
     setenv("MAKELEVEL", "2", 1);

@@ -1,3 +1,4 @@
+// needs: sm_80 (__reduce_add_sync)
 // A quantised matrix-vector product: rows of fp32 become int8 with one scale for each group, and __dp4a multiplies four
 // bytes at once.
 #include <cmath>

@@ -1,3 +1,4 @@
+// needs: sm_80 (cp.async)
 // Tiled matrix product with asynchronous copies: while a block multiplies one pair of tiles, the next pair is copied into
 // the other half of shared memory. Written with cp.async as PTX, with the pipeline primitives, and with memcpy_async.
 #include <cooperative_groups.h>

@@ -1,3 +1,4 @@
+// needs: sm_80 (__reduce_add_sync)
 // Inclusive scan of many blocks in two ways: three phases with recursion on the block sums, and one pass with decoupled
 // look-back.
 // Usage: scan_lookback [number of elements]
