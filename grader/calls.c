@@ -47,6 +47,10 @@ static bool is_in_place(const struct evidence *evidence, const struct evidence_c
 static bool is_offset(const struct evidence *evidence, const struct evidence_case *shown, unsigned argument) {
     return (void)evidence, (void)argument, shown->test.offset != 0;
 }
+/* Of the pointers, only this tensor's is moved. */
+static bool is_only_offset(const struct evidence *evidence, const struct evidence_case *shown, unsigned tensor) {
+    return (void)evidence, shown->test.offset != 0 && (unsigned)shown->test.moved == tensor + 1;
+}
 static bool is_repeated(const struct evidence *evidence, const struct evidence_case *shown, unsigned argument) {
     return (void)evidence, (void)argument, shown->test.again || shown->test.rehearsed;
 }
@@ -91,15 +95,17 @@ struct search {
 };
 
 static void consider(struct search *search, struct property property) {
-    int with = 0, without = 0;
+    int wrong = 0, with = 0, without = 0;
     for (int i = 0; i < search->evidence->count; i++) {
         const struct evidence_case *shown = search->evidence->cases[i];
         bool has = holds(search->evidence, shown, &property);
         if (is_wrong(shown) && !has) { return; }
+        wrong += is_wrong(shown);
         with += !is_wrong(shown) && computes(shown) && has;
         without += !is_wrong(shown) && computes(shown) && !has;
     }
-    bool separates = without >= 2 && (property.flag || with * 4 <= with + without);
+    /* Some size fits any few calls: it says something if most calls of that size are wrong. */
+    bool separates = without >= 2 && (property.flag || (with * 4 <= with + without && with <= wrong));
     if (!separates || with >= search->fewest) { return; }
     search->best = property;
     search->fewest = with;
@@ -113,6 +119,9 @@ static void consider_kinds(struct search *search) {
     }
     consider(search, (struct property){.flag = is_in_place});
     consider(search, (struct property){.flag = is_offset});
+    for (int i = 0; i < op_tensor_count(evidence->op); i++) {
+        consider(search, (struct property){.flag = is_only_offset, .argument = (unsigned)i});
+    }
     consider(search, (struct property){.flag = is_repeated});
     consider(search, (struct property){.flag = has_lengths});
     for (unsigned upper = 0; upper < 2; upper++) {
@@ -161,6 +170,9 @@ static void describe_flag(const struct evidence *evidence, const struct property
         snprintf(text, size, "in place");
     } else if (property->flag == is_offset) {
         snprintf(text, size, "with pointers that are not multiples of 16 bytes");
+    } else if (property->flag == is_only_offset) {
+        snprintf(text, size, "where %s is the only pointer that is no multiple of 16 bytes",
+                 evidence->op->tensor[property->argument].name);
     } else if (property->flag == is_repeated) {
         snprintf(text, size, "that follows another call on the same pointers");
     } else if (property->flag == has_lengths) {

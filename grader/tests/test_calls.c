@@ -57,6 +57,23 @@ Test(calls, kinds_of_calls_are_named, .init = begin) {
     cr_assert(strstr(described(), "with values "), "%s", text);
 }
 
+Test(calls, the_only_moved_pointer_is_named, .init = begin) {
+    for (int tensor = 0; tensor < 4; tensor++) {
+        for (int C = 20; C < 100; C += 20) {
+            struct test_case *test = call(3, C, tensor == 2 && C == 20);
+            test->offset = 1;
+            test->moved = tensor;
+        }
+    }
+    cr_assert_str_eq(described(),
+                     "every wrong call is one where mean is the only pointer that is no multiple of 16 bytes");
+}
+
+Test(calls, a_size_that_most_right_calls_have_says_nothing, .init = begin) {
+    for (int i = 0; i < 28; i++) { call(3, i < 7 ? 20 : 30 + i, i == 0 || i == 1); }
+    cr_assert_str_empty(described());
+}
+
 Test(calls, nothing_is_said_where_all_or_one_kind_of_calls_fail, .init = begin) {
     for (int i = 0; i < 6; i++) { call(3, 20 + i, true); }
     cr_assert_str_empty(described());
