@@ -132,6 +132,9 @@ int cases_draw(uint64_t *secret, int low, int high) {
     return low + (int)(*secret % (uint64_t)(high - low + 1));
 }
 
+/* Many small sizes, since some sizes are wrong by themselves: i * (1.0f / C), rounded down, is a wrong row for one C in nine. */
+enum { SMALL_CALLS = 32 };
+
 static void add_secret_matrices(struct case_list *list, uint64_t secret) {
     for (int i = 0; i < 6; i++) {
         static const int smallest[] = {3, 30, 60, 4, 100, 250}, largest[] = {29, 60, 130, 28, 250, 400};
@@ -142,6 +145,7 @@ static void add_secret_matrices(struct case_list *list, uint64_t secret) {
         test->sizes.scale = 0.0625f * (float)cases_draw(&secret, 1, 24);
         if (i == 4) { test->offset = cases_draw(&secret, 1, 3); }
     }
+    for (int i = 0; i < SMALL_CALLS; i++) { add_matrices(list, 1, 1, cases_draw(&secret, 2, 60), VALUES_NORMAL); }
 }
 
 static void add_secret(struct case_list *list, uint64_t secret) {
@@ -158,6 +162,10 @@ static void add_secret(struct case_list *list, uint64_t secret) {
     add(list, cases_draw(&secret, 1, 3), cases_draw(&secret, 3000, 6000), VALUES_SHIFTED);
     add(list, cases_draw(&secret, 2, 9), cases_draw(&secret, 33, 900), VALUES_SMALL)->offset =
         cases_draw(&secret, 1, 3);
+    for (int i = 0; i < SMALL_CALLS; i++) {
+        int rows = cases_draw(&secret, 2, 5);
+        add(list, rows, cases_draw(&secret, 2, 300), VALUES_NORMAL);
+    }
 }
 
 int cases_of(const struct op *op, enum op_type type, enum check_kind kind, uint64_t seed, uint64_t secret,

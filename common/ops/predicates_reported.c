@@ -53,9 +53,17 @@ bool evidence_finding_says(const struct evidence *evidence, int kind, const char
            strstr(first->failure.text, words);
 }
 
+/* A loop or a guard that is wrong by one is wrong in most calls. */
 bool shows_out_of_bounds_by_one(const struct evidence *evidence, int argument) {
     (void)argument;
-    return evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "is 1 bytes after");
+    int right = 0, outside = 0;
+    if (!evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "is 1 bytes after")) { return false; }
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        right += shown->failure.kind == FAILURE_NONE && shown->test.sizes.N > 0;
+        outside += shown->failure.kind == FAILURE_FINDING && shown->failure.finding == SIMT_OUT_OF_BOUNDS;
+    }
+    return outside >= right;
 }
 
 bool shows_shared_out_of_bounds(const struct evidence *evidence, int argument) {
@@ -113,6 +121,16 @@ bool shows_own_memory(const struct evidence *evidence, int argument) {
     return bytes > 0;
 }
 
+/* An index that counts elements fits only where there is one row or one column. */
+static bool fails_with_rows_and_columns(const struct evidence *evidence) {
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool computes = shown->test.sizes.N > 1 && shown->test.sizes.C > 1 && !shown->test.refused;
+        if (computes && shown->failure.kind == FAILURE_NONE) { return false; }
+    }
+    return true;
+}
+
 /* The access is past a tensor with one element per row or column; every (N, C) tensor is larger. */
 bool shows_small_tensor(const struct evidence *evidence, int argument) {
     (void)argument;
@@ -129,13 +147,13 @@ bool shows_small_tensor(const struct evidence *evidence, int argument) {
             small = small || own == bytes;
         }
     }
-    return small && smaller;
+    return small && smaller && fails_with_rows_and_columns(evidence);
 }
 
-/* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector. */
+/* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector, and then mostly. */
 bool shows_out_of_bounds_tail(const struct evidence *evidence, int argument) {
     (void)argument;
-    int tails = 0, wholes = 0;
+    int tails = 0, right_tails = 0, wholes = 0;
     if (!evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "")) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
@@ -146,9 +164,10 @@ bool shows_out_of_bounds_tail(const struct evidence *evidence, int argument) {
         bool tail = N * C % vector != 0 || C % vector != 0;
         if (outside && !tail) { return false; }
         tails += outside;
+        right_tails += !outside && tail;
         wholes += !outside && !tail;
     }
-    return tails > 0 && wholes > 2;
+    return tails > 0 && tails >= right_tails && wholes > 2;
 }
 
 static const struct evidence_case *output_read(const struct evidence *evidence) {
@@ -164,19 +183,19 @@ static bool is_configuration_error(const struct evidence_case *shown) {
     return shown->failure.kind == FAILURE_STATUS && shown->status == CUDA_INVALID_CONFIGURATION;
 }
 
-/* Only launches for N == 0 are refused. */
+static bool is_reported(const struct evidence_case *shown) {
+    return shown->failure.kind == FAILURE_STATUS || shown->failure.kind == FAILURE_FINDING;
+}
+
+/* The first failure, and every other one that is reported, is a launch for N == 0. */
 bool shows_zero_grid(const struct evidence *evidence, int argument) {
     (void)argument;
-    bool found = false;
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!first || !is_reported(first)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
-        bool empty = shown->test.sizes.N == 0;
-        if (shown->failure.kind == FAILURE_STATUS || shown->failure.kind == FAILURE_FINDING) {
-            if (!empty) { return false; }
-            found = true;
-        }
+        if (is_reported(evidence->cases[i]) && evidence->cases[i]->test.sizes.N != 0) { return false; }
     }
-    return found;
+    return true;
 }
 
 /* A launch with work to do is refused for its empty grid, and launches with more work succeed. */
@@ -204,17 +223,17 @@ bool shows_grid_too_tall(const struct evidence *evidence, int argument) {
 /* The launch is refused for its number of threads: the backend reports it, or it happens above 1024 columns. */
 bool shows_block_too_large(const struct evidence *evidence, int argument) {
     (void)argument;
-    bool found = false;
     if (evidence_finding_says(evidence, SIMT_LAUNCH, "blockDim") ||
         evidence_finding_says(evidence, SIMT_LAUNCH, "threads")) {
         return true;
     }
+    const struct evidence_case *first = evidence_failure(evidence);
+    if (!first || !is_configuration_error(first)) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         bool refused = is_configuration_error(evidence->cases[i]);
         if (refused && evidence->cases[i]->test.sizes.C <= BLOCK_LIMIT) { return false; }
-        found = found || refused;
     }
-    return found;
+    return true;
 }
 
 /* A 16-byte access is past the end of a tensor of 16-bit elements whose rows are multiples of 16 bytes: the elements
