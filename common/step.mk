@@ -53,7 +53,7 @@ endif
 comma  := ,
 NAMES  := $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu))
 SHARED := $(BUILD)/runner/$(BACKEND)
-TRACING := $(SHARED)/trace.o $(SHARED)/lines.o
+TRACING := $(SHARED)/trace.o $(SHARED)/lines.o $(SHARED)/huge.o
 
 # The ops' descriptions are linked with every program, their references with those that run without the grader.
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)

@@ -61,6 +61,7 @@ const char *case_id(const struct op *op, const struct test_case *test, char text
     if (test->rehearsed) { add(text, "rehearsed,"); }
     if (test->refused) { add(text, "refused,"); }
     if (test->small) { add(text, "small,"); }
+    if (test->huge) { add(text, "huge,"); }
     add(text, "seed=%llx", (unsigned long long)test->seed);
     return text;
 }
@@ -142,8 +143,8 @@ static bool read_scalar(struct reader *reader, const char *name, const char *tex
 
 static bool read_flag(struct reader *reader, const char *word) {
     struct test_case *test = reader->test;
-    bool *const flags[] = {&test->again, &test->shuffled, &test->rehearsed, &test->refused, &test->small};
-    static const char *const names[] = {"again", "shuffled", "rehearsed", "refused", "small"};
+    bool *const flags[] = {&test->again, &test->shuffled, &test->rehearsed, &test->refused, &test->small, &test->huge};
+    static const char *const names[] = {"again", "shuffled", "rehearsed", "refused", "small", "huge"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (strcmp(word, names[i]) != 0) { continue; }
         *flags[i] = true;
@@ -191,7 +192,7 @@ static bool check_sizes(struct reader *reader) {
         sane = sane && sizes->H >= 1 && sizes->T >= 1 && sizes->S >= sizes->T + op_is_model(reader->op);
     }
     for (int t = 0; sane && t < op_tensor_count(reader->op); t++) {
-        sane = op_elements(reader->op, t, sizes) <= LARGEST_TENSOR;
+        sane = reader->test->huge || op_elements(reader->op, t, sizes) <= LARGEST_TENSOR;
     }
     if (!sane) { return refuse(reader, "no call has these sizes"); }
     return reader->has_seed || refuse(reader, "the seed is missing");

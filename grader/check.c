@@ -8,6 +8,7 @@
 #include "common/ops/reference.h"
 #include "common/runner/generate.h"
 #include "common/status.h"
+#include "huge.h"
 #include "judge.h"
 #include "property.h"
 
@@ -103,18 +104,20 @@ static struct evidence_case *prepare(const struct op *op, const struct test_case
 }
 
 static const struct device *device_for(const struct device *device, const struct test_case *test) {
+    if (test->huge) { return device->huge; }
     return test->small && device->small ? device->small : device;
 }
 
 /* Only the CPU backend can refuse launches. */
 static bool is_possible(const struct device *device, const struct test_case *test) {
-    return !(test->refused && device->guard) && (!test->small || device->small);
+    return !(test->refused && device->guard) && (!test->small || device->small) && (!test->huge || device->huge);
 }
 
 static struct evidence_case *run(const struct device *device, const struct test_case *test,
                                  const struct evidence *evidence, struct result *result) {
     device = device_for(device, test);
     const struct op *op = evidence->op;
+    if (test->huge) { return huge_call(device, op, test, result); }
     struct evidence_case *shown = prepare(op, test);
     struct exchange exchange = {0};
     pack_buffers(&exchange, device, op, shown);

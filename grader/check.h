@@ -17,6 +17,7 @@ struct device {
     const char *(*message)(void *context);
     void *context;
     const struct device *small; /* the same on a small device; NULL: there is none, and such cases are left out */
+    const struct device *huge;  /* a traced program, for such calls; NULL: they are left out */
     int guard; /* canary bytes on both sides of every buffer; 0 where the backend has its own red zones */
 };
 

@@ -69,15 +69,21 @@ static bool have_passed(const struct checks *checks) {
     return checks->count == CORRECTNESS_CHECKS && checks->verdict[CORRECTNESS_CHECKS - 1] == VERDICT_PASS;
 }
 
+/* Builds the traced program. */
+static void trace(const struct plan *plan, struct task *task) {
+    static char path[PLAN_PATH_BYTES];
+    programs_traced(plan, task->exercise, path);
+    task->traced = path[0] ? path : NULL;
+}
+
 /* What is known about the branches, if all calls are right. */
-static struct explored check_branches(const struct plan *plan, const struct task *task, struct checks *checks,
+static struct explored check_branches(const struct plan *plan, struct task *task, struct checks *checks,
                                       struct checks *confirmed) {
     static struct exploration found;
-    char traced[PLAN_PATH_BYTES];
     struct explored explored = {.exercise = NULL};
     if (!have_passed(checks) || !task->can_count) { return explored; }
-    programs_traced(plan, task->exercise, traced);
-    run_exploration(task, traced, &found);
+    trace(plan, task);
+    run_exploration(task, &found);
     uint64_t fixed_bytes = checks->evidence.bytes;
     run_explored(task, &found, checks);
     if (have_passed(confirmed)) { run_explored_confirmation(task, &found, confirmed); }
@@ -89,7 +95,7 @@ static struct explored check_branches(const struct plan *plan, const struct task
     return explored;
 }
 
-static struct marked mark_checks(const struct plan *plan, const struct task *task) {
+static struct marked mark_checks(const struct plan *plan, struct task *task) {
     struct marked marked = {.marks.count = 0};
     struct checks checks = run_checks(task), confirmed = run_confirmation(task, checks.count);
     marked.explored = check_branches(plan, task, &checks, &confirmed);
@@ -103,8 +109,9 @@ static struct marked mark_checks(const struct plan *plan, const struct task *tas
 }
 
 /* Without a cause: one call alone does not exclude other causes. */
-static struct marked mark_case(const struct task *task) {
+static struct marked mark_case(const struct plan *plan, struct task *task) {
     struct marked marked = {.marks.count = 0};
+    if (task->request->test->huge) { trace(plan, task); }
     struct checks checks = run_case(task, task->request->test);
     struct checks confirmed = run_case_confirmation(task, task->request->test);
     evidence_free(&checks.evidence);
@@ -115,9 +122,9 @@ static struct marked mark_case(const struct task *task) {
     return marked;
 }
 
-static struct marked mark_exercise(const struct plan *plan, const struct task *task) {
+static struct marked mark_exercise(const struct plan *plan, struct task *task) {
     if (task->obstacle.kind != FAILURE_NONE) { return (struct marked){.marks = score_obstacle(task)}; }
-    if (task->request->test) { return mark_case(task); }
+    if (task->request->test) { return mark_case(plan, task); }
     struct marked marked = mark_checks(plan, task);
     if (!score_is_right(&marked.marks)) {
         score_performance(&marked.marks, task, NULL);

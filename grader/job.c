@@ -33,7 +33,7 @@ size_t job_lead_bytes(const struct job *job, const struct op *op, int tensor) {
 
 size_t job_buffer_bytes(const struct job *job, const struct op *op, int tensor) {
     size_t elements = op_elements(op, tensor, &job->sizes);
-    if (job->alias_of[tensor] >= 0 || !op_is_given(op, tensor, &job->sizes)) { return 0; }
+    if (job->huge || job->alias_of[tensor] >= 0 || !op_is_given(op, tensor, &job->sizes)) { return 0; }
     return job_lead_bytes(job, op, tensor) + elements * op_element_bytes(op, tensor, job->sizes.type) +
            (size_t)job->guard;
 }

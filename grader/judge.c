@@ -161,7 +161,7 @@ static const struct finding_record *telling_finding(const struct evidence_case *
     return telling;
 }
 
-static void judge_findings(struct evidence_case *shown) {
+void judge_findings(struct evidence_case *shown) {
     const struct finding_record *finding = telling_finding(shown);
     struct failure *failure = &shown->failure;
     if (!finding) { return; }

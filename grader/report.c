@@ -69,7 +69,11 @@ void report_where(FILE *out, const struct op *op, const struct failure *failure)
         fprintf(out, ", %s, %s", sizes->upper ? "CAUSAL_UPPER_KEEP" : "CAUSAL_UPPER_ZERO",
                 sizes->lengths ? "with lengths" : "no lengths");
     }
-    fprintf(out, ", values %s", failure->values);
+    if (failure->test.huge) {
+        fprintf(out, ", all elements 0, the first and last blocks alone");
+    } else {
+        fprintf(out, ", values %s", failure->values);
+    }
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);
         float value = (float)op_scalar_get(op, sizes, i);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clean.h"
+#include "huge.h"
 #include "lab.h"
 
 /* ---- a program as a device ---- */
@@ -31,6 +32,7 @@ static const char *runner_message(void *context) {
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
 static const char *const quiet_small[] = {"SIMT_QUIET=1", "SIMT_SMALL_DEVICE=1", NULL};
+static const char *const for_huge[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
 static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
 static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
 static const char *const for_tracing_small[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4",
@@ -100,20 +102,23 @@ static struct checks run_one(const struct task *task, const char *program, bool 
     struct checks checks = {.count = 0};
     struct running running;
     evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
-    if (!start(&running, program, gpu, test->small ? quiet_small : quiet, &checks.process)) { return checks; }
+    const char *const *environment = test->huge ? for_huge : test->small ? quiet_small : quiet;
+    if (!start(&running, program, gpu, environment, &checks.process)) { return checks; }
     struct device device = device_of(&running, gpu);
     device.small = test->small && !gpu ? &device : NULL;
+    device.huge = test->huge ? &device : NULL;
     checks.verdict[checks.count++] = check_again(&device, test, &checks.evidence, &checks.failure[0]);
     stop(&running);
     return checks;
 }
 
 struct checks run_case(const struct task *task, const struct test_case *test) {
+    if (test->huge) { return task->traced ? run_one(task, task->traced, false, test) : (struct checks){.count = 0}; }
     return run_one(task, task->program, task->gpu, test);
 }
 
 struct checks run_case_confirmation(const struct task *task, const struct test_case *test) {
-    if (!task->gpu || !task->can_count || !task->counted) { return (struct checks){.count = 0}; }
+    if (!task->gpu || !task->can_count || !task->counted || test->huge) { return (struct checks){.count = 0}; }
     return run_one(task, task->counted, false, test);
 }
 
@@ -132,14 +137,15 @@ static bool trace_everything(const struct device *device, const struct task *tas
         for (int k = 0; k < count && answers; k++) { answers = check_only_call(device, op, &cases[k], &result); }
     }
     for (int i = 0; i < found->case_count && answers; i++) {
-        answers = found->cases[i].small || check_only_call(device, op, &found->cases[i], &result);
+        answers =
+            found->cases[i].small || found->cases[i].huge || check_only_call(device, op, &found->cases[i], &result);
     }
     return answers;
 }
 
 /* `explored`: the program that was explored. If some lines did not run in it, all cases are traced once more; with all their
  * blocks, if some of these lines are a kernel's. */
-static void find_not_run(const struct task *task, const char *traced, struct runner *explored, struct runner *small,
+static void find_not_run(const struct task *task, struct runner *explored, struct runner *small,
                          const struct source *source, struct exploration *found) {
     struct line_record *lines, *again = NULL, *on_small = NULL;
     struct process ignored = {.fault = ""};
@@ -152,7 +158,7 @@ static void find_not_run(const struct task *task, const char *traced, struct run
     if (found->not_run.count > 0) {
         bool in_kernel = not_run_in_kernel(lines, count, source);
         found->not_run = (struct not_run){.is_known = false};
-        if (start(&running, traced, false, in_kernel ? for_lines : for_host_lines, &ignored)) {
+        if (start(&running, task->traced, false, in_kernel ? for_lines : for_host_lines, &ignored)) {
             struct device device = device_of(&running, false);
             again_count = trace_everything(&device, task, found) ? runner_lines(&running.runner, &again) : -1;
             not_run_merge(lines, count, again, again_count);
@@ -164,7 +170,7 @@ static void find_not_run(const struct task *task, const char *traced, struct run
     free(again);
 }
 
-void run_exploration(const struct task *task, const char *traced, struct exploration *found) {
+void run_exploration(const struct task *task, struct exploration *found) {
     const struct exercise *exercise = task->exercise;
     struct process ignored = {.fault = ""};
     struct running running;
@@ -172,18 +178,19 @@ void run_exploration(const struct task *task, const char *traced, struct explora
     struct source source;
     source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
-    if (trace && traced[0] && start(&running, traced, false, for_tracing, &ignored)) {
+    if (trace && task->traced && start(&running, task->traced, false, for_tracing, &ignored)) {
         struct running small;
-        bool is_small = source.asks_device && start(&small, traced, false, for_tracing_small, &ignored);
+        bool is_small = source.asks_device && start(&small, task->traced, false, for_tracing_small, &ignored);
         struct device device = device_of(&running, false), small_device = device_of(&small, false);
         device.small = is_small ? &small_device : NULL;
         running.runner.trace = small.runner.trace = trace;
         explore(&device, trace, op_find(exercise->op), exercise->type, &source, task->request->seed, found);
-        if (found->probes > 0) {
-            find_not_run(task, traced, &running.runner, is_small ? &small.runner : NULL, &source, found);
-        }
+        if (found->probes > 0) { find_not_run(task, &running.runner, is_small ? &small.runner : NULL, &source, found); }
         if (is_small) { stop(&small); }
         stop(&running);
+        if (found->case_count + HUGE_CASES <= EXPLORE_MAX_CASES) {
+            found->case_count += huge_cases(op_find(exercise->op), exercise->type, &found->cases[found->case_count]);
+        }
     }
     free(trace);
 }
@@ -195,25 +202,31 @@ static bool has_small(const struct exploration *found) {
     return false;
 }
 
-static void explored(const char *program, bool gpu, const struct exploration *found, struct checks *checks) {
-    struct running running, small;
+static void explored(const struct task *task, const char *program, bool gpu, const struct exploration *found,
+                     struct checks *checks) {
+    struct process ignored = {.fault = ""};
+    struct running running, small, traced;
     int last = CORRECTNESS_CHECKS - 1;
     if (found->case_count == 0 || !start(&running, program, gpu, quiet, &checks->process)) { return; }
     bool is_small = !gpu && has_small(found) && start(&small, program, gpu, quiet_small, &checks->process);
-    struct device device = device_of(&running, gpu), small_device = device_of(&small, gpu);
+    bool is_traced = start(&traced, task->traced, false, for_huge, &ignored);
+    struct device device = device_of(&running, gpu), small_device = device_of(&small, gpu),
+                  traced_device = device_of(&traced, false);
     device.small = is_small ? &small_device : NULL;
+    device.huge = is_traced ? &traced_device : NULL;
     checks->verdict[last] =
         check_cases(&device, found->cases, found->case_count, &checks->evidence, &checks->failure[last]);
     stop(&running);
     if (is_small) { stop(&small); }
+    if (is_traced) { stop(&traced); }
 }
 
 void run_explored(const struct task *task, const struct exploration *found, struct checks *checks) {
-    explored(task->program, task->gpu, found, checks);
+    explored(task, task->program, task->gpu, found, checks);
 }
 
 void run_explored_confirmation(const struct task *task, const struct exploration *found, struct checks *checks) {
-    if (checks->count == CORRECTNESS_CHECKS) { explored(task->counted, false, found, checks); }
+    if (checks->count == CORRECTNESS_CHECKS) { explored(task, task->counted, false, found, checks); }
 }
 
 /* ---- performance ---- */

@@ -21,6 +21,7 @@ struct task {
     bool can_count;          /* there is a CPU build */
     const char *program;     /* path of the executable that is marked */
     const char *counted;     /* of the CPU build, whose counters give the traffic; NULL: it does not compile */
+    const char *traced;      /* of the traced program, as far as it is needed; or NULL */
     const char *warning;     /* the compiler's, of a variable without a value; or "" */
     struct failure obstacle; /* what stops it before the first call; else of kind FAILURE_NONE */
 };
@@ -45,7 +46,7 @@ struct checks {
 struct checks run_checks(const struct task *task);
 
 /* The calls that the submission's own branches ask for, from its traced program. It has none if that cannot be started. */
-void run_exploration(const struct task *task, const char *traced, struct exploration *found);
+void run_exploration(const struct task *task, struct exploration *found);
 
 /* Those calls, as part of the last correctness check; the others have passed. */
 void run_explored(const struct task *task, const struct exploration *found, struct checks *checks);

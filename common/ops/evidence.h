@@ -21,7 +21,9 @@ struct test_case {
     bool shuffled;  /* CPU backend: blocks in another order */
     bool rehearsed; /* preceded by a call on the same pointers with other inputs */
     bool refused;   /* CPU backend: every launch fails, and the launcher must return the error */
-    bool small;     /* CPU backend: a device with fewer multiprocessors and less shared memory */
+    bool
+        huge; /* more elements than an int counts; only the first and last blocks run, on zeros, and nothing is compared */
+    bool small; /* CPU backend: a device with fewer multiprocessors and less shared memory */
     uint64_t seed;
 };
 

@@ -1,6 +1,7 @@
 #include "ops.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,14 +159,20 @@ bool op_sizes_set(const struct op *op, struct op_sizes *sizes, const char *name,
     return known || own >= 0;
 }
 
+/* INT_MAX: more. */
+static int product(int a, int b, int c) {
+    int ab, all;
+    return __builtin_mul_overflow(a, b, &ab) || __builtin_mul_overflow(ab, c, &all) ? INT_MAX : all;
+}
+
 void op_sizes_complete(const struct op *op, struct op_sizes *sizes) {
     if (op->layout == LAYOUT_MATRICES) {
-        sizes->N = sizes->B * sizes->H * sizes->T;
+        sizes->N = product(sizes->B, sizes->H, sizes->T);
         sizes->C = sizes->T;
     } else if (op->layout == LAYOUT_TOKENS) {
         sizes->N = sizes->B;
     } else if (op->layout != LAYOUT_ROWS) {
-        sizes->N = sizes->B * sizes->T;
+        sizes->N = product(sizes->B, sizes->T, 1);
     }
     for (int i = 0; i < op_scalar_count(op); i++) {
         const struct op_scalar *scalar = op_scalar_at(op, i);

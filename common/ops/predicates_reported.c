@@ -30,6 +30,13 @@ bool shows_leftover(const struct evidence *evidence, int argument) {
     return said && first->launches > 0 && !op_is_on_sequences(evidence->op);
 }
 
+bool shows_endless(const struct evidence *evidence, int argument) {
+    enum { FEW = 1 << 17 };
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->failure.kind == FAILURE_TIMEOUT && op_elements(evidence->op, 0, &first->test.sizes) <= FEW;
+}
+
 bool shows_late_timeout(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
@@ -40,6 +47,12 @@ bool shows_late_timeout(const struct evidence *evidence, int argument) {
         if (shown != first && op_elements(evidence->op, 0, &shown->test.sizes) > elements) { return false; }
     }
     return true;
+}
+
+bool shows_huge(const struct evidence *evidence, int argument) {
+    (void)argument;
+    const struct evidence_case *first = evidence_failure(evidence);
+    return first && first->test.huge;
 }
 
 bool shows_finding(const struct evidence *evidence, int argument) {

@@ -4,6 +4,7 @@
  *           three; a result is rounded once, to nearest even, when it is stored.
  * Order     outputs, const inputs, sizes, stream. All pointers are device pointers, all tensors row-major and dense.
  * Pointers  aligned to their element, no more. Multiples of 16 bytes are the fast path; the results are the same.
+ * Elements  N and C are ints, but a tensor may have more elements than an int counts: (size_t)n * C + c.
  * Aliasing  only where a contract allows it, and then with the same pointer; partial overlap is never allowed.
  * Stream    all work is done on the given stream, and the launcher does not wait for it.
  * Returns   0 (cudaSuccess), or a launch's cudaError_t. With no rows (N == 0, or B * H == 0) the launcher does nothing

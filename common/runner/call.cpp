@@ -188,6 +188,7 @@ void send_findings(int) {}
 } // namespace
 
 void run_call(const struct job *job) {
+    if (job->huge && run_huge) { return run_huge(job); }
     const struct op *op = op_find(job->op);
     if (!op) { _exit(1); }
     struct result result = result_make(job);

@@ -41,6 +41,7 @@ struct job {
     int alias_of[OP_MAX_TENSORS];
     int shuffled_order;  /* CPU backend: run blocks in a shuffled order, which reveals races */
     int rehearse;        /* first call on the same pointers with other inputs, which must not affect the result */
+    int huge;            /* traced programs: tensors without data, and without buffers (huge.cpp) */
     int refuse_launches; /* CPU backend: every launch fails, and the launcher must return the error */
     int launches;        /* JOB_TIME: launches per batch; 0: as many as take about 5 ms, at least 50 */
 };

@@ -11,6 +11,7 @@ __attribute__((weak)) void trace_send(void);                 /* the atoms, then 
 __attribute__((weak)) int trace_ran(uintptr_t pc); /* enum ran_where: the basic block of the hook that returns there */
 __attribute__((weak)) void trace_pc(void);         /* the hook of a basic block */
 __attribute__((weak)) void run_lines(const struct job *job); /* JOB_LINES. lines.cpp */
+__attribute__((weak)) void run_huge(const struct job *job);  /* job->huge. huge.cpp */
 }
 
 #endif

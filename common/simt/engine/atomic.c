@@ -112,6 +112,25 @@ void atomic_enter(struct simt_thread *self, uintptr_t address) {
         order_enter(self->block);
 }
 
+#if SIMT_CHECKED
+/* A warp that takes one ticket after another from a global counter takes its work from a queue. On a device all warps do so at
+ * the same time; here it lets the others take theirs first. */
+static void take_ticket(struct simt_thread *self, enum simt_atomic_op op, enum simt_type type, uintptr_t address,
+                        uintptr_t pc) {
+    struct simt_warp *warp = self->warp;
+    bool counts = op == ATOMIC_INC || (op == ATOMIC_ADD && type <= TYPE_U64 /* integers */);
+    if (!counts || in_shared(address)) return;
+    if (warp->ticket != address) warp->had_ticket = 0;
+    warp->ticket = address;
+    if (warp->had_ticket >> self->lane & 1) {
+        warp->had_ticket = 0;
+        warp->passes = self->block->shares = true;
+        simt_lane_block(THREAD_TRACE_FULL, pc);
+    }
+    warp->had_ticket |= 1u << self->lane;
+}
+#endif
+
 uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address, uint64_t operand, uint64_t compare) {
     struct simt_thread *self = simt_self;
     unsigned size_log2 = size_log2_of(type);
@@ -127,6 +146,7 @@ uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address,
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     atomic_enter(self, (uintptr_t)address);
 #if SIMT_CHECKED
+    take_ticket(self, op, type, (uintptr_t)address, pc);
     access_hook(pc, TRACE_ATOMIC, (uintptr_t)address, size_log2);
 #endif
     uint64_t old = load(address, size_log2);

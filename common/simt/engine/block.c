@@ -80,13 +80,14 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     block->cursor = block->exited = block->at_barrier = block->at_grid = 0;
     block->steps = 0;
     block->suspended = NULL;
-    block->progressed = block->diverged = false;
+    block->progressed = block->diverged = block->shares = false;
     memset(&block->counters, 0, sizeof block->counters);
     for (unsigned w = 0; w < block->warps; w++) {
         struct simt_warp *warp = &block->warp[w];
         memset(warp->in_state, 0, sizeof warp->in_state);
         warp->exited = warp->polls = warp->waits = 0;
         warp->passes = false;
+        warp->ticket = warp->had_ticket = 0;
         warp->in_state[THREAD_READY] = ~0u >> (WARP_SIZE - warp->lanes);
     }
     shared_prepare_block(block);

@@ -100,7 +100,9 @@ struct simt_warp {
     unsigned exited;                  /* mask */
     unsigned in_state[THREAD_STATES]; /* masks; the running lane is in none */
     unsigned polls, waits;            /* masks: blocked because it polls; waits for another thread (polling.c) */
-    bool passes;                      /* a lane waits for the clock: other warps run next */
+    bool passes;                      /* a lane waits for the clock, or has had its share: other warps run next */
+    uintptr_t ticket;                 /* the counter of the last ticket (atomic.c), */
+    unsigned had_ticket;              /* and the lanes that have taken one */
     struct simt_thread *thread;       /* thread[lane] */
     struct warp_trace *trace;
     struct lane_call call[WARP_SIZE] __attribute__((aligned(16))); /* of the lanes in THREAD_COLLECTIVE */
@@ -133,6 +135,7 @@ struct simt_block {
     unsigned cursor; /* warp that runs */
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
+    bool shares;                    /* a warp has had its share of a queue: other blocks run next */
     bool progressed;                /* since it was last suspended: did more than poll */
     unsigned threads_room;
     uint64_t launch_serial;      /* launch for which thread[] and warp[] are laid out */

@@ -144,7 +144,8 @@ void block_run(struct simt_block *block) {
         } else if (block->at_grid && block->at_grid + block->exited == block->threads) {
             block->status = BLOCK_AT_GRID;
         } else if (any_ready(block)) {
-            continue;
+            if (block->shares) order_share(block);
+            block->shares = false;
         } else if (wake_spinning(block)) {
             if (!progress) block->status = BLOCK_SPINS;
             progress = false;

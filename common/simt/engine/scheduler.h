@@ -79,6 +79,7 @@ void block_report_deadlock(struct simt_block *block);
 /* workers.c */
 void workers_run(struct simt_launch *launch); /* on as many OS threads as the settings and the grid allow */
 void order_enter(struct simt_block *block);   /* before the block's first global atomic: waits for its turn */
+void order_share(struct simt_block *block);   /* other blocks run first, if there are any */
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank); /* rank to block */
 
 /* block.c: a block's structures. They are taken with the lock held and prepared without it. */

@@ -62,6 +62,22 @@ static void order_pass(struct simt_launch *launch, struct simt_block *block) {
     set_turn(order, next);
 }
 
+/* Passes the turn between blocks that take their work from a queue. */
+void order_share(struct simt_block *block) {
+    enum { MOST_LIVE = 512 };
+    struct launch_order *order = block->launch->order;
+    pthread_mutex_lock(&order->lock);
+    if (order->turn == block->rank && order->live < MOST_LIVE) {
+        uint64_t next = order_next(block->launch, block);
+        if (next != block->rank) {
+            set_turn(order, next);
+            block->status = BLOCK_WAITS_TURN;
+        }
+    }
+    order->idle_rounds = 0;
+    pthread_mutex_unlock(&order->lock);
+}
+
 /* Rank to block: itself, or a permutation in which neighbours are far apart. */
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank) {
     if (launch->skipped) return rank < launch->blocks / 2 ? rank : rank + launch->skipped;

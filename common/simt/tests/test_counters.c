@@ -68,6 +68,8 @@ COUNTS(part_of_a_warp, T(2, 6, 192, 2, 6, 192), EXPECT(warps, 2); EXPECT(threads
 /* 8 warps, each two rows of 64 bytes */
 COUNTS(square_block, T(8, 32, 1024, 8, 32, 1024), EXPECT(warps, 8))
 COUNTS(grid_stride, T(16, 64, 2048, 16, 64, 2048), EXPECT(longest_chain, 8))
+/* 64 rows for 8 warps, which take turns: a ticket, a load and a store 8 times, and the ticket that ends it */
+COUNTS(work_queue, T(64, 256, 8192, 64, 256, 8192), EXPECT(longest_chain, 25))
 TRAFFIC(transpose_naive, T(2048, 8192, 262144, 2048, 65536, 262144))
 
 COUNTS(half_a_warp, T(1, 2, 64, 1, 4, 128), EXPECT(divergent_requests, 1))

@@ -58,6 +58,15 @@ KERNEL(square_block, 1, dim3(16, 16), {
 KERNEL(grid_stride, 2, 64, {
     for (unsigned i = THREAD; i < 512; i += gridDim.x * blockDim.x) out[i] = in[i];
 })
+__device__ unsigned tickets;
+KERNEL(work_queue, 4, 64, {
+    for (;;) {
+        unsigned row = threadIdx.x % 32 == 0 ? atomicAdd(&tickets, 1u) % 72 : 0; // of each launch
+        row = __shfl_sync(~0u, row, 0);
+        if (row >= 64) break;
+        out[row * 32 + threadIdx.x % 32] = in[row * 32 + threadIdx.x % 32];
+    }
+})
 KERNEL(transpose_naive, dim3(8, 8), dim3(32, 8), {
     for (unsigned y = threadIdx.y; y < 32; y += 8) {
         unsigned row = blockIdx.y * 32 + y, column = blockIdx.x * 32 + threadIdx.x;

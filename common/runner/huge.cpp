@@ -1,0 +1,137 @@
+/* huge.cpp — a call with more elements than an int counts, in a traced program. No buffers are sent: each tensor is a range of
+ * addresses that has no memory until a kernel uses it, and holds zeros. Only the first and last blocks of a launch run
+ * (SIMT_BLOCKS).
+ *
+ * The tensors lie far apart. An index that has passed 2^31 in an int is negative, so its access is 2^31 elements before the
+ * tensor, where there is nothing: it faults, and the fault is a finding.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "jobs.h"
+#include "launchers.h"
+#include "trace.h"
+#include "wire.h"
+
+namespace {
+
+constexpr size_t REACH = (size_t)9 << 30; /* more than 2^31 elements of 4 bytes */
+constexpr size_t PAGE = (size_t)1 << 16;
+constexpr unsigned SECONDS = 3;
+
+struct place {
+    const char *name;
+    char *begin;
+    size_t bytes;
+};
+
+struct space {
+    char *begin;
+    size_t bytes;
+    int count;
+    place tensor[OP_MAX_TENSORS];
+};
+
+/* Each tensor has REACH bytes on both sides that belong to no other. False: this system does not give so many addresses. */
+bool reserve(const struct op *op, const struct op_sizes *sizes, space *s) {
+    size_t at = 0;
+    s->count = op_tensor_count(op);
+    for (int i = 0; i < s->count; i++) {
+        size_t bytes = op_elements(op, i, sizes) * op_element_bytes(op, i, sizes->type);
+        s->tensor[i] = {op->tensor[i].name, nullptr, op_is_given(op, i, sizes) ? bytes : 0};
+        at += 2 * REACH + (bytes + PAGE - 1) / PAGE * PAGE;
+    }
+    s->bytes = at;
+    void *got = mmap(nullptr, at, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) { return false; }
+    s->begin = (char *)got;
+    at = 0;
+    for (int i = 0; i < s->count; i++) {
+        place &tensor = s->tensor[i];
+        size_t bytes = (tensor.bytes + PAGE - 1) / PAGE * PAGE;
+        tensor.begin = s->begin + at + REACH;
+        if (bytes && mprotect(tensor.begin, bytes, PROT_READ | PROT_WRITE) != 0) { return false; }
+        at += 2 * REACH + bytes;
+    }
+    return true;
+}
+
+/* "... faults: no memory is mapped at this address": the finding of such an access, or null. */
+const struct simt_finding *fault(uintptr_t *address) {
+    static const char before[] = "Access to 0x";
+    for (size_t i = 0; i < simt_finding_count(); i++) {
+        const struct simt_finding *finding = simt_finding_at(i);
+        const char *at = finding->kind == SIMT_OUT_OF_BOUNDS && finding->text ? strstr(finding->text, before) : nullptr;
+        if (!at || !strstr(at, "faults")) { continue; }
+        *address = strtoull(at + strlen(before), nullptr, 16);
+        return finding;
+    }
+    return nullptr;
+}
+
+/* Without the end of its last line, and so that more fits behind it. */
+size_t text_length(const char *text) {
+    size_t length = strnlen(text, sizeof(finding_record::text) - 200);
+    while (length && text[length - 1] == '\n') { length--; }
+    return length;
+}
+
+/* The finding, if the access is as far before a tensor as such an index. */
+bool describe(const space &s, struct finding_record *record) {
+    uintptr_t address = 0;
+    const struct simt_finding *finding = fault(&address);
+    for (int i = 0; finding && i < s.count; i++) {
+        uintptr_t begin = (uintptr_t)s.tensor[i].begin;
+        if (!s.tensor[i].bytes || address >= begin || address < begin - REACH) { continue; }
+        memset(record, 0, sizeof *record);
+        record->kind = finding->kind;
+        record->is_error = 1;
+        record->line = finding->line;
+        snprintf(record->file, sizeof record->file, "%s", finding->file ? finding->file : "");
+        snprintf(record->kernel, sizeof record->kernel, "%s", finding->kernel ? finding->kernel : "");
+        snprintf(record->text, sizeof record->text, "%.*s\nThe address is %llu bytes before the first element of %s",
+                 (int)text_length(finding->text), finding->text, (unsigned long long)(begin - address),
+                 s.tensor[i].name);
+        return true;
+    }
+    return false;
+}
+
+struct arguments {
+    launcher *function;
+    const struct job *job;
+    void *tensors[OP_MAX_TENSORS];
+    cudaStream_t stream;
+};
+
+void call_learner(void *data) {
+    struct arguments *a = (struct arguments *)data;
+    a->function(0, a->tensors, &a->job->sizes, a->stream);
+}
+
+} // namespace
+
+extern "C" void run_huge(const struct job *job) {
+    const struct op *op = op_find(job->op);
+    if (!op) { _exit(1); }
+    struct result result = result_make(job);
+    struct arguments arguments = {launcher_find(job->op, job->sizes.type, 0), job, {}, nullptr};
+    struct finding_record record;
+    space s = {};
+    simt_findings_clear();
+    if (arguments.function && reserve(op, &job->sizes, &s) &&
+        cudaStreamCreateWithFlags(&arguments.stream, cudaStreamNonBlocking) == cudaSuccess) {
+        for (int i = 0; i < s.count; i++) { arguments.tensors[i] = s.tensor[i].bytes ? s.tensor[i].begin : nullptr; }
+        alarm(SECONDS); /* a block that goes through the whole tensor ends the process, which says nothing */
+        simt_confine(call_learner, &arguments);
+        cudaDeviceSynchronize();
+        alarm(0);
+        result.finding_count = describe(s, &record);
+    }
+    result.sticky = 1;
+    wire_write(&result, sizeof result);
+    if (result.finding_count) { wire_write(&record, sizeof record); }
+}
