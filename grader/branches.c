@@ -83,7 +83,7 @@ static void leave_out_data(struct branches *b, const struct test_case *test, con
 struct candidate *branches_add_candidate(struct branches *b, const struct test_case *test, const atom_set atoms) {
     if (b->count == MOST_CANDIDATES) { return NULL; }
     struct candidate *added = &b->candidates[b->count++];
-    *added = (struct candidate){.test = *test, .cost = branches_cost(b->op, test)};
+    *added = (struct candidate){.test = *test, .cost = branches_cost(b->op, test), .work = b->work};
     memcpy(added->atoms, atoms, sizeof added->atoms);
     return added;
 }

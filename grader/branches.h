@@ -18,6 +18,7 @@ typedef uint64_t atom_set[WORDS];
 struct candidate {
     struct test_case test;
     uint64_t cost;
+    uint64_t work; /* the basic blocks that all blocks of its launches execute, about */
     atom_set atoms;
     bool is_boundary;     /* it is called as it is, besides */
     bool is_beyond;       /* it has more rows or columns than a grid that no longer grows, or than 16 bits count */
@@ -25,6 +26,8 @@ struct candidate {
     uint64_t done;        /* properties that it has been chosen with */
     int gain[PROPERTIES]; /* its branches that no call has reached with the property */
 };
+
+enum { MOST_WORK = 32 << 20 }; /* of one call: a few seconds */
 
 struct branches {
     const struct device *device;

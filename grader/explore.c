@@ -148,7 +148,7 @@ static void choose_costly(struct branches *b, struct exploration *found, uint64_
         for (int i = 0; i < b->count; i++) {
             struct candidate *candidate = &b->candidates[i];
             bool is_new = candidate->gain[VALUES_NORMAL] > 0 && has_elements(b->op, &candidate->test);
-            if (!is_new || candidate->cost > left) { continue; }
+            if (!is_new || candidate->cost > left || candidate->work > MOST_WORK) { continue; }
             if (!best || candidate->gain[VALUES_NORMAL] > best->gain[VALUES_NORMAL]) { best = candidate; }
         }
         if (!best) { return; }

@@ -30,8 +30,9 @@ enum child_status {
 };
 
 struct limits {
-    double call_seconds;   /* wall clock of one job, the start of the process included */
-    int cpu_seconds;       /* CPU time of the process's whole life; 0: none */
+    double
+        call_seconds; /* of one job, the start of the process included; more on a machine that is busy with other work */
+    int cpu_seconds;  /* CPU time of the process's whole life; 0: none */
     size_t resident_bytes; /* resident memory of the process group, checked while waiting; 0: no limit */
     size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
     size_t output_bytes;   /* stdout and stderr together */
@@ -59,7 +60,8 @@ struct child {
 enum child_status child_start(struct child *child, const char *path, const char *const argv[],
                               const struct limits *limits);
 
-/* Sends or receives exactly `bytes` before `deadline` (a child_now() value); the child's output is drained meanwhile.
+/* Sends or receives exactly `bytes` before `deadline` (a child_now() value), or, if the child waits for a processor, before
+ * it has had call_seconds of processor time; the child's output is drained meanwhile.
  * On failure the child is dead and reaped, and status and message are set. */
 enum child_status child_send(struct child *child, const void *data, size_t bytes, double deadline);
 enum child_status child_receive(struct child *child, void *data, size_t bytes, double deadline);

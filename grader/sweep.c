@@ -108,7 +108,7 @@ static void bisect(struct branches *b, const char *name, int low, int high, int 
 
 /* ---- grids that stop growing ---- */
 
-enum { MOST_BEYOND = 4 << 20, MOST_WORK = 32 << 20 }; /* elements of such a call, and basic blocks: a few seconds */
+enum { MOST_BEYOND = 4 << 20 }; /* elements of such a call */
 
 static void add_beyond(struct branches *b, const char *name, int value) {
     atom_set atoms;

@@ -1,5 +1,6 @@
 /* Every way in which an untrusted program can end or refuse to, and what the grader says about it. */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -56,6 +57,30 @@ Test(spawn, ignoring_signals_does_not_help) {
 }
 Test(spawn, an_endless_loop_is_stopped) {
     expect("spin", 0.3, CHILD_TIMED_OUT, "within 0.3 s");
+}
+/* On one processor, beside three processes that never sleep, it has a quarter of the time. */
+Test(spawn, a_child_that_waits_for_a_processor_gets_its_time) {
+    enum { OTHERS = 3 };
+    cpu_set_t one;
+    pid_t other[OTHERS];
+    struct child child;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < OTHERS; i++) {
+        if ((other[i] = fork()) != 0) { continue; }
+        alarm(20);
+        for (volatile unsigned long n = 0;; n++) {}
+    }
+    double start = child_now();
+    enum child_status status = run(&child, "spin", quick(0.4));
+    double seconds = child_now() - start;
+    for (int i = 0; i < OTHERS; i++) {
+        kill(other[i], SIGKILL);
+        waitpid(other[i], NULL, 0);
+    }
+    cr_assert_eq(status, CHILD_TIMED_OUT, "%s", child.message);
+    cr_assert(seconds > 0.8 && seconds < 6, "%g s", seconds);
 }
 Test(spawn, a_closed_socket_is_found_at_once) {
     expect("close", 30, CHILD_CLOSED, "descriptor 3");
