@@ -437,6 +437,14 @@ void build_refused(const struct build_options *options, const struct build_repor
     }
 }
 
+static bool is_refused(const struct build_options *options, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = options->refused; at && (at = strstr(at, name)); at++) {
+        if (at[length] == ' ' && (at == options->refused || at[-1] == ' ')) { return true; }
+    }
+    return false;
+}
+
 static enum build_status conclude(const struct build_options *options, struct build_report *report, int make_status,
                                   const char *output) {
     int failed = 0, explained = 0;
@@ -456,7 +464,7 @@ static enum build_status conclude(const struct build_options *options, struct bu
             return BUILD_NO_TOOL;
         }
         if (strstr(file->errors, "cannot find -lopenblas")) { return no_openblas(report); }
-        explained += file->errors[0] != '\0';
+        explained += file->errors[0] != '\0' || is_refused(options, file->name);
     }
     if (failed > 0 && strstr(output, "cblas.h: No such file")) { return no_openblas(report); }
     if (make_status == 0 && failed == 0) {

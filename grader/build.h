@@ -27,7 +27,7 @@ struct build_options {
     const char *backend; /* "auto", "cpu" or "cuda" */
     bool traced;         /* with "cpu": programs that report the branches of a call, and check nothing */
     const char *names;   /* "softmax layernorm": only these files, if they exist; NULL: all */
-    const char *refused; /* "softmax layernorm": files that are not compiled; NULL: none */
+    const char *refused; /* "softmax layernorm ": files that are not compiled; NULL: none */
     const char
         *parts[BUILD_MAX_PARTS]; /* files that programs of others are linked with ("attention.cu"); ended by NULL */
 };

@@ -16,7 +16,8 @@ evidence_predicate shows_late_timeout; /* calls with fewer elements were right *
 evidence_predicate shows_huge;         /* only a call with more elements than an int counts fails */
 evidence_predicate shows_finding;      /* argument: enum simt_finding_kind of the first failure */
 evidence_predicate shows_ending;       /* argument: enum child_status with which the first failure's process ended */
-evidence_predicate shows_small_tensor, shows_out_of_bounds_by_one, shows_out_of_bounds_tail, shows_output_read;
+evidence_predicate shows_past_small_tensor, shows_small_tensor, shows_out_of_bounds_by_one, shows_out_of_bounds_tail,
+    shows_output_read;
 evidence_predicate shows_zero_grid, shows_grid_rounds_to_zero, shows_grid_too_tall, shows_block_too_large;
 evidence_predicate shows_shared_out_of_bounds, shows_own_memory, shows_race_in_place, shows_global_race;
 evidence_predicate shows_float4_of_halves;

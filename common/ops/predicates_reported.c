@@ -145,7 +145,7 @@ static bool fails_with_rows_and_columns(const struct evidence *evidence) {
 }
 
 /* The access is past a tensor with one element per row or column; every (N, C) tensor is larger. */
-bool shows_small_tensor(const struct evidence *evidence, int argument) {
+bool shows_past_small_tensor(const struct evidence *evidence, int argument) {
     (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
     if (!evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "nearest allocation")) { return false; }
@@ -160,7 +160,11 @@ bool shows_small_tensor(const struct evidence *evidence, int argument) {
             small = small || own == bytes;
         }
     }
-    return small && smaller && fails_with_rows_and_columns(evidence);
+    return small && smaller;
+}
+
+bool shows_small_tensor(const struct evidence *evidence, int argument) {
+    return shows_past_small_tensor(evidence, argument) && fails_with_rows_and_columns(evidence);
 }
 
 /* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector, and then mostly. */

@@ -145,7 +145,7 @@ static bool shows_only_lengths(const struct evidence *evidence, int argument) {
 /* The only small tensor of a causal op is lengths. */
 static bool shows_lengths_index(const struct evidence *evidence, int argument) {
     (void)argument;
-    return shows_small_tensor(evidence, 0);
+    return shows_past_small_tensor(evidence, 0);
 }
 
 const struct op_mistake causal_mistakes_shown[] = {

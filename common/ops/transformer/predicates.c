@@ -69,7 +69,7 @@ static bool shows_model_unwritten(const struct evidence *evidence, int argument)
 
 static bool shows_sequence_index(const struct evidence *evidence, int argument) {
     (void)argument;
-    return shows_small_tensor(evidence, 0);
+    return shows_past_small_tensor(evidence, 0);
 }
 
 /* Does the property hold for every wrong element of the case's first wrong output? */

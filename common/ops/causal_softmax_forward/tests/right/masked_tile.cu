@@ -43,6 +43,25 @@ __global__ void program(__nv_bfloat16 *out, const __nv_bfloat16 *x, const int *l
     });
 }
 
+/* Rows of more than 4096 columns: read twice more instead of kept. */
+__global__ void wide(__nv_bfloat16 *out, const __nv_bfloat16 *x, const int *lengths, int H, int T, float scale,
+                     int upper) {
+    constexpr int THREADS = 128;
+    int pid = blockIdx.x, q = pid % T;
+    const __nv_bfloat16 *in = x + (long long)pid * T;
+    __nv_bfloat16 *o = out + (long long)pid * T;
+    int len = lengths ? lengths[pid / T / H] : T, keys = len < q + 1 ? len : q + 1;
+    tile<THREADS, THREADS> t;
+    t.v[0] = -INFINITY;
+    for (int j = threadIdx.x; j < keys; j += THREADS) t.v[0] = fmaxf(t.v[0], scale * __bfloat162float(in[j]));
+    float m = t.reduce(-INFINITY, [](float a, float b) { return fmaxf(a, b); });
+    t.v[0] = 0;
+    for (int j = threadIdx.x; j < keys; j += THREADS) t.v[0] += expf(scale * __bfloat162float(in[j]) - m);
+    float s = t.reduce(0.f, [](float a, float b) { return a + b; });
+    for (int j = threadIdx.x; j < (upper == CAUSAL_UPPER_KEEP ? q + 1 : T); j += THREADS)
+        o[j] = __float2bfloat16(j < keys ? expf(scale * __bfloat162float(in[j]) - m) / s : 0.f);
+}
+
 int causal_softmax_forward_bf16(__nv_bfloat16 *out, const __nv_bfloat16 *x, const int *lengths, int B, int H, int T,
                                 float scale, int upper, cudaStream_t stream) {
     int N = B * H * T;
@@ -52,7 +71,8 @@ int causal_softmax_forward_bf16(__nv_bfloat16 *out, const __nv_bfloat16 *x, cons
     switch (block) {
 #define CASE(n) \
     case n: program<n><<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper); break;
-        CASE(128) CASE(256) CASE(512) CASE(1024) CASE(2048) CASE(4096) default : return cudaErrorInvalidValue;
+        CASE(128) CASE(256) CASE(512) CASE(1024) CASE(2048) CASE(4096)
+        default: wide<<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper);
     }
     return cudaGetLastError();
 }
