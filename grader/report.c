@@ -268,7 +268,9 @@ void report_print(FILE *out, bool colour, int width, const struct report *report
         print_lines(&page, report->printed, "    | ");
     }
     fprintf(out, "\n  ");
-    if (!is_case(report)) {
+    if (!is_case(report) && report->points_max == 0) {
+        fprintf(out, "optional, without points   ");
+    } else if (!is_case(report)) {
         fprintf(out, "%s%g of %g points%s   ", colour ? "\033[1m" : "", report->points, report->points_max,
                 colour ? "\033[0m" : "");
     }

@@ -43,12 +43,12 @@ static void order_finished(struct simt_launch *launch, struct simt_block *block)
     if (order->turn == block->rank) set_turn(order, lowest(order));
 }
 
-/* The rank after this block's, cyclically, of a block that can run or has not started. */
-static uint64_t order_next(const struct simt_launch *launch, const struct simt_block *block) {
+/* The rank after this block's, cyclically, of a block that can run or has not started (if it may). */
+static uint64_t order_next(const struct simt_launch *launch, const struct simt_block *block, bool may_start) {
     const struct launch_order *order = launch->order;
     for (const struct simt_block *other = block->next; other; other = other->next)
         if (!other->parked) return other->rank;
-    if (order->started < launch->blocks) return order->started;
+    if (may_start && order->started < launch->blocks) return order->started;
     const struct simt_block *other = order->first;
     while (other != block && other->parked) other = other->next;
     return other->rank;
@@ -57,18 +57,18 @@ static uint64_t order_next(const struct simt_launch *launch, const struct simt_b
 static void order_pass(struct simt_launch *launch, struct simt_block *block) {
     struct launch_order *order = launch->order;
     if (order->turn != block->rank) return;
-    uint64_t next = order_next(launch, block);
+    uint64_t next = order_next(launch, block, true);
     if (next <= block->rank) order->idle_rounds++;
     set_turn(order, next);
 }
 
 /* Passes the turn between blocks that take their work from a queue. */
 void order_share(struct simt_block *block) {
-    enum { MOST_LIVE = 512 };
+    enum { RESIDENT_THREADS = 132 * 2048 }; /* of an H100 */
     struct launch_order *order = block->launch->order;
     pthread_mutex_lock(&order->lock);
-    if (order->turn == block->rank && order->live < MOST_LIVE) {
-        uint64_t next = order_next(block->launch, block);
+    if (order->turn == block->rank) {
+        uint64_t next = order_next(block->launch, block, order->live * block->threads < RESIDENT_THREADS);
         if (next != block->rank) {
             set_turn(order, next);
             block->status = BLOCK_WAITS_TURN;
