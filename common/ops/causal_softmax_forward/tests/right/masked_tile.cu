@@ -71,8 +71,9 @@ int causal_softmax_forward_bf16(__nv_bfloat16 *out, const __nv_bfloat16 *x, cons
     switch (block) {
 #define CASE(n) \
     case n: program<n><<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper); break;
-        CASE(128) CASE(256) CASE(512) CASE(1024) CASE(2048) CASE(4096)
-        default: wide<<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper);
+        CASE(128)
+        CASE(256) CASE(512) CASE(1024) CASE(2048) CASE(4096) default
+            : wide<<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper);
     }
     return cudaGetLastError();
 }
