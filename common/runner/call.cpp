@@ -167,15 +167,7 @@ void copy_text(char *to, size_t size, const char *from) {
 
 void send_findings(int count) {
     for (int i = 0; i < count; i++) {
-        const struct simt_finding *finding = simt_finding_at((size_t)i);
-        struct finding_record record;
-        memset(&record, 0, sizeof record);
-        record.kind = finding->kind;
-        record.is_error = finding->is_error;
-        record.line = finding->line;
-        copy_text(record.file, sizeof record.file, finding->file);
-        copy_text(record.kernel, sizeof record.kernel, finding->kernel);
-        copy_text(record.text, sizeof record.text, finding->text);
+        struct finding_record record = finding_record_of(simt_finding_at((size_t)i));
         wire_write(&record, sizeof record);
     }
 }
@@ -186,6 +178,20 @@ void send_findings(int) {}
 #endif
 
 } // namespace
+
+#ifdef RUNNER_CPU
+struct finding_record finding_record_of(const struct simt_finding *finding) {
+    struct finding_record record;
+    memset(&record, 0, sizeof record);
+    record.kind = finding->kind;
+    record.is_error = finding->is_error;
+    record.line = finding->line;
+    copy_text(record.file, sizeof record.file, finding->file);
+    copy_text(record.kernel, sizeof record.kernel, finding->kernel);
+    copy_text(record.text, sizeof record.text, finding->text);
+    return record;
+}
+#endif
 
 void run_call(const struct job *job) {
     if (job->huge && run_huge) { return run_huge(job); }

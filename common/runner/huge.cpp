@@ -72,13 +72,6 @@ const struct simt_finding *fault(uintptr_t *address) {
     return nullptr;
 }
 
-/* Without the end of its last line, and so that more fits behind it. */
-size_t text_length(const char *text) {
-    size_t length = strnlen(text, sizeof(finding_record::text) - 200);
-    while (length && text[length - 1] == '\n') { length--; }
-    return length;
-}
-
 /* The finding, if the access is as far before a tensor as such an index. */
 bool describe(const space &s, struct finding_record *record) {
     uintptr_t address = 0;
@@ -86,14 +79,12 @@ bool describe(const space &s, struct finding_record *record) {
     for (int i = 0; finding && i < s.count; i++) {
         uintptr_t begin = (uintptr_t)s.tensor[i].begin;
         if (!s.tensor[i].bytes || address >= begin || address < begin - REACH) { continue; }
-        memset(record, 0, sizeof *record);
-        record->kind = finding->kind;
-        record->is_error = 1;
-        record->line = finding->line;
-        snprintf(record->file, sizeof record->file, "%s", finding->file ? finding->file : "");
-        snprintf(record->kernel, sizeof record->kernel, "%s", finding->kernel ? finding->kernel : "");
-        snprintf(record->text, sizeof record->text, "%.*s\nThe address is %llu bytes before the first element of %s",
-                 (int)text_length(finding->text), finding->text, (unsigned long long)(begin - address),
+        *record = finding_record_of(finding);
+        size_t length = strlen(record->text), room = sizeof record->text - 200;
+        if (length > room) { length = room; }
+        while (length && record->text[length - 1] == '\n') { length--; }
+        snprintf(record->text + length, sizeof record->text - length,
+                 "\nThe address is %llu bytes before the first element of %s", (unsigned long long)(begin - address),
                  s.tensor[i].name);
         return true;
     }

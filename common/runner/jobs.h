@@ -21,4 +21,7 @@ struct result result_make(const struct job *job);
 /* Stores an error and its name: those of the launcher's status if `error` is cudaSuccess. */
 void result_set_error(struct result *result, int status, cudaError_t error);
 
+/* CPU backend: a finding as it is sent. */
+struct finding_record finding_record_of(const struct simt_finding *finding);
+
 #endif
