@@ -115,11 +115,11 @@ void atomic_enter(struct simt_thread *self, uintptr_t address) {
 #if SIMT_CHECKED
 /* A warp that takes one ticket after another from a global counter takes its work from a queue. On a device all warps do so at
  * the same time; here it lets the others take theirs first. */
-static void take_ticket(struct simt_thread *self, enum simt_atomic_op op, enum simt_type type, uintptr_t address,
-                        uintptr_t pc) {
+static void take_ticket(struct simt_thread *self, enum simt_atomic_op op, enum simt_type type, uint64_t operand,
+                        uintptr_t address, uintptr_t pc) {
     struct simt_warp *warp = self->warp;
     bool counts = op == ATOMIC_INC || (op == ATOMIC_ADD && type <= TYPE_U64 /* integers */);
-    if (!counts || in_shared(address)) return;
+    if (!counts || operand == 0 || in_shared(address)) return;
     if (warp->ticket != address) warp->had_ticket = 0;
     warp->ticket = address;
     if (warp->had_ticket >> self->lane & 1) {
@@ -146,7 +146,7 @@ uint64_t simt_atomic(enum simt_atomic_op op, enum simt_type type, void *address,
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     atomic_enter(self, (uintptr_t)address);
 #if SIMT_CHECKED
-    take_ticket(self, op, type, (uintptr_t)address, pc);
+    take_ticket(self, op, type, operand & mask, (uintptr_t)address, pc);
     access_hook(pc, TRACE_ATOMIC, (uintptr_t)address, size_log2);
 #endif
     uint64_t old = load(address, size_log2);

@@ -79,6 +79,7 @@ void block_prepare(struct simt_block *block, struct simt_launch *launch) {
     block->serial = launch->first_block_serial + linear;
     block->cursor = block->exited = block->at_barrier = block->at_grid = 0;
     block->steps = 0;
+    block->rounds = 0;
     block->suspended = NULL;
     block->progressed = block->diverged = block->shares = false;
     memset(&block->counters, 0, sizeof block->counters);

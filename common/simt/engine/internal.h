@@ -136,6 +136,7 @@ struct simt_block {
     unsigned exited, at_barrier, at_grid;
     int barrier_count, barrier_and; /* of the predicates at the last barrier */
     bool shares;                    /* a warp has had its share of a queue: other blocks run next */
+    unsigned rounds;                /* of its warps, since a block of the launch has shared */
     bool progressed;                /* since it was last suspended: did more than poll */
     unsigned threads_room;
     uint64_t launch_serial;      /* launch for which thread[] and warp[] are laid out */

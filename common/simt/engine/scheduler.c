@@ -122,10 +122,18 @@ static bool any_ready(const struct simt_block *block) {
     return false;
 }
 
+/* A block that has taken a ticket waits for its next turn; a block that waits for that one's work must not keep the turn. */
+static void share(struct simt_block *block) {
+    enum { SLICE = 64 };
+    if (!block->ordered || block->status != BLOCK_RUNS) return;
+    if (block->shares || (block->launch->order->is_shared && ++block->rounds % SLICE == 0)) order_share(block);
+    block->shares = false;
+}
+
 void block_run(struct simt_block *block) {
     bool progress = false;
     blockIdx = block->index;
-    while (block->status == BLOCK_RUNS) {
+    for (; block->status == BLOCK_RUNS; share(block)) {
         for (; block->cursor < block->warps; block->cursor++) {
             unsigned i = block->launch->shuffled ? block->warps - 1 - block->cursor : block->cursor;
             progress |= warp_run(&block->warp[i]);
@@ -144,8 +152,7 @@ void block_run(struct simt_block *block) {
         } else if (block->at_grid && block->at_grid + block->exited == block->threads) {
             block->status = BLOCK_AT_GRID;
         } else if (any_ready(block)) {
-            if (block->shares) order_share(block);
-            block->shares = false;
+            continue;
         } else if (wake_spinning(block)) {
             if (!progress) block->status = BLOCK_SPINS;
             progress = false;

@@ -35,6 +35,7 @@ struct launch_order {
     unsigned live, at_grid;
     unsigned sleepers;        /* workers */
     uint64_t idle_rounds;     /* of the turn, in which every thread only waited */
+    bool is_shared;           /* a block has passed its turn to others while it had work */
     _Atomic uint64_t changes; /* counts the runs of blocks that had effects */
     uint64_t permutation;     /* multiplier of the shuffled order */
 

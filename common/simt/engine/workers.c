@@ -71,6 +71,7 @@ void order_share(struct simt_block *block) {
         uint64_t next = order_next(block->launch, block, order->live * block->threads < RESIDENT_THREADS);
         if (next != block->rank) {
             set_turn(order, next);
+            order->is_shared = true;
             block->status = BLOCK_WAITS_TURN;
         }
     }
