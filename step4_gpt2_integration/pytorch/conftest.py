@@ -1,7 +1,7 @@
 """What the tests share: the devices, tensors in every layout, and comparison with float64.
 
-CPU tensors run on the course's CPU backend, CUDA tensors, where there is a GPU, on the CUDA library. A missing library is a failure, not
-a skip: these tests are about it.
+CPU tensors run on the course's CPU backend, CUDA tensors, where there is a GPU, on the CUDA library. A missing library is a
+failure, not a skip: these tests are about it.
 """
 
 import os

@@ -5,13 +5,14 @@
     residual_layer_norm(x, residual, weight, bias, eps)         layer_norm_residual(x, residual, weight, bias, eps)
     three_way_add(a, b, c)                                      causal_attention(q, k, v, lengths), of lab 4
 
-Tensors may have any strides and any alignment, in fp32, fp16 or bf16. No result shares memory with an input. Where a kernel cannot run,
-a function takes the standard PyTorch path and says so once; stats() counts both. What is wrong on any path is an error.
+Tensors may have any strides and any alignment, in fp32, fp16 or bf16. No result shares memory with an input. Where a kernel
+cannot run, a function takes the standard PyTorch path and says so once; stats() counts both. What is wrong on any path is an
+error.
 
 Under autocast, softmax and LayerNorm compute in fp32, as PyTorch's own do, and bias_gelu in the type of x.
 
-A call in eager code goes to the launcher at once, because a trip through the dispatcher costs more time than the launch. Compiled code,
-fake tensors and function transforms see the ops torch.ops.course.* (ops.py), with the same gradients.
+A call in eager code goes to the launcher at once, because a trip through the dispatcher costs more time than the launch.
+Compiled code, fake tensors and function transforms see the ops torch.ops.course.* (ops.py), with the same gradients.
 """
 
 import os
@@ -129,7 +130,7 @@ def _require(right: bool, message: str) -> None:
 def _require_same_shape(name: str, x: Tensor, other: Tensor, other_name: str) -> None:
     _require(
         x.shape == other.shape,
-        f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape; expand() one of them first",
+        f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape: expand() one of them",
     )
 
 
@@ -315,7 +316,7 @@ class CausalAttention(KernelFunction):
     def backward(ctx, dout, _lse):
         if dout is None:
             return None, None, None, None
-        _require(ctx.lengths is None, "causal_attention: there is no gradient with lengths. Use causal_softmax between two matmuls")
+        _require(ctx.lengths is None, "causal_attention: no gradient with lengths. Use causal_softmax between two matmuls")
         dqkv = _call("attention_backward", dout, *ctx.saved_tensors)
         return (*(part.transpose(1, 2) for part in dqkv.unbind(2)), None)
 
@@ -378,8 +379,8 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 def causal_softmax(x: Tensor, scale: float = 1.0, lengths: Tensor | None = None) -> Tensor:
     """softmax(scale * x) where key j <= query i and j < lengths[b], exactly 0 elsewhere.
 
-    x: (B, ..., T, T); lengths: (B), integers: the keys of each sequence, None for T. A row without any key is all 0. Raises ValueError
-    for other shapes.
+    x: (B, ..., T, T); lengths: (B), integers: the keys of each sequence, None for T. A row without any key is all 0. Raises
+    ValueError for other shapes.
     """
     _require(
         x.dim() >= 2 and x.shape[-1] == x.shape[-2],
@@ -477,8 +478,8 @@ def three_way_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = None) -> Tensor:
     """Causal self-attention of whole prompts in one kernel, with the scale 1 / sqrt(D): step 4's.
 
-    q, k, v: (B, H, T, D), D <= 128; lengths: (B), integers in 1..T, or None. Gives (B, T, H, D). A call that needs a gradient takes the
-    standard path unless it is bf16 without lengths. Raises ValueError for other shapes.
+    q, k, v: (B, H, T, D), D <= 128; lengths: (B), integers in 1..T, or None. Gives (B, T, H, D). A call that needs a gradient
+    takes the standard path unless it is bf16 without lengths. Raises ValueError for other shapes.
     """
     _require(q.dim() == 4 and q.shape[-1] <= 128, f"causal_attention: q is {tuple(q.shape)}, and must be (B, H, T, D), D <= 128")
     _require_same_shape("causal_attention", q, k, "k")

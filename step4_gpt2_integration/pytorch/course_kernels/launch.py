@@ -1,8 +1,9 @@
 """From tensors to launchers: one function for each op, with new tensors as results.
 
-These functions are the ops' implementations for CPU tensors (on the CPU backend's library) and CUDA tensors (on the CUDA library).
-They expect what autograd_function.py has checked: one device, one type of TYPES, the shapes of the contract. An input of any strides
-and alignment is right; one that is not contiguous is copied first. No result shares memory with an input.
+These functions are the ops' implementations for CPU tensors (on the CPU backend's library) and CUDA tensors (on the CUDA
+library). They expect what autograd_function.py has checked: one device, one type of TYPES, the shapes of the contract. An
+input of any strides and alignment is right; one that is not contiguous is copied first. No result shares memory with an
+input.
 
 N is the product of all dimensions but the last, C the last.
 """

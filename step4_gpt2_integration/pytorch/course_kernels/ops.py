@@ -1,7 +1,7 @@
 """The ops torch.ops.course.*: what torch.compile, fake tensors and CUDA graphs see of the kernels.
 
-Each op is functional: no input is written, no result shares memory with an input or with another result. The implementations are those
-of launch.py, the gradients those of autograd_function.py, which registers them.
+Each op is functional: no input is written, no result shares memory with an input or with another result. The implementations
+are those of launch.py, the gradients those of autograd_function.py, which registers them.
 """
 
 import torch

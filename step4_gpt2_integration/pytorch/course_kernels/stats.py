@@ -1,7 +1,8 @@
 """How often each op ran on the course's kernels and how often on PyTorch's, and why.
 
 A kernel is counted where it is launched, so calls from compiled code count too. A replay of a CUDA graph launches nothing from
-Python: it is not counted. The standard path is counted in eager code only, because compiled code contains the decision, not its count.
+Python: it is not counted. The standard path is counted in eager code only, because compiled code contains the decision, not
+its count.
 """
 
 import warnings

@@ -23,8 +23,8 @@ const char *course_library_error(int status);
 /* Makes `device` the current one of this thread, for the library's own CUDA runtime. Returns a cudaError_t. */
 int course_library_device(int device);
 
-/* Memory for `bytes` bytes, for work that is enqueued on `stream` until the launcher returns; null if there is none. The caller of
- * a launcher owns it and may free it in the order of the stream. */
+/* Memory for `bytes` bytes, for work that is enqueued on `stream` until the launcher returns; null if there is none. The
+ * caller of a launcher owns it and may free it in the order of the stream. */
 typedef void *(*course_library_allocator)(size_t bytes, cudaStream_t stream);
 void course_library_allocate_with(course_library_allocator allocator);
 

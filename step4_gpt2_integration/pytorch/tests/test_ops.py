@@ -23,7 +23,8 @@ def causal_reference(x, scale=1.0, lengths=None):
     return weights / weights.sum(-1, keepdim=True).clamp_min(1e-300)
 
 
-# name: the op, its float64 formula, the shapes of its arguments from the rows' shape (..., C), the forward and the backward kernel
+# name: the op, its float64 formula, the shapes of its arguments from the rows' shape (..., C), the forward and the backward
+# kernel
 OPS = {
     "softmax": (ck.softmax, lambda x: F.softmax(x, -1), ["x"], "softmax_forward", "softmax_backward"),
     "layer_norm": (
