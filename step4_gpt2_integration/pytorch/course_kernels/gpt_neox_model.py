@@ -156,7 +156,7 @@ def should_optimize(
 
     The GPU's time: the weights or the matmuls, whichever takes longer, and the activations. Python's time: about 30 calls a
     layer. The longer of the two is the pass. The patch saves GPU time: the adds' bytes, and half of the time of PyTorch's
-    LayerNorm, which runs at about half of a copy's speed (README.md's table). So it pays only where the GPU's time is the
+    LayerNorm, which runs at about half of a copy's speed (docs/results.md). So it pays only where the GPU's time is the
     longer one: a fused op that is called from Python takes about as long as the two calls that it replaces. The defaults are
     those of an H200 in fp16.
     """

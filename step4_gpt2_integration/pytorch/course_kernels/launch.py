@@ -26,7 +26,18 @@ _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 )
 
 
-def _run(op: str, x: Tensor, arguments: tuple) -> None:
+def show_in_profiles(show: bool) -> None:
+    """Shall each launch be a range "course::OP" in torch.profiler's traces? It costs some microseconds a launch."""
+    global _run
+    _run = _run_in_a_range if show else _run_plainly
+
+
+def _run_in_a_range(op: str, x: Tensor, arguments: tuple) -> None:
+    with torch.profiler.record_function(f"course::{op}"):
+        _run_plainly(op, x, arguments)
+
+
+def _run_plainly(op: str, x: Tensor, arguments: tuple) -> None:
     """Calls a launcher on x's device, on its current stream, with x's type. Raises LibraryMissing, KernelFailed."""
     loaded = library(x.device.type)
     launcher = loaded.launchers.get((op, x.dtype))
@@ -41,6 +52,9 @@ def _run(op: str, x: Tensor, arguments: tuple) -> None:
     if status != 0:
         raise loaded.failure(op, x.dtype, status)
     count_kernel(op)
+
+
+_run = _run_plainly
 
 
 def _run_on_gpu(loaded: Library, launcher, index: int, arguments: tuple) -> int:
