@@ -147,7 +147,7 @@ pytorch)
     need_compiler
     if ! "$(dirname "$0")/python-with" torch transformers pytest >/dev/null; then
         # apt's PyTorch is too old, and pip does not install for the whole system.
-        echo "This needs a Python with PyTorch 2.6 or newer, transformers 5 and pytest. Make one, then run make again with it:" >&2
+        echo "This needs a Python with PyTorch 2.6 or newer, transformers 5.17 or newer and pytest. Make one, then run make again with it:" >&2
         echo "  python3 -m venv venv && venv/bin/pip install './step4_gpt2_integration/pytorch[test]'" >&2
         echo "  PYTHON=venv/bin/python make test-pytorch" >&2
         exit 2

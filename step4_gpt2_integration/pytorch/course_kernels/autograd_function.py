@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
+from torch.nn import Parameter
 
 from . import launch, ops
 from .libraries import TYPES, forget_libraries
@@ -75,44 +76,50 @@ def _find_out(op: str, device: torch.device, dtype: torch.dtype) -> str | None:
 def _takes_standard_path(name: str, op: str, x: Tensor, *others: Tensor | None) -> bool:
     """Decides a call, and counts it if it takes the standard path. Raises ValueError where no path is right."""
     reason = None
+    device, dtype = x.device, x.dtype
     for other in others:
         if other is None:
             reason = "LayerNorm without weight or bias"
-        elif other.device != x.device:
+        elif other.device != device:
             raise ValueError(
-                f"{name}: its tensors are on {x.device} and on {other.device}. Move all of them to one device with .to(...)"
+                f"{name}: its tensors are on {device} and on {other.device}. Move all of them to one device with .to(...)"
             )
-        elif other.dtype != x.dtype:
-            reason = f"tensors of two types, {x.dtype} and {other.dtype}"
-    if reason is None and x.shape[-1] == 0:
-        reason = "rows without elements"
-    if reason is None and not torch.compiler.is_compiling() and x.numel() // x.shape[-1] > _MOST:
-        reason = "more than 2^31 - 1 rows"
-    reason = reason or _why_not(op, x.device, x.dtype)
-    if reason is not None:
-        count_standard(name, reason)
-    return reason is not None
-
-
-def _plain(*tensors) -> bool:
-    return all(type(tensor) in (Tensor, torch.nn.Parameter) for tensor in tensors if isinstance(tensor, Tensor))
+        elif other.dtype != dtype:
+            reason = f"tensors of two types, {dtype} and {other.dtype}"
+    columns = x.shape[-1]
+    if columns == 0:
+        reason = reason or "rows without elements"
+    elif not torch.compiler.is_compiling() and x.numel() > _MOST * columns:
+        reason = reason or "more than 2^31 - 1 rows"
+    reason = reason or _why_not(op, device, dtype)
+    if reason is None:
+        return False
+    count_standard(name, reason)
+    return True
 
 
 def _call(name: str, *arguments):
     """The op `name`, on the shortest way that is right here."""
-    function = FUNCTIONS[name]
+    if not launch.is_transformed():
+        needs_gradient = False
+        for argument in arguments:
+            kind = type(argument)
+            if kind is Tensor or kind is Parameter:
+                needs_gradient = needs_gradient or argument.requires_grad
+            elif isinstance(argument, Tensor):
+                break  # a subclass, which may do something else with the op
+        else:
+            if needs_gradient and torch.is_grad_enabled():
+                return _EAGER[name].apply(*arguments)
+            return getattr(launch, name)(*arguments)
     if launch.is_function_transform():
-        return function.apply(*arguments)
-    if launch.is_transformed() or not _plain(*arguments):
-        return getattr(torch.ops.course, name)(*arguments)
-    if torch.is_grad_enabled() and any(isinstance(tensor, Tensor) and tensor.requires_grad for tensor in arguments):
-        return function.apply(*arguments)
-    return getattr(launch, name)(*arguments)
+        return FUNCTIONS[name].apply(*arguments)
+    return getattr(torch.ops.course, name)(*arguments)
 
 
 def _autocasts(x: Tensor) -> bool:
     kind = x.device.type
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return kind in ("cuda", "cpu") and torch.is_autocast_enabled(kind)
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -349,6 +356,25 @@ FUNCTIONS: dict[str, type[KernelFunction]] = {
     "attention_forward": CausalAttention,
 }
 DIFFERENTIABLE = tuple(FUNCTIONS)
+
+
+def _eager(function: type[KernelFunction]) -> type[Function]:
+    """The same function for eager code: PyTorch binds the arguments of a function with setup_context at each call, which takes
+    longer than the rest of the call."""
+
+    class Eager(Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            output = function.forward(*inputs)
+            function.setup_context(ctx, inputs, output)
+            return output
+
+        backward = function.backward
+
+    Eager.__name__ = Eager.__qualname__ = function.__name__
+    return Eager
+
+
 for _name in ops.SCHEMAS:
     if _name not in FUNCTIONS:
         FUNCTIONS[_name] = type(_name, (_Backward,), {"forward": staticmethod(getattr(launch, _name))})
@@ -358,6 +384,7 @@ for _name in ops.SCHEMAS:
         setup_context=FUNCTIONS[_name].setup_context,
         lib=ops._library,
     )
+_EAGER = {_name: _eager(_function) for _name, _function in FUNCTIONS.items()}
 
 
 # ---- what models call ----

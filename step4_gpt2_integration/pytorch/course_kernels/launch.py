@@ -8,6 +8,7 @@ input.
 N is the product of all dimensions but the last, C the last.
 """
 
+import functools
 import threading
 
 import torch
@@ -57,8 +58,13 @@ def _run_plainly(op: str, x: Tensor, arguments: tuple) -> None:
 _run = _run_plainly
 
 
+@functools.cache
+def _gpus() -> int:
+    return torch.cuda.device_count()
+
+
 def _run_on_gpu(loaded: Library, launcher, index: int, arguments: tuple) -> int:
-    if torch.cuda.device_count() == 1:
+    if _gpus() == 1:
         return launcher(*arguments, _current_stream(index))
     with torch.cuda.device(index):
         return loaded.set_device(index) or launcher(*arguments, _current_stream(index))
