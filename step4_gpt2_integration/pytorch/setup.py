@@ -18,4 +18,9 @@ class WithLibraries(build_py):
             shutil.copy2(library, folder)
 
 
-setup(cmdclass={"build_py": WithLibraries})
+SCRATCH = BUILT / "wheel"  # all build output goes to build/
+SCRATCH.mkdir(parents=True, exist_ok=True)
+setup(
+    cmdclass={"build_py": WithLibraries},
+    options={"build": {"build_base": str(SCRATCH)}, "egg_info": {"egg_base": str(SCRATCH)}},
+)
