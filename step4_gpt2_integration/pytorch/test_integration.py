@@ -2,6 +2,7 @@
 
 import copy
 import filecmp
+import gc
 import pickle
 from pathlib import Path
 
@@ -327,6 +328,19 @@ def test_a_hook_on_a_block_is_respected(mode, device):
         with enabled(model):
             assert torch.allclose(run(), wanted, atol=1e-5)
         handle.remove()
+
+
+def test_a_pass_that_stops_early_keeps_no_memory(device):
+    model, ids = enable(model_on(device).train()), tokens(device)
+
+    def stop(block, inputs):
+        raise KeyboardInterrupt
+
+    model.transformer.h[2].register_forward_pre_hook(stop)
+    with pytest.raises(KeyboardInterrupt):
+        model(ids)
+    gc.collect()
+    assert all(block.__dict__["_following"]._normed is None for block in model.transformer.h)
 
 
 def test_a_hook_on_a_layer_norm_runs(device):

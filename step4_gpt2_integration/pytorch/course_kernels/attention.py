@@ -137,7 +137,7 @@ def course_attention(
         reason = "a scale other than 1 / sqrt(D)", True
     if reason is None and D > _MOST_CHANNELS:
         reason = f"heads of more than {_MOST_CHANNELS} channels", True
-    needs_gradient = torch.is_grad_enabled() and query.requires_grad
+    needs_gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if reason is None and needs_gradient and (query.dtype != torch.bfloat16 or attention_mask is not None):
         reason = "a gradient of attention in another type than bf16, or with padding", False
     if reason is not None:

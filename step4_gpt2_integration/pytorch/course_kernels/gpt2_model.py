@@ -17,7 +17,9 @@ The last one is computed a block early. The next block uses it only if it gets t
 unchanged.
 """
 
+import copy
 import inspect
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -52,11 +54,11 @@ def _is_plain_norm(module: nn.Module) -> bool:
 
 
 class Ready:
-    """A LayerNorm's result that was computed before its turn, for one tensor."""
+    """A LayerNorm's result that was computed before its turn, for one tensor. It is dropped with that tensor."""
 
     def __init__(self, norm: nn.LayerNorm):
         self.norm = norm
-        self._of: Tensor | None = None
+        self._of: weakref.ref | None = None
         self._state: tuple | None = None
         self._normed: Tensor | None = None
 
@@ -66,22 +68,24 @@ class Ready:
 
     def put(self, of: Tensor, normed: Tensor) -> None:
         """normed = LayerNorm(of); both (..., C)."""
-        self._of, self._state, self._normed = of, self._state_of(of), normed
+        self._of, self._state, self._normed = weakref.ref(of, self._drop), self._state_of(of), normed
+
+    def _drop(self, reference: weakref.ref | None) -> None:
+        if self._of is reference:
+            self._of = self._normed = None
 
     def take(self, of: Tensor) -> Tensor | None:
         """The result for this very tensor, once. None: there is none, the tensor was written since, or gradients are recorded
         now and were not then, as behind a reentrant checkpoint."""
-        known, normed = self._of, self._normed
+        known, normed = self._of and self._of(), self._normed
         self._of = self._normed = None
         return normed if known is of and self._state_of(of) == self._state else None
 
-    def __deepcopy__(self, memo):
-        import copy
-
+    def __deepcopy__(self, memo: dict) -> "Ready":
         return Ready(copy.deepcopy(self.norm, memo))
 
-    def __getstate__(self):
-        return {"norm": self.norm, "_of": None, "_state": None, "_normed": None}
+    def __reduce__(self):
+        return Ready, (self.norm,)
 
 
 def _may_compute_ahead(block: nn.Module) -> bool:
