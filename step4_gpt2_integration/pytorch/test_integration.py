@@ -340,7 +340,7 @@ def test_a_pass_that_stops_early_keeps_no_memory(device):
     with pytest.raises(KeyboardInterrupt):
         model(ids)
     gc.collect()
-    assert all(block.__dict__["_following"]._normed is None for block in model.transformer.h)
+    assert all(block.__dict__["_following"]._entry is None for block in model.transformer.h)
 
 
 def test_a_hook_on_a_layer_norm_runs(device):
@@ -476,6 +476,27 @@ def test_neox_norms_stay_within_their_rounding(parallel, device, dtype):
     else:
         kernels = {"layernorm_forward": LAYERS + 1, "residual_layernorm_forward": LAYERS}
     assert ck.stats() == {"kernels": kernels, "standard": {}}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_neox_at_the_shape_of_pythia_2_8b():
+    """32 layers of 2560 channels in fp16, random weights: with the adds replaced, every hidden state and token is the same."""
+    layers = 32
+    sizes = {"hidden_size": 2560, "num_hidden_layers": layers, "num_attention_heads": 32, "intermediate_size": 10240}
+    with torch.device("cuda"):
+        model = neox_on("cuda", torch.float16, **sizes)
+    ids = tokens("cuda", 2, 40)
+    wanted = states_of(model, ids)
+    options = {"max_new_tokens": 10, "do_sample": False, "pad_token_id": 0}
+    text = model.generate(ids, **options)
+    ck.reset_stats()
+    with gpt_neox_model.enabled(model, norms=False):
+        found = states_of(model, ids)
+        assert ck.stats() == {"kernels": {"three_way_add": layers}, "standard": {}}  # each is the two adds of a layer
+        assert torch.equal(model.generate(ids, **options), text)
+    assert len(found) == layers + 1 and all(torch.equal(one, other) for one, other in zip(found, wanted))
+    with gpt_neox_model.enabled(model):
+        assert torch.equal(model.generate(ids, **options), text)
 
 
 def test_neox_writes_the_same_tokens_and_trains(device):

@@ -396,7 +396,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     _require(-x.dim() <= dim < x.dim(), f"softmax: x has {x.dim()} dimensions, and none is number {dim}")
     (x,) = _as_autocast(x)
     last = dim in (-1, x.dim() - 1)
-    if _takes_standard_path("softmax", "softmax_forward", x.movedim(dim, -1)):
+    if _takes_standard_path("softmax", "softmax_forward", x if last else x.movedim(dim, -1)):
         return F.softmax(x, dim)
     if last:
         return _call("softmax_forward", x)

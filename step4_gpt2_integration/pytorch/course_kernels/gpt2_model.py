@@ -58,9 +58,7 @@ class Ready:
 
     def __init__(self, norm: nn.LayerNorm):
         self.norm = norm
-        self._of: weakref.ref | None = None
-        self._state: tuple | None = None
-        self._normed: Tensor | None = None
+        self._entry: tuple[weakref.ref, tuple, Tensor] | None = None  # one object, so that threads never mix two
 
     @staticmethod
     def _state_of(tensor: Tensor) -> tuple:
@@ -68,18 +66,20 @@ class Ready:
 
     def put(self, of: Tensor, normed: Tensor) -> None:
         """normed = LayerNorm(of); both (..., C)."""
-        self._of, self._state, self._normed = weakref.ref(of, self._drop), self._state_of(of), normed
+        self._entry = weakref.ref(of, self._drop), self._state_of(of), normed
 
-    def _drop(self, reference: weakref.ref | None) -> None:
-        if self._of is reference:
-            self._of = self._normed = None
+    def _drop(self, reference: weakref.ref) -> None:
+        entry = self._entry
+        if entry is not None and entry[0] is reference:
+            self._entry = None
 
     def take(self, of: Tensor) -> Tensor | None:
         """The result for this very tensor, once. None: there is none, the tensor was written since, or gradients are recorded
         now and were not then, as behind a reentrant checkpoint."""
-        known, normed = self._of and self._of(), self._normed
-        self._of = self._normed = None
-        return normed if known is of and self._state_of(of) == self._state else None
+        entry, self._entry = self._entry, None
+        if entry is None or entry[0]() is not of or entry[1] != self._state_of(of):
+            return None
+        return entry[2]
 
     def __deepcopy__(self, memo: dict) -> "Ready":
         return Ready(copy.deepcopy(self.norm, memo))
