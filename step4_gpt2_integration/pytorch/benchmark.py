@@ -5,14 +5,15 @@
     python3 benchmark.py decode   --out decode.jsonl        one new token on a cache
     python3 benchmark.py ops      --out ops.jsonl           single ops: fused LayerNorm + residual, the lone add, layouts
 
-Each line of the output is one cell by one variant: times in ms (median, p5, p95, standard deviation), memory, or the error that
-it gave. Random weights, random tokens. In each round every variant takes its turn, so a GPU that slows down slows all of them. A
-time is wall clock from an idle GPU to an idle GPU, so Python's part is in it. `--device cpu` runs everything on the CPU backend,
-to try it.
+Each line of the output is one cell by one variant: times in ms (median, p5, p95, standard deviation), memory, energy, or the
+error that it gave. Random weights, random tokens. In each round every variant takes its turn, so a GPU that slows down slows
+all of them. A time is wall clock from an idle GPU to an idle GPU, so Python's part is in it. `--device cpu` runs everything
+on the CPU backend, to try it.
 """
 
 import argparse
 import copy
+import ctypes
 import gc
 import json
 import statistics
@@ -52,10 +53,11 @@ CELLS = [
 
 @dataclass
 class Samples:
-    """Times of one variant in ms, and the memory of a call."""
+    """Times of one variant in ms, and the memory and the energy of a call."""
 
     times: list[float] = field(default_factory=list)
     peak_mib: float | None = None
+    joules: float | None = None
 
     def record(self) -> dict:
         ordered = sorted(self.times)
@@ -67,6 +69,7 @@ class Samples:
             "std": round(statistics.pstdev(ordered), 5),
             "samples": len(ordered),
             "peak_mib": self.peak_mib,
+            "joules": self.joules,
         }
 
 
@@ -98,7 +101,43 @@ def peak_of(call: Callable[[], object], device: str) -> float | None:
     return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
 
 
-def side_by_side(makers: dict[str, Callable[[], Callable]], device: str, seconds: float, most: int) -> dict[str, Samples | str]:
+class EnergyMeter:
+    """The energy counter of the current GPU, through NVML. It advances about every 100 ms."""
+
+    def __init__(self):
+        self.nvml, self.handle = None, ctypes.c_void_p()
+        try:
+            nvml = ctypes.CDLL("libnvidia-ml.so.1")
+            uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode()
+            if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(self.handle)) == 0:
+                self.nvml = nvml
+        except (OSError, AttributeError, RuntimeError, AssertionError):
+            pass  # no GPU, or no NVML: no energy
+
+    def read(self) -> float | None:
+        """Joules since the driver was loaded."""
+        millijoules = ctypes.c_ulonglong()
+        if self.nvml is None or self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle, ctypes.byref(millijoules)) != 0:
+            return None
+        return millijoules.value / 1e3
+
+
+def joules_of(call: Callable[[], object], device: str, ms: float, meter: EnergyMeter, seconds: float) -> float | None:
+    """Joules of one call: the counter over a burst of calls of at least half a second."""
+    if meter.read() is None:
+        return None
+    times = max(1, round(max(seconds, 0.5) * 1e3 / ms))
+    wait(device)
+    begin = meter.read()
+    for _ in range(times):
+        call()
+    wait(device)
+    return round((meter.read() - begin) / times, 6)
+
+
+def side_by_side(
+    makers: dict[str, Callable[[], Callable]], device: str, seconds: float, most: int, energy: bool = True
+) -> dict[str, Samples | str]:
     """Samples by variant, or the error that it gave. makers: each makes the call that is timed."""
     results: dict[str, Samples | str] = {}
     calls: dict[str, Callable] = {}
@@ -119,6 +158,9 @@ def side_by_side(makers: dict[str, Callable[[], Callable]], device: str, seconds
         for name, call in calls.items():
             results[name].times.append(once(call, device))
         rounds += 1
+    meter = EnergyMeter() if device == "cuda" and energy else None
+    for name, call in calls.items() if meter else ():
+        results[name].joules = joules_of(call, device, results[name].record()["ms"], meter, seconds / 4)
     return results
 
 
@@ -136,7 +178,10 @@ class Report:
             line = {**about, "by": name}
             line |= {"error": samples} if isinstance(samples, str) else samples.record()
             if "tokens" in about and not isinstance(samples, str):
-                line["tokens_a_second"] = round(about["batch"] * about["tokens"] / line["ms"] * 1e3, 1)
+                tokens = about["batch"] * about["tokens"]
+                line["tokens_a_second"] = round(tokens / line["ms"] * 1e3, 1)
+                if samples.joules is not None:
+                    line["joules_a_token"] = samples.joules / tokens
             if self.file:
                 self.file.write(json.dumps({**line, **self.about}) + "\n")
                 self.file.flush()
@@ -202,9 +247,9 @@ def forward_maker(model, variant: str, ids, use_cache: bool) -> Callable[[], Cal
     def make():
         mine = prepared(model, variant)
         if variant.startswith("compile"):
-            torch._dynamo.reset()
             mine = torch.compile(mine, mode="reduce-overhead" if variant == "compile-graph" else None)
-        cached = use_cache and not variant.endswith("-graph")  # a graph's memory is fixed
+        # Without a cache transformers reads the positions on the host, which a graph forbids.
+        cached = use_cache or variant.endswith("-graph")
 
         def call():
             with torch.no_grad():
@@ -229,9 +274,18 @@ def prompts(arguments, report: Report) -> None:
 
 def cells_of(arguments) -> list[tuple[str, int, int, str]]:
     if arguments.cell:
-        split = [cell.split(":") for cell in arguments.cell]
-        return [(size, int(batch), int(length), kind) for size, batch, length, kind in split]
+        return arguments.cell
     return CELLS
+
+
+def cell(text: str) -> tuple[str, int, int, str]:
+    """SIZE:BATCH:TOKENS:TYPE. Raises ArgumentTypeError."""
+    size, batch, length, kind = (text.split(":") + [""] * 4)[:4]
+    if size in SIZES and batch.isdigit() and length.isdigit() and kind.removeprefix("pure-") in TYPES:
+        return size, int(batch), int(length), kind
+    raise argparse.ArgumentTypeError(
+        f"{text} is no cell: give SIZE:BATCH:TOKENS:TYPE, with a size of {', '.join(SIZES)} and a type of {', '.join(TYPES)}"
+    )
 
 
 def forget(device: str) -> None:
@@ -258,7 +312,6 @@ def training(arguments, report: Report) -> None:
             def make():
                 mine = prepared(model, variant).train()
                 if variant == "compile":
-                    torch._dynamo.reset()
                     mine = torch.compile(mine)
                 optimizer = torch.optim.AdamW(mine.parameters(), lr=1e-4, fused=arguments.device == "cuda")
 
@@ -365,7 +418,7 @@ def ops(arguments, report: Report) -> None:
                         "ours-graph": lambda op=op: graphed(repeat(ours[op])),
                     }
                 chosen = {name: make for name, make in makers.items() if not arguments.variants or name in arguments.variants}
-                results = side_by_side(chosen, arguments.device, arguments.seconds, arguments.most)
+                results = side_by_side(chosen, arguments.device, arguments.seconds, arguments.most, energy=False)
                 for samples in results.values():
                     if isinstance(samples, Samples):
                         samples.times = [value / chain for value in samples.times]
@@ -382,7 +435,9 @@ def main() -> int:
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("--out", help="append JSON lines to this file")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--cell", action="append", help="SIZE:BATCH:TOKENS:TYPE, such as small:32:1024:f16; may be given again")
+    parser.add_argument(
+        "--cell", type=cell, action="append", help="SIZE:BATCH:TOKENS:TYPE, such as small:32:1024:f16; may be given again"
+    )
     parser.add_argument("--variants", nargs="*", help="only these, such as sdpa ours")
     parser.add_argument("--type", default="f16", choices=TYPES, help="of ops")
     parser.add_argument("--no-cache", dest="cache", action="store_false", help="prompts without a KV cache")
