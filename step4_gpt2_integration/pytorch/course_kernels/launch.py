@@ -343,6 +343,23 @@ def _packed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.stack([part.transpose(1, 2) for part in (q, k, v)], dim=2).contiguous()
 
 
+_whole: dict[tuple, Tensor] = {}
+
+
+def _whole_lengths(B: int, T: int, device: torch.device) -> Tensor:
+    """T for each of B sequences: (B), int32. Kept for good, because a CUDA graph may have recorded the address."""
+    key = (B, T, device)
+    if key in _whole:
+        return _whole[key]
+    lengths = torch.full((B,), T, dtype=torch.int32, device=device)
+    if device.type == "cuda":
+        if torch.cuda.is_current_stream_capturing():
+            return lengths  # the graph's own
+        torch.cuda.current_stream(device).synchronize()  # once: another stream may read it next
+    _whole[key] = lengths
+    return lengths
+
+
 def attention_forward(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """q, k, v: (B, H, T, D); lengths: (B), int32, each in 1..T. Gives out (B, T, H, D) and lse (B, H, T), fp32.
 
@@ -353,7 +370,7 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -
     out = torch.empty(B, T, H, D, dtype=q.dtype, device=q.device)
     lse = torch.empty(B, H, T, dtype=torch.float32, device=q.device)
     if lengths is None:
-        lengths = torch.full((B,), T, dtype=torch.int32, device=q.device)
+        lengths = _whole_lengths(B, T, q.device)
     if q.numel():
         pointers = (out.data_ptr(), lse.data_ptr(), qkv.data_ptr(), lengths.data_ptr())
         _run("course_attention_forward", q, (*pointers, B, T, H, D))
