@@ -67,11 +67,12 @@ def doubled(tensors):
     return [value.detach().cpu().double().requires_grad_() for value in tensors]
 
 
-def assert_close(found, wanted, dtype, what="", factor=1.0):
-    """`found` equals the float64 `wanted` to the rounding of `dtype`. NaN is never close."""
+def assert_close(found, wanted, dtype, what="", factor=1.0, cancelled=0.0):
+    """`found` equals the float64 `wanted` to the rounding of `dtype`, where terms of size `cancelled` may have cancelled. NaN is
+    never close."""
     assert found.shape == wanted.shape, f"{what}: shape {tuple(found.shape)}, expected {tuple(wanted.shape)}"
     difference = (found.detach().cpu().double() - wanted.detach()).abs()
     largest = wanted.detach().abs().max().item() if wanted.numel() else 0.0
-    bound = TOLERANCE[dtype] * factor * max(largest, 1e-6)
+    bound = TOLERANCE[dtype] * factor * max(largest, cancelled, 1e-6)
     worst = difference.max().item() if difference.numel() else 0.0
     assert worst <= bound, f"{what}: largest error {worst:.3g}, allowed {bound:.3g}"

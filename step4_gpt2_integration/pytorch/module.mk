@@ -23,8 +23,7 @@ PYTORCH_NAMES   := $(notdir $(basename $(PYTORCH_SOURCES) $(PYTORCH_SHIMS)))
 PYTORCH_LIBRARY := $(BUILD)/pytorch/libcourse_kernels
 PYTORCH_FLAGS   := -I$(COURSE) $(GPT2_INCLUDE) -DSCRATCH_FROM_CALLER
 PYTORCH_LISTED  := $(foreach source,$(PYTORCH_SOURCES) $(PYTORCH_SHIMS),\
-    $(notdir $(source))\t$(patsubst $(COURSE)/%,%,$(patsubst %/,%,$(dir $(abspath $(source)))))\n)
-PYTORCH_LISTED  := $(subst \n ,\n,$(PYTORCH_LISTED))
+    $(notdir $(source))=$(patsubst $(COURSE)/%,%,$(patsubst %/,%,$(dir $(abspath $(source)))));)
 
 ifneq ($(and $(KERNELS),$(if $(wildcard $(KERNELS)/*.cu),,none)),)
 $(error KERNELS=$(KERNELS): this folder has no .cu file. Name a folder with kernels of lab 3, such as lab/step3_fused)

@@ -130,8 +130,8 @@ class Library:
 
     def sources(self) -> dict[str, str]:
         """The folder that each .cu file of the library comes from."""
-        listed = self._c.course_library_sources().decode().replace("\n ", "\n").split("\n")
-        return dict(line.strip().split("\t") for line in listed if line.strip())
+        listed = self._c.course_library_sources().decode().split(";")
+        return dict(one.strip().split("=", 1) for one in listed if one.strip())
 
     def failure(self, op: str, dtype: torch.dtype, status: int) -> KernelFailed:
         """The error for a launcher's result other than 0."""

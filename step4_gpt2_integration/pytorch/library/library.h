@@ -14,7 +14,7 @@ enum { COURSE_LIBRARY_VERSION = 1 };
 /* The version of this interface at the library's build. */
 int course_library_version(void);
 
-/* One line for each .cu file of the library: its name, a tab, the folder that it comes from. */
+/* The .cu files of the library, each with the folder that it comes from: "softmax.cu=step3_fused/solution; ...". */
 const char *course_library_sources(void);
 
 /* The text of a launcher's result. */
