@@ -38,7 +38,7 @@ help: ## this list
 
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
-.PHONY: lab lab-reset handout gradescope grade programs demo simt-cc $(STEPS)
+.PHONY: lab lab-reset handout gradescope grade programs demo simt-cc pytorch $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
@@ -70,6 +70,12 @@ simt-cc: ## the CPU backend's compiler, for programs of your own
 	@ln -sfn $(CURDIR)/common/simt/simt-cc $(BUILD)/simt-cc
 	@echo 'Built build/simt-cc. Try:  build/simt-cc program.cu -o program && ./program'
 
+pytorch: ## the kernels as a library for PyTorch; KERNELS=FOLDER: yours
+	@tools/install.sh build
+	@echo 'Building the kernels for Python, once: some minutes.'
+	@$(MAKE) --no-print-directory -s $(PARALLEL) pytorch-libraries
+	@echo 'Built build/pytorch$(if $(KERNELS),/own). Try:  python3 step4_gpt2_integration/pytorch/demo.py'
+
 # What a lab needs built, in parallel unless the caller said otherwise. -s: a learner is not shown compiler command lines.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 programs: $(PROGRAMS)
@@ -95,7 +101,7 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks
+.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks test-pytorch
 
 # Tests that only `make test-all` runs:
 #   - training
@@ -195,6 +201,11 @@ test-notebooks: ## run the write-ups (needs jupyter)
 	@tools/install.sh notebooks
 	@$(MAKE) --no-print-directory programs
 	@tools/test-notebooks $(wildcard step*/writeup.ipynb)
+
+test-pytorch: ## the kernels in PyTorch and Hugging Face's GPT-2
+	@tools/install.sh pytorch
+	@$(MAKE) --no-print-directory -s $(PARALLEL) pytorch-libraries
+	@tools/test-pytorch $(ARGS)
 
 # ---- measurements, checks, documents --------------------------------------------------------------------------------
 

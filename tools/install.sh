@@ -1,7 +1,7 @@
 #!/bin/sh
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks or gpu. As
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch or gpu. As
 # root it installs without asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it
 # prints one message with the exact line to type and exits 2. A package that is there is never installed again.
 set -eu
@@ -143,6 +143,16 @@ notebooks)
     need_gpt2_libraries
     need_python "python3-nbclient python3-ipykernel python3-matplotlib" nbclient nbformat ipykernel matplotlib
     ;;
+pytorch)
+    need_compiler
+    if ! "$(dirname "$0")/python-with" torch transformers pytest >/dev/null; then
+        # apt's PyTorch is too old, and pip does not install for the whole system.
+        echo "This needs a Python with PyTorch 2.6 or newer, transformers 5.17 or newer and pytest. Make one, then run make again with it:" >&2
+        echo "  python3 -m venv venv && venv/bin/pip install './step4_gpt2_integration/pytorch[test]'" >&2
+        echo "  PYTHON=venv/bin/python make test-pytorch" >&2
+        exit 2
+    fi
+    ;;
 gpu)
     need_compiler
     if ! have "${NVCC:-nvcc}" && [ ! -x /usr/local/cuda/bin/nvcc ]; then
@@ -157,7 +167,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch, gpu)" >&2
     exit 2
     ;;
 esac

@@ -17,6 +17,7 @@
 #include "../reduce.cuh"
 #include "../vec.cuh"
 #include "hopper.cuh"
+#include "scratch.cuh"
 
 #include <float.h>
 
@@ -174,14 +175,24 @@ __device__ inline void split_exchange(const split_scratch &split, int ticket, fl
 inline cudaError_t split_acquire(split_scratch *split, int N, int blocks, cudaStream_t stream) {
     size_t counters = ((size_t)N + 1 + 3) / 4 * 16, bytes = counters + (size_t)N * blocks * sizeof(float2);
     char *memory;
+#if defined(SCRATCH_FROM_CALLER) && !defined(SIMT_CPU_BACKEND) // whose cudaMemsetAsync takes its own memory only
+    memory = (char *)scratch_from_caller(bytes, stream);
+    if (memory == nullptr) { return cudaErrorMemoryAllocation; }
+#else
     cudaError_t error = cudaMallocAsync((void **)&memory, bytes, stream);
     if (error != cudaSuccess) { return error; }
+#endif
     *split = {(int *)memory, (int *)memory + 1, (float2 *)(memory + counters), blocks};
     return cudaMemsetAsync(memory, 0, counters, stream);
 }
 
 inline cudaError_t split_release(const split_scratch &split, cudaStream_t stream) {
+#if defined(SCRATCH_FROM_CALLER) && !defined(SIMT_CPU_BACKEND)
+    (void)split, (void)stream;
+    return cudaSuccess;
+#else
     return cudaFreeAsync(split.ticket, stream);
+#endif
 }
 
 #endif

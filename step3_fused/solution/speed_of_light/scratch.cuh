@@ -10,6 +10,8 @@
 // parameters, capture the call once for each copy. When the last owner is destroyed, the memory becomes free for a later
 // capture that asks for as many bytes. It returns to the device only at the end of the process (or by cudaDeviceReset, after
 // which no such launcher may be captured).
+//
+// In a library whose caller owns the workspace, all of it comes from that caller (SCRATCH_FROM_CALLER).
 #ifndef SPEED_OF_LIGHT_SCRATCH_CUH
 #define SPEED_OF_LIGHT_SCRATCH_CUH
 
@@ -70,14 +72,21 @@ inline void give_graph_memory_back(void *memory) { // called by an internal thre
 }
 #endif
 
+#if defined(SCRATCH_FROM_CALLER)
+extern "C" void *scratch_from_caller(size_t bytes, cudaStream_t stream); // null: there is no memory
+#endif
+
 struct scratch {
     float *memory;
-    bool of_graph;
+    bool of_graph; // or of the caller: return_scratch leaves it alone
 };
 
 inline cudaError_t take_scratch(scratch *taken, size_t bytes, cudaStream_t stream) {
     *taken = {nullptr, false};
-#if !defined(SIMT_CPU_BACKEND) // whose kernels run one after the other: nothing to gain
+#if defined(SCRATCH_FROM_CALLER)
+    *taken = {(float *)scratch_from_caller(bytes, stream), true};
+    return taken->memory ? cudaSuccess : cudaErrorMemoryAllocation;
+#elif !defined(SIMT_CPU_BACKEND) // whose kernels run one after the other: nothing to gain
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaGraph_t graph = nullptr;
 #if CUDART_VERSION >= 13000

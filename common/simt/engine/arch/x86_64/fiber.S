@@ -12,7 +12,8 @@
         pushq   %r13
         pushq   %r14
         pushq   %r15
-        pushq   $restore
+        leaq    restore(%rip), %rax
+        pushq   %rax
         movq    %rsp, (%rdi)
         .endm
 

@@ -1,0 +1,170 @@
+"""Hugging Face's GPT-NeoX (Pythia) with its residual adds and LayerNorms on the course's kernels.
+
+    enable(model, adds=True, norms=True)        disable(model)        should_optimize(config, batch, tokens)
+
+GPT-NeoX's GELU is the erf form, its heads may have 80 channels and its attention is rotary: these stay PyTorch's. What is
+left is little:
+
+    parallel residual   (mlp + attention) + hidden, each sum rounded to the type: one kernel instead of two
+    serial residual     attention + hidden, then its LayerNorm: one kernel instead of two
+    LayerNorms          one kernel each
+
+The adds keep PyTorch's order and rounding, so with norms=False the hidden states are the unpatched ones bit for bit. As for
+GPT-2, the modules and Parameters stay the same objects; a layer becomes a subclass of its class, by which transformers
+records hidden states.
+"""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from transformers import GPTNeoXModel
+from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXLayer
+
+from .autograd_function import layer_norm, residual_layer_norm, three_way_add
+from .gpt2_model import OptimizedLayerNorm
+from .stats import count_standard
+
+_EXPECTED = ["hidden_states", "attention_mask", "position_ids", "use_cache", "layer_past", "position_embeddings", "kwargs"]
+if list(inspect.signature(GPTNeoXLayer.forward).parameters)[1:] != _EXPECTED:
+    raise ImportError(
+        "course_kernels: GPTNeoXLayer.forward of this transformers has other arguments than that of 5.17 to 5.23, for which"
+        " gpt_neox_model.py is written. Install one of those: pip install 'transformers>=5.17'"
+    )
+
+
+class OptimizedGPTNeoXLayer(GPTNeoXLayer):
+    """GPTNeoXLayer with its adds on the course's kernels; hidden_states: (B, T, C)."""
+
+    def forward(
+        self,
+        hidden_states,
+        attention_mask=None,
+        position_ids=None,
+        use_cache=False,
+        layer_past=None,
+        position_embeddings=None,
+        **kwargs,
+    ):
+        attended, _ = self.attention(
+            self.input_layernorm(hidden_states),
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            layer_past=layer_past,
+            use_cache=use_cache,
+            position_embeddings=position_embeddings,
+            **kwargs,
+        )
+        attended = self.post_attention_dropout(attended)
+        if self.use_parallel_residual:
+            widened = self.post_mlp_dropout(self.mlp(self.post_attention_layernorm(hidden_states)))
+            return three_way_add(widened, attended, hidden_states)
+        normed, total = self._add_and_normalize(attended, hidden_states)
+        return self.post_mlp_dropout(self.mlp(normed)) + total
+
+    def _add_and_normalize(self, attended: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """(LayerNorm(attended + hidden), attended + hidden), both (B, T, C)."""
+        norm = self.post_attention_layernorm
+        if type(norm) is OptimizedLayerNorm and not (norm._forward_hooks or norm._forward_pre_hooks):
+            return residual_layer_norm(attended, hidden, norm.weight, norm.bias, norm.eps)
+        if type(norm) is OptimizedLayerNorm:
+            count_standard("residual_layer_norm", "a LayerNorm with hooks")
+        total = attended + hidden
+        return norm(total), total
+
+
+def _models(model: nn.Module) -> list[GPTNeoXModel]:
+    found = [module for module in model.modules() if isinstance(module, GPTNeoXModel)]
+    if not found:
+        raise TypeError(f"course_kernels: {type(model).__name__} holds no GPTNeoXModel, so there is nothing to patch")
+    return found
+
+
+def enable(model: nn.Module, adds: bool = True, norms: bool = True) -> nn.Module:
+    """Patches every GPTNeoXModel in `model` and returns `model`. A second call changes the choice. Raises TypeError without
+    one."""
+    disable(model)
+    for neox in _models(model):
+        swapped: list[tuple[nn.Module, type]] = []
+
+        def swap(module: nn.Module, original: type, optimized: type) -> None:
+            if type(module) is original:
+                swapped.append((module, original))
+                module.__class__ = optimized
+
+        for layer in neox.layers:
+            if norms:
+                swap(layer.input_layernorm, nn.LayerNorm, OptimizedLayerNorm)
+                swap(layer.post_attention_layernorm, nn.LayerNorm, OptimizedLayerNorm)
+            if adds:
+                swap(layer, GPTNeoXLayer, OptimizedGPTNeoXLayer)
+        if norms:
+            swap(neox.final_layer_norm, nn.LayerNorm, OptimizedLayerNorm)
+        neox.__dict__["_course_patch"] = swapped
+    return model
+
+
+def disable(model: nn.Module) -> nn.Module:
+    """Takes the patch off every GPTNeoXModel in `model` and returns `model`. Without a patch it does nothing."""
+    for neox in _models(model):
+        for module, original in neox.__dict__.pop("_course_patch", []):
+            module.__class__ = original
+    return model
+
+
+def is_enabled(model: nn.Module) -> bool:
+    """Is every GPTNeoXModel in `model` patched?"""
+    return all("_course_patch" in neox.__dict__ for neox in _models(model))
+
+
+@contextmanager
+def enabled(model: nn.Module, **choices) -> Iterator[nn.Module]:
+    """enable(model, ...) for a while."""
+    enable(model, **choices)
+    try:
+        yield model
+    finally:
+        disable(model)
+
+
+# ---- does it pay? ----
+
+
+def bytes_saved(config, rows: int, element_bytes: int) -> int:
+    """Bytes of device memory that the patch does not move in one forward pass over `rows` tokens.
+
+    Two adds read 2 + 2 tensors and write 1 + 1; three_way_add reads 3 and writes 1. An add and a LayerNorm read 2 + 1 and write
+    1 + 1; residual_layer_norm reads 2 and writes 2. So 2 tensors or 1 a layer.
+    """
+    tensors = 2 if config.use_parallel_residual else 1
+    return tensors * config.num_hidden_layers * rows * config.hidden_size * element_bytes
+
+
+def should_optimize(
+    config,
+    batch: int,
+    tokens: int,
+    element_bytes: int = 2,
+    bytes_a_second: float = 4.0e12,
+    flops_a_second: float = 6.0e14,
+    call_seconds: float = 5.0e-6,
+    least: float = 0.01,
+) -> bool:
+    """Does the patch save at least the part `least` of a forward pass over (batch, tokens)?
+
+    The GPU's time: the weights or the matmuls, whichever takes longer, and the activations. Python's time: about 30 calls a
+    layer. The longer of the two is the pass. The patch saves GPU time: the adds' bytes, and half of the time of PyTorch's
+    LayerNorm, which runs at about half of a copy's speed (docs/results.md). So it pays only where the GPU's time is the
+    longer one: a fused op that is called from Python takes about as long as the two calls that it replaces. The defaults are
+    those of an H200 in fp16.
+    """
+    rows, C, layers = batch * tokens, config.hidden_size, config.num_hidden_layers
+    weights = layers * (4 * C * C + 2 * C * config.intermediate_size)
+    products = max(weights * element_bytes / bytes_a_second, 2.0 * weights * rows / flops_a_second)
+    activations = layers * rows * (20 * C + 3 * config.intermediate_size) * element_bytes / bytes_a_second
+    gpu, python = products + activations, 30 * layers * call_seconds
+    norms = 2 * layers * 2 * rows * C * element_bytes
+    saved = (bytes_saved(config, rows, element_bytes) + norms) / bytes_a_second
+    return gpu > python and saved >= least * gpu

@@ -1,0 +1,53 @@
+// attention.cu — the model's fused causal attention (gpt2/model/attention_fused.cuh) under C names
+//
+//   course_attention_forward_T     out (B, T, H, D) and lse (B, H, T) from qkv (B, T, 3, H, D)
+//   course_attention_backward_T    dqkv (B, T, 3, H, D) from dout; delta (B, H, T) is scratch. For bf16 only: other types give
+//                                  cudaErrorNotSupported
+//
+// lse may be null when no gradient is wanted. lengths: (B), each in 1..T.
+#include "gpt2/model/attention_fused.cuh"
+
+static gpt2_device device_on(cudaStream_t stream) {
+    gpt2_device device = {};
+    device.stream = stream;
+    return device;
+}
+
+// Tensor cores of 16-bit types: from sm_80 on, or on the CPU backend.
+static bool has_tensor_cores() {
+    int device = 0, major = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) { return false; }
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    return major >= 8;
+}
+
+template <class T>
+static int forward(T *out, float *lse, const T *qkv, const int *lengths, int B, int T_, int H, int D,
+                   cudaStream_t stream) {
+    if (B * H == 0) { return cudaSuccess; }
+    gpt2_device device = device_on(stream);
+    return attention_fused<T>(device, out, nullptr, nullptr, lse, qkv, lengths, B, T_, H, D, T_, has_tensor_cores());
+}
+
+template <class T>
+static int backward(T *dqkv, float *delta, const T *dout, const T *out, const T *qkv, const float *lse, int B, int T_,
+                    int H, int D, cudaStream_t stream) {
+    if (B * H == 0) { return cudaSuccess; }
+    if (!has_tensor_cores()) { return cudaErrorNotSupported; }
+    gpt2_device device = device_on(stream);
+    return attention_fused_backward<T>(device, dqkv, delta, dout, out, qkv, lse, B, T_, H, D);
+}
+
+#define EXPORT(name, T)                                                                                               \
+    extern "C" int course_attention_forward_##name(T *out, float *lse, const T *qkv, const int *lengths, int B,       \
+                                                   int T_, int H, int D, cudaStream_t stream) {                       \
+        return forward(out, lse, qkv, lengths, B, T_, H, D, stream);                                                  \
+    }                                                                                                                 \
+    extern "C" int course_attention_backward_##name(T *dqkv, float *delta, const T *dout, const T *out, const T *qkv, \
+                                                    const float *lse, int B, int T_, int H, int D,                    \
+                                                    cudaStream_t stream) {                                            \
+        return backward(dqkv, delta, dout, out, qkv, lse, B, T_, H, D, stream);                                       \
+    }
+EXPORT(f32, float)
+EXPORT(f16, __half)
+EXPORT(bf16, __nv_bfloat16)
