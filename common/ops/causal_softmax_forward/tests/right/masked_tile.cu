@@ -68,12 +68,15 @@ int causal_softmax_forward_bf16(__nv_bfloat16 *out, const __nv_bfloat16 *x, cons
     if (!N) return cudaSuccess;
     int block = 128;
     while (block < T) block *= 2;
+#define LAUNCH(kernel) kernel<<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper)
     switch (block) {
-#define CASE(n) \
-    case n: program<n><<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper); break;
-        CASE(128)
-        CASE(256) CASE(512) CASE(1024) CASE(2048) CASE(4096) default
-            : wide<<<N, 128, 0, stream>>>(out, x, lengths, H, T, scale, upper);
+        case 128: LAUNCH(program<128>); break;
+        case 256: LAUNCH(program<256>); break;
+        case 512: LAUNCH(program<512>); break;
+        case 1024: LAUNCH(program<1024>); break;
+        case 2048: LAUNCH(program<2048>); break;
+        case 4096: LAUNCH(program<4096>); break;
+        default: LAUNCH(wide);
     }
     return cudaGetLastError();
 }
