@@ -25,8 +25,8 @@ __device__ int nothing(float x, size_t i) {
     sincosf(x + 1, &s2, &c2);
     sincos((double)x, &ds, &dc);
     fast += s + c + s2 + c2 + (float)(ds + dc) + sinf(x + 2) + cosf(x + 2) + tanf(x);
-    fast +=
-        frexpf(x, &exponent) + modff(x, &whole) + remquof(x, 3.0f, &quotient) + (float)(exponent + quotient) + whole;
+    fast += frexpf(x, &exponent) + modff(x, &whole) + remquof(x, 3.0f, &quotient);
+    fast += (float)(exponent + quotient) + whole;
     unsigned __int128 wide = (unsigned __int128)i * i + 5;
     wide = wide / (i + 3) + wide % (i + 7) + (unsigned __int128)x;
     __half h = __float2half(x);
