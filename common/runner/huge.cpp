@@ -29,11 +29,13 @@ struct place {
 };
 
 struct space {
-    char *begin;
-    size_t bytes;
     int count;
     place tensor[OP_MAX_TENSORS];
 };
+
+size_t whole_pages(size_t bytes) {
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
 
 /* Each tensor has REACH bytes on both sides that belong to no other. False: this system does not give so many addresses. */
 bool reserve(const struct op *op, const struct op_sizes *sizes, space *s) {
@@ -42,17 +44,15 @@ bool reserve(const struct op *op, const struct op_sizes *sizes, space *s) {
     for (int i = 0; i < s->count; i++) {
         size_t bytes = op_elements(op, i, sizes) * op_element_bytes(op, i, sizes->type);
         s->tensor[i] = {op->tensor[i].name, nullptr, op_is_given(op, i, sizes) ? bytes : 0};
-        at += 2 * REACH + (bytes + PAGE - 1) / PAGE * PAGE;
+        at += 2 * REACH + whole_pages(s->tensor[i].bytes);
     }
-    s->bytes = at;
     void *got = mmap(nullptr, at, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) { return false; }
-    s->begin = (char *)got;
     at = 0;
     for (int i = 0; i < s->count; i++) {
         place &tensor = s->tensor[i];
-        size_t bytes = (tensor.bytes + PAGE - 1) / PAGE * PAGE;
-        tensor.begin = s->begin + at + REACH;
+        size_t bytes = whole_pages(tensor.bytes);
+        tensor.begin = (char *)got + at + REACH;
         if (bytes && mprotect(tensor.begin, bytes, PROT_READ | PROT_WRITE) != 0) { return false; }
         at += 2 * REACH + bytes;
     }
@@ -122,7 +122,7 @@ extern "C" void run_huge(const struct job *job) {
         alarm(0);
         result.finding_count = describe(s, &record);
     }
-    result.sticky = 1;
+    result.sticky = 1; /* the process ends, and with it the addresses */
     wire_write(&result, sizeof result);
     if (result.finding_count) { wire_write(&record, sizeof record); }
 }
