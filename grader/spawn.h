@@ -30,9 +30,8 @@ enum child_status {
 };
 
 struct limits {
-    double
-        call_seconds; /* of one job, the start of the process included; more on a machine that is busy with other work */
-    int cpu_seconds;  /* CPU time of the process's whole life; 0: none */
+    double call_seconds;   /* of one job, with the start of the process; longer while others have the processor */
+    int cpu_seconds;       /* CPU time of the process's whole life; 0: none */
     size_t resident_bytes; /* resident memory of the process group, checked while waiting; 0: no limit */
     size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
     size_t output_bytes;   /* stdout and stderr together */
