@@ -81,7 +81,7 @@ include $(COURSE)/common/simt/translate/module.mk
 endif
 
 SIMT_LIBRARY := $(BUILD)/simt/libsimt_checked.a
-SHARED_NAMES := main call launchers wire time_none $(if $(LEARNER),learner_begin learner_end around_end)
+SHARED_NAMES := main files call launchers wire time_none $(if $(LEARNER),learner_begin learner_end around_end)
 SHARED_FLAGS := -std=c++17 $(WARNINGS) -O2 -g -DRUNNER_CPU -I$(COURSE) $(OPS_FLAGS) -I$(COURSE)/common/simt/include -MMD -MP
 
 CU_NEEDS     := $(COURSE)/common/simt/simt-cc $(BUILD)/simt/translate

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "jobs.h"
 #include "trace.h"
 #include "wire.h"
@@ -50,6 +51,9 @@ void result_set_error(struct result *result, int status, cudaError_t error) {
 }
 
 int main() {
+#ifdef RUNNER_CPU
+    close_files();
+#endif
     setvbuf(stdout, nullptr, _IOLBF, 0); /* a learner's printf must not be lost with a crash */
     for (;;) {
         struct job job;

@@ -167,7 +167,7 @@ Test(runner, out_of_bounds_is_found_with_its_line) {
     cr_assert_geq(result.finding_count, 1);
     cr_assert_eq(findings[0].kind, SIMT_OUT_OF_BOUNDS);
     cr_assert(strstr(findings[0].file, "faults.cu"), "%s", findings[0].file);
-    cr_assert_eq(findings[0].line, 13, "line %d", findings[0].line);
+    cr_assert_eq(findings[0].line, 15, "line %d", findings[0].line);
     cr_assert(strstr(findings[0].kernel, "past_the_end"), "%s", findings[0].kernel);
     free(findings);
     cr_assert_eq(runner.child.pid, 0, "a process with a sticky error is replaced");
@@ -184,7 +184,7 @@ Test(runner, an_output_read_before_it_is_written_is_found) {
     cr_assert_eq(call(&job), CHILD_OK, "%s", runner.child.message);
     cr_assert_eq(result.finding_count, 1);
     cr_assert_eq(findings[0].kind, SIMT_UNINITIALISED);
-    cr_assert_eq(findings[0].line, 23, "line %d", findings[0].line);
+    cr_assert_eq(findings[0].line, 25, "line %d", findings[0].line);
     free(findings);
     runner_stop(&runner);
 }
@@ -199,6 +199,15 @@ Test(runner, host_faults_cost_one_call) {
     enum child_status status = call(&job);
     cr_assert(status == CHILD_CLOSED || status == CHILD_EXITED, "%s", runner.child.message);
     cr_assert_eq(runner.starts, 3);
+}
+
+Test(runner, opens_no_file_for_the_labs_code) {
+    start("faults");
+    struct job job = job_for("layernorm_forward", 2, 2);
+    cr_assert_eq(call(&job), CHILD_OK, "%s", runner.child.message);
+    if (!(runner.child.layers & SANDBOX_LANDLOCK)) { cr_skip_test("no Landlock here"); }
+    cr_assert_eq(result.status, 0, "%d of the files could be opened", result.status);
+    runner_stop(&runner);
 }
 
 /* ---- types: buffers hold the tensors' own elements ---- */

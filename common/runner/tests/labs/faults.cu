@@ -1,9 +1,11 @@
 // A lab file for the runner's own tests: what goes wrong on the device or on the host.
 #include <cuda_runtime.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "ops/bias_add/contract.h"
+#include "ops/layernorm_forward/contract.h"
 #include "ops/row_dot/contract.h"
 #include "ops/row_sum/contract.h"
 #include "ops/row_sum_squares/contract.h"
@@ -40,4 +42,18 @@ extern "C" int bias_add_f32(float *, const float *, const float *, int, int, cud
 // Closes the runner's socket and goes on as if nothing were.
 extern "C" int softmax_forward_f32(float *, const float *, int, int, cudaStream_t) {
     return close(3);
+}
+
+// How many of these files the lab's code can open.
+extern "C" int layernorm_forward_f32(float *, float *, float *, const float *, const float *, const float *, int, int,
+                                     float, cudaStream_t) {
+    static const char *const files[] = {
+        "/proc/self/maps", "/proc/self/mem", "/proc/self/environ", "/proc/1/cmdline", "/etc/passwd", "/", "."};
+    int opened = 0;
+    for (const char *file : files) {
+        int descriptor = open(file, O_RDONLY);
+        opened += descriptor >= 0;
+        if (descriptor >= 0) { close(descriptor); }
+    }
+    return opened;
 }
