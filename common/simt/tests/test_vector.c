@@ -81,3 +81,22 @@ Test(vector, vectors_are_aggregates_members_and_arguments) {
     cr_assert_eq(out[1], 3);
     expect_none();
 }
+
+int run_by_reference(int style, float *sum);
+Test(vector, a_vector_taken_by_reference_is_read_at_once) {
+    enum { CONDITIONAL = 4, STYLES = 6 };
+    for (int style = 0; style < STYLES; style++) {
+        struct simt_counters counters;
+        float sum;
+        simt_counters_reset();
+        cr_assert_eq(run_by_reference(style, &sum), 0, "style %d", style);
+        simt_counters_get(&counters);
+        cr_expect_eq(sum, 31 + 1 + 2 + 3, "style %d", style);
+        if (style != CONDITIONAL) {
+            cr_expect_eq(counters.global.load_requests, 1u, "style %d: %lu requests", style,
+                         (unsigned long)counters.global.load_requests);
+        }
+        cr_expect_eq(counters.global.load_bytes, 32u * 16, "style %d", style);
+    }
+    expect_none(); /* a vector that is not read may lie anywhere */
+}

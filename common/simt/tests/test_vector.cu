@@ -105,3 +105,54 @@ extern "C" int run_takes_vectors(float *out) {
     takes_vectors<<<1, 1>>>(holder, constant, dim3(3), device);
     return cudaMemcpy(out, device, 2 * sizeof *out, cudaMemcpyDeviceToHost);
 }
+
+// Vectors by reference: a function that reads one in any case reads it at once, as nvcc's code does.
+__device__ float4 operator+(const float4 &a, float4 const &b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+__device__ float4 &operator+=(float4 &a, const float4 &b) {
+    a.x += b.x, a.y += b.y, a.z += b.z, a.w += b.w;
+    return a;
+}
+__device__ float sum_of(const float4 &v);
+__device__ float sum_of(const float4 &v) {
+    return v.x + v.y + v.z + v.w;
+}
+struct sum_of_vectors {
+    float4 sum;
+    __device__ void add(const float4 &v) { sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w; }
+};
+__device__ float sum_if(const float4 &v, bool used) {
+    return used ? v.x + v.y + v.z + v.w : 0.0f;
+}
+__device__ const float4 &same(const float4 &v) {
+    return v;
+}
+
+__global__ void by_reference(float *out, const float4 *in, int style) {
+    const float4 &v = in[threadIdx.x];
+    float4 zero = make_float4(0, 0, 0, 0);
+    sum_of_vectors sums = {zero};
+    switch (style) {
+        case 0: out[threadIdx.x] = sum_of(v + zero); break;
+        case 1: zero += v, out[threadIdx.x] = sum_of(zero); break;
+        case 2: out[threadIdx.x] = sum_of(v); break;
+        case 3: sums.add(v), out[threadIdx.x] = sum_of(sums.sum); break;
+        case 4: out[threadIdx.x] = sum_if(in[threadIdx.x + (threadIdx.x >= 32) * 100000], threadIdx.x < 32); break;
+        default: out[threadIdx.x] = sum_of(same(v));
+    }
+}
+
+extern "C" int run_by_reference(int style, float *sum) {
+    float *out;
+    float4 *in;
+    cudaMallocManaged(&out, 64 * sizeof *out);
+    cudaMallocManaged(&in, 32 * sizeof *in);
+    for (int i = 0; i < 32; i++) { in[i] = make_float4(i, 1, 2, 3); }
+    by_reference<<<1, style == 4 ? 64 : 32>>>(out, in, style);
+    int error = cudaDeviceSynchronize();
+    *sum = out[31];
+    cudaFree(out);
+    cudaFree(in);
+    return error;
+}

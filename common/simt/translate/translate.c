@@ -12,6 +12,7 @@ bool translate(struct translation *t, const char *text, size_t length, FILE *out
               translate_launches(t) && check_calls(t) && translate_casts(t) && translate_loops(t) && translate_words(t);
     if (ok) {
         translate_observed(t);
+        translate_vectors(t);
         find_columns(t);
         write_output(t, out);
     }

@@ -135,6 +135,7 @@ bool translate_launches(struct translation *t);
 bool translate_casts(struct translation *t);
 bool check_calls(struct translation *t);
 bool translate_loops(struct translation *t);
+void translate_vectors(struct translation *t);
 void translate_observed(struct translation *t);
 bool translate_words(struct translation *t);
 void find_columns(struct translation *t);
