@@ -132,8 +132,23 @@ int cases_draw(uint64_t *secret, int low, int high) {
     return low + (int)(*secret % (uint64_t)(high - low + 1));
 }
 
-/* Many small sizes, since some sizes are wrong by themselves: i * (1.0f / C), rounded down, is a wrong row for one C in nine. */
+/* Many small sizes, since some sizes are wrong by themselves. Half of them are those where n * C, the first element of a row,
+ * times 1.0f / C is less than n. */
 enum { SMALL_CALLS = 32 };
+
+static bool is_hard_divisor(int C, int rows) {
+    for (int n = 1; n < rows; n++) {
+        if ((float)(n * C) * (1.0f / (float)C) < (float)n) { return true; }
+    }
+    return false;
+}
+
+static int draw_size(uint64_t *secret, int i, int rows, int largest) {
+    for (;;) {
+        int C = cases_draw(secret, 2, largest);
+        if (i % 2 == 0 || is_hard_divisor(C, rows)) { return C; }
+    }
+}
 
 static void add_secret_matrices(struct case_list *list, uint64_t secret) {
     for (int i = 0; i < 6; i++) {
@@ -145,7 +160,7 @@ static void add_secret_matrices(struct case_list *list, uint64_t secret) {
         test->sizes.scale = 0.0625f * (float)cases_draw(&secret, 1, 24);
         if (i == 4) { test->offset = cases_draw(&secret, 1, 3); }
     }
-    for (int i = 0; i < SMALL_CALLS; i++) { add_matrices(list, 1, 1, cases_draw(&secret, 2, 60), VALUES_NORMAL); }
+    for (int i = 0; i < SMALL_CALLS; i++) { add_matrices(list, 1, 1, draw_size(&secret, i, 2, 64), VALUES_NORMAL); }
 }
 
 static void add_secret(struct case_list *list, uint64_t secret) {
@@ -164,7 +179,7 @@ static void add_secret(struct case_list *list, uint64_t secret) {
         cases_draw(&secret, 1, 3);
     for (int i = 0; i < SMALL_CALLS; i++) {
         int rows = cases_draw(&secret, 2, 5);
-        add(list, rows, cases_draw(&secret, 2, 300), VALUES_NORMAL);
+        add(list, rows, draw_size(&secret, i, rows, 300), VALUES_NORMAL);
     }
 }
 

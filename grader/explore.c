@@ -110,11 +110,11 @@ enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4 };
 enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 1 << 26 }; /* elements of tensors: of a call, of all costly calls */
 
-/* Of the fixed cases' cost: three quarters for properties, a quarter for boundaries, and three quarters for these and the first
- * calls of branches. */
+/* Of the fixed cases' cost: half for properties, half for calls beyond a grid and plain ones, a quarter for boundaries. */
 static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
-    if (property != VALUES_NORMAL) { return found->cost + cost <= found->fixed_cost / 4 * 3; }
-    return found->plain_cost + cost <= (is_first ? found->fixed_cost / 4 * 3 : found->fixed_cost / 4);
+    if (property != VALUES_NORMAL) { return found->cost + cost <= found->fixed_cost / 2; }
+    uint64_t spent = found->plain_cost + found->beyond_cost;
+    return spent + cost <= (is_first ? found->fixed_cost / 2 : found->fixed_cost / 4);
 }
 
 static void add_case(struct branches *b, struct exploration *found, struct test_case test) {

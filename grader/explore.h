@@ -12,7 +12,7 @@
  *      a grid stops growing, a call goes beyond. A source that asks for the device's limits is swept on a small device, too.
  *   3. Cases are chosen greedily, until every atom has been reached with every property that the contract allows
  *      (property.h). A case has several properties if none of them hides another. The elements of their
- *      tensors are at most one and a half times those of the fixed cases, besides few calls beyond a grid.
+ *      tensors are at most those of the fixed cases, besides few calls of branches that only large ones reach.
  *
  * The trace comes from the learner's process: a suggestion for more calls, never a verdict.
  */

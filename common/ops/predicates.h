@@ -19,6 +19,7 @@ evidence_predicate shows_ending;       /* argument: enum child_status with which
 evidence_predicate shows_past_small_tensor, shows_small_tensor, shows_out_of_bounds_by_one, shows_out_of_bounds_tail,
     shows_output_read;
 evidence_predicate shows_zero_grid, shows_grid_rounds_to_zero, shows_grid_too_tall, shows_block_too_large;
+evidence_predicate shows_freed, shows_copy_not_awaited, shows_race_with_host;
 evidence_predicate shows_shared_out_of_bounds, shows_own_memory, shows_race_in_place, shows_global_race;
 evidence_predicate shows_float4_of_halves;
 

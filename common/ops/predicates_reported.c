@@ -84,6 +84,21 @@ bool shows_shared_out_of_bounds(const struct evidence *evidence, int argument) {
     return evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "__shared__");
 }
 
+bool shows_freed(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "has been freed");
+}
+
+bool shows_copy_not_awaited(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_finding_says(evidence, SIMT_UNINITIALISED, "asynchronous copy");
+}
+
+bool shows_race_with_host(const struct evidence *evidence, int argument) {
+    (void)argument;
+    return evidence_finding_says(evidence, SIMT_RACE, "by the host");
+}
+
 bool shows_global_race(const struct evidence *evidence, int argument) {
     (void)argument;
     return evidence_finding_says(evidence, SIMT_RACE, "__global__");

@@ -122,20 +122,43 @@ void reverse_signs(const buffer &b, const struct op *op, int i, enum op_type typ
     for (size_t at = one - 1; at < b.bytes; at += one) { b.host[at] ^= (char)0x80; }
 }
 
+#ifdef RUNNER_CPU
+/* Nothing here waits for the device, so that the next call is the next work that the host issues. */
+void call_once(launcher *function, const struct job *job, const struct op *op, void *const tensors[],
+               cudaStream_t stream) {
+    struct arguments arguments = {function, job, tensors, stream, 0};
+    call(op, &arguments, false);
+    cudaGetLastError();
+}
+
+cudaError_t replace(const buffer &b, enum op_role) {
+    memcpy(b.device, b.host, b.bytes);
+    return cudaSuccess;
+}
+#else
+void call_once(launcher *function, const struct job *job, const struct op *op, void *const tensors[],
+               cudaStream_t stream) {
+    struct result ignored;
+    launch(function, job, op, tensors, stream, false, &ignored);
+}
+
+cudaError_t replace(const buffer &b, enum op_role role) {
+    return upload(b, role);
+}
+#endif
+
 /* Calls on the same pointers with every input's sign reversed, then restores all tensors. If a launcher keeps pointers,
- * results or sums from this call, the result of the next call is wrong. */
+ * results or sums from this call, or overwrites what its kernel may still read, the next call shows it. */
 cudaError_t rehearse(launcher *function, const struct job *job, const struct op *op, const buffer *buffers,
                      void *const tensors[], cudaStream_t stream) {
-    struct result ignored;
-    memset(&ignored, 0, sizeof ignored);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < op_tensor_count(op); i++) {
             if (!buffers[i].device) { continue; }
             if (op->tensor[i].role == ROLE_IN) { reverse_signs(buffers[i], op, i, job->sizes.type); }
-            cudaError_t error = upload(buffers[i], op->tensor[i].role);
+            cudaError_t error = replace(buffers[i], op->tensor[i].role);
             if (error != cudaSuccess) { return error; }
         }
-        if (pass == 0) { launch(function, job, op, tensors, stream, false, &ignored); }
+        if (pass == 0) { call_once(function, job, op, tensors, stream); }
     }
     return cudaSuccess;
 }

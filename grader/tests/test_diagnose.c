@@ -230,6 +230,10 @@ static const struct {
     {SIMT_OUT_OF_BOUNDS, "read of size 4 bytes is 1 bytes after the nearest allocation of size 256 bytes",
      "small-tensor-index"},
     {SIMT_OUT_OF_BOUNDS, "and is 4097 bytes after the nearest allocation", "out-of-bounds"},
+    {SIMT_OUT_OF_BOUNDS, "and is inside the allocation of size 32 bytes that has been freed", "used-after-free"},
+    {SIMT_UNINITIALISED, "Uninitialized __shared__ memory read\nAn asynchronous copy to it has not completed",
+     "copy-not-awaited"},
+    {SIMT_RACE, "race between this Write access of 4 bytes by the host to memory", "overwritten-by-host"},
 };
 
 ParameterizedTestParameters(diagnose, each_finding_is_named) {

@@ -37,7 +37,7 @@ static bool shows_inf_minus_inf(const struct evidence *evidence, int argument) {
            evidence_all_wrong(evidence, nan_instead);
 }
 
-/* Rows of ordinary magnitude are right, and rows of large magnitude are wrong. */
+/* Rows of ordinary magnitude are right, as are those without one, and rows of large magnitude are wrong. */
 static bool shows_not_the_maximum(const struct evidence *evidence, int argument) {
     (void)argument;
     bool found = false;
@@ -45,9 +45,9 @@ static bool shows_not_the_maximum(const struct evidence *evidence, int argument)
         const struct evidence_case *shown = evidence->cases[i];
         enum input_values values = shown->test.values;
         if (!evidence_case_is_wrong(shown)) { continue; }
-        if (values == VALUES_NORMAL || values == VALUES_SMALL || values == VALUES_EQUAL || values == VALUES_DENORMAL) {
-            return false;
-        }
+        bool is_ordinary = values == VALUES_NORMAL || values == VALUES_SMALL || values == VALUES_EQUAL ||
+                           values == VALUES_DENORMAL || values == VALUES_NAN || values == VALUES_ROW_MINUS_INF;
+        if (is_ordinary) { return false; }
         found = found || values == VALUES_LARGE || values == VALUES_NEGATIVE || values == VALUES_SHIFTED;
     }
     return found;
