@@ -111,17 +111,22 @@ static void add_in_place(struct case_list *list, int output) {
     }
 }
 
+/* The same call again, and with another order of the blocks, which changes the order of float atomics. */
+static void add_repeated(struct case_list *list, int N, int C, int B, int T) {
+    struct test_case test = *add_usual(list, N, C, B, T);
+    test.again = true;
+    *add_usual(list, N, C, B, T) = test;
+    test.shuffled = true;
+    *add_usual(list, N, C, B, T) = test;
+}
+
 static void add_memory(struct case_list *list) {
     add_usual(list, 5, 768, 1, 64)->offset = 1;
     add_usual(list, 3, 129, 1, 129)->offset = 1;
     for (int t = 0; t < op_tensor_count(list->op); t++) { add_in_place(list, t); }
-    struct test_case first = *add_usual(list, 67, 257, 2, 70);
-    struct test_case *second = add_usual(list, 67, 257, 2, 70);
-    *second = first;
-    second->again = true;
-    struct test_case *third = add_usual(list, 67, 257, 2, 70);
-    *third = *second;
-    third->shuffled = true; /* changes the order of float atomics */
+    add_repeated(list, 67, 257, 2, 70);
+    add_repeated(list, 2, 40009, 1, 385); /* many blocks may share a row */
+    add_repeated(list, 4111, 9, 7, 33);   /* and a column */
     add_usual(list, 9, 300, 1, 36)->rehearsed = true;
     add_usual(list, 9, 300, 1, 36)->refused = true;
     add_usual(list, 0, 768, 0, 64);

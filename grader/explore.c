@@ -199,7 +199,8 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
         if (added) { added->done |= 1ull << best_property; }
     }
     cover(b, &test, atoms);
-    *(best_property == VALUES_NORMAL ? &found->plain_cost : &found->cost) += branches_cost(b->op, &test);
+    uint64_t cost = branches_cost(b->op, &test) * (test.again ? 2 : 1);
+    *(best_property == VALUES_NORMAL ? &found->plain_cost : &found->cost) += cost;
     add_case(b, found, test);
     return true;
 }

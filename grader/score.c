@@ -7,7 +7,7 @@
 
 enum { SECTOR_BYTES = 32 };
 
-/* Every right kernel reads and writes the floor; the figure is rounded. */
+/* Every right kernel reads and writes the floor, unless products of cuBLAS do; the figure is rounded. */
 static const double LEAST_MULTIPLE = 0.995;
 
 static double traffic_bytes(const struct simt_traffic *traffic, enum traffic_unit unit) {
@@ -96,7 +96,7 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     }
     snprintf(outcome->target, sizeof outcome->target, "at most %.2fx", target->tiers.limit[0]);
     outcome->floor = floor_bytes(op, &target->sizes);
-    if (outcome->figure < LEAST_MULTIPLE) {
+    if (outcome->figure < LEAST_MULTIPLE && result->products == 0) {
         outcome->points = 0;
         outcome->verdict = VERDICT_FAIL;
         outcome->failure.kind = FAILURE_UNCOUNTED;

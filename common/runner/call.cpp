@@ -13,6 +13,15 @@
 #include "trace.h"
 #include "wire.h"
 
+#ifdef RUNNER_CPU
+#include <simt/cublas_traffic.h>
+
+extern "C" { /* weak: most labs have no products */
+__attribute__((weak)) void simt_cublas_traffic_get(struct simt_cublas_traffic *out);
+__attribute__((weak)) void simt_cublas_traffic_reset(void);
+}
+#endif
+
 namespace {
 
 struct buffer {
@@ -172,9 +181,13 @@ void begin_observation(const struct job *job) {
     simt_settings_set(&settings);
     simt_findings_clear();
     simt_counters_reset();
+    if (simt_cublas_traffic_reset) { simt_cublas_traffic_reset(); }
 }
 
 void end_observation(const struct op *op, void *const tensors[], struct result *result) {
+    struct simt_cublas_traffic products = {};
+    if (simt_cublas_traffic_get) { simt_cublas_traffic_get(&products); }
+    result->products = products.products;
     simt_counters_get(&result->counters);
     for (int i = 0; i < op_tensor_count(op); i++) {
         if (tensors[i]) { simt_allocation_traffic(tensors[i], &result->traffic[i]); }

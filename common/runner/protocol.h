@@ -81,7 +81,8 @@ struct result {
     char device[128];                            /* device name, or "CPU backend, checked" */
     struct simt_counters counters;               /* CPU backend: of this call alone */
     struct simt_traffic traffic[OP_MAX_TENSORS]; /* CPU backend: per tensor */
-    int finding_count;                           /* findings follow the buffers: finding_count records */
+    uint64_t products;                /* CPU backend: matrix products of cuBLAS, which are not in the counters */
+    int finding_count;                /* findings follow the buffers: finding_count records */
     int atom_count, comparison_count; /* traced programs: uint64_t and struct comparison follow the findings */
     uint64_t block_events;            /* traced programs: basic blocks that were executed */
     int line_count;                   /* JOB_LINES: struct line_record follow */

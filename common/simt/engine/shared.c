@@ -178,16 +178,20 @@ void *simt_shared_variable(const void *site, const char *name, size_t size, size
     return block->shared + order->site[i].offset;
 }
 
+static uintptr_t distance_to(uintptr_t address, uintptr_t start, size_t bytes) {
+    uintptr_t end = start + bytes;
+    return address < start ? start - address : address < end ? 0 : address - end;
+}
+
 bool shared_nearest(const struct simt_block *block, uintptr_t address, struct arena_allocation *out) {
     const struct launch_order *order = block->launch->order;
     uintptr_t base = (uintptr_t)block->shared, best = UINTPTR_MAX;
     if (block->launch->dynamic_shared) {
         *out = (struct arena_allocation){base + DYNAMIC_OFFSET, block->launch->dynamic_shared, 0, "extern __shared__"};
-        best = address < out->start ? out->start - address : address - out->start - out->bytes;
+        best = distance_to(address, out->start, out->bytes);
     }
     for (unsigned i = 0; i < block->shared_ready; i++) {
-        uintptr_t start = base + order->site[i].offset, end = start + order->site[i].size;
-        uintptr_t distance = address < start ? start - address : address < end ? 0 : address - end;
+        uintptr_t start = base + order->site[i].offset, distance = distance_to(address, start, order->site[i].size);
         if (distance < best) {
             best = distance;
             *out = (struct arena_allocation){start, order->site[i].size, 0, order->site[i].name};

@@ -7,6 +7,7 @@ int run_kept(int blocks, int *out);
 int run_instances(uint64_t *out);
 int run_alignment(uint64_t *out);
 int run_stale(float *out);
+int run_stale_dynamic(float *out);
 int run_much(int bytes, int opt_in);
 int run_beside(int instance, int bytes, int opt_in);
 
@@ -60,6 +61,14 @@ Test(shared, empty_at_the_start_of_a_block) {
     EXPECT_FINDING(SIMT_UNINITIALISED, true, "stale", "Uninitialized __shared__ memory read");
 #endif
 }
+
+#ifndef SIMT_FAST_TEST
+Test(shared, what_is_read_too_early_has_its_name) {
+    float out[4];
+    run_stale_dynamic(out);
+    EXPECT_FINDING(SIMT_UNINITIALISED, true, "dynamic", "at byte 0 of 'extern __shared__', 256 bytes in size");
+}
+#endif
 
 Test(shared, as_large_as_the_compute_capability_allows) {
     static const int capability[] = {75, 80, 86, 90}, most[] = {64 * KB, 163 * KB, 99 * KB, 227 * KB};

@@ -52,6 +52,13 @@ __global__ void stale(float *out) {
     s[threadIdx.x] = 1.0f;
 }
 
+__global__ void stale_dynamic(float *out) {
+    __shared__ float beside[32];
+    extern __shared__ float rows[];
+    beside[threadIdx.x] = 1.0f;
+    if (threadIdx.x == 0) { out[blockIdx.x] = rows[0] + beside[0]; } // here: dynamic
+}
+
 __global__ void much(int *out, int n) {
     extern __shared__ char bytes[];
     for (int i = threadIdx.x; i < n; i += blockDim.x) bytes[i] = (char)i;
@@ -123,6 +130,12 @@ int run_alignment(uint64_t *out) {
 int run_stale(float *out) {
     float *p = device<float>(4);
     stale<<<4, 32>>>(p);
+    return fetch(out, p, 4);
+}
+
+int run_stale_dynamic(float *out) {
+    float *p = device<float>(4);
+    stale_dynamic<<<4, 32, 256>>>(p);
     return fetch(out, p, 4);
 }
 

@@ -84,7 +84,7 @@ Test(vector, vectors_are_aggregates_members_and_arguments) {
 
 int run_by_reference(int style, float *sum);
 Test(vector, a_vector_taken_by_reference_is_read_at_once) {
-    enum { CONDITIONAL = 4, STYLES = 6 };
+    enum { CONDITIONAL = 4, STYLES = 8 };
     for (int style = 0; style < STYLES; style++) {
         struct simt_counters counters;
         float sum;

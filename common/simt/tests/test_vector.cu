@@ -122,6 +122,18 @@ struct sum_of_vectors {
     float4 sum;
     __device__ void add(const float4 &v) { sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w; }
 };
+template <int K> struct alignas(K * sizeof(float)) pack {
+    float element[K];
+    friend __device__ pack operator*(const pack &a, pack const &b) {
+        pack product;
+#pragma unroll
+        for (int i = 0; i < K; i++) { product.element[i] = a.element[i] * b.element[i]; }
+        return product;
+    }
+};
+template <class T> __device__ float sum_of_any(const T &v) {
+    return v.x + v.y + v.z + v.w;
+}
 __device__ float sum_if(const float4 &v, bool used) {
     return used ? v.x + v.y + v.z + v.w : 0.0f;
 }
@@ -139,6 +151,13 @@ __global__ void by_reference(float *out, const float4 *in, int style) {
         case 2: out[threadIdx.x] = sum_of(v); break;
         case 3: sums.add(v), out[threadIdx.x] = sum_of(sums.sum); break;
         case 4: out[threadIdx.x] = sum_if(in[threadIdx.x + (threadIdx.x >= 32) * 100000], threadIdx.x < 32); break;
+        case 5: out[threadIdx.x] = sum_of_any(v); break;
+        case 6: {
+            const pack<4> *packs = (const pack<4> *)in;
+            pack<4> square = packs[threadIdx.x] * pack<4>{{1, 1, 1, 1}};
+            out[threadIdx.x] = square.element[0] + square.element[1] + square.element[2] + square.element[3];
+            break;
+        }
         default: out[threadIdx.x] = sum_of(same(v));
     }
 }

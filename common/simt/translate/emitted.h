@@ -21,6 +21,8 @@
 
 #include <stddef.h>
 
+#include <type_traits>
+
 #include <simt/ptx.h>
 
 extern "C" {
@@ -42,6 +44,18 @@ template <class T> constexpr size_t aligned_before_main() {
 /* The end of a loop without a condition (checked_code.c): the compiler keeps this empty instruction. */
 static inline __attribute__((always_inline)) void loop_end() {
     __asm__ volatile("");
+}
+
+/* vectors.c: a copy of what one access of a GPU reads, and anything else itself. */
+template <class T> constexpr bool is_one_access() {
+    if constexpr (std::is_class_v<T> && std::is_trivially_copy_constructible_v<T>) {
+        return sizeof(T) <= 16 && alignof(T) == sizeof(T) && sizeof(T) > 1;
+    }
+    return false;
+}
+template <class T>
+constexpr __attribute__((always_inline)) std::conditional_t<is_one_access<T>(), const T, const T &> whole(const T &v) {
+    return v;
 }
 
 /* checked_code.c: a read that may meet another thread's atomic. */

@@ -166,6 +166,7 @@ static bool name_allowed(struct translation *t, int i, const struct names *names
     if (is(t, i, "try") || is(t, i, "catch") || (is(t, i, "throw") && !specifies)) {
         return fail(t, i, "not allowed: '%.*s': a marked file has no exceptions", k->length, k->text);
     }
+    if (is(t, i, "thread_local")) { return fail(t, i, "not allowed: thread_local: use a local or a static variable"); }
     if (is(t, i, "goto") && is(t, i + 1, "*")) { return fail(t, i, "not allowed: a goto to an address"); }
     return true;
 }
@@ -388,9 +389,10 @@ static bool include_allowed(struct reader *r, const char *name, size_t length, i
         if (!memmem(name, length, "..", 2)) { return true; }
     }
     return fail_at(r->t, r->file, r->line,
-                   "not allowed: an include of %.*s, which is not among the headers that a marked file may include: "
+                   "not allowed: an include of %.*s, which is %s the headers that a marked file may include: "
                    "docs/grading.md lists them",
-                   (int)(length < 80 ? length + 2 : 80), name - 1);
+                   (int)(length < 80 ? length + 2 : 80), name - 1,
+                   quoted ? "neither beside this file nor among" : "not among");
 }
 
 static bool directive_allowed(struct reader *r, const char *line, size_t length, int depth) {

@@ -1,41 +1,61 @@
-/* vectors.c — a vector that a device function takes by reference, `const float4 &v`, is read whole.
+/* vectors.c — a vector or a small struct that a device function takes by reference, `const float4 &v`, is read whole.
  *
  * nvcc expands such a function where it is called, and merges the reads of v.x, v.y, v.z and v.w into one. g++ with checks
- * reads the members one by one. So the function begins with a copy of the vector, which is one access. This is done only where
- * nothing shows the difference: the body has no condition, so that it would read the vector in any case; unless it is an
- * operator, it has no other reference and no pointer through which it could write the vector; and it does not return it.
+ * reads the members one by one. So the function begins with a copy, which is one access (simt::whole in emitted.h). This is
+ * done only where nothing shows the difference: the body has no condition, so that it would read the vector in any case;
+ * unless it is an operator, it has no other reference and no pointer through which it could write the vector; and it does not
+ * return it.
  */
 #include "translate.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-/* char2 ... ulonglong4: those of CUDA's vectors that one access reads whole. */
-static bool is_vector(const struct translation *t, int token) {
-    static const char *const bases[] = {"char", "uchar", "short",    "ushort",    "int",   "uint",
-                                        "long", "ulong", "longlong", "ulonglong", "float", "double"};
-    const struct token *k = &t->tokens[token];
-    if (!is_name(t, token) || k->length < 2) { return false; }
-    char size = k->text[k->length - 1];
-    for (unsigned i = 0; (size == '2' || size == '4') && i < sizeof bases / sizeof *bases; i++) {
-        if (strlen(bases[i]) == (size_t)k->length - 1 && memcmp(bases[i], k->text, strlen(bases[i])) == 0) {
-            return true;
-        }
+/* The & of `const TYPE &name` or `TYPE const &name`, where the parameter [first, end) is one; else -1. */
+static int constant_reference(const struct translation *t, int first, int end) {
+    bool is_constant = false;
+    for (int i = first; i < end; i++) {
+        if (is(t, i, "*") || is(t, i, "(") || is(t, i, "[") || is(t, i, "=") || is(t, i, "&&")) { return -1; }
+        is_constant |= is(t, i, "const");
     }
-    return false;
+    return end - first >= 4 && is_constant && is(t, end - 2, "&") && is_name(t, end - 1) ? end - 2 : -1;
 }
 
-/* The & of `const VECTOR &name` or `VECTOR const &name` with the type's vector at `token`, or -1. */
-static int constant_reference(const struct translation *t, int token) {
-    int reference = is(t, token + 1, "const") ? token + 2 : token + 1;
-    bool is_constant = is(t, token - 1, "const") || reference == token + 2;
-    bool ends = is(t, reference + 2, ",") || is(t, reference + 2, ")");
-    return is_vector(t, token) && is_constant && is(t, reference, "&") && is_name(t, reference + 1) && ends ? reference
-                                                                                                            : -1;
+/* The comma or parenthesis behind the parameter. */
+static int end_of_parameter(const struct translation *t, int first, int close) {
+    for (int i = first; i < close; i++) {
+        if (is(t, i, ",")) { return i; }
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) { i = t->tokens[i].match; }
+        if (is(t, i, "<") && is_name(t, i - 1)) {
+            int past = skip_angles(t, i, close);
+            i = past > 0 ? past - 1 : i;
+        }
+    }
+    return close;
+}
+
+/* for (int i = 0; i < 4; i++), or up to a name that the function does not declare. */
+static bool is_fixed_loop(const struct translation *t, const struct scope *function, int token) {
+    int close = t->tokens[token + 1].match, bound = -1;
+    for (int i = token + 2; i < close; i++) {
+        if (is(t, i, ";")) {
+            bound = is(t, i + 2, "<") && is(t, i + 4, ";") ? i + 3 : -1;
+            break;
+        }
+    }
+    if (bound < 0 || !is_name(t, bound)) { return bound >= 0; }
+    char *name = token_text(t, bound, bound);
+    bool declares = false;
+    for (int i = function->parameters; i < function->close; i++) {
+        declares |= is(t, i, name) && (is_name(t, i - 1) || is(t, i - 1, "&") || is(t, i - 1, "*"));
+    }
+    free(name);
+    return !declares;
 }
 
 static bool has_condition(const struct translation *t, const struct scope *function) {
-    static const char *const words[] = {"if", "for", "while", "switch", "?", "&&", "||", "and", "or", "["};
+    static const char *const words[] = {"if", "while", "switch", "?", "&&", "||", "and", "or"};
     for (int i = function->open; i < function->close; i++) {
+        if (is(t, i, "for") && !is_fixed_loop(t, function, i)) { return true; }
         for (unsigned k = 0; k < sizeof words / sizeof *words; k++) {
             if (is(t, i, words[k])) { return true; }
         }
@@ -57,25 +77,22 @@ static bool keeps_reference(const struct translation *t, const struct scope *fun
 }
 
 static void copy_vectors(struct translation *t, const struct scope *function) {
-    int close = t->tokens[function->parameters].match, vectors = 0;
+    int close = t->tokens[function->parameters].match;
     bool is_operator = is(t, function->name, "operator") || is(t, function->name - 1, "operator");
-    for (int i = function->parameters + 1; i < close; i++) {
-        int reference = constant_reference(t, i);
-        bool refers = is(t, i, "&") || is(t, i, "*") || is(t, i, "[") || is(t, i, "&&");
-        if (refers && !is_operator) { return; }
-        if (reference < 0) { continue; }
-        vectors++;
-        i = reference;
-    }
-    if (vectors == 0 || has_condition(t, function) || keeps_reference(t, function)) { return; }
-    for (int i = function->parameters + 1; i < close; i++) {
-        int reference = constant_reference(t, i);
-        if (reference < 0) { continue; }
-        const struct token *type = &t->tokens[i], *name = &t->tokens[reference + 1];
-        edit_after(t, reference + 1, "__whole");
-        edit_after(t, function->open, " [[maybe_unused]] const %.*s %.*s = %.*s__whole;", type->length, type->text,
-                   name->length, name->text, name->length, name->text);
-        i = reference;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = function->parameters + 1, end; i < close; i = end + 1) {
+            end = end_of_parameter(t, i, close);
+            int reference = constant_reference(t, i, end);
+            for (int k = i; k < end && reference < 0 && !is_operator; k++) {
+                if (is(t, k, "&") || is(t, k, "*") || is(t, k, "[") || is(t, k, "&&")) { return; }
+            }
+            if (reference < 0 || pass == 0) { continue; }
+            const struct token *name = &t->tokens[end - 1];
+            edit_after(t, end - 1, "__whole");
+            edit_after(t, function->open, " [[maybe_unused]] decltype(auto) %.*s = ::simt::whole(%.*s__whole);",
+                       name->length, name->text, name->length, name->text);
+        }
+        if (pass == 0 && (has_condition(t, function) || keeps_reference(t, function))) { return; }
     }
 }
 
