@@ -1,4 +1,5 @@
-"""demo.py, benchmark.py and profile_model.py run, write what they say, and do not pass off PyTorch's figures as the kernels'."""
+"""demo.py, benchmark.py and profile_model.py run, write what they say, and do not pass off PyTorch's figures as
+the kernels'."""
 
 import json
 import os
@@ -6,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(FOLDER))
 
 
 def run(program, *arguments, status=0, **environment):
@@ -52,3 +56,128 @@ def test_profile(device, tmp_path):
         line = json.loads(out.read_text().splitlines()[-1])
         assert line["variant"] == variant and line["row"][row] > 0 and line["layer"]["block 1"] > 0
         assert json.loads(trace.read_text())["traceEvents"]
+        total = pytest.approx(sum(line["kernel"].values()), abs=1e-3)
+        assert sum(line["row"].values()) == total and sum(line["layer"].values()) == total
+
+
+def test_decode_steps_are_all_the_same(device):
+    import torch
+
+    from benchmark import decode_inputs, decode_step, model_of, prepared
+
+    step = decode_step(prepared(model := model_of("tiny", device, "f32", 17), "ours"), *decode_inputs(model, 2, 16))
+    assert torch.equal(step(), step())
+
+
+# ---- a run against a stored one ----
+
+
+def line(by, ms, spread=0.01, **others):
+    around = {"p5": ms * (1 - spread), "p95": ms * (1 + spread)}
+    return {"experiment": "prompts", "size": "small", "by": by, "ms": ms, **around, **others}
+
+
+STORED = [line("sdpa", 10.0), line("ours", 8.0)]
+
+
+@pytest.mark.parametrize(
+    "new, worse",
+    [
+        ([line("sdpa", 10.0), line("ours", 8.1)], 0),  # within the noise of both
+        ([line("sdpa", 10.0), line("ours", 9.0)], 1),
+        ([line("sdpa", 20.0), line("ours", 16.1)], 0),  # a machine of half the speed
+        ([line("sdpa", 5.0), line("ours", 8.0)], 1),
+        ([line("sdpa", 10.0), line("ours", 9.0, spread=0.2)], 0),  # the samples do not say
+        ([line("ours", 9.0)], 1),  # without a peer: the times themselves
+        ([line("sdpa", 10.0), line("ours", float("nan"))], 1),
+        ([line("sdpa", 10.0), {"experiment": "prompts", "size": "small", "by": "ours", "error": "no memory"}], 1),
+        ([line("sdpa", 10.0), line("ours", 4.0)], 0),
+    ],
+)
+def test_what_counts_as_slower(new, worse):
+    from measuring import judge
+
+    found, compared = judge(new, STORED)
+    assert len(found) == worse and all("ours" in text for text in found)
+    assert len(compared) == (0 if "error" in new[-1] else 1)
+
+
+def test_against_stored_results(device, tmp_path):
+    stored = tmp_path / "stored.jsonl"
+    common = ("decode", "--cell", "tiny:1:16:f32", "--device", device, "--seconds", 0.1, "--most", 5)
+    common += ("--variants", "sdpa", "ours")
+    run("benchmark.py", *common, "--out", stored)
+    lines = [json.loads(text) for text in stored.read_text().splitlines()]
+    for factor, status, text in ((1e6, 0, "1 compared"), (1e-6, 1, "slower than")):
+        slower = lambda one: {name: one[name] * factor for name in ("ms", "p5", "p95")} if one["by"] == "ours" else {}
+        changed = [{**one, **slower(one)} for one in lines]
+        stored.write_text("".join(json.dumps(one) + "\n" for one in changed))
+        assert text in run("benchmark.py", *common, "--against", stored, status=status)
+    stored.write_text("")
+    assert "nothing was compared" in run("benchmark.py", *common, "--against", stored, status=2)
+    stored.write_text("{}\n{")
+    assert "line 2" in run("benchmark.py", *common, "--against", stored, status=2)
+
+
+# ---- a profile's sums ----
+
+
+def event(cat, name, ts, dur, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, "pid": 1, "tid": tid, "args": args}
+
+
+GPU_TRACE = {
+    "traceEvents": [
+        event("user_annotation", "layer: block 0", 0, 100),
+        event("user_annotation", "row: QKV", 10, 20),
+        event("cpu_op", "aten::addmm", 12, 15),
+        event("cuda_runtime", "cudaLaunchKernel", 14, 5, correlation=1),
+        event("user_annotation", "course::bias_gelu_forward", 40, 10),
+        event("cuda_runtime", "cudaLaunchKernel", 42, 5, correlation=2),  # by ctypes: no op around it
+        event("cuda_runtime", "cudaLaunchKernel", 60, 5, correlation=3),
+        event("user_annotation", "row: scores", 55, 30, tid=2),  # another thread's
+        event("kernel", "gemm", 1000, 7000, tid=7, correlation=1),
+        event("kernel", "bias_gelu_kernel4", 9000, 2000, tid=7, correlation=2),
+        event("kernel", "add", 12000, 1000, tid=7, correlation=3),
+        event("gpu_memset", "Memset", 14000, 500, tid=7, correlation=4),  # its launch is not in the trace
+        {"ph": "i", "name": "a mark", "ts": 0},
+    ]
+}
+
+
+def test_every_kernel_of_a_trace_has_a_row():
+    from profile_model import launches_of, sums_of
+
+    spent = sums_of(GPU_TRACE, "cuda", 2)
+    assert spent["row"] == {"QKV": 3.5, "bias + activation": 1.0, "residuals": 0.5, "launch not in the trace": 0.25}
+    assert spent["layer"] == {"block 0": 5.0, "other": 0.25}
+    assert spent["kernel"] == {"gemm": 3.5, "bias_gelu_kernel4": 1.0, "add": 0.5, "Memset": 0.25}
+    assert launches_of(GPU_TRACE, 2) == {"kernels": 2.0, "launch_us": 5}
+
+
+def test_ops_of_the_cpu_count_once():
+    from profile_model import sums_of
+
+    trace = {
+        "traceEvents": [
+            event("user_annotation", "row: scores", 0, 100),
+            event("cpu_op", "aten::matmul", 0, 50),
+            event("cpu_op", "aten::bmm", 10, 30),
+            event("user_annotation", "course::softmax_forward", 60, 20),
+            event("cpu_op", "aten::mm", 100, 10),
+        ]
+    }
+    spent = sums_of(trace, "cpu", 1)
+    kernels = {"aten::matmul": 0.02, "aten::bmm": 0.03, "course::softmax_forward": 0.02, "aten::mm": 0.01}
+    assert spent["kernel"] == pytest.approx(kernels)
+    assert spent["row"] == pytest.approx({"scores": 0.05, "course::softmax_forward": 0.02, "other": 0.01})
+
+
+def test_average_of_allocated_bytes():
+    from measuring import average_bytes
+
+    entry = lambda action, size, time_us: {"action": action, "size": size, "time_us": time_us}
+    history = [entry("alloc", 100, 0), entry("segment_alloc", 999, 5), entry("alloc", 300, 10)]
+    history += [entry("free_completed", 100, 30), entry("free_completed", 300, 40)]
+    assert average_bytes(history) == (100 * 10 + 400 * 20 + 300 * 10) / 40
+    assert average_bytes([]) is None
