@@ -9,7 +9,7 @@
 
 Each line of the output is one cell by one variant: times in ms (median, p5, p95, mean, standard deviation), memory, energy, or
 the error that it gave. Random weights, random tokens. measuring.py says how. `--device cpu` runs everything on the CPU backend,
-to try it.
+to try it. Experiments on single ideas are in experiments.py.
 """
 
 import argparse

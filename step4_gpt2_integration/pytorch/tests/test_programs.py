@@ -1,4 +1,4 @@
-"""demo.py, benchmark.py and profile_model.py run, write what they say, and do not pass off PyTorch's figures as
+"""demo.py, benchmark.py, experiments.py and profile_model.py run, write what they say, and do not pass off PyTorch's figures as
 the kernels'."""
 
 import json
@@ -11,6 +11,8 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(FOLDER))
+
+from conftest import assert_close
 
 
 def run(program, *arguments, status=0, **environment):
@@ -67,6 +69,54 @@ def test_decode_steps_are_all_the_same(device):
 
     step = decode_step(prepared(model := model_of("tiny", device, "f32", 17), "ours"), *decode_inputs(model, 2, 16))
     assert torch.equal(step(), step())
+
+
+@pytest.mark.parametrize("experiment", ["fused-norm", "lone-add", "types", "softmax-chain", "ablation", "layouts"])
+def test_experiment(device, tmp_path, experiment):
+    out = tmp_path / "out.jsonl"
+    common = ("--small", "--device", device, "--type", "f32", "--seconds", 0.05, "--most", 2, "--out", out)
+    run("experiments.py", experiment, *common)
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert not [line for line in lines if "error" in line]
+    some = {"ablation": {"ours", "1"}, "types": {"f32 ours", "f16 sdpa"}}.get(experiment, {"eager", "ours"})
+    assert {line["by"] for line in lines} >= some
+    assert all(line["command"].startswith(f"experiments.py {experiment} --small") for line in lines)
+
+
+def test_triton_gives_the_kernels_results(tmp_path):
+    pytest.importorskip("triton")
+    out = tmp_path / "out.jsonl"
+    common = ("--small", "--device", "cpu", "--type", "f16", "--seconds", 0.01, "--most", 1, "--out", out)
+    run("experiments.py", "triton", *common, TRITON_INTERPRET="1")
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len({line["op"] for line in lines if line["by"] == "triton" and line["ms"] > 0}) == 7
+
+
+@pytest.mark.parametrize("rung", range(1, 7))
+def test_a_kernel_of_a_ladder_takes_the_launchers_place(device, rung):
+    import torch
+
+    import course_kernels as ck
+    from experiments import OnRung
+
+    x, weight, bias = torch.randn(5, 2560, device=device).half(), *torch.randn(2, 2560, device=device).half()
+    launcher = ck.library(device).launchers["layernorm_forward", torch.float16]
+    with OnRung(device, "layernorm_forward", torch.float16, rung):
+        assert ck.library(device).launchers["layernorm_forward", torch.float16] is not launcher
+        found = ck.layer_norm(x, weight, bias)
+    assert ck.library(device).launchers["layernorm_forward", torch.float16] is launcher
+    wanted = torch.nn.functional.layer_norm(x.cpu().double(), (2560,), weight.cpu().double(), bias.cpu().double())
+    assert_close(found, wanted, torch.float16)
+
+
+def test_two_implementations_that_differ_are_not_compared():
+    import torch
+
+    from experiments import same
+
+    same("softmax", torch.ones(4), torch.ones(4))
+    with pytest.raises(RuntimeError, match="softmax differs by 0.5"):
+        same("softmax", torch.ones(4), torch.full((4,), 0.5))
 
 
 # ---- a run against a stored one ----
