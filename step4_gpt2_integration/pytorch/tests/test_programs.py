@@ -1,31 +1,6 @@
 """demo.py, benchmark.py and profile_model.py run, write what they say, and do not pass off PyTorch's figures as the kernels'."""
 
 import json
-import runpy
-import sys
-import warnings
-from pathlib import Path
-
-import pytest
-
-FOLDER = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a program with these arguments in this process, because importing PyTorch takes longer than most of them. Gives what it
-    printed."""
-
-    def run(program, *arguments, status=0):
-        monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
-            warnings.simplefilter("default")
-            runpy.run_path(str(FOLDER / program), run_name="__main__")
-        out = "".join(capsys.readouterr())
-        assert (ended.value.code or 0) == status, out
-        return out
-
-    return run
 
 
 def test_demo(run, device):
