@@ -5,34 +5,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(FOLDER))
-
-from conftest import assert_close
+from conftest import FOLDER, assert_close
 
 
-def run(program, *arguments, status=0, **environment):
-    done = subprocess.run(
-        [sys.executable, FOLDER / program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=600,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def test_demo(device):
+def test_demo(run, device):
     out = run("demo.py", "--tokens", 8, "--device", device)
     assert "the same tokens as without the kernels" in out and "residual_layernorm_forward" in out
 
 
-def test_benchmark(device, tmp_path):
+def test_benchmark(run, device, tmp_path):
     out = tmp_path / "out.jsonl"
     common = ("--device", device, "--seconds", 0.1, "--most", 3, "--out", out, "--variants", "sdpa", "ours")
     run("benchmark.py", "prompts", "--cell", "tiny:1:32:f32", *common)
@@ -45,12 +29,12 @@ def test_benchmark(device, tmp_path):
     assert all(line["ms"] > 0 and line["p5"] <= line["ms"] <= line["p95"] and line["samples"] >= 3 for line in lines)
 
 
-def test_a_cell_that_does_not_exist_is_named(device):
+def test_a_cell_that_does_not_exist_is_named(run, device):
     out = run("benchmark.py", "prompts", "--cell", "huge:1:16:f32", "--device", device, status=2)
     assert "huge:1:16:f32" in out and "tiny, distil, small" in out
 
 
-def test_profile(device, tmp_path):
+def test_profile(run, device, tmp_path):
     common = ("--size", "tiny", "--batch", 1, "--tokens", 32, "--type", "f32", "--times", 2, "--device", device)
     for variant, row in (("eager", "softmax"), ("ours", "residuals + LayerNorms")):
         trace, out = tmp_path / f"{variant}.json", tmp_path / "out.jsonl"
@@ -72,7 +56,7 @@ def test_decode_steps_are_all_the_same(device):
 
 
 @pytest.mark.parametrize("experiment", ["fused-norm", "lone-add", "types", "softmax-chain", "ablation", "layouts"])
-def test_experiment(device, tmp_path, experiment):
+def test_experiment(run, device, tmp_path, experiment):
     out = tmp_path / "out.jsonl"
     common = ("--small", "--device", device, "--type", "f32", "--seconds", 0.05, "--most", 2, "--out", out)
     run("experiments.py", experiment, *common)
@@ -87,7 +71,9 @@ def test_triton_gives_the_kernels_results(tmp_path):
     pytest.importorskip("triton")
     out = tmp_path / "out.jsonl"
     common = ("--small", "--device", "cpu", "--type", "f16", "--seconds", 0.01, "--most", 1, "--out", out)
-    run("experiments.py", "triton", *common, TRITON_INTERPRET="1")
+    # Triton reads the variable when it is imported, so this is a process of its own.
+    command = [sys.executable, FOLDER / "experiments.py", "triton", *map(str, common)]
+    subprocess.run(command, env={**os.environ, "TRITON_INTERPRET": "1"}, check=True, timeout=600)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len({line["op"] for line in lines if line["by"] == "triton" and line["ms"] > 0}) == 7
 
@@ -152,7 +138,7 @@ def test_what_counts_as_slower(new, worse):
     assert len(compared) == (0 if "error" in new[-1] else 1)
 
 
-def test_against_stored_results(device, tmp_path):
+def test_against_stored_results(run, device, tmp_path):
     stored = tmp_path / "stored.jsonl"
     common = ("decode", "--cell", "tiny:1:16:f32", "--device", device, "--seconds", 0.1, "--most", 5)
     common += ("--variants", "sdpa", "ours")
