@@ -20,8 +20,6 @@ unchanged.
 import copy
 import inspect
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +29,7 @@ from transformers.pytorch_utils import Conv1D
 
 from .attention import FUSED, SOFTMAX
 from .autograd_function import bias_gelu, layer_norm, residual_layer_norm
+from .patching import for_a_while, is_patched, models_of, swap
 from .stats import count_standard
 
 _TANH_GELU = {"NewGELUActivation", "GELUTanh", "PytorchGELUTanh", "FastGELUActivation"}  # the same function, by class
@@ -205,23 +204,6 @@ class OptimizedGPT2Block(GPT2Block):
 
 # ---- on and off ----
 
-_CLASSES = {GPT2Block: OptimizedGPT2Block, GPT2MLP: OptimizedGPT2MLP, nn.LayerNorm: OptimizedLayerNorm}
-
-
-def _models(model: nn.Module) -> list[GPT2Model]:
-    found = [module for module in model.modules() if isinstance(module, GPT2Model)]
-    if not found:
-        raise TypeError(f"course_kernels: {type(model).__name__} holds no GPT2Model, so there is nothing to patch")
-    return found
-
-
-def _swap(module: nn.Module, original: type, patch: dict) -> None:
-    """Gives it the optimized subclass, if it is exactly `original`, and notes how to undo that."""
-    if type(module) is original:
-        patch["swapped"].append((module, original))
-        module.__class__ = _CLASSES[original]
-
-
 def enable(model: nn.Module, attention: str | None = FUSED, blocks: bool = True) -> nn.Module:
     """Patches every GPT2Model in `model` and returns `model`. A second call changes the choice.
 
@@ -232,13 +214,14 @@ def enable(model: nn.Module, attention: str | None = FUSED, blocks: bool = True)
     if attention not in (FUSED, SOFTMAX, None):
         raise ValueError(f'course_kernels: attention is {attention!r}, and must be "{FUSED}", "{SOFTMAX}" or None')
     disable(model)
-    for gpt2 in _models(model):
-        patch = {"swapped": [], "attention": gpt2.config._attn_implementation}
+    for gpt2 in models_of(model, GPT2Model):
+        swapped = []
+        patch = {"swapped": swapped, "attention": gpt2.config._attn_implementation}
         if blocks:
             for block in gpt2.h:
-                _swap(block.mlp, GPT2MLP, patch)
-                _swap(block, GPT2Block, patch)
-            _swap(gpt2.ln_f, nn.LayerNorm, patch)
+                swap(block.mlp, GPT2MLP, OptimizedGPT2MLP, swapped)
+                swap(block, GPT2Block, OptimizedGPT2Block, swapped)
+            swap(gpt2.ln_f, nn.LayerNorm, OptimizedLayerNorm, swapped)
             _link(gpt2)
         if attention is not None:
             gpt2.set_attn_implementation(attention)
@@ -257,7 +240,7 @@ def _link(gpt2: GPT2Model) -> None:
 
 def disable(model: nn.Module) -> nn.Module:
     """Takes the patch off every GPT2Model in `model` and returns `model`. Without a patch it does nothing."""
-    for gpt2 in _models(model):
+    for gpt2 in models_of(model, GPT2Model):
         patch = gpt2.__dict__.pop("_course_patch", None)
         if patch is None:
             continue
@@ -272,14 +255,7 @@ def disable(model: nn.Module) -> nn.Module:
 
 def is_enabled(model: nn.Module) -> bool:
     """Is every GPT2Model in `model` patched?"""
-    return all("_course_patch" in gpt2.__dict__ for gpt2 in _models(model))
+    return is_patched(model, GPT2Model)
 
 
-@contextmanager
-def enabled(model: nn.Module, **choices) -> Iterator[nn.Module]:
-    """enable(model, ...) for a while."""
-    enable(model, **choices)
-    try:
-        yield model
-    finally:
-        disable(model)
+enabled = for_a_while(enable, disable)
