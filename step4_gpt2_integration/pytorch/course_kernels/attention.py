@@ -55,8 +55,9 @@ def course_mask(
     if plain:
         lengths = attention_mask.sum(-1, dtype=torch.int32)
         on_the_right = attention_mask == (torch.arange(kv_length, device=attention_mask.device) < lengths[:, None])
-        if bool((on_the_right.all() & (lengths > 0).all()).item()):
-            return None if bool((lengths == kv_length).all().item()) else lengths
+        on_the_right, whole = torch.stack([on_the_right.all() & (lengths > 0).all(), (lengths == kv_length).all()]).tolist()
+        if on_the_right:
+            return None if whole else lengths
     return sdpa_mask(
         batch_size=batch_size,
         q_length=q_length,

@@ -123,10 +123,12 @@ def _autocasts(x: Tensor) -> bool:
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
-    """fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
+    """16-bit tensors as fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
     if not _autocasts(tensors[0]):
         return tensors
-    return tuple(tensor.float() if tensor is not None and tensor.is_floating_point() else tensor for tensor in tensors)
+    return tuple(
+        tensor.float() if tensor is not None and tensor.dtype in (torch.float16, torch.bfloat16) else tensor for tensor in tensors
+    )
 
 
 def _require(right: bool, message: str) -> None:
@@ -519,6 +521,10 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = N
     _require_same_shape("causal_attention", q, k, "k")
     _require_same_shape("causal_attention", q, v, "v")
     _require(lengths is None or tuple(lengths.shape) == (q.shape[0],), "causal_attention: lengths must have shape (B,)")
+    _require(
+        lengths is None or lengths.device == q.device,
+        f"causal_attention: q is on {q.device}, and lengths must be there too",
+    )
     needs_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     standard = needs_gradient and (q.dtype != torch.bfloat16 or lengths is not None)
     if standard:

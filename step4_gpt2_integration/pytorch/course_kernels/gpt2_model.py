@@ -29,7 +29,7 @@ from transformers.pytorch_utils import Conv1D
 
 from .attention import FUSED, SOFTMAX
 from .autograd_function import bias_gelu, layer_norm, residual_layer_norm
-from .patching import for_a_while, is_patched, models_of, swap
+from .patching import for_a_while, is_patched, is_plain, models_of, swap
 from .stats import count_standard
 
 _TANH_GELU = {"NewGELUActivation", "GELUTanh", "PytorchGELUTanh", "FastGELUActivation"}  # the same function, by class
@@ -41,15 +41,8 @@ if list(inspect.signature(GPT2Block.forward).parameters)[: len(_EXPECTED)] != _E
     )
 
 
-def _is_plain(module: nn.Module, *classes: type) -> bool:
-    """Is it exactly one of these classes, without hooks that a kernel would pass by?"""
-    return type(module) in classes and not (
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
-    )
-
-
 def _is_plain_norm(module: nn.Module) -> bool:
-    return _is_plain(module, nn.LayerNorm, OptimizedLayerNorm) and module.bias is not None
+    return is_plain(module, nn.LayerNorm, OptimizedLayerNorm) and module.bias is not None
 
 
 class Ready:
@@ -143,12 +136,13 @@ class OptimizedGPT2MLP(GPT2MLP):
     """GPT2MLP with its first bias and its GELU in one kernel; x: (..., C)."""
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        if not (_is_plain(self.c_fc, Conv1D) and type(self.act).__name__ in _TANH_GELU):
+        if not (is_plain(self.c_fc, Conv1D) and type(self.act).__name__ in _TANH_GELU):
             count_standard("mlp", f"an activation {type(self.act).__name__} after a {type(self.c_fc).__name__}, or hooks")
             return super().forward(hidden_states)
         rows = hidden_states.reshape(-1, hidden_states.shape[-1])
         wide = bias_gelu(torch.mm(rows, self.c_fc.weight), self.c_fc.bias)
-        return self.dropout(self.c_proj(wide)).view(*hidden_states.shape[:-1], -1)
+        narrow = self.dropout(self.c_proj(wide))
+        return narrow.view(*hidden_states.shape[:-1], narrow.shape[-1])
 
 
 class OptimizedGPT2Block(GPT2Block):

@@ -22,7 +22,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXLayer
 
 from .autograd_function import layer_norm, residual_layer_norm, three_way_add
 from .gpt2_model import OptimizedLayerNorm
-from .patching import for_a_while, is_patched, models_of, swap
+from .patching import for_a_while, is_patched, is_plain, models_of, swap
 from .stats import count_standard
 
 _EXPECTED = ["hidden_states", "attention_mask", "position_ids", "use_cache", "layer_past", "position_embeddings", "kwargs"]
@@ -65,7 +65,7 @@ class OptimizedGPTNeoXLayer(GPTNeoXLayer):
     def _add_and_normalize(self, attended: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """(LayerNorm(attended + hidden), attended + hidden), both (B, T, C)."""
         norm = self.post_attention_layernorm
-        if type(norm) is OptimizedLayerNorm and not (norm._forward_hooks or norm._forward_pre_hooks):
+        if is_plain(norm, OptimizedLayerNorm):
             return residual_layer_norm(attended, hidden, norm.weight, norm.bias, norm.eps)
         if type(norm) is OptimizedLayerNorm:
             count_standard("residual_layer_norm", "a LayerNorm with hooks")

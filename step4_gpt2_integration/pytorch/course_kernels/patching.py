@@ -24,6 +24,13 @@ def swap(module: nn.Module, original: type, optimized: type, swapped: list[tuple
         module.__class__ = optimized
 
 
+def is_plain(module: nn.Module, *classes: type) -> bool:
+    """Is it exactly one of these classes, without hooks that a kernel would pass by?"""
+    return type(module) in classes and not (
+        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    )
+
+
 def is_patched(model: nn.Module, kind: type) -> bool:
     """Is every module of that class in `model` patched? Raises TypeError if there is none."""
     return all("_course_patch" in module.__dict__ for module in models_of(model, kind))
