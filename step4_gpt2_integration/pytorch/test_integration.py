@@ -353,6 +353,12 @@ def test_a_hook_on_a_layer_norm_runs(device):
     assert calls == [1] and ck.stats()["standard"]["block"] == {"a LayerNorm of another class, without bias, or with hooks": 1}
 
 
+def test_a_batch_without_sequences(device):
+    block, hidden = enable(model_on(device)).transformer.h[1], torch.randn(0, 5, 64, device=device)
+    with torch.no_grad():
+        assert block.mlp(hidden).shape == (0, 5, 64)
+
+
 def test_another_activation_is_left_alone(device):
     model, ids = model_on(device, activation_function="gelu"), tokens(device)
     with torch.no_grad():
@@ -510,6 +516,15 @@ def test_neox_writes_the_same_tokens_and_trains(device):
         found = gradients(model, ids)
     for name, exact in gradient.items():
         assert torch.allclose(found[name], exact, rtol=1e-3, atol=1e-6), name
+
+
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_full_backward_hook"])
+def test_a_hook_on_a_neox_layer_norm_runs(register, device):
+    model, ids, calls = neox_on(device, use_parallel_residual=False).train(), tokens(device), []
+    getattr(model.gpt_neox.layers[1].post_attention_layernorm, register)(lambda *arguments: calls.append(1))
+    with gpt_neox_model.enabled(model), pytest.warns(UserWarning, match="a LayerNorm with hooks"):
+        model(ids, labels=ids).loss.backward()
+    assert calls == [1] and ck.stats()["kernels"]["residual_layernorm_forward"] == LAYERS - 1
 
 
 def test_neox_parameters_stay_the_same_objects(device):
