@@ -26,6 +26,7 @@ enum {
     EXERCISE_TITLE_BYTES = 31, /* the width of its column in a report, and the end */
     MOST_TIERS = 3,
     STEP_MAX_QUESTIONS = 8,
+    STEP_MAX_SCRIPTS = 4,
 };
 
 enum check_kind {
@@ -117,6 +118,14 @@ struct question {
     const char *counted; /* exercise whose counted multiple of the floor is the answer, or NULL */
 };
 
+/* An optional exercise in Python: a program of the course runs the learner's file, and judges it in another process. script.h */
+struct script {
+    const char *name;    /* "debug-integration": what --kernel names, and its hints */
+    const char *title;   /* "debug an integration" */
+    const char *file;    /* "debug_integration.py": the learner's */
+    const char *harness; /* the program, below the course's folder of the step */
+};
+
 struct step {
     const char *name;   /* "step1" */
     const char *folder; /* "step1_naive" */
@@ -124,6 +133,7 @@ struct step {
     struct check predictions;
     struct exercise exercises[STEP_MAX_EXERCISES]; /* ended by one without op */
     struct question questions[STEP_MAX_QUESTIONS]; /* ended by one without key */
+    struct script scripts[STEP_MAX_SCRIPTS];       /* ended by one without name */
     void *memory;                                  /* of the strings */
 };
 

@@ -164,19 +164,20 @@ bool hint_show(const struct hint_request *request, FILE *to, char *error, size_t
     struct note notes[MOST_NOTES];
     int level, count = read_notes(request->out, notes), noted = recall(request, notes, count, &exercise, &level);
     if (request->level > 0) { level = request->level; }
-    FILE *file = exercise ? open_hint(request, exercise->op, level) : NULL;
+    const struct script *script = request->kernel ? script_find(request->step, request->kernel) : NULL;
+    const char *name = script ? script->name : exercise ? exercise->op : request->kernel;
+    FILE *file = open_hint(request, name, level);
     if (!file) {
         snprintf(error, error_size, "there is no hint %d for %s (looked for hints/%s.%d.md in %s and in the course)",
-                 level, exercise ? exercise->op : request->kernel, exercise ? exercise->op : request->kernel, level,
-                 request->files);
+                 level, name, name, level, request->files);
         return false;
     }
-    fprintf(to, "%s: %s, hint %d of %d (%s)\n\n", request->step->name, exercise->title, level, HINT_LEVELS,
-            level_names[level]);
+    fprintf(to, "%s: %s, hint %d of %d (%s)\n\n", request->step->name, script ? script->title : exercise->title, level,
+            HINT_LEVELS, level_names[level]);
     show(to, file);
     fclose(file);
     if (level < HINT_LEVELS) {
-        fprintf(to, "\nmore: ./grader %s --kernel %s --hint=%d\n", request->step->name, exercise->op, level + 1);
+        fprintf(to, "\nmore: ./grader %s --kernel %s --hint=%d\n", request->step->name, name, level + 1);
         if (noted >= 0) {
             notes[noted].level = level + 1;
             write_notes(request->out, notes, count);

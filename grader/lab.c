@@ -38,6 +38,13 @@ const struct exercise *exercise_find(const struct step *step, const char *name) 
     return NULL;
 }
 
+const struct script *script_find(const struct step *step, const char *name) {
+    for (const struct script *script = step->scripts; script->name; script++) {
+        if (strcmp(script->name, name) == 0) { return script; }
+    }
+    return NULL;
+}
+
 const char *step_file(const struct step *step, int index) {
     if (index-- == 0) { return PREDICTIONS_FILE; }
     for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
@@ -48,6 +55,9 @@ const char *step_file(const struct step *step, int index) {
         for (int i = 0; i < EXERCISE_MAX_PARTS && exercise->parts[i]; i++) {
             if (index-- == 0) { return exercise->parts[i]; }
         }
+    }
+    for (const struct script *script = step->scripts; script->name; script++) {
+        if (index-- == 0) { return script->file; }
     }
     return NULL;
 }

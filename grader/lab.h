@@ -42,8 +42,11 @@ const char *exercise_name(const struct step *step, const struct exercise *exerci
 /* The first exercise of that name, or NULL. */
 const struct exercise *exercise_find(const struct step *step, const char *name);
 
+/* The script of that name, or NULL. */
+const struct script *script_find(const struct step *step, const char *name);
+
 /* File number `index` of those that a learner edits and hands in: the predictions, then each exercise's file, headers and
- * parts. A file may come more than once. NULL: there are no more. */
+ * parts, then the scripts'. A file may come more than once. NULL: there are no more. */
 const char *step_file(const struct step *step, int index);
 
 /* Is this such a file? */

@@ -87,6 +87,51 @@ static bool read_question(struct reader *reader) {
     return true;
 }
 
+/* ---- scripts ---- */
+
+static const char *const python_endings[] = {".py", NULL};
+
+static bool read_script_title(struct reader *reader) {
+    return words_take_text(reader->words, &reader->script.title);
+}
+
+static bool read_script_file(struct reader *reader) {
+    return words_take_file(reader->words, &reader->script.file, python_endings);
+}
+
+static bool read_harness(struct reader *reader) {
+    return words_take_file(reader->words, &reader->script.harness, python_endings);
+}
+
+static const struct setting script_settings[] = {
+    {"title", read_script_title}, {"file", read_script_file}, {"harness", read_harness}, {0}};
+
+/* script NAME SETTINGS */
+static bool read_script(struct reader *reader) {
+    struct script *script = &reader->script;
+    int line = words_line(reader->words);
+    reader->words->settings = script_settings;
+    *script = (struct script){0};
+    if (!words_take_one(reader->words, &script->name, "a name, like debug-integration")) { return false; }
+    if (script->name[strspn(script->name, "abcdefghijklmnopqrstuvwxyz0123456789-")]) {
+        return words_fail(reader->words, line, "'%s' is no name of a script: write small letters, digits and -",
+                          script->name);
+    }
+    if (script_find(reader->step, script->name)) {
+        return words_fail(reader->words, line, "there are two scripts %s: rename one", script->name);
+    }
+    if (reader->script_count + 1 == STEP_MAX_SCRIPTS) {
+        return words_fail(reader->words, line, "a lab has at most %d scripts", STEP_MAX_SCRIPTS - 1);
+    }
+    if (!words_settings(reader->words, reader, "a script", script_settings)) { return false; }
+    if (!script->title || !script->file || !script->harness) {
+        return words_fail(reader->words, line, "the script %s needs a title, the learner's file and its harness",
+                          script->name);
+    }
+    reader->step->scripts[reader->script_count++] = *script;
+    return true;
+}
+
 /* ---- the lab ---- */
 
 static bool read_lab_title(struct reader *reader) {
@@ -109,11 +154,8 @@ static bool read_predictions(struct reader *reader) {
 }
 
 static const struct setting statements[] = {
-    {"title", read_lab_title},
-    {"predictions", read_predictions},
-    {"exercise", reader_exercise},
-    {"question", read_question},
-    {0},
+    {"title", read_lab_title},   {"predictions", read_predictions}, {"exercise", reader_exercise},
+    {"question", read_question}, {"script", read_script},           {0},
 };
 
 static bool read_statements(struct reader *reader) {
@@ -127,8 +169,8 @@ static bool read_statements(struct reader *reader) {
         }
         if (!statement) {
             return words_fail(reader->words, word->line,
-                              "unknown word '%s': a line begins with title, predictions, exercise or question, and "
-                              "what belongs to the line above is indented",
+                              "unknown word '%s': a line begins with title, predictions, exercise, question or "
+                              "script, and what belongs to the line above is indented",
                               word->text);
         }
         if (!statement->read(reader)) { return false; }

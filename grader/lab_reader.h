@@ -18,12 +18,13 @@ struct draft {
 struct reader {
     struct words *words;
     struct step *step;
-    int exercise_count, question_count;
+    int exercise_count, question_count, script_count;
     int exercise_line[STEP_MAX_EXERCISES], question_line[STEP_MAX_QUESTIONS];
     struct draft drafts[STEP_MAX_EXERCISES]; /* of each exercise, in order */
     /* of the statement that is read */
     struct draft draft;
     struct question question;
+    struct script script;
 };
 
 /* exercise OP [TYPE ...] [SETTINGS]: adds an exercise for each type. lab_exercise.c */

@@ -22,6 +22,9 @@ void labs_list(FILE *out, const struct step *steps) {
                 fprintf(out, " %2d correctness + %d counted\n", points_of(exercise, true), points_of(exercise, false));
             }
         }
+        for (const struct script *script = step->scripts; script->name; script++) {
+            fprintf(out, "  %-32s %-30s %-30s optional, with PyTorch\n", script->name, script->file, script->title);
+        }
         fprintf(out, "  %-32s %-30s %-30s %2d\n\n", "", PREDICTIONS_FILE, "predictions", step->predictions.points);
     }
 }

@@ -18,6 +18,7 @@
 #include "paths.h"
 #include "plan.h"
 #include "report.h"
+#include "script.h"
 #include "watch.h"
 
 struct session {
@@ -161,7 +162,8 @@ static enum exit_code find_step(struct session *session) {
                  options->step ? options->step : "");
         return complain(EXIT_USAGE, session->error);
     }
-    if (options->kernel && !exercise_find(request->step, options->kernel)) {
+    if (options->kernel && !exercise_find(request->step, options->kernel) &&
+        !script_find(request->step, options->kernel)) {
         snprintf(session->error, sizeof session->error, "%s has no op '%s'; ./grader --list shows them all",
                  request->step->name, options->kernel);
         return complain(EXIT_USAGE, session->error);
@@ -255,6 +257,29 @@ static enum exit_code batch(struct session *session) {
     return code;
 }
 
+/* What ends in a report is an exercise of ops; a script's verdicts are shown, and not stored. */
+static enum exit_code mark_script(struct session *session, const struct script *script) {
+    const struct options *options = &session->options;
+    if (options->json || options->test_case || options->watch || takes_screen(options)) {
+        snprintf(session->error, sizeof session->error, "%s is marked on the screen only: leave out the other options",
+                 script->name);
+        return complain(EXIT_USAGE, session->error);
+    }
+    const char *files = options->submission ? session->clean : session->request.files;
+    if (options->submission && !paths_take_submission(session->request.step, options->submission, session->clean,
+                                                      sizeof session->clean, session->error, sizeof session->error)) {
+        return complain(EXIT_USAGE, session->error);
+    }
+    struct script_request request = {session->request.step, script, session->course, files,
+                                     options->has_seed ? options->seed : fresh_seed()};
+    enum exit_code code = script_mark(&request, stdout, session->error, sizeof session->error);
+    if (options->submission) {
+        paths_remove(session->clean);
+        janitor_folder(NULL);
+    }
+    return code == EXIT_USAGE || code == EXIT_FAULT ? complain(code, session->error) : code;
+}
+
 /* The action that the options select. */
 static enum exit_code run(struct session *session) {
     const struct options *options = &session->options;
@@ -273,6 +298,8 @@ static enum exit_code run(struct session *session) {
     if (code != EXIT_FULL) { return code; }
     if (options->predict) { return predict(session); }
     if (options->hint != HINT_NONE) { return show_hint(session); }
+    const struct script *script = options->kernel ? script_find(session->request.step, options->kernel) : NULL;
+    if (script) { return mark_script(session, script); }
     if (options->submission) { return grade_submission(session); }
     return options->watch ? watch(session) : grade_once(session);
 }

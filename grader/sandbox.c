@@ -278,7 +278,7 @@ static bool others_may(const char *path, int descriptor, mode_t bits) {
 
 /* As root, the child gets a separate user, unless that user could not run the program or open the GPU. */
 static uid_t choose_user(const struct sandbox *sandbox, int executable) {
-    if (geteuid() != 0) { return 0; }
+    if (geteuid() != 0 || sandbox->same_user) { return 0; }
     if (!others_may(NULL, executable, S_IROTH | S_IXOTH)) { return 0; }
     if (sandbox->gpu && access("/dev/nvidiactl", F_OK) == 0 && !others_may("/dev/nvidiactl", -1, S_IROTH | S_IWOTH)) {
         return 0;

@@ -24,6 +24,7 @@ enum sandbox_layer {
 enum { SANDBOX_EXEC_DESCRIPTOR = 4 }; /* the program is started from this descriptor, the only exec allowed */
 
 struct sandbox {
+    bool same_user;       /* the child keeps the grader's user */
     bool gpu;             /* the child opens /dev/nvidia* and reserves much address space */
     int cpu_seconds;      /* RLIMIT_CPU for the child's whole life; 0: none */
     size_t file_bytes;    /* RLIMIT_FSIZE */

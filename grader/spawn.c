@@ -171,6 +171,7 @@ enum child_status child_start(struct child *child, const char *path, const char 
                             argv ? argv : only_path,
                             environment,
                             {.gpu = child->limits.gpu,
+                             .same_user = child->limits.same_user,
                              .cpu_seconds = child->limits.cpu_seconds,
                              .file_bytes = FILE_BYTES,
                              .address_bytes = child->limits.address_bytes}};

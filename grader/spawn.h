@@ -36,6 +36,7 @@ struct limits {
     size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
     size_t output_bytes;   /* stdout and stderr together */
     bool gpu;
+    bool same_user;                 /* no user of its own: another one could not read what the program needs */
     const char *const *environment; /* "NAME=value" strings added to the cleared environment, NULL-ended; or NULL */
 };
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch or gpu. As
-# root it installs without asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it
-# prints one message with the exact line to type and exits 2. A package that is there is never installed again.
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch,
+# pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without asking. Otherwise it asks before sudo; with CI=true
+# it does not ask. Where it cannot install, it prints one message with the exact line to type and exits 2. A package that is there is
+# never installed again.
 set -eu
 
 part=${1:-build}
@@ -147,11 +148,15 @@ pytorch)
     need_compiler
     if ! "$(dirname "$0")/python-with" torch transformers pytest >/dev/null; then
         # apt's PyTorch is too old, and pip does not install for the whole system.
-        echo "This needs a Python with PyTorch 2.6 or newer, transformers 5.17 or newer and pytest. Make one, then run make again with it:" >&2
+        echo "This needs a Python with PyTorch 2.8 or newer, transformers 5.17 or newer and pytest. Make one, then run make again with it:" >&2
         echo "  python3 -m venv venv && venv/bin/pip install './step4_gpt2_integration/pytorch[test]'" >&2
         echo "  PYTHON=venv/bin/python make test-pytorch" >&2
         exit 2
     fi
+    ;;
+pytorch-venv)
+    need_compiler
+    need_python "python3 python3-venv" venv ensurepip
     ;;
 gpu)
     need_compiler
@@ -167,7 +172,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch, pytorch-venv, gpu)" >&2
     exit 2
     ;;
 esac

@@ -9,7 +9,7 @@ SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_c
 # ---- skeletons: the learner's files, made from the solutions ----
 
 SKELETON := $(BUILD)/tools/skeleton
-SOLUTION_SOURCES := $(sort $(wildcard step*/solution/*.cu step*/solution/*.cuh))
+SOLUTION_SOURCES := $(sort $(wildcard step*/solution/*.cu step*/solution/*.cuh step*/solution/*.py))
 CHECKS += check-skeletons
 TESTS += $(BUILD)/tests/test_skeleton
 

@@ -3,7 +3,7 @@
  *   skeleton SOLUTION SKELETON            write SKELETON
  *   skeleton --check SOLUTION SKELETON    compare SKELETON with the text that would be written
  *
- * A marker is alone on its line. All other lines are copied.
+ * A marker is alone on its line. All other lines are copied. In Python #: stands for //:.
  *
  *   //:todo 2a The title              a task. The lines up to //:solution are its text; each begins with "//: ".
  *   //:solution                       the reference's lines. They are counted and left out.

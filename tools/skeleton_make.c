@@ -75,8 +75,9 @@ static const char *scan_code(struct maker *maker, const char *line) {
 
 static enum marker marker_of(const char *line, const char **rest) {
     while (*line == ' ' || *line == '\t') { line++; }
-    if (strncmp(line, "//:", 3) != 0) { return NOT_A_MARKER; }
-    line += 3;
+    size_t opening = strncmp(line, "//:", 3) == 0 ? 3 : strncmp(line, "#:", 2) == 0 ? 2 : 0;
+    if (!opening) { return NOT_A_MARKER; }
+    line += opening;
     *rest = line;
     if (*line == '\0' || *line == ' ') { return TEXT; }
     size_t length = strcspn(line, " ");
@@ -148,8 +149,9 @@ static bool take_marker(struct maker *maker, const char *line, enum marker marke
     static const char *const region[] = {
         [TASK] = "todo", [SOLUTION] = "todo", [STUB] = "stub", [SWAP] = "swap", [OMIT] = "omit"};
     if (marker == UNKNOWN) {
+        const char *name = strchr(line, ':') + 1;
         return fail(maker, maker->line, "no such marker: //:%.*s (there are todo, solution, stub, omit, swap, end)",
-                    (int)strcspn(strstr(line, "//:") + 3, " "), strstr(line, "//:") + 3);
+                    (int)strcspn(name, " "), name);
     }
     if (maker->in_comment) { return fail(maker, maker->line, "this marker stands inside a /* comment */"); }
     if (maker->continued) {

@@ -83,6 +83,14 @@ Test(lab, exercises_have_a_solution_a_skeleton_and_all_hints) {
                 must_exist("%s/hints/%s.%d.md", step->folder, exercise->op, level);
             }
         }
+        for (const struct script *script = step->scripts; script->name; script++) {
+            must_exist("%s/%s", step->folder, script->harness);
+            must_exist("%s/solution/%s", step->folder, script->file);
+            must_exist("%s/skeleton/%s", step->folder, script->file);
+            for (int level = 1; level <= HINT_LEVELS; level++) {
+                must_exist("%s/hints/%s.%d.md", step->folder, script->name, level);
+            }
+        }
     }
 }
 
@@ -356,6 +364,12 @@ Test(lab, mistakes) {
         {HEAD ROW "question k unit x range 1 2 counted nothing ask \"?\"\n",
          ":4: the question k is counted in 'nothing'"},
         {HEAD ROW "question k unit x range 1 2 answer 1 ask \"?\"\nquestion k\n", ":5: there are two questions k"},
+        {HEAD ROW "script Debug title \"t\" file a.py harness b.py\n", ":4: 'Debug' is no name of a script"},
+        {HEAD ROW "script a title \"t\" file a.py\n",
+         ":4: the script a needs a title, the learner's file and its harness"},
+        {HEAD ROW "script a title \"t\" file a.cu harness b.py\n", ":4: 'a.cu' is neither a .py file of this lab"},
+        {HEAD ROW "script a title \"t\" file a.py harness ../b.py\n", ":4: '../b.py' is neither a .py file"},
+        {HEAD ROW "script a title \"t\" file a.py harness b.py\nscript a\n", ":5: there are two scripts a"},
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         cr_assert(!read_lab(mistakes[i].text), "'%s' was read", mistakes[i].text);

@@ -294,14 +294,16 @@ static int launch_rung(int rung, T *out, float *mean, float *rstd, const T *x, c
     } else {
         auto kernel = layernorm_forward_kernel2<T>;
         if (rung == 3) {
-            kernel = lane_vecs <= 2   ? layernorm_forward_kernel3<T, 2>
-                     : lane_vecs <= 4 ? layernorm_forward_kernel3<T, 4>
-                     : lane_vecs <= 8 ? layernorm_forward_kernel3<T, 8>
-                                      : kernel;
+            kernel = lane_vecs <= 2    ? layernorm_forward_kernel3<T, 2>
+                     : lane_vecs <= 4  ? layernorm_forward_kernel3<T, 4>
+                     : lane_vecs <= 8  ? layernorm_forward_kernel3<T, 8>
+                     : lane_vecs <= 10 ? layernorm_forward_kernel3<T, 10>
+                                       : kernel;
         } else if (rung == 6) {
-            kernel = lane_vecs <= 4   ? layernorm_forward_kernel6<T, 4>
-                     : lane_vecs <= 8 ? layernorm_forward_kernel6<T, 8>
-                                      : kernel;
+            kernel = lane_vecs <= 4    ? layernorm_forward_kernel6<T, 4>
+                     : lane_vecs <= 8  ? layernorm_forward_kernel6<T, 8>
+                     : lane_vecs <= 10 ? layernorm_forward_kernel6<T, 10>
+                                       : kernel;
         }
         kernel<<<warp_blocks, threads_per_block, 0, stream>>>(out, mean, rstd, x, weight, bias, N, C, eps, aligned);
     }

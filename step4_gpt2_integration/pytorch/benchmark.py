@@ -3,32 +3,27 @@
     python3 benchmark.py prompts  --out prompts.jsonl       one forward pass over whole prompts, in 24 cells
     python3 benchmark.py training --out training.jsonl      one training step: forward, backward, AdamW
     python3 benchmark.py decode   --out decode.jsonl        one new token on a cache
-    python3 benchmark.py ops      --out ops.jsonl           single ops: fused LayerNorm + residual, the lone add, layouts
 
-Each line of the output is one cell by one variant: times in ms (median, p5, p95, standard deviation), memory, energy, or the
-error that it gave. Random weights, random tokens. In each round every variant takes its turn, so a GPU that slows down slows
-all of them. A time is wall clock from an idle GPU to an idle GPU, so Python's part is in it. `--device cpu` runs everything
-on the CPU backend, to try it.
+    python3 benchmark.py prompts --cell small:1:128:f16 --against prompts.jsonl
+                                                            exit status 1 if anything is slower than stored, beyond the noise
+
+Each line of the output is one cell by one variant: times in ms (median, p5, p95, mean, standard deviation), memory, energy, or
+the error that it gave. Random weights, random tokens. measuring.py says how. `--device cpu` runs everything on the CPU backend,
+to try it. Experiments on single ideas are in experiments.py.
 """
 
 import argparse
 import copy
-import ctypes
-import gc
-import json
-import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
-import transformers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-import course_kernels as ck
+import measuring
 from course_kernels import gpt2_model
+from measuring import Graph, Report, side_by_side
 
 SIZES = {  # n_layer, n_head, n_embd
     "tiny": (2, 2, 64),
@@ -40,159 +35,8 @@ SIZES = {  # n_layer, n_head, n_embd
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 # 24 cells: every size and type, from one short prompt to a batch of long ones.
-CELLS = [
-    (size, batch, length, kind)
-    for kind in ("f16", "f32")
-    for size in ("small", "medium", "large")
-    for batch, length in ((1, 128), (8, 128), (1, 1024), (32, 1024))
-]
-
-
-# ---- measuring ----
-
-
-@dataclass
-class Samples:
-    """Times of one variant in ms, and the memory and the energy of a call."""
-
-    times: list[float] = field(default_factory=list)
-    peak_mib: float | None = None
-    joules: float | None = None
-
-    def record(self) -> dict:
-        ordered = sorted(self.times)
-        at = lambda part: ordered[min(len(ordered) - 1, int(part * len(ordered)))]
-        return {
-            "ms": round(statistics.median(ordered), 5),
-            "p5": round(at(0.05), 5),
-            "p95": round(at(0.95), 5),
-            "std": round(statistics.pstdev(ordered), 5),
-            "samples": len(ordered),
-            "peak_mib": self.peak_mib,
-            "joules": self.joules,
-        }
-
-
-def wait(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
-def once(call: Callable[[], object], device: str) -> float:
-    """Milliseconds of one call, from idle to idle."""
-    wait(device)
-    begin = time.perf_counter()
-    call()
-    wait(device)
-    return (time.perf_counter() - begin) * 1e3
-
-
-def peak_of(call: Callable[[], object], device: str) -> float | None:
-    """MiB that a call needs on top of what was allocated before it."""
-    if device != "cuda":
-        return None
-    gc.collect()
-    torch.cuda.empty_cache()
-    wait(device)
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    call()
-    wait(device)
-    return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
-
-
-class EnergyMeter:
-    """The energy counter of the current GPU, through NVML. It advances about every 100 ms."""
-
-    def __init__(self):
-        self.nvml, self.handle = None, ctypes.c_void_p()
-        try:
-            nvml = ctypes.CDLL("libnvidia-ml.so.1")
-            uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode()
-            if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(self.handle)) == 0:
-                self.nvml = nvml
-        except (OSError, AttributeError, RuntimeError, AssertionError):
-            pass  # no GPU, or no NVML: no energy
-
-    def read(self) -> float | None:
-        """Joules since the driver was loaded."""
-        millijoules = ctypes.c_ulonglong()
-        if self.nvml is None or self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle, ctypes.byref(millijoules)) != 0:
-            return None
-        return millijoules.value / 1e3
-
-
-def joules_of(call: Callable[[], object], device: str, ms: float, meter: EnergyMeter, seconds: float) -> float | None:
-    """Joules of one call: the counter over a burst of calls of at least half a second."""
-    if meter.read() is None:
-        return None
-    times = max(1, round(max(seconds, 0.5) * 1e3 / ms))
-    wait(device)
-    begin = meter.read()
-    for _ in range(times):
-        call()
-    wait(device)
-    return round((meter.read() - begin) / times, 6)
-
-
-def side_by_side(
-    makers: dict[str, Callable[[], Callable]], device: str, seconds: float, most: int, energy: bool = True
-) -> dict[str, Samples | str]:
-    """Samples by variant, or the error that it gave. makers: each makes the call that is timed."""
-    results: dict[str, Samples | str] = {}
-    calls: dict[str, Callable] = {}
-    for name, make in makers.items():
-        try:
-            call = make()
-            for _ in range(3):
-                call()
-            results[name] = Samples(peak_mib=peak_of(call, device))
-            calls[name] = call
-        except Exception as error:  # out of memory, no compiler: this variant has no figures, the others do
-            results[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
-            if device == "cuda":
-                torch.cuda.empty_cache()
-    begin = time.perf_counter()
-    rounds = 0
-    while calls and rounds < most and (rounds < 5 or time.perf_counter() - begin < seconds):
-        for name, call in calls.items():
-            results[name].times.append(once(call, device))
-        rounds += 1
-    meter = EnergyMeter() if device == "cuda" and energy else None
-    for name, call in calls.items() if meter else ():
-        results[name].joules = joules_of(call, device, results[name].record()["ms"], meter, seconds / 4)
-    return results
-
-
-class Report:
-    """Appends lines to the output and shows each cell as a row."""
-
-    def __init__(self, path: str | None, device: str):
-        self.file = open(path, "a") if path else None
-        self.about = {"torch": torch.__version__, "transformers": transformers.__version__, "device": device}
-        if device == "cuda":
-            self.about |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-
-    def cell(self, about: dict, results: dict[str, Samples | str]) -> None:
-        for name, samples in results.items():
-            line = {**about, "by": name}
-            line |= {"error": samples} if isinstance(samples, str) else samples.record()
-            if "tokens" in about and not isinstance(samples, str):
-                tokens = about["batch"] * about["tokens"]
-                line["tokens_a_second"] = round(tokens / line["ms"] * 1e3, 1)
-                if samples.joules is not None:
-                    line["joules_a_token"] = samples.joules / tokens
-            if self.file:
-                self.file.write(json.dumps({**line, **self.about}) + "\n")
-                self.file.flush()
-        shown = [
-            f"{name} {'failed' if isinstance(samples, str) else format(samples.record()['ms'], '.3f')}"
-            for name, samples in results.items()
-        ]
-        print("  ".join(str(value) for value in about.values()), "|", "  ".join(shown), flush=True)
-        for name, samples in results.items():
-            if isinstance(samples, str):
-                print(f"    {name}: {samples}", file=sys.stderr)
+SHAPES = {"f16": ((1, 128), (8, 1024), (32, 1024), (1, 2048)), "f32": ((1, 128), (8, 128), (32, 128), (1, 1024))}
+CELLS = [(size, *shape, kind) for size in ("small", "medium", "large") for kind, shapes in SHAPES.items() for shape in shapes]
 
 
 # ---- models ----
@@ -214,33 +58,50 @@ def sharing(model: GPT2LMHeadModel) -> GPT2LMHeadModel:
 
 
 def prepared(model: GPT2LMHeadModel, variant: str) -> GPT2LMHeadModel:
-    """A model that shares `model`'s Parameters, made ready for this variant."""
+    """A model that shares `model`'s Parameters, made ready for this variant. "-graph" at its end is the caller's."""
     model = sharing(model)
-    attention = "eager" if variant.startswith("eager") else "sdpa"
-    model.set_attn_implementation(attention)
+    variant = variant.removesuffix("-graph")
+    model.set_attn_implementation("eager" if variant == "eager" else "sdpa")
     if variant.startswith("ours"):
-        choice = {"ours": "course", "ours-graph": "course", "ours-softmax": "course_softmax"}.get(variant)
+        choice = {"ours": "course", "ours-softmax": "course_softmax"}.get(variant)
         gpt2_model.enable(model, attention=choice)
     return model
 
 
-def graphed(call: Callable[[], object]) -> Callable[[], None]:
-    """The call as a CUDA graph. It must not read a tensor's value."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph.replay
+def least_bytes(model: GPT2LMHeadModel, rows: int, cached: int = 0) -> int:
+    """Bytes that a pass over `rows` tokens moves at least, if each matrix product reads its inputs and writes its result once:
+    the parameters, the keys and values of `cached` tokens, and for each layer the normed input (C), Q, K and V (3 C), attention's
+    result (C), the projection's (C), the new residual (C), the normed one (C), the MLP's wide rows (4 C), its result (C) and the
+    residual (C), each written once and read once."""
+    config, element = model.config, model.dtype.itemsize
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    activations = config.n_layer * rows * 14 * config.n_embd * 2
+    cache = config.n_layer * cached * 2 * config.n_embd
+    return (parameters + activations + cache) * element
 
 
 # ---- the benchmarks ----
 
-FORWARD_VARIANTS = ["eager", "sdpa", "compile", "compile-graph", "ours", "ours-sdpa", "ours-softmax", "ours-graph", "sdpa-graph"]
+FORWARD_VARIANTS = ["eager", "sdpa", "compile", "ours", "sdpa-graph", "ours-graph"]
+
+
+class Budget:
+    """Seconds for the compiled variants of a run. When they are spent, the cells that follow have none."""
+
+    def __init__(self, seconds: float):
+        self.left = seconds
+
+    def compile(self, make: Callable[[], Callable]) -> Callable[[], Callable]:
+        def make_in_time():
+            if self.left <= 0:
+                raise TimeoutError("left out: the seconds for compiling (--compile-seconds) are spent")
+            begin = time.perf_counter()
+            call = make()
+            call()
+            self.left -= time.perf_counter() - begin
+            return call
+
+        return make_in_time
 
 
 def forward_maker(model, variant: str, ids, use_cache: bool) -> Callable[[], Callable]:
@@ -248,51 +109,39 @@ def forward_maker(model, variant: str, ids, use_cache: bool) -> Callable[[], Cal
         mine = prepared(model, variant)
         if variant.startswith("compile"):
             mine = torch.compile(mine, mode="reduce-overhead" if variant == "compile-graph" else None)
+        as_graph = variant in ("ours-graph", "sdpa-graph", "eager-graph")
         # Without a cache transformers reads the positions on the host, which a graph forbids.
-        cached = use_cache or variant.endswith("-graph")
+        cached = use_cache or as_graph
 
         def call():
             with torch.no_grad():
                 return mine(ids, use_cache=cached, logits_to_keep=1).logits
 
-        return graphed(call) if variant in ("ours-graph", "sdpa-graph") else call
+        return Graph(call) if as_graph else call
 
     return make
 
 
 def prompts(arguments, report: Report) -> None:
     """Forward passes over whole prompts: the logits of the last position."""
-    for size, batch, length, kind in cells_of(arguments):
-        model = model_of(size, arguments.device, kind, length)
+    budget = Budget(arguments.compile_seconds)
+    model, of = None, None
+    for size, batch, length, kind in arguments.cell or CELLS:
+        if of != (size, kind, length > 1024):
+            model, of = None, (size, kind, length > 1024)
+            measuring.forget(arguments.device)
+            model = model_of(size, arguments.device, kind, length)
         ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
-        variants = arguments.variants or FORWARD_VARIANTS
-        makers = {variant: forward_maker(model, variant, ids, arguments.cache) for variant in variants}
+        makers = {}
+        for variant in arguments.variants or FORWARD_VARIANTS:
+            if variant.endswith("-graph") and batch > 1 and not arguments.variants:
+                continue  # a graph saves launches, and those of a batch are hidden behind the GPU's work
+            make = forward_maker(model, variant, ids, arguments.cache)
+            makers[variant] = budget.compile(make) if variant.startswith("compile") else make
         about = {"experiment": "prompts", "size": size, "batch": batch, "tokens": length, "type": kind}
-        report.cell(about, side_by_side(makers, arguments.device, arguments.seconds, arguments.most))
-        forget(arguments.device)
-
-
-def cells_of(arguments) -> list[tuple[str, int, int, str]]:
-    if arguments.cell:
-        return arguments.cell
-    return CELLS
-
-
-def cell(text: str) -> tuple[str, int, int, str]:
-    """SIZE:BATCH:TOKENS:TYPE. Raises ArgumentTypeError."""
-    size, batch, length, kind = (text.split(":") + [""] * 4)[:4]
-    if size in SIZES and batch.isdigit() and length.isdigit() and kind.removeprefix("pure-") in TYPES:
-        return size, int(batch), int(length), kind
-    raise argparse.ArgumentTypeError(
-        f"{text} is no cell: give SIZE:BATCH:TOKENS:TYPE, with a size of {', '.join(SIZES)} and a type of {', '.join(TYPES)}"
-    )
-
-
-def forget(device: str) -> None:
-    gc.collect()
-    torch._dynamo.reset()
-    if device == "cuda":
-        torch.cuda.empty_cache()
+        report.cell(about, side_by_side(makers, arguments, energy=True), least_bytes(model, batch * length))
+        del makers
+        measuring.forget(arguments.device)
 
 
 TRAINING_VARIANTS = ["eager", "sdpa", "compile", "ours", "ours-sdpa", "ours-softmax"]
@@ -300,7 +149,8 @@ TRAINING_VARIANTS = ["eager", "sdpa", "compile", "ours", "ours-sdpa", "ours-soft
 
 def training(arguments, report: Report) -> None:
     """Training steps with AdamW, dropout 0. Type bf16 is autocast over fp32 weights; pure-bf16 has bf16 weights."""
-    for size, batch, length, kind in cells_of(arguments) if arguments.cell else [("small", 16, 1024, "bf16")]:
+    budget = Budget(arguments.compile_seconds)
+    for size, batch, length, kind in arguments.cell or [("small", 16, 1024, "bf16"), ("small", 16, 1024, "pure-bf16")]:
         pure = kind.startswith("pure-")
         kind = kind.removeprefix("pure-")
         changes = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
@@ -325,140 +175,95 @@ def training(arguments, report: Report) -> None:
 
                 return call
 
-            return make
+            return budget.compile(make) if variant == "compile" else make
 
         makers = {variant: maker(variant) for variant in arguments.variants or TRAINING_VARIANTS}
         about = {"experiment": "training", "size": size, "batch": batch, "tokens": length}
         about["type"] = ("pure-" if pure else "") + kind
-        report.cell(about, side_by_side(makers, arguments.device, arguments.seconds, arguments.most))
-        forget(arguments.device)
+        report.cell(about, side_by_side(makers, arguments, energy=True))
+        del makers
+        measuring.forget(arguments.device)
+
+
+def decode_step(mine, token, position, prompt) -> Callable[[], torch.Tensor]:
+    """A call that computes one new token on a cache of `prompt`, and leaves the cache as it was.
+
+    token, position: (B, 1); prompt: (B, T)
+    """
+    with torch.no_grad():
+        cache = mine(prompt, use_cache=True).past_key_values
+    kept = [(layer.keys, layer.values) for layer in cache.layers]
+
+    def call():
+        with torch.no_grad():
+            out = mine(token, past_key_values=cache, position_ids=position, use_cache=True).logits
+        for layer, (keys, values) in zip(cache.layers, kept):
+            layer.keys, layer.values = keys, values
+        return out
+
+    return call
+
+
+DECODE_VARIANTS = ["eager", "sdpa", "ours", "ours-sdpa", "sdpa-graph", "ours-graph"]
 
 
 def decode(arguments, report: Report) -> None:
-    """One new token on a cache of `length` tokens, in a static cache, so that the step is the same each time."""
-    usual = [("small", 1, 128, "f16"), ("small", 8, 128, "f16")]
-    for size, batch, length, kind in cells_of(arguments) if arguments.cell else usual:
+    """One new token on a cache of `tokens` tokens. Each call does the same step."""
+    usual = [("small", 1, 128, "f16"), ("small", 8, 128, "f16"), ("small", 1, 1000, "f16"), ("large", 1, 128, "f16")]
+    for size, batch, length, kind in arguments.cell or usual:
         model = model_of(size, arguments.device, kind, length + 1)
-        token = torch.randint(0, model.config.vocab_size, (batch, 1), device=arguments.device)
-        position = torch.full((batch, 1), length, device=arguments.device)
-        prompt = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
+        token, position, prompt = decode_inputs(model, batch, length)
 
         def maker(variant: str):
             def make():
-                mine = prepared(model, variant)
-                with torch.no_grad():
-                    cache = mine(prompt, use_cache=True).past_key_values
-
-                def call():
-                    with torch.no_grad():
-                        out = mine(token, past_key_values=cache, position_ids=position, use_cache=True).logits
-                    cache.crop(-1)  # takes the new token off again
-                    return out
-
-                return call
+                call = decode_step(prepared(model, variant), token, position, prompt)
+                return Graph(call) if variant.endswith("-graph") else call
 
             return make
 
-        makers = {variant: maker(variant) for variant in arguments.variants or ["eager", "sdpa", "ours", "ours-sdpa"]}
+        names = arguments.variants or [name for name in DECODE_VARIANTS if arguments.device == "cuda" or "-graph" not in name]
+        makers = {variant: maker(variant) for variant in names}
         about = {"experiment": "decode", "size": size, "batch": batch, "tokens": 1, "cached": length, "type": kind}
-        report.cell(about, side_by_side(makers, arguments.device, arguments.seconds, arguments.most))
-        forget(arguments.device)
+        report.cell(about, side_by_side(makers, arguments, energy=True), least_bytes(model, batch, batch * length))
+        del makers
+        measuring.forget(arguments.device)
 
 
-def ops(arguments, report: Report) -> None:
-    """Single ops: eager, compiled, ours. Each in a chain of 20 calls, whose time is divided by 20."""
-    F = torch.nn.functional
-    shapes = [(1, 1, 2560), (4, 128, 2560), (32, 512, 2560)] if arguments.device == "cuda" else [(1, 1, 2560)]
-    eager = {
-        "layer_norm_residual": lambda x, r, w, b: F.layer_norm(x, x.shape[-1:], w, b) + r,
-        "residual_layer_norm": lambda x, r, w, b: (lambda total: (F.layer_norm(total, x.shape[-1:], w, b), total))(x + r),
-        "three_way_add": lambda x, r, w, b: (x + r) + x,
-        "bias_gelu": lambda x, r, w, b: F.gelu(x + b, approximate="tanh"),
-        "softmax": lambda x, r, w, b: F.softmax(x, -1),
-    }
-    ours = {
-        "layer_norm_residual": ck.layer_norm_residual,
-        "residual_layer_norm": ck.residual_layer_norm,
-        "three_way_add": lambda x, r, w, b: ck.three_way_add(x, r, x),
-        "bias_gelu": lambda x, r, w, b: ck.bias_gelu(x, b),
-        "softmax": lambda x, r, w, b: ck.softmax(x),
-    }
-    layouts = {
-        "contiguous": lambda x: x,
-        "transposed": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
-        "strided": lambda x: torch.stack([x, x], -1)[..., 0],
-        "misaligned": lambda x: torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape),
-    }
-    chain = 20
-    for op in eager:
-        for shape in shapes:
-            for layout, lay in layouts.items():
-                if layout != "contiguous" and shape != shapes[-1]:
-                    continue
-                dtype = TYPES[arguments.type]
-                x = lay(torch.randn(shape, device=arguments.device, dtype=dtype))
-                rest = (torch.randn(shape, device=arguments.device, dtype=dtype), *torch.randn(2, shape[-1]).to(x))
-
-                def repeat(function, x=x, rest=rest):
-                    def call():
-                        with torch.no_grad():
-                            for _ in range(chain):
-                                function(x, *rest)
-
-                    return call
-
-                makers = {
-                    "eager": lambda op=op: repeat(eager[op]),
-                    "compile": lambda op=op: repeat(torch.compile(eager[op])),
-                    "ours": lambda op=op: repeat(ours[op]),
-                }
-                if arguments.device == "cuda":
-                    makers |= {
-                        "eager-graph": lambda op=op: graphed(repeat(eager[op])),
-                        "ours-graph": lambda op=op: graphed(repeat(ours[op])),
-                    }
-                chosen = {name: make for name, make in makers.items() if not arguments.variants or name in arguments.variants}
-                results = side_by_side(chosen, arguments.device, arguments.seconds, arguments.most, energy=False)
-                for samples in results.values():
-                    if isinstance(samples, Samples):
-                        samples.times = [value / chain for value in samples.times]
-                about = {"experiment": "ops", "op": op, "shape": "x".join(map(str, shape)), "layout": layout}
-                report.cell({**about, "type": arguments.type}, results)
-            forget(arguments.device)
+def decode_inputs(model, batch: int, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A random token (B, 1), its position (B, 1), and the prompt before it (B, length)."""
+    token = torch.randint(0, model.config.vocab_size, (batch, 1), device=model.device)
+    position = torch.full((batch, 1), length, device=model.device)
+    return token, position, torch.randint(0, model.config.vocab_size, (batch, length), device=model.device)
 
 
-EXPERIMENTS = {"prompts": prompts, "training": training, "decode": decode, "ops": ops}
+EXPERIMENTS = {"prompts": prompts, "training": training, "decode": decode}
+
+
+def cell(text: str) -> tuple[str, int, int, str]:
+    """SIZE:BATCH:TOKENS:TYPE. Raises ArgumentTypeError."""
+    size, batch, length, kind = (text.split(":") + [""] * 4)[:4]
+    if size in SIZES and batch.isdigit() and length.isdigit() and kind.removeprefix("pure-") in TYPES:
+        return size, int(batch), int(length), kind
+    raise argparse.ArgumentTypeError(
+        f"{text} is no cell: give SIZE:BATCH:TOKENS:TYPE, with a size of {', '.join(SIZES)} and a type of {', '.join(TYPES)}"
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=EXPERIMENTS)
-    parser.add_argument("--out", help="append JSON lines to this file")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument(
         "--cell", type=cell, action="append", help="SIZE:BATCH:TOKENS:TYPE, such as small:32:1024:f16; may be given again"
     )
-    parser.add_argument("--variants", nargs="*", help="only these, such as sdpa ours")
-    parser.add_argument("--type", default="f16", choices=TYPES, help="of ops")
+    parser.add_argument(
+        "--variants", nargs="*", help="these: eager, sdpa, compile, ours, ours-sdpa, ours-softmax; with -graph as a CUDA graph"
+    )
     parser.add_argument("--no-cache", dest="cache", action="store_false", help="prompts without a KV cache")
-    parser.add_argument("--seconds", type=float, default=2.0, help="time for the samples of a cell")
-    parser.add_argument("--most", type=int, default=100, help="samples of a variant")
+    parser.add_argument("--compile-seconds", type=float, default=1e9, help="cells after these have no compiled variant")
+    measuring.add_common(parser)
     arguments = parser.parse_args()
-    if arguments.device == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = False
-    else:
-        ck.run_cpu_tensors_on_the_cpu_backend(True)
-    ck.library(arguments.device)  # without it "ours" would be PyTorch's own
-    if arguments.out:
-        Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
-    ck.reset_stats()
-    EXPERIMENTS[arguments.experiment](arguments, Report(arguments.out, arguments.device))
-    print(ck.report())
-    ran = sum(ck.stats()["kernels"].values())
-    if ran == 0 and any(variant.startswith("ours") for variant in arguments.variants or ["ours"]):
-        print("benchmark.py: no kernel of the course ran, so no figure of `ours` is one", file=sys.stderr)
-        return 1
-    return 0
+    ours = not arguments.variants or any(variant.startswith("ours") for variant in arguments.variants)
+    return measuring.run("benchmark.py", arguments, EXPERIMENTS[arguments.experiment], needs_kernels=ours)
 
 
 if __name__ == "__main__":

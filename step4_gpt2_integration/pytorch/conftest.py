@@ -1,10 +1,14 @@
-"""What the tests share: the devices, tensors in every layout, and comparison with float64.
+"""What the tests share: the devices, tensors in every layout, comparison with float64, and the run of a program.
 
 CPU tensors run on the course's CPU backend, CUDA tensors, where there is a GPU, on the CUDA library. A missing library is a
 failure, not a skip: these tests are about it.
 """
 
 import os
+import runpy
+import sys
+import warnings
+from pathlib import Path
 
 os.environ["COURSE_KERNELS_CPU"] = "1"
 
@@ -14,6 +18,8 @@ import torch._dynamo
 
 import course_kernels
 from course_kernels import library
+
+FOLDER = Path(__file__).resolve().parent
 
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 TYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -42,6 +48,23 @@ def fresh():
     yield
     course_kernels.reload()
     torch._dynamo.reset()
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a program with these arguments in this process, because importing PyTorch takes longer than most of them. Gives what it
+    printed."""
+
+    def run(program, *arguments, status=0):
+        monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+            warnings.simplefilter("default")
+            runpy.run_path(str(FOLDER / program), run_name="__main__")
+        out = "".join(capsys.readouterr())
+        assert (ended.value.code or 0) == status, out
+        return out
+
+    return run
 
 
 def tensor(*shape, device="cpu", dtype=torch.float32, layout="contiguous", scale=1.0):

@@ -30,7 +30,7 @@ $(error KERNELS=$(KERNELS): this folder has no .cu file. Name a folder with kern
 endif
 
 .PHONY: pytorch-cpu pytorch-cuda pytorch-libraries
-pytorch-cpu:  $(PYTORCH_OUT)/libcourse_kernels_cpu.so
+pytorch-cpu:  $(PYTORCH_OUT)/libcourse_kernels_cpu.so $(PYTORCH_OUT)/libcourse_trace.so
 pytorch-cuda: $(PYTORCH_OUT)/libcourse_kernels_cuda.so
 pytorch-libraries: pytorch-cpu $(if $(and $(NVCC),$(wildcard /dev/nvidia[0-9]* /dev/dxg)),pytorch-cuda)
 
@@ -71,6 +71,11 @@ $(PYTORCH_OUT)/libcourse_kernels_cpu.so: $(PYTORCH_NAMES:%=$(PYTORCH_OUT)/cpu/%.
 	$(CXX) -shared -nodefaultlibs -o $@ $(filter %.o,$^) $(filter %.a,$^) -Wl,--version-script=$(PYTORCH_EXPORTS) \
 	    -Wl,-Bsymbolic -Wl,-z,defs -Wl,--defsym=_start=0,--defsym=__executable_start=0,--defsym=data_start=0 \
 	    -lbacktrace -lstdc++ -lm -lpthread -lc -l:libgcc_s.so.1
+
+# Of the exercise debug-integration: it loads the library beside it.
+$(PYTORCH_OUT)/libcourse_trace.so: $(COURSE)/$(PYTORCH_DIR)/debugging/trace.c
+	@mkdir -p $(@D)
+	$(HOST_C) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
 
 # ---- CUDA. The runtime is linked statically: it need not be the one that PyTorch brings. ----
 PYTORCH_ARCH = $(or $(CUDA_ARCH),$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major))

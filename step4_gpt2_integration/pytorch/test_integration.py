@@ -1,9 +1,11 @@
 """Hugging Face's GPT-2 and GPT-NeoX on the course's kernels: the same numbers, and nothing around the model changes."""
 
 import copy
+import datetime
 import filecmp
 import gc
 import pickle
+import socket
 from pathlib import Path
 
 import pytest
@@ -351,6 +353,12 @@ def test_a_hook_on_a_layer_norm_runs(device):
     assert calls == [1] and ck.stats()["standard"]["block"] == {"a LayerNorm of another class, without bias, or with hooks": 1}
 
 
+def test_a_batch_without_sequences(device):
+    block, hidden = enable(model_on(device)).transformer.h[1], torch.randn(0, 5, 64, device=device)
+    with torch.no_grad():
+        assert block.mlp(hidden).shape == (0, 5, 64)
+
+
 def test_another_activation_is_left_alone(device):
     model, ids = model_on(device, activation_function="gelu"), tokens(device)
     with torch.no_grad():
@@ -510,6 +518,15 @@ def test_neox_writes_the_same_tokens_and_trains(device):
         assert torch.allclose(found[name], exact, rtol=1e-3, atol=1e-6), name
 
 
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_full_backward_hook"])
+def test_a_hook_on_a_neox_layer_norm_runs(register, device):
+    model, ids, calls = neox_on(device, use_parallel_residual=False).train(), tokens(device), []
+    getattr(model.gpt_neox.layers[1].post_attention_layernorm, register)(lambda *arguments: calls.append(1))
+    with gpt_neox_model.enabled(model), pytest.warns(UserWarning, match="a LayerNorm with hooks"):
+        model(ids, labels=ids).loss.backward()
+    assert calls == [1] and ck.stats()["kernels"]["residual_layernorm_forward"] == LAYERS - 1
+
+
 def test_neox_parameters_stay_the_same_objects(device):
     model = neox_on(device)
     before = {name: (id(module), type(module)) for name, module in model.named_modules()}
@@ -534,35 +551,43 @@ def test_should_optimize_knows_decoding_from_a_large_batch():
 # ---- several processes ----
 
 
-def _distributed(rank, device, port, folder):
-    torch.set_num_threads(1)
-    dist.init_process_group("nccl" if device == "cuda" else "gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+def _one_of_two(rank, device, port):
+    """Gradients of the patched model after a step on half of the batch and DDP's all-reduce."""
+    backend = "nccl" if device == "cuda" else "gloo"
     place = f"cuda:{rank}" if device == "cuda" else "cpu"
     if device == "cuda":
         torch.cuda.set_device(rank)
-    model = enable(model_on(place).train(), attention="course_softmax")
-    torch.manual_seed(3)
-    ids = tokens("cpu", batch=4).to(place)
-    wrapped = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank] if device == "cuda" else None)
-    wrapped(ids[2 * rank : 2 * rank + 2], labels=ids[2 * rank : 2 * rank + 2], use_cache=False).loss.backward()
-    if rank == 0:
-        torch.save({name: parameter.grad.cpu() for name, parameter in model.named_parameters()}, f"{folder}/gradients")
-    dist.destroy_process_group()
+    dist.init_process_group(
+        backend, f"tcp://127.0.0.1:{port}", rank=rank, world_size=2, timeout=datetime.timedelta(seconds=120)
+    )
+    try:
+        model = enable(model_on(place).train(), attention="course_softmax")
+        torch.manual_seed(3)
+        ids = tokens("cpu", batch=4).to(place)[2 * rank : 2 * rank + 2]
+        wrapped = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank] if device == "cuda" else None)
+        ck.reset_stats()
+        wrapped(ids, labels=ids, use_cache=False).loss.backward()
+        assert ck.stats()["kernels"]["residual_layernorm_backward"] == 2 * LAYERS - 1
+        return {name: parameter.grad.cpu() for name, parameter in model.named_parameters()}
+    finally:
+        dist.destroy_process_group()
 
 
 @pytest.mark.skipif(not dist.is_available(), reason="this PyTorch has no torch.distributed")
-def test_ddp_gives_the_gradients_of_one_process(device, tmp_path):
+def test_ddp_gives_the_gradients_of_one_process(device):
+    """The second process is a new one, the first is this one."""
     if device == "cuda" and torch.cuda.device_count() < 2:
-        pytest.skip("one GPU")
-    import socket
-
+        pytest.skip("NCCL needs two GPUs, and this machine has one")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    mp.spawn(_distributed, (device, port, str(tmp_path)), nprocs=2)
+    other = mp.get_context("spawn").Process(target=_one_of_two, args=(1, device, port))
+    other.start()
+    found = _one_of_two(0, device, port)
+    other.join()
+    assert other.exitcode == 0
     model = model_on(device).train()
     torch.manual_seed(3)
     wanted = gradients(model, tokens("cpu", batch=4).to(device))
-    found = torch.load(tmp_path / "gradients")
     for name, gradient in wanted.items():
         assert torch.allclose(found[name], gradient.cpu(), rtol=1e-3, atol=1e-6), name

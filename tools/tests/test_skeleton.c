@@ -49,6 +49,10 @@ Test(skeleton, swap_leaves_no_trace) {
     expect("a\n//:swap\n//:stub\n//: inserted();\n//:end\nb\n", "a\ninserted();\nb\n");
 }
 
+Test(skeleton, python_has_markers_of_its_own) {
+    expect("def f():\n#:swap\n    right()\n#:stub\n#:     wrong()\n#:end\n", "def f():\n    wrong()\n");
+}
+
 Test(skeleton, omit_leaves_no_trace) {
     expect("a\n//:omit\nf() {\n}\n//:end\nb\n", "a\nb\n");
 }
@@ -72,6 +76,7 @@ ParameterizedTestParameters(skeleton, malformed_markers_die_with_their_line) {
         {"//:todo 1a T\n//:solution\nx\n//:swap\ny\n//:end\n//:end\n", 4, "do not nest"},
         {"//:todo 1a T\n//:todo 1b T\n", 2, "do not nest"},
         {"x\n//:begin\n", 2, "no such marker: //:begin"},
+        {"x\n#:begin\n", 2, "no such marker: //:begin"},
         {"//:END\n", 1, "no such marker: //:END"},
         {"//:todo: 1a T\n", 1, "no such marker: //:todo:"},
         {"//:end\n", 1, "no region is open"},

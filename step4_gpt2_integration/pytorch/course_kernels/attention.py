@@ -12,6 +12,8 @@ Their mask (course_mask) is one of three:
 Interface: transformers' AttentionInterface and AttentionMaskInterface.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -19,7 +21,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 
-from .autograd_function import causal_attention, causal_softmax
+from .autograd_function import causal_attention, causal_mask, causal_softmax
 from .stats import count_standard
 
 FUSED, SOFTMAX = "course", "course_softmax"
@@ -53,8 +55,9 @@ def course_mask(
     if plain:
         lengths = attention_mask.sum(-1, dtype=torch.int32)
         on_the_right = attention_mask == (torch.arange(kv_length, device=attention_mask.device) < lengths[:, None])
-        if bool((on_the_right.all() & (lengths > 0).all()).item()):
-            return None if bool((lengths == kv_length).all().item()) else lengths
+        on_the_right, whole = torch.stack([on_the_right.all() & (lengths > 0).all(), (lengths == kv_length).all()]).tolist()
+        if on_the_right:
+            return None if whole else lengths
     return sdpa_mask(
         batch_size=batch_size,
         q_length=q_length,
@@ -107,67 +110,61 @@ def _uncached(module: nn.Module, query: Tensor, key: Tensor, value: Tensor) -> t
     return tuple(query.as_strided(query.shape, query.stride(), offset + part * H * D) for part in (1, 2))
 
 
-def _full_mask(lengths: Tensor, T: int) -> Tensor:
-    """(B, 1, T, T) from lengths: (B)."""
-    allowed = torch.ones(T, T, dtype=torch.bool, device=lengths.device).tril()
-    return allowed & (torch.arange(T, device=lengths.device) < lengths[:, None, None, None])
-
-
-def _standard(module, query, key, value, mask, **kwargs) -> tuple[Tensor, None]:
-    if mask is not None and mask.dim() == 1:
-        mask = _full_mask(mask, query.shape[2])
-    return sdpa_attention_forward(module, query, key, value, mask, **kwargs)
-
-
-def course_attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    is_causal: bool | None = None,
-    **kwargs,
-) -> tuple[Tensor, None]:
-    """query, key, value: (B, H, T, D). Gives (B, T, H, D), and None for the weights."""
+def _why_not_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None):
+    """Why the fused kernel cannot compute a call that the softmax kernel can, and whether that is worth a warning; or None."""
     D = query.shape[-1]
-    reason = _why_standard(module, query, key, attention_mask, dropout, is_causal)
-    if reason is None and scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
-        reason = "a scale other than 1 / sqrt(D)", True
-    if reason is None and D > _MOST_CHANNELS:
-        reason = f"heads of more than {_MOST_CHANNELS} channels", True
+    if scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
+        return "a scale other than 1 / sqrt(D)", True
+    if D > _MOST_CHANNELS:
+        return f"heads of more than {_MOST_CHANNELS} channels", True
     needs_gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    if reason is None and needs_gradient and (query.dtype != torch.bfloat16 or attention_mask is not None):
-        reason = "a gradient of attention in another type than bf16, or with padding", False
-    if reason is not None:
-        count_standard("attention", reason[0], warn=reason[1])
-        kwargs.update(scaling=scaling, dropout=dropout, is_causal=is_causal)
-        return _standard(module, query, key, value, attention_mask, **kwargs)
+    if needs_gradient and (query.dtype != torch.bfloat16 or mask is not None):
+        return "a gradient of attention in another type than bf16, or with padding", False
+    return None
+
+
+def _fused(module, query, key, value, lengths, scaling) -> tuple[Tensor, None]:
     key, value = _uncached(module, query, key, value)
-    return causal_attention(query, key, value, attention_mask), None
+    return causal_attention(query, key, value, lengths), None
 
 
-def course_softmax_attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    is_causal: bool | None = None,
-    **kwargs,
-) -> tuple[Tensor, Tensor | None]:
-    """query, key, value: (B, H, T, D). Gives (B, T, H, D), and the weights (B, H, T, T) where lab 3's kernel made them."""
-    reason = _why_standard(module, query, key, attention_mask, dropout, is_causal)
-    if reason is not None:
-        count_standard("attention", reason[0], warn=reason[1])
-        kwargs.update(scaling=scaling, dropout=dropout, is_causal=is_causal)
-        return _standard(module, query, key, value, attention_mask, **kwargs)
+def _around_softmax(module, query, key, value, lengths, scaling) -> tuple[Tensor, Tensor]:
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    weights = causal_softmax(query @ key.transpose(-1, -2), scaling, attention_mask).to(value.dtype)
+    weights = causal_softmax(query @ key.transpose(-1, -2), scaling, lengths).to(value.dtype)
     return (weights @ value).transpose(1, 2), weights
+
+
+def _attention(compute: Callable, why_not: Callable | None = None) -> Callable:
+    """A function of transformers' interface: `compute` where it can, else PyTorch's attention, counted."""
+
+    def attention(
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        scaling: float | None = None,
+        dropout: float = 0.0,
+        is_causal: bool | None = None,
+        **kwargs,
+    ) -> tuple[Tensor, Tensor | None]:
+        """query, key, value: (B, H, T, D). Gives (B, T, H, D), and the weights (B, H, T, T) where lab 3's kernel made them."""
+        reason = _why_standard(module, query, key, attention_mask, dropout, is_causal)
+        if reason is None and why_not is not None:
+            reason = why_not(query, key, value, attention_mask, scaling)
+        if reason is None:
+            return compute(module, query, key, value, attention_mask, scaling)
+        count_standard("attention", reason[0], warn=reason[1])
+        if attention_mask is not None and attention_mask.dim() == 1:
+            attention_mask = causal_mask(query.shape[2], attention_mask, query.device)
+        kwargs.update(scaling=scaling, dropout=dropout, is_causal=is_causal)
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **kwargs)
+
+    return attention
+
+
+course_attention = _attention(_fused, _why_not_fused)
+course_softmax_attention = _attention(_around_softmax)
 
 
 def register() -> None:

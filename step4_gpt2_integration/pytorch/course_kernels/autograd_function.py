@@ -123,10 +123,12 @@ def _autocasts(x: Tensor) -> bool:
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
-    """fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
+    """16-bit tensors as fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
     if not _autocasts(tensors[0]):
         return tensors
-    return tuple(tensor.float() if tensor is not None and tensor.is_floating_point() else tensor for tensor in tensors)
+    return tuple(
+        tensor.float() if tensor is not None and tensor.dtype in (torch.float16, torch.bfloat16) else tensor for tensor in tensors
+    )
 
 
 def _require(right: bool, message: str) -> None:
@@ -196,6 +198,19 @@ class CausalSoftmax(KernelFunction):
         return _call("causal_softmax_backward", dout, out, lengths, ctx.scale), None, None
 
 
+def _keep_for_norm(ctx, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor) -> None:
+    ctx.mark_non_differentiable(mean, rstd)
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(x, weight, mean, rstd)
+
+
+def _norm_gradients(op: str, ctx, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """dx, dweight, dbias of what _keep_for_norm kept."""
+    x, weight, mean, rstd = ctx.saved_tensors  # once: a checkpoint may give them once only
+    dx, dweight, dbias = _call(op, *gradients, x, weight, mean, rstd)
+    return dx, dweight.to(weight.dtype), dbias.to(weight.dtype)
+
+
 class LayerNorm(KernelFunction):
     """out, mean, rstd of x: (..., C); weight, bias: (C)."""
 
@@ -205,19 +220,15 @@ class LayerNorm(KernelFunction):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        x, weight, bias, _ = inputs
+        x, weight, _, _ = inputs
         _, mean, rstd = output
-        ctx.mark_non_differentiable(mean, rstd)
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x, weight, mean, rstd)
+        _keep_for_norm(ctx, x, weight, mean, rstd)
 
     @staticmethod
     def backward(ctx, dout, _mean, _rstd):
         if dout is None:
             return None, None, None, None
-        x, weight, mean, rstd = ctx.saved_tensors  # once: a checkpoint may give them once only
-        dx, dweight, dbias = _call("layernorm_backward", dout, x, weight, mean, rstd)
-        return dx, dweight.to(weight.dtype), dbias.to(weight.dtype), None
+        return *_norm_gradients("layernorm_backward", ctx, dout), None
 
 
 class ResidualLayerNorm(KernelFunction):
@@ -230,20 +241,17 @@ class ResidualLayerNorm(KernelFunction):
     @staticmethod
     def setup_context(ctx, inputs, output):
         _, total, mean, rstd = output
-        ctx.mark_non_differentiable(mean, rstd)
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(total, inputs[2], mean, rstd)
+        _keep_for_norm(ctx, total, inputs[2], mean, rstd)
 
     @staticmethod
     def backward(ctx, dout, dsum, _mean, _rstd):
-        total, weight, mean, rstd = ctx.saved_tensors
         if dout is None:
             return dsum, dsum, None, None, None
         if dsum is None:  # the sum is not used further: no residual stream
-            dx, dweight, dbias = _call("layernorm_backward", dout, total, weight, mean, rstd)
+            dx, dweight, dbias = _norm_gradients("layernorm_backward", ctx, dout)
         else:
-            dx, dweight, dbias = _call("residual_layernorm_backward", dout, dsum, total, weight, mean, rstd)
-        return dx, dx, dweight.to(weight.dtype), dbias.to(weight.dtype), None
+            dx, dweight, dbias = _norm_gradients("residual_layernorm_backward", ctx, dout, dsum)
+        return dx, dx, dweight, dbias, None
 
 
 class LayerNormResidual(KernelFunction):
@@ -257,17 +265,14 @@ class LayerNormResidual(KernelFunction):
     def setup_context(ctx, inputs, output):
         x, _, weight, _, _ = inputs
         _, mean, rstd = output
-        ctx.mark_non_differentiable(mean, rstd)
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x, weight, mean, rstd)
+        _keep_for_norm(ctx, x, weight, mean, rstd)
 
     @staticmethod
     def backward(ctx, dout, _mean, _rstd):
         if dout is None:
             return None, None, None, None, None
-        x, weight, mean, rstd = ctx.saved_tensors
-        dx, dweight, dbias = _call("layernorm_residual_backward", dout, x, weight, mean, rstd)
-        return dx, dout, dweight.to(weight.dtype), dbias.to(weight.dtype), None
+        dx, dweight, dbias = _norm_gradients("layernorm_residual_backward", ctx, dout)
+        return dx, dout, dweight, dbias, None
 
 
 class BiasGelu(KernelFunction):
@@ -435,12 +440,16 @@ def causal_softmax(x: Tensor, scale: float = 1.0, lengths: Tensor | None = None)
     return _call("causal_softmax_forward", x.reshape(batch, heads, T, T), lengths, scale).reshape(x.shape)
 
 
+def causal_mask(T: int, lengths: Tensor | None, device: torch.device, dims: int = 4) -> Tensor:
+    """Which keys a query sees: (T, T), or with lengths, (B), of `dims` dimensions, (B, 1, ..., T, T)."""
+    allowed = torch.ones(T, T, dtype=torch.bool, device=device).tril()
+    if lengths is None:
+        return allowed
+    return allowed & (torch.arange(T, device=device) < lengths.view(-1, *[1] * (dims - 1)))
+
+
 def _standard_causal_softmax(x: Tensor, scale: float, lengths: Tensor | None) -> Tensor:
-    T = x.shape[-1]
-    allowed = torch.ones(T, T, dtype=torch.bool, device=x.device).tril()
-    if lengths is not None:
-        keys = torch.arange(T, device=x.device) < lengths.view(-1, *[1] * (x.dim() - 1))
-        allowed = allowed & keys
+    allowed = causal_mask(x.shape[-1], lengths, x.device, x.dim())
     out = F.softmax((x.float() * scale).masked_fill(~allowed, float("-inf")), -1)
     return out.masked_fill(~allowed, 0.0).to(x.dtype)
 
@@ -512,6 +521,10 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = N
     _require_same_shape("causal_attention", q, k, "k")
     _require_same_shape("causal_attention", q, v, "v")
     _require(lengths is None or tuple(lengths.shape) == (q.shape[0],), "causal_attention: lengths must have shape (B,)")
+    _require(
+        lengths is None or lengths.device == q.device,
+        f"causal_attention: q is on {q.device}, and lengths must be there too",
+    )
     needs_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     standard = needs_gradient and (q.dtype != torch.bfloat16 or lengths is not None)
     if standard:
@@ -526,7 +539,5 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = N
 def _standard_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> Tensor:
     if lengths is None:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-    T = q.shape[2]
-    allowed = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()
-    allowed = allowed & (torch.arange(T, device=q.device) < lengths.view(-1, 1, 1, 1))
+    allowed = causal_mask(q.shape[2], lengths, q.device)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed).transpose(1, 2)

@@ -20,8 +20,6 @@ unchanged.
 import copy
 import inspect
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +29,7 @@ from transformers.pytorch_utils import Conv1D
 
 from .attention import FUSED, SOFTMAX
 from .autograd_function import bias_gelu, layer_norm, residual_layer_norm
+from .patching import for_a_while, is_patched, is_plain, models_of, swap
 from .stats import count_standard
 
 _TANH_GELU = {"NewGELUActivation", "GELUTanh", "PytorchGELUTanh", "FastGELUActivation"}  # the same function, by class
@@ -42,15 +41,8 @@ if list(inspect.signature(GPT2Block.forward).parameters)[: len(_EXPECTED)] != _E
     )
 
 
-def _is_plain(module: nn.Module, *classes: type) -> bool:
-    """Is it exactly one of these classes, without hooks that a kernel would pass by?"""
-    return type(module) in classes and not (
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
-    )
-
-
 def _is_plain_norm(module: nn.Module) -> bool:
-    return _is_plain(module, nn.LayerNorm, OptimizedLayerNorm) and module.bias is not None
+    return is_plain(module, nn.LayerNorm, OptimizedLayerNorm) and module.bias is not None
 
 
 class Ready:
@@ -144,12 +136,13 @@ class OptimizedGPT2MLP(GPT2MLP):
     """GPT2MLP with its first bias and its GELU in one kernel; x: (..., C)."""
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        if not (_is_plain(self.c_fc, Conv1D) and type(self.act).__name__ in _TANH_GELU):
+        if not (is_plain(self.c_fc, Conv1D) and type(self.act).__name__ in _TANH_GELU):
             count_standard("mlp", f"an activation {type(self.act).__name__} after a {type(self.c_fc).__name__}, or hooks")
             return super().forward(hidden_states)
         rows = hidden_states.reshape(-1, hidden_states.shape[-1])
         wide = bias_gelu(torch.mm(rows, self.c_fc.weight), self.c_fc.bias)
-        return self.dropout(self.c_proj(wide)).view(*hidden_states.shape[:-1], -1)
+        narrow = self.dropout(self.c_proj(wide))
+        return narrow.view(*hidden_states.shape[:-1], narrow.shape[-1])
 
 
 class OptimizedGPT2Block(GPT2Block):
@@ -205,23 +198,6 @@ class OptimizedGPT2Block(GPT2Block):
 
 # ---- on and off ----
 
-_CLASSES = {GPT2Block: OptimizedGPT2Block, GPT2MLP: OptimizedGPT2MLP, nn.LayerNorm: OptimizedLayerNorm}
-
-
-def _models(model: nn.Module) -> list[GPT2Model]:
-    found = [module for module in model.modules() if isinstance(module, GPT2Model)]
-    if not found:
-        raise TypeError(f"course_kernels: {type(model).__name__} holds no GPT2Model, so there is nothing to patch")
-    return found
-
-
-def _swap(module: nn.Module, original: type, patch: dict) -> None:
-    """Gives it the optimized subclass, if it is exactly `original`, and notes how to undo that."""
-    if type(module) is original:
-        patch["swapped"].append((module, original))
-        module.__class__ = _CLASSES[original]
-
-
 def enable(model: nn.Module, attention: str | None = FUSED, blocks: bool = True) -> nn.Module:
     """Patches every GPT2Model in `model` and returns `model`. A second call changes the choice.
 
@@ -232,13 +208,14 @@ def enable(model: nn.Module, attention: str | None = FUSED, blocks: bool = True)
     if attention not in (FUSED, SOFTMAX, None):
         raise ValueError(f'course_kernels: attention is {attention!r}, and must be "{FUSED}", "{SOFTMAX}" or None')
     disable(model)
-    for gpt2 in _models(model):
-        patch = {"swapped": [], "attention": gpt2.config._attn_implementation}
+    for gpt2 in models_of(model, GPT2Model):
+        swapped = []
+        patch = {"swapped": swapped, "attention": gpt2.config._attn_implementation}
         if blocks:
             for block in gpt2.h:
-                _swap(block.mlp, GPT2MLP, patch)
-                _swap(block, GPT2Block, patch)
-            _swap(gpt2.ln_f, nn.LayerNorm, patch)
+                swap(block.mlp, GPT2MLP, OptimizedGPT2MLP, swapped)
+                swap(block, GPT2Block, OptimizedGPT2Block, swapped)
+            swap(gpt2.ln_f, nn.LayerNorm, OptimizedLayerNorm, swapped)
             _link(gpt2)
         if attention is not None:
             gpt2.set_attn_implementation(attention)
@@ -257,7 +234,7 @@ def _link(gpt2: GPT2Model) -> None:
 
 def disable(model: nn.Module) -> nn.Module:
     """Takes the patch off every GPT2Model in `model` and returns `model`. Without a patch it does nothing."""
-    for gpt2 in _models(model):
+    for gpt2 in models_of(model, GPT2Model):
         patch = gpt2.__dict__.pop("_course_patch", None)
         if patch is None:
             continue
@@ -272,14 +249,7 @@ def disable(model: nn.Module) -> nn.Module:
 
 def is_enabled(model: nn.Module) -> bool:
     """Is every GPT2Model in `model` patched?"""
-    return all("_course_patch" in gpt2.__dict__ for gpt2 in _models(model))
+    return is_patched(model, GPT2Model)
 
 
-@contextmanager
-def enabled(model: nn.Module, **choices) -> Iterator[nn.Module]:
-    """enable(model, ...) for a while."""
-    enable(model, **choices)
-    try:
-        yield model
-    finally:
-        disable(model)
+enabled = for_a_while(enable, disable)

@@ -15,16 +15,14 @@ records hidden states.
 """
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import torch
 from torch import Tensor, nn
 from transformers import GPTNeoXModel
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXLayer
 
 from .autograd_function import layer_norm, residual_layer_norm, three_way_add
 from .gpt2_model import OptimizedLayerNorm
+from .patching import for_a_while, is_patched, is_plain, models_of, swap
 from .stats import count_standard
 
 _EXPECTED = ["hidden_states", "attention_mask", "position_ids", "use_cache", "layer_past", "position_embeddings", "kwargs"]
@@ -67,7 +65,7 @@ class OptimizedGPTNeoXLayer(GPTNeoXLayer):
     def _add_and_normalize(self, attended: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """(LayerNorm(attended + hidden), attended + hidden), both (B, T, C)."""
         norm = self.post_attention_layernorm
-        if type(norm) is OptimizedLayerNorm and not (norm._forward_hooks or norm._forward_pre_hooks):
+        if is_plain(norm, OptimizedLayerNorm):
             return residual_layer_norm(attended, hidden, norm.weight, norm.bias, norm.eps)
         if type(norm) is OptimizedLayerNorm:
             count_standard("residual_layer_norm", "a LayerNorm with hooks")
@@ -75,40 +73,27 @@ class OptimizedGPTNeoXLayer(GPTNeoXLayer):
         return norm(total), total
 
 
-def _models(model: nn.Module) -> list[GPTNeoXModel]:
-    found = [module for module in model.modules() if isinstance(module, GPTNeoXModel)]
-    if not found:
-        raise TypeError(f"course_kernels: {type(model).__name__} holds no GPTNeoXModel, so there is nothing to patch")
-    return found
-
-
 def enable(model: nn.Module, adds: bool = True, norms: bool = True) -> nn.Module:
     """Patches every GPTNeoXModel in `model` and returns `model`. A second call changes the choice. Raises TypeError without
     one."""
     disable(model)
-    for neox in _models(model):
-        swapped: list[tuple[nn.Module, type]] = []
-
-        def swap(module: nn.Module, original: type, optimized: type) -> None:
-            if type(module) is original:
-                swapped.append((module, original))
-                module.__class__ = optimized
-
+    for neox in models_of(model, GPTNeoXModel):
+        swapped = []
         for layer in neox.layers:
             if norms:
-                swap(layer.input_layernorm, nn.LayerNorm, OptimizedLayerNorm)
-                swap(layer.post_attention_layernorm, nn.LayerNorm, OptimizedLayerNorm)
+                swap(layer.input_layernorm, nn.LayerNorm, OptimizedLayerNorm, swapped)
+                swap(layer.post_attention_layernorm, nn.LayerNorm, OptimizedLayerNorm, swapped)
             if adds:
-                swap(layer, GPTNeoXLayer, OptimizedGPTNeoXLayer)
+                swap(layer, GPTNeoXLayer, OptimizedGPTNeoXLayer, swapped)
         if norms:
-            swap(neox.final_layer_norm, nn.LayerNorm, OptimizedLayerNorm)
+            swap(neox.final_layer_norm, nn.LayerNorm, OptimizedLayerNorm, swapped)
         neox.__dict__["_course_patch"] = swapped
     return model
 
 
 def disable(model: nn.Module) -> nn.Module:
     """Takes the patch off every GPTNeoXModel in `model` and returns `model`. Without a patch it does nothing."""
-    for neox in _models(model):
+    for neox in models_of(model, GPTNeoXModel):
         for module, original in neox.__dict__.pop("_course_patch", []):
             module.__class__ = original
     return model
@@ -116,17 +101,10 @@ def disable(model: nn.Module) -> nn.Module:
 
 def is_enabled(model: nn.Module) -> bool:
     """Is every GPTNeoXModel in `model` patched?"""
-    return all("_course_patch" in neox.__dict__ for neox in _models(model))
+    return is_patched(model, GPTNeoXModel)
 
 
-@contextmanager
-def enabled(model: nn.Module, **choices) -> Iterator[nn.Module]:
-    """enable(model, ...) for a while."""
-    enable(model, **choices)
-    try:
-        yield model
-    finally:
-        disable(model)
+enabled = for_a_while(enable, disable)
 
 
 # ---- does it pay? ----

@@ -225,7 +225,7 @@ def layernorm_backward(dout: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rs
 
 
 def _layernorm_backward(op, dout, dsum, x, weight, mean, rstd):
-    dout, x, weight = _dense(dout, x, weight)
+    dout, x, weight, mean, rstd = _dense(dout, x, weight, mean, rstd)
     dx = torch.empty_like(x)
     rows, columns = _rows(x)
     dweight, dbias = (torch.zeros(columns, dtype=torch.float32, device=x.device) for _ in range(2))
@@ -383,7 +383,7 @@ def attention_backward(dout: Tensor, out: Tensor, lse: Tensor, q: Tensor, k: Ten
     Only for bf16, and without lengths. Source: step4_gpt2_integration/gpt2/model/attention_fused.cuh.
     """
     B, H, T, D = q.shape
-    (dout,) = _dense(dout)
+    dout, out, lse = _dense(dout, out, lse)
     qkv = _packed(q, k, v)
     dqkv = torch.empty(B, T, 3, H, D, dtype=q.dtype, device=q.device)
     delta = torch.empty_like(lse)

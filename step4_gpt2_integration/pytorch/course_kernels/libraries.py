@@ -10,6 +10,7 @@ The C interface: common/ops/*/contract.h for the launchers, library/library.h fo
 """
 
 import ctypes
+import functools
 import os
 import threading
 from pathlib import Path
@@ -103,6 +104,16 @@ class Library:
                 function.restype = _INT
                 function.argtypes = [_KINDS[kind] for kind in arguments.replace(" ", "")] + [_POINTER]
                 yield (op, dtype), function
+
+    def rung(self, op: str, dtype: torch.dtype, number: int):
+        """The launcher of kernel `number` of the op's ladder in the reference solution. Raises LibraryMissing without a ladder."""
+        try:
+            function = getattr(self._c, f"{op}_{TYPES[dtype]}_rung")
+        except AttributeError:
+            raise LibraryMissing(f"{self.path} has no ladder of {op}: build it without KERNELS, make pytorch-{self.kind}") from None
+        function.restype = _INT
+        function.argtypes = [_INT, *self.launchers[op, dtype].argtypes]
+        return functools.partial(function, number)
 
     # ---- the workspace: memory of PyTorch's allocator, which reuses it in the order of the stream ----
 

@@ -339,6 +339,37 @@ def test_autocast_gives_the_types_of_pytorch(op, device):
         assert_close(one, other, wanted, op, 4)
 
 
+def test_autocast_leaves_float64_alone(device):
+    x, weight, bias = (tensor(*shape, device=device).double() for shape in ((6, 48), (48,), (48,)))
+    with torch.autocast(device, torch.bfloat16), pytest.warns(UserWarning, match="torch.float64"):
+        assert torch.equal(ck.softmax(x), F.softmax(x, -1))
+        assert torch.equal(ck.layer_norm(x, weight, bias), F.layer_norm(x, (48,), weight, bias))
+
+
+def test_backward_ops_take_any_strides(device):
+    """Also what the forward op made: mean, rstd, and attention's results."""
+    dout, x, weight = tensor(6, 48, device=device), tensor(6, 48, device=device), tensor(48, device=device)
+    mean, rstd = x.mean(-1), (x.var(-1, correction=0) + 1e-5).rsqrt()
+    strided = [value.repeat_interleave(2)[::2] for value in (mean, rstd)]
+    wanted = torch.ops.course.layernorm_backward(dout, x, weight, mean, rstd)
+    for one, other in zip(torch.ops.course.layernorm_backward(dout, x, weight, *strided), wanted):
+        assert torch.equal(one, other)
+    q, k, v, dout = (tensor(2, 2, 9, 16, device=device, dtype=torch.bfloat16) for _ in range(4))
+    out, lse = torch.ops.course.attention_forward(q, k, v, None)
+    strided = out.repeat_interleave(2, -1)[..., ::2], lse.repeat_interleave(2, -1)[..., ::2]
+    wanted = torch.ops.course.attention_backward(dout.transpose(1, 2), out, lse, q, k, v)
+    assert torch.equal(torch.ops.course.attention_backward(dout.transpose(1, 2), *strided, q, k, v), wanted)
+
+
+def test_lengths_on_another_device_are_an_error(device):
+    elsewhere = torch.ones(1, dtype=torch.int32, device="meta")
+    q = tensor(1, 2, 9, 16, device=device)
+    with pytest.raises(ValueError, match="lengths must be there too"):
+        ck.causal_attention(q, q, q, elsewhere)
+    with pytest.raises(ValueError, match="lengths must be there too"):
+        ck.causal_softmax(tensor(1, 2, 9, 9, device=device), 1.0, elsewhere)
+
+
 def test_second_derivatives_are_refused(device):
     x = tensor(3, 8, device=device).requires_grad_()
     (gradient,) = torch.autograd.grad(ck.softmax(x).square().sum(), x, create_graph=True)

@@ -1,0 +1,453 @@
+"""The classic experiments on fused kernels, each a command; the results are in docs/results/pytorch, what they teach in
+docs/pytorch-experiments.md.
+
+    python3 experiments.py fused-norm     LayerNorm with residual at 2560 columns: decode, small and large batch
+    python3 experiments.py lone-add       the fused add alone in decode: faster in a micro-benchmark, and end to end?
+    python3 experiments.py types          FP32, FP16, torch.compile and the kernels on one GPT-2
+    python3 experiments.py softmax-chain  scale, mask and softmax in one kernel against a chain of four
+    python3 experiments.py triton         hand-written CUDA against Triton
+    python3 experiments.py ablation       each kernel of the ladders: what it gives the op and the model
+    python3 experiments.py layouts        contiguous, transposed, strided and misaligned tensors
+
+Options as in benchmark.py; --small is for a try on the CPU. An op is timed in a chain of calls on the same tensors, whose time is
+divided by their number: "eager" and "ours" with Python's part, "-graph" as a CUDA graph, which leaves the GPU's part.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface, GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers.masking_utils import eager_mask
+
+import course_kernels as ck
+import measuring
+from benchmark import SIZES, TYPES, decode_inputs, decode_step, forward_maker, least_bytes, model_of, sharing
+from course_kernels import gpt2_model, gpt_neox_model
+from measuring import Graph, Report, in_a_chain, side_by_side
+from profile_model import Range, layer_of, launches_of, parts_of, row_of, traced
+
+F = torch.nn.functional
+CHAIN = 20
+
+
+def time_ops(arguments, report: Report, about: dict, functions: dict[str, Callable], least: int, graphs=()) -> None:
+    """One cell of functions without arguments: each in a chain of calls, and those named in `graphs` as CUDA graphs too."""
+    makers = {name: lambda function=function: in_a_chain(function, CHAIN) for name, function in functions.items()}
+    if arguments.device == "cuda":
+        for name in graphs:
+            makers[f"{name}-graph"] = lambda function=functions[name]: Graph(in_a_chain(function, CHAIN))
+    report.cell(about, side_by_side(makers, arguments, repeats=CHAIN), least)
+
+
+def text_of(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+def random(*shape: int, arguments, kind: str) -> Tensor:
+    return torch.randn(shape, device=arguments.device, dtype=TYPES[kind])
+
+
+# ---- ops: eager, ours, and the bytes that they move at least, in tensors of x's size ----
+
+EAGER = {
+    "softmax": lambda x, r, w, b: F.softmax(x, -1),
+    "layer_norm": lambda x, r, w, b: F.layer_norm(x, x.shape[-1:], w, b),
+    "layer_norm_residual": lambda x, r, w, b: F.layer_norm(x, x.shape[-1:], w, b) + r,
+    "residual_layer_norm": lambda x, r, w, b: (lambda total: (F.layer_norm(total, x.shape[-1:], w, b), total))(x + r),
+    "bias_gelu": lambda x, r, w, b: F.gelu(x + b, approximate="tanh"),
+    "three_way_add": lambda x, r, w, b: (x + r) + x,
+}
+OURS = {
+    "softmax": lambda x, r, w, b: ck.softmax(x),
+    "layer_norm": lambda x, r, w, b: ck.layer_norm(x, w, b),
+    "layer_norm_residual": ck.layer_norm_residual,
+    "residual_layer_norm": ck.residual_layer_norm,
+    "bias_gelu": lambda x, r, w, b: ck.bias_gelu(x, b),
+    "three_way_add": lambda x, r, w, b: ck.three_way_add(x, r, x),
+}
+TENSORS = {
+    "softmax": 2,
+    "layer_norm": 2,
+    "layer_norm_residual": 3,
+    "residual_layer_norm": 4,
+    "bias_gelu": 2,
+    "three_way_add": 3,  # x, read once for two arguments, r and the result
+}
+
+
+def inputs_of(shape: tuple[int, ...], arguments, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """x, residual of this shape; weight, bias: (C)."""
+    return tuple(random(*dims, arguments=arguments, kind=kind) for dims in (shape, shape, shape[-1:], shape[-1:]))
+
+
+def fused_norm(arguments, report: Report) -> None:
+    shapes = [(1, 1, 64), (2, 4, 64)] if arguments.small else [(1, 1, 2560), (4, 128, 2560), (32, 512, 2560)]
+    for op in ("layer_norm_residual", "residual_layer_norm"):
+        for shape in shapes:
+            inputs = inputs_of(shape, arguments, arguments.type)
+            functions = {
+                "eager": lambda op=op, inputs=inputs: EAGER[op](*inputs),
+                "ours": lambda op=op, inputs=inputs: OURS[op](*inputs),
+            }
+            if not arguments.small:
+                compiled = torch.compile(EAGER[op], dynamic=False)
+                functions["compile"] = lambda compiled=compiled, inputs=inputs: compiled(*inputs)
+            about = {"experiment": "fused-norm", "op": op, "shape": text_of(shape), "type": arguments.type}
+            least = TENSORS[op] * inputs[0].nbytes
+            time_ops(arguments, report, about, functions, least, graphs=[name for name in functions])
+        measuring.forget(arguments.device)
+
+
+# ---- the lone add ----
+
+
+def neox_of(arguments) -> GPTNeoXForCausalLM:
+    """Pythia 2.8B's shape, or a small one; random weights."""
+    layers, heads, channels = (2, 2, 64) if arguments.small else (32, 32, 2560)
+    config = GPTNeoXConfig(
+        hidden_size=channels,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * channels,
+        vocab_size=512 if arguments.small else 50304,
+        max_position_embeddings=2048,
+        use_parallel_residual=True,
+    )
+    torch.manual_seed(0)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(TYPES[arguments.type])
+    try:
+        with torch.device(arguments.device):
+            return GPTNeoXForCausalLM(config).eval()
+    finally:
+        torch.set_default_dtype(before)
+
+
+NEOX = {  # by variant: what is enabled
+    "sdpa": None,
+    "ours-adds": {"adds": True, "norms": False},
+    "ours": {"adds": True, "norms": True},
+}
+
+
+def neox_prepared(model: GPTNeoXForCausalLM, variant: str) -> GPTNeoXForCausalLM:
+    model = sharing(model)
+    model.set_attn_implementation("sdpa")
+    choice = NEOX[variant.removesuffix("-graph")]
+    return model if choice is None else gpt_neox_model.enable(model, **choice)
+
+
+def mark_neox(model: GPTNeoXForCausalLM) -> None:
+    """Ranges around all of a layer but its adds."""
+    Range(model.gpt_neox.embed_in, "row: embedding")
+    Range(model.get_output_embeddings(), "row: output layer")
+    for number, layer in enumerate(model.gpt_neox.layers):
+        Range(layer, f"layer: {number}")
+        Range(layer.attention, "row: attention")
+        Range(layer.mlp, "row: MLP")
+        for norm in (layer.input_layernorm, layer.post_attention_layernorm):
+            Range(norm, "row: LayerNorms")
+
+
+def lone_add(arguments, report: Report) -> None:
+    model = neox_of(arguments)
+    channels, cached = model.config.hidden_size, 16 if arguments.small else 128
+    x, r, h = (random(1, 1, channels, arguments=arguments, kind=arguments.type) for _ in range(3))
+    functions = {"eager": lambda: (x + r) + h, "ours": lambda: ck.three_way_add(x, r, h)}
+    about = {"experiment": "lone-add", "op": "three_way_add", "shape": text_of(x.shape), "type": arguments.type}
+    time_ops(arguments, report, about, functions, 4 * x.nbytes, graphs=["eager", "ours"])
+
+    inputs = decode_inputs(model, 1, cached)
+    steps = {}
+    for variant in NEOX:
+        steps[variant] = lambda variant=variant: decode_step(neox_prepared(model, variant), *inputs)
+        if arguments.device == "cuda":
+            steps[f"{variant}-graph"] = lambda variant=variant: Graph(decode_step(neox_prepared(model, variant), *inputs))
+    about = {"experiment": "lone-add", "size": f"neox {model.config.num_hidden_layers}x{channels}", "batch": 1, "tokens": 1}
+    about |= {"cached": cached, "type": arguments.type}
+    report.cell(about, side_by_side(steps, arguments))
+
+    for variant in ("sdpa", "ours-adds"):
+        marked = neox_prepared(model, variant)
+        mark_neox(marked)
+        times = 2 if arguments.small else 5
+        path = arguments.trace and f"{arguments.trace}.{variant}.json.gz"
+        trace = traced(decode_step(marked, *inputs), arguments.device, times, path)
+        rows: dict[str, list[float]] = {}
+        for name, microseconds, ranges in parts_of(trace, arguments.device):
+            rows.setdefault(row_of(ranges), []).append(microseconds)
+        report.line(
+            {
+                **about,
+                "experiment": "lone-add-profile",
+                "by": variant,
+                **launches_of(trace, times),
+                "rows": {row: {"ms": round(sum(of) / 1e3 / times, 6), "kernels": len(of) / times} for row, of in rows.items()},
+            }
+        )
+
+
+# ---- types ----
+
+
+def types(arguments, report: Report) -> None:
+    size, batch, length = ("tiny", 1, 32) if arguments.small else ("small", 8, 512)
+    makers = {}
+    for kind in ("f32", "f16"):
+        model = model_of(size, arguments.device, kind, length)
+        ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
+        for variant in ("sdpa", "ours") if arguments.small else ("sdpa", "compile", "ours"):
+            makers[f"{kind} {variant}"] = forward_maker(model, variant, ids, True)
+    about = {"experiment": "types", "size": size, "batch": batch, "tokens": length}
+    report.cell(about, side_by_side(makers, arguments, energy=True))
+    measuring.forget(arguments.device)
+
+
+# ---- scale, mask and softmax ----
+
+
+def chain_of_four(scores: Tensor, scale: float, mask: Tensor) -> Tensor:
+    """scores: (B, H, T, T); mask: (T, T), 0 or the least number. In a 16-bit type the fourth pass changes the type."""
+    scaled = scores * scale
+    masked = scaled + mask
+    weights = F.softmax(masked, -1, dtype=torch.float32)
+    return weights.to(scores.dtype)
+
+
+def chain_bytes(scores: Tensor) -> int:
+    """Read and written by chain_of_four: 2 + 2 passes over the type, then to fp32 and from fp32 to the type."""
+    element = scores.element_size()
+    return scores.numel() * (2 * element + 2 * element + (element + 4) + (4 + element if element < 4 else 0))
+
+
+def attention_in_four(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
+    scale = query.size(-1) ** -0.5 if scaling is None else scaling
+    T = query.shape[2]
+    mask = attention_mask[0, 0, :T, :T] if attention_mask is not None else torch.zeros((), dtype=query.dtype, device=query.device)
+    weights = chain_of_four(torch.matmul(query, key.transpose(-1, -2)), scale, mask)
+    return torch.matmul(weights, value).transpose(1, 2), weights
+
+
+AttentionInterface.register("chain_of_four", attention_in_four)
+AttentionMaskInterface.register("chain_of_four", eager_mask)
+
+
+def softmax_chain(arguments, report: Report) -> None:
+    batch, heads, channels = (1, 2, 32) if arguments.small else (8, 12, 64)
+    for length in (32,) if arguments.small else (512, 1024):
+        scores = random(batch, heads, length, length, arguments=arguments, kind=arguments.type)
+        least_number = torch.finfo(scores.dtype).min
+        mask = torch.full((length, length), least_number, device=scores.device, dtype=scores.dtype).triu(1)
+        scale = channels**-0.5
+        functions = {
+            "eager": lambda: chain_of_four(scores, scale, mask),
+            "ours": lambda: ck.causal_softmax(scores, scale),
+        }
+        if not arguments.small:
+            compiled = torch.compile(chain_of_four, dynamic=False)
+            functions["compile"] = lambda: compiled(scores, scale, mask)
+        about = {"experiment": "softmax-chain", "op": "causal_softmax", "shape": text_of(scores.shape), "type": arguments.type}
+        about |= {"chain_bytes": chain_bytes(scores), "fused_bytes": 2 * scores.nbytes}
+        # The lower triangle is read, everything is written.
+        time_ops(arguments, report, about, functions, scores.nbytes * 3 // 2, graphs=["eager", "ours"])
+        del functions, scores
+        measuring.forget(arguments.device)
+    for size in ("tiny",) if arguments.small else ("distil", "small"):
+        for length in (32,) if arguments.small else (512, 1024):
+            model = model_of(size, arguments.device, arguments.type, length)
+            ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
+
+            def maker(variant: str, model=model, ids=ids):
+                def make():
+                    mine = sharing(model)
+                    if variant == "ours":
+                        gpt2_model.enable(mine, attention="course_softmax", blocks=False)
+                    else:
+                        mine.set_attn_implementation("chain_of_four" if variant == "eager" else variant)
+
+                    def call():
+                        with torch.no_grad():
+                            return mine(ids, use_cache=False, logits_to_keep=1).logits
+
+                    return call
+
+                return make
+
+            about = {"experiment": "softmax-chain", "size": size, "batch": batch, "tokens": length, "type": arguments.type}
+            makers = {variant: maker(variant) for variant in ("eager", "ours", "sdpa")}
+            report.cell(about, side_by_side(makers, arguments), least_bytes(model, batch * length))
+            measuring.forget(arguments.device)
+
+
+# ---- Triton ----
+
+
+def against_triton(arguments, report: Report) -> None:
+    import triton_kernels as written
+
+    in_triton = {
+        "softmax": lambda x, r, w, b: written.softmax(x),
+        "layer_norm": lambda x, r, w, b: written.layer_norm(x, w, b),
+        "layer_norm_residual": written.layer_norm_residual,
+        "residual_layer_norm": written.residual_layer_norm,
+        "bias_gelu": lambda x, r, w, b: written.bias_gelu(x, b),
+        "three_way_add": lambda x, r, w, b: written.three_way_add(x, r, x),
+    }
+    shapes = [(4, 64)] if arguments.small else [(1, 768), (8192, 768), (65536, 1600)]
+    for op, by_triton in in_triton.items():
+        for shape in shapes:
+            inputs = inputs_of(shape, arguments, arguments.type)
+            functions = {
+                "eager": lambda: EAGER[op](*inputs),
+                "triton": lambda: by_triton(*inputs),
+                "ours": lambda: OURS[op](*inputs),
+            }
+            about = {"experiment": "triton", "op": op, "shape": text_of(shape), "type": arguments.type}
+            compare(arguments, report, about, functions, TENSORS[op] * inputs[0].nbytes)
+    for shape in [(1, 2, 32, 32)] if arguments.small else [(8, 12, 1024, 1024)]:
+        x = random(*shape, arguments=arguments, kind=arguments.type)
+        functions = {"triton": lambda: written.causal_softmax(x, 0.125), "ours": lambda: ck.causal_softmax(x, 0.125)}
+        about = {"experiment": "triton", "op": "causal_softmax", "shape": text_of(shape), "type": arguments.type}
+        compare(arguments, report, about, functions, x.nbytes * 3 // 2)
+
+
+def compare(arguments, report: Report, about: dict, functions: dict[str, Callable], least: int) -> None:
+    """Times the functions, if they compute the same."""
+    try:
+        same(about["op"], functions["triton"](), functions["ours"]())
+        time_ops(arguments, report, about, functions, least, graphs=list(functions))
+    except RuntimeError as error:
+        report.line({**about, "by": "triton", "error": str(error)})
+        print(error, file=sys.stderr)
+
+
+def same(op: str, theirs, ours) -> None:
+    """Raises RuntimeError where two implementations differ by more than a rounding or two: then a comparison says nothing."""
+    pairs = zip(theirs, ours) if isinstance(theirs, tuple) else [(theirs, ours)]
+    for their, our in pairs:
+        difference = (their.float() - our.float()).abs().max().item()
+        largest = our.float().abs().max().item()
+        if not difference <= 4 * torch.finfo(our.dtype).eps * max(largest, 1.0):
+            raise RuntimeError(f"triton: {op} differs by {difference:.3g} from the kernel, at a largest value of {largest:.3g}")
+
+
+# ---- ablation ----
+
+LADDERS = {  # by op: the kernels of its ladder, how to call it, and the bytes that it moves at least, in tensors of x's size
+    "layernorm_forward": (range(1, 7), lambda x, r, w, b: ck.layer_norm(x, w, b), 2),
+    "residual_layernorm_forward": (range(1, 7), ck.residual_layer_norm, 4),
+    "softmax_forward": (range(1, 7), lambda x, r, w, b: ck.softmax(x), 2),
+    "bias_gelu_forward": (range(1, 5), lambda x, r, w, b: ck.bias_gelu(x, b), 2),
+    "three_way_add": (range(1, 5), lambda x, r, w, b: ck.three_way_add(x, r, x), 3),
+    "causal_softmax_forward": (range(1, 7), lambda x, r, w, b: ck.causal_softmax(x, 0.125), 1.5),
+}
+IN_MODEL = ("residual_layernorm_forward", "bias_gelu_forward", "causal_softmax_forward")
+
+
+class OnRung:
+    """The library with another kernel of its ladder in place of an op's launcher, for a while."""
+
+    def __init__(self, device: str, op: str, dtype: torch.dtype, rung: int):
+        self.launchers, self.key = ck.library(device).launchers, (op, dtype)
+        self.launcher = ck.library(device).rung(op, dtype, rung)
+
+    def __enter__(self):
+        self.before, self.launchers[self.key] = self.launchers[self.key], self.launcher
+
+    def __exit__(self, *_):
+        self.launchers[self.key] = self.before
+
+
+def on_rung(context: OnRung, call: Callable[[], object]) -> Callable[[], object]:
+    def with_it():
+        with context:
+            return call()
+
+    return with_it
+
+
+def ablation(arguments, report: Report) -> None:
+    kind, dtype = arguments.type, TYPES[arguments.type]
+    rows = [(4, 64)] if arguments.small else [(8192, 2048), (8192, 2560)]
+    squares = [(1, 2, 32, 32)] if arguments.small else [(8, 12, 1024, 1024)]
+    ladders = [(op, shape) for op in LADDERS for shape in (squares if op == "causal_softmax_forward" else rows)]
+    for op, shape in ladders:
+        rungs, call, tensors = LADDERS[op]
+        inputs = inputs_of(shape, arguments, kind)
+        least = int(tensors * inputs[0].nbytes)
+        results = {}
+        for rung in rungs:
+            repeated = on_rung(OnRung(arguments.device, op, dtype, rung), in_a_chain(lambda: call(*inputs), CHAIN))
+            results[str(rung)] = lambda repeated=repeated: Graph(repeated) if arguments.device == "cuda" else repeated
+        about = {"experiment": "ablation", "op": op, "shape": text_of(shape), "type": kind}
+        report.cell(about, side_by_side(results, arguments, repeats=CHAIN), least)
+        del results, inputs
+        measuring.forget(arguments.device)
+
+    size, batch, length = ("tiny", 1, 32) if arguments.small else ("small", 16, 1024)
+    model = model_of(size, arguments.device, kind, length)
+    ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
+    whole = ("eager", "sdpa", "ours", "ours-sdpa", "ours-softmax")
+    makers = {variant: forward_maker(model, variant, ids, True) for variant in whole}
+    patched = forward_maker(model, "ours-softmax", ids, True)
+    for op in IN_MODEL:
+        for rung in LADDERS[op][0]:
+            context = OnRung(arguments.device, op, dtype, rung)
+            makers[f"{op} {rung}"] = lambda context=context: on_rung(context, patched())
+    about = {"experiment": "ablation", "size": size, "batch": batch, "tokens": length, "type": kind}
+    report.cell(about, side_by_side(makers, arguments))
+
+
+# ---- layouts ----
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.transpose(0, -1).contiguous().transpose(0, -1),
+    "strided": lambda x: torch.stack([x, x], -1)[..., 0],
+    "misaligned": lambda x: torch.cat([x.new_zeros(1), x.flatten()])[1:].view(x.shape),
+}
+
+
+def layouts(arguments, report: Report) -> None:
+    shape = (2, 4, 64) if arguments.small else (16, 512, 2560)
+    for op in EAGER:
+        x, r, w, b = inputs_of(shape, arguments, arguments.type)
+        for layout, lay in LAYOUTS.items():
+            laid = lay(x)
+            functions = {
+                "eager": lambda: EAGER[op](laid, r, w, b),
+                "ours": lambda: OURS[op](laid, r, w, b),
+            }
+            about = {"experiment": "layouts", "op": op, "shape": text_of(shape), "layout": layout, "type": arguments.type}
+            time_ops(arguments, report, about, functions, TENSORS[op] * x.nbytes)
+    measuring.forget(arguments.device)
+
+
+EXPERIMENTS = {
+    "fused-norm": fused_norm,
+    "lone-add": lone_add,
+    "types": types,
+    "softmax-chain": softmax_chain,
+    "triton": against_triton,
+    "ablation": ablation,
+    "layouts": layouts,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("--type", default="f16", choices=TYPES)
+    parser.add_argument("--small", action="store_true", help="tiny shapes, without torch.compile")
+    parser.add_argument("--trace", help="lone-add: write Chrome traces to files that begin with this name")
+    measuring.add_common(parser)
+    arguments = parser.parse_args()
+    return measuring.run("experiments.py", arguments, EXPERIMENTS[arguments.experiment])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

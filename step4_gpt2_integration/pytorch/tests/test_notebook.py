@@ -1,0 +1,35 @@
+"""colab.ipynb runs from top to bottom in a checkout, and shows the kernels and a measurement."""
+
+import re
+
+import pytest
+
+from conftest import FOLDER
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install nbclient ipykernel")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install nbclient ipykernel")
+
+
+def printed(cell):
+    return "".join(output.get("text", "") for output in cell.get("outputs", []) if output.output_type == "stream")
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    notebook = nbformat.read(FOLDER / "colab.ipynb", as_version=4)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    assert first.source.count("here = Path.cwd()") == 1
+    first.source = first.source.replace("here = Path.cwd()", f"here = Path({str(FOLDER)!r})")
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    out = "\n".join(printed(cell) for cell in notebook.cells if cell.cell_type == "code")
+    assert "the same tokens as without the kernels" in out
+    difference = float(re.search(r"largest difference of a logit: (\S+) of the largest\n +", out)[1])
+    assert 0 <= difference < 1e-4 and "course's kernel" in out
+    assert re.search(r"^sdpa +[\d.]+ +[\d.]+ +[\d.]+ +1\.00$", out, re.M) and re.search(r"^ours +[\d.]+ .* [\d.]+$", out, re.M)
+
+
+def test_without_the_course_it_says_what_to_set(tmp_path):
+    source = next(cell for cell in nbformat.read(FOLDER / "colab.ipynb", as_version=4).cells if cell.cell_type == "code").source
+    with pytest.raises(SystemExit, match="set REPOSITORY"):
+        exec(source.replace("here = Path.cwd()", f"here = Path({str(tmp_path)!r})"), {})
