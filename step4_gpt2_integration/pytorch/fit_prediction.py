@@ -22,6 +22,8 @@ STORED = FOLDER.parents[1] / "docs/results/pytorch"
 sys.path.insert(0, str(FOLDER / "course_kernels"))  # the module alone: no PyTorch is needed here
 from prediction import Machine, should_optimize, work_of  # noqa: E402
 
+del sys.path[0]
+
 SIZES = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280)}
 VARIANTS = ("sdpa", "ours")  # without and with the patch
 BYTES = {"f32": 4, "f16": 2}
