@@ -82,3 +82,10 @@ def test_a_row_of_the_profile_is_not_lost(tables):
 def test_lines_of_both_languages_are_counted(tables):
     assert tables.lines_of_code("// a\n\nint b;\n  // c\nint d; // e\n", "//") == 2
     assert tables.triton_lines("softmax") > 5 and tables.cuda_lines("softmax")[1] > tables.triton_lines("softmax")
+
+
+def test_kernels_have_short_names(tables):
+    add = "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<c10::Half> >(int)"
+    assert tables.short(add) == "elementwise_kernel CUDAFunctor_add"
+    assert tables.short("void attention_tensor_kernel<__half, 64, 2>(__half*)") == "attention_tensor_kernel"
+    assert tables.short("Memset (Device)") == "Memset (Device)"
