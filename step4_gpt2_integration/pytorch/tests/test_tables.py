@@ -85,7 +85,7 @@ def test_lines_of_both_languages_are_counted(tables):
 
 
 def test_kernels_have_short_names(tables):
-    add = "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<c10::Half> >(int)"
+    add = "void at::native::elementwise_kernel<128, at::native::gpu_kernel_impl<at::native::CUDAFunctor_add<c10::Half> >(int)"
     assert tables.short(add) == "elementwise_kernel CUDAFunctor_add"
     assert tables.short("void attention_tensor_kernel<__half, 64, 2>(__half*)") == "attention_tensor_kernel"
     assert tables.short("Memset (Device)") == "Memset (Device)"
