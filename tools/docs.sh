@@ -15,5 +15,6 @@ for sheet in step[0-9]*_*/README.md; do
 done
 tools/diagrams.sh
 cp docs/diagrams/*.svg "$source/diagrams"
+cp docs/tables.css "$source"
 mkdocs build --quiet --config-file docs/mkdocs.yml
 echo "The book is in build/docs/site: open build/docs/site/index.html"

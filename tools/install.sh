@@ -123,6 +123,7 @@ check)
     need_gpt2_libraries
     have git || need git git
     have patch || need patch patch
+    have python3 || need python3 python3
     ;;
 format) # a layout is one version's
     have clang-format-14 || (have clang-format && clang-format --version | grep -q 'version 14\.') ||

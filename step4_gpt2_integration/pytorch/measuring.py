@@ -254,6 +254,11 @@ def forget(device: str) -> None:
 # ---- the lines that are stored ----
 
 
+def command_of(words: list[str]) -> str:
+    """A command without the folders of its files, which are one machine's."""
+    return " ".join(Path(word).name if "/" in word else word for word in words)
+
+
 class Report:
     """Appends lines to the output and shows each cell as a row."""
 
@@ -268,7 +273,7 @@ class Report:
             self.about |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
         self.about |= {
             "date": datetime.date.today().isoformat(),
-            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "command": command_of(sys.argv),
         }
 
     def line(self, line: dict) -> None:

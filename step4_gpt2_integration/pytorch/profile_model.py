@@ -30,7 +30,7 @@ from transformers.masking_utils import eager_mask
 import course_kernels as ck
 from benchmark import SIZES, TYPES, model_of, prepared
 from course_kernels.launch import show_in_profiles
-from measuring import once, wait
+from measuring import command_of, once, wait
 
 OF_OPS = {  # the row of each of the course's kernels
     "layernorm_forward": "LayerNorms",
@@ -268,7 +268,7 @@ def main() -> int:
     if arguments.out:
         line = {name: getattr(arguments, name) for name in ("variant", "size", "batch", "tokens", "type", "device")}
         line |= {"experiment": "profile", "wall_ms": round(wall, 5), **launches_of(trace, arguments.times), **rounded(spent)}
-        line |= {"torch": torch.__version__, "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])}
+        line |= {"torch": torch.__version__, "command": command_of(sys.argv)}
         if arguments.device == "cuda":
             line["gpu"] = torch.cuda.get_device_name()
         with open(arguments.out, "a") as file:

@@ -540,14 +540,6 @@ def test_neox_parameters_stay_the_same_objects(device):
         gpt_neox_model.enable(model_on(device))
 
 
-def test_should_optimize_knows_decoding_from_a_large_batch():
-    sizes = {"hidden_size": 2560, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 10240}
-    pythia = GPTNeoXConfig(**sizes)
-    assert not gpt_neox_model.should_optimize(pythia, batch=1, tokens=1)
-    assert gpt_neox_model.should_optimize(pythia, batch=8, tokens=512)
-    assert gpt_neox_model.bytes_saved(pythia, rows=4096, element_bytes=2) == 2 * 32 * 4096 * 2560 * 2
-
-
 # ---- several processes ----
 
 

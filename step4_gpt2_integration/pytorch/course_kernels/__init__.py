@@ -14,6 +14,7 @@ from .autograd_function import (
     three_way_add,
 )
 from .libraries import KernelFailed, LibraryMissing, library
+from .prediction import should_optimize
 from .stats import report, reset_stats, stats
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "reset_stats",
     "residual_layer_norm",
     "run_cpu_tensors_on_the_cpu_backend",
+    "should_optimize",
     "softmax",
     "stats",
     "three_way_add",

@@ -1,6 +1,6 @@
 """Hugging Face's GPT-NeoX (Pythia) with its residual adds and LayerNorms on the course's kernels.
 
-    enable(model, adds=True, norms=True)        disable(model)        should_optimize(config, batch, tokens)
+    enable(model, adds=True, norms=True)        disable(model)
 
 GPT-NeoX's GELU is the erf form, its heads may have 80 channels and its attention is rotary: these stay PyTorch's. What is
 left is little:
@@ -105,44 +105,3 @@ def is_enabled(model: nn.Module) -> bool:
 
 
 enabled = for_a_while(enable, disable)
-
-
-# ---- does it pay? ----
-
-
-def bytes_saved(config, rows: int, element_bytes: int) -> int:
-    """Bytes of device memory that the patch does not move in one forward pass over `rows` tokens.
-
-    Two adds read 2 + 2 tensors and write 1 + 1; three_way_add reads 3 and writes 1. An add and a LayerNorm read 2 + 1 and write
-    1 + 1; residual_layer_norm reads 2 and writes 2. So 2 tensors or 1 a layer.
-    """
-    tensors = 2 if config.use_parallel_residual else 1
-    return tensors * config.num_hidden_layers * rows * config.hidden_size * element_bytes
-
-
-def should_optimize(
-    config,
-    batch: int,
-    tokens: int,
-    element_bytes: int = 2,
-    bytes_a_second: float = 4.0e12,
-    flops_a_second: float = 6.0e14,
-    call_seconds: float = 5.0e-6,
-    least: float = 0.01,
-) -> bool:
-    """Does the patch save at least the part `least` of a forward pass over (batch, tokens)?
-
-    The GPU's time: the weights or the matmuls, whichever takes longer, and the activations. Python's time: about 30 calls a
-    layer. The longer of the two is the pass. The patch saves GPU time: the adds' bytes, and half of the time of PyTorch's
-    LayerNorm, which runs at about half of a copy's speed (docs/results.md). So it pays only where the GPU's time is the
-    longer one: a fused op that is called from Python takes about as long as the two calls that it replaces. The defaults are
-    those of an H200 in fp16.
-    """
-    rows, C, layers = batch * tokens, config.hidden_size, config.num_hidden_layers
-    weights = layers * (4 * C * C + 2 * C * config.intermediate_size)
-    products = max(weights * element_bytes / bytes_a_second, 2.0 * weights * rows / flops_a_second)
-    activations = layers * rows * (20 * C + 3 * config.intermediate_size) * element_bytes / bytes_a_second
-    gpu, python = products + activations, 30 * layers * call_seconds
-    norms = 2 * layers * 2 * rows * C * element_bytes
-    saved = (bytes_saved(config, rows, element_bytes) + norms) / bytes_a_second
-    return gpu > python and saved >= least * gpu
