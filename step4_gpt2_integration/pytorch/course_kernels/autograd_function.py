@@ -86,7 +86,7 @@ def _takes_standard_path(name: str, op: str, x: Tensor, *others: Tensor | None) 
             )
         elif other.dtype != dtype:
             reason = f"tensors of two types, {dtype} and {other.dtype}"
-    columns = x.shape[-1]
+    columns = x.size(-1)
     if columns == 0:
         reason = reason or "rows without elements"
     elif not torch.compiler.is_compiling() and x.numel() > _MOST * columns:
@@ -135,20 +135,21 @@ def _require(right: bool, message: str) -> None:
 
 
 def _require_same_shape(name: str, x: Tensor, other: Tensor, other_name: str) -> None:
-    _require(
-        x.shape == other.shape,
-        f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape: expand() one of them",
-    )
+    if x.shape != other.shape:
+        raise ValueError(
+            f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape: expand() one of them"
+        )
 
 
 def _require_columns(name: str, x: Tensor, *vectors: Tensor | None) -> None:
-    _require(x.dim() >= 1, f"{name}: x is a single number, and must have rows: shape (..., C)")
+    if x.dim() == 0:
+        raise ValueError(f"{name}: x is a single number, and must have rows: shape (..., C)")
+    columns = x.size(-1)
     for vector in vectors:
-        _require(
-            vector is None or tuple(vector.shape) == (x.shape[-1],),
-            f"{name}: a vector of shape {tuple(vector.shape) if vector is not None else ()} does not fit x, {tuple(x.shape)}."
-            f" It must be ({x.shape[-1]},)",
-        )
+        if vector is not None and (vector.dim() != 1 or vector.size(0) != columns):
+            raise ValueError(
+                f"{name}: a vector of shape {tuple(vector.shape)} does not fit x, {tuple(x.shape)}. It must be ({columns},)"
+            )
 
 
 # ---- the autograd functions. Each has the arguments of its op in ops.py; the backward pass is another op. ----
