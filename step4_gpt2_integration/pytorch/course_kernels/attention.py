@@ -23,6 +23,7 @@ from .autograd_function import causal_attention, causal_softmax
 from .stats import count_standard
 
 FUSED, SOFTMAX = "course", "course_softmax"
+NEW_TOKENS = "new tokens on a cache"  # why a call takes the standard path
 _MOST_CHANNELS = 128  # of a head, in the fused kernel
 
 
@@ -73,7 +74,7 @@ def _why_standard(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | 
     if dropout > 0:
         return "dropout of attention weights, in training", True
     if query.shape[2] != key.shape[2]:
-        return "new tokens on a cache", False
+        return NEW_TOKENS, False
     if mask is not None and mask.dim() != 1:
         return "a mask other than causal with padding on the right", True
     if not (getattr(module, "is_causal", True) if causal is None else causal):
@@ -81,6 +82,13 @@ def _why_standard(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | 
     if query.shape[1] != key.shape[1]:
         return "fewer heads of keys than of queries", True
     return None
+
+
+def why_other_heads(D: int, scaling: float | None) -> str | None:
+    """Why the fused kernel does not compute heads of D channels with this scale; None: it does."""
+    if scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
+        return "a scale other than 1 / sqrt(D)"
+    return f"heads of more than {_MOST_CHANNELS} channels" if D > _MOST_CHANNELS else None
 
 
 def _uncached(module: nn.Module, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,10 +141,8 @@ def course_attention(
     """query, key, value: (B, H, T, D). Gives (B, T, H, D), and None for the weights."""
     D = query.shape[-1]
     reason = _why_standard(module, query, key, attention_mask, dropout, is_causal)
-    if reason is None and scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
-        reason = "a scale other than 1 / sqrt(D)", True
-    if reason is None and D > _MOST_CHANNELS:
-        reason = f"heads of more than {_MOST_CHANNELS} channels", True
+    if reason is None and (other_heads := why_other_heads(D, scaling)):
+        reason = other_heads, True
     needs_gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if reason is None and needs_gradient and (query.dtype != torch.bfloat16 or attention_mask is not None):
         reason = "a gradient of attention in another type than bf16, or with padding", False

@@ -16,6 +16,7 @@ Compiled code, fake tensors and function transforms see the ops torch.ops.course
 """
 
 import os
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -73,6 +74,11 @@ def _find_out(op: str, device: torch.device, dtype: torch.dtype) -> str | None:
     return reason
 
 
+def kernel(op: str, x: Tensor) -> Callable[..., None] | None:
+    """The launcher of `op` for tensors of x's type and device, as launch.kernel() gives it. None: they take the standard path."""
+    return launch.kernel(op, x.dtype, x.device) if _why_not(op, x.device, x.dtype) is None else None
+
+
 def _takes_standard_path(name: str, op: str, x: Tensor, *others: Tensor | None) -> bool:
     """Decides a call, and counts it if it takes the standard path. Raises ValueError where no path is right."""
     reason = None
@@ -117,14 +123,15 @@ def _call(name: str, *arguments):
     return getattr(torch.ops.course, name)(*arguments)
 
 
-def _autocasts(x: Tensor) -> bool:
+def autocasts(x: Tensor) -> bool:
+    """Is autocast on for x's kind of device?"""
     kind = x.device.type
     return kind in ("cuda", "cpu") and torch.is_autocast_enabled(kind)
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
     """fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
-    if not _autocasts(tensors[0]):
+    if not autocasts(tensors[0]):
         return tensors
     return tuple(tensor.float() if tensor is not None and tensor.is_floating_point() else tensor for tensor in tensors)
 
@@ -486,7 +493,7 @@ def layer_norm_residual(
 def bias_gelu(x: Tensor, bias: Tensor) -> Tensor:
     """GELU (tanh form) of x + bias. x: (..., C); bias: (C). Under autocast, bias is used in x's type. Raises ValueError."""
     _require_columns("bias_gelu", x, bias)
-    if _autocasts(x):
+    if autocasts(x):
         bias = bias.to(x.dtype)
     if _takes_standard_path("bias_gelu", "bias_gelu_forward", x, bias):
         return F.gelu(x + bias, approximate="tanh")

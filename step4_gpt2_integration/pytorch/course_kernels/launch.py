@@ -371,7 +371,7 @@ def _packed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 _whole: dict[tuple, Tensor] = {}
 
 
-def _whole_lengths(B: int, T: int, device: torch.device) -> Tensor:
+def whole_lengths(B: int, T: int, device: torch.device) -> Tensor:
     """T for each of B sequences: (B), int32. Kept for good, because a CUDA graph may have recorded the address."""
     key = (B, T, device)
     if key in _whole:
@@ -395,7 +395,7 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -
     out = torch.empty(B, T, H, D, dtype=q.dtype, device=q.device)
     lse = torch.empty(B, H, T, dtype=torch.float32, device=q.device)
     if lengths is None:
-        lengths = _whole_lengths(B, T, q.device)
+        lengths = whole_lengths(B, T, q.device)
     if q.numel():
         pointers = (out.data_ptr(), lse.data_ptr(), qkv.data_ptr(), lengths.data_ptr())
         _run("course_attention_forward", q, (*pointers, B, T, H, D))
