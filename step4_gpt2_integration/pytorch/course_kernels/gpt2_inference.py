@@ -1,7 +1,7 @@
 """A GPT-2 block's inference on the course's kernels, without a call of the modules inside the block.
 
-The kernels of a short prompt take less time than the Python that launches them, so Python does little here. A layer is four
-matrix products and four launches. Their Parameters are read from the modules at each call.
+The kernels of a short prompt take less time than the Python that launches them, so this file does little for each of them. A
+block is four matrix products and four launches, on Parameters that are read from the modules at each call.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,7 @@ from .autograd_function import autocasts, kernel
 from .stats import count_standard
 
 _KERNELS = ("layernorm_forward", "residual_layernorm_forward", "bias_gelu_forward", "course_attention_forward")
-_FLOAT_BYTES = 4
-_WITHOUT_EFFECT = {"position_ids", "use_cache"}  # arguments of a block that change nothing in it
+_WITHOUT_EFFECT = {"position_ids"}  # further arguments of a block that change nothing in it
 
 
 class Layers(NamedTuple):
@@ -55,11 +54,10 @@ def _parameters_of(modules: tuple[nn.Module, ...], like: Tensor) -> list[Paramet
     dtype, device, found = like.dtype, like.device, []
     for module in modules:
         weight, bias = module._parameters.get("weight"), module._parameters.get("bias")
-        for parameter in (weight, bias):
-            plain = type(parameter) is Parameter and parameter.is_contiguous()
-            if not plain or parameter.dtype != dtype or parameter.device != device:
-                return None
-        if bias.numel() != weight.size(-1):
+        if type(weight) is not Parameter or type(bias) is not Parameter:
+            return None
+        dense = weight.is_contiguous() and bias.is_contiguous() and weight.size(-1) == bias.numel()
+        if not (dense and dtype == weight.dtype == bias.dtype and device == weight.device == bias.device):
             return None
         found += weight, bias
     return found
@@ -81,60 +79,50 @@ def infer(layers: Layers, hidden: Tensor, normed: Tensor | None, past, mask: Ten
     N = B * T
     if not C == weight_1.numel() == weight_2.numel() == next_weight.numel():
         return None
-
-    # mean and rstd of each row, which only a gradient would read
-    statistics = torch.empty(2 * N, dtype=torch.float32, device=hidden.device)
+    statistics = torch.empty(2 * N, dtype=torch.float32, device=hidden.device)  # of each row, for gradients only
     mean = statistics.data_ptr()
-    rstd = mean + _FLOAT_BYTES * N
-    source = hidden.data_ptr()
+    rstd = mean + N * statistics.element_size()
+
     if normed is None:
         normed = torch.empty_like(hidden)
         of_norm = weight_1.data_ptr(), bias_1.data_ptr(), N, C, layers.ln_1.eps
-        normalize(normed.data_ptr(), mean, rstd, source, *of_norm)
-    attended = _attended(layers.attention, of_attention, normed.view(N, C), B, T, past, mask, attend)
+        normalize(normed.data_ptr(), mean, rstd, hidden.data_ptr(), *of_norm)
+    rows = _attended(layers.attention, of_attention, normed.view(N, C), B, T, past, mask, attend)
 
-    # Each result of a product is a tensor of this function's own, so the kernel after it may write its output there.
+    # From here on a kernel writes its results over its own inputs, which no one else has: the products, and then `total`.
     total = torch.empty_like(hidden)
-    rows, sums = attended.data_ptr(), total.data_ptr()
+    x, sums = rows.data_ptr(), total.data_ptr()
     of_norm = weight_2.data_ptr(), bias_2.data_ptr(), N, C, layers.ln_2.eps
-    add_and_normalize(rows, sums, mean, rstd, rows, source, *of_norm)
+    add_and_normalize(x, sums, mean, rstd, x, hidden.data_ptr(), *of_norm)
 
-    wide = torch.mm(attended, wide_weight)
-    rows = wide.data_ptr()
-    gelu(rows, rows, wide_bias.data_ptr(), N, wide_bias.numel())
-    narrow = torch.addmm(bias, wide, weight)
+    rows = torch.mm(rows, wide_weight)
+    x = rows.data_ptr()
+    gelu(x, x, wide_bias.data_ptr(), N, wide_bias.numel())
 
-    rows = narrow.data_ptr()
+    rows = torch.addmm(bias, rows, weight)
+    x = rows.data_ptr()
     of_norm = next_weight.data_ptr(), next_bias.data_ptr(), N, C, layers.next_norm.eps
-    add_and_normalize(rows, sums, mean, rstd, rows, sums, *of_norm)
-    return total, narrow.view(B, T, C)
+    add_and_normalize(x, sums, mean, rstd, x, sums, *of_norm)
+    return total, rows.view(B, T, C)
 
 
 def _attended(attention, parameters: list[Parameter], rows: Tensor, B: int, T: int, past, mask: Tensor | None, attend) -> Tensor:
-    """What GPT2Attention computes of rows (N, C), as (N, C); attend: the fused kernel."""
+    """GPT2Attention of rows (N, C): (N, C). attend: the fused kernel."""
     in_weight, in_bias, out_weight, out_bias = parameters
     H, D = attention.num_heads, attention.head_dim
     qkv = torch.addmm(in_bias, rows, in_weight)
-    query, keys, values = None, None, None
-    whole_prompt = True
+    fits = (mask is None or mask.dim() == 1) and why_other_heads(D, attention.scaling) is None
+    if past is not None or not fits:
+        query, keys, values = qkv.view(B, T, 3, H, D).permute(2, 0, 3, 1, 4).unbind()
     if past is not None:
-        query, key, value = _parts(qkv, B, T, H, D)
-        keys, values = past.update(key, value, attention.layer_idx)
-        whole_prompt = keys.size(2) == T
-    if whole_prompt and (mask is None or mask.dim() == 1) and why_other_heads(D, attention.scaling) is None:
+        keys, values = past.update(keys, values, attention.layer_idx)
+    if fits and (past is None or keys.size(2) == T):
         lengths = launch.whole_lengths(B, T, rows.device) if mask is None else mask
         out = torch.empty_like(rows)
         attend(out.data_ptr(), None, qkv.data_ptr(), lengths.data_ptr(), B, T, H, D)
-    elif T == 1 and not whole_prompt:
+    elif T == 1 and keys.size(2) > 1:
         count_standard("attention", NEW_TOKENS, warn=False)
         out = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=attention.scaling).reshape(rows.shape)
     else:
-        if past is None:
-            query, keys, values = _parts(qkv, B, T, H, D)
         out = course_attention(attention, query, keys, values, mask, scaling=attention.scaling)[0].reshape(rows.shape)
     return torch.addmm(out_bias, out, out_weight)
-
-
-def _parts(qkv: Tensor, B: int, T: int, H: int, D: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Q, K and V, each (B, H, T, D), of qkv (N, 3 C). They share its memory."""
-    return qkv.view(B, T, 3, H, D).permute(2, 0, 3, 1, 4).unbind()

@@ -13,6 +13,9 @@ A block then runs
     matmul, bias + GELU, matmul                     one kernel instead of those of gelu_new
     residual add + the next block's LayerNorm       one kernel instead of two
 
+In inference, all of this runs without a call of the modules inside the block (gpt2_inference.py), unless one of them has a hook or
+was replaced.
+
 The last one is computed a block early. The next block uses it only if it gets the very tensor that this block returned,
 unchanged.
 """
@@ -25,7 +28,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules import module as all_modules
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 from transformers import GPT2Model
 from transformers.models.gpt2.modeling_gpt2 import GPT2MLP, GPT2Attention, GPT2Block
 from transformers.pytorch_utils import Conv1D
@@ -45,13 +48,16 @@ if list(inspect.signature(GPT2Block.forward).parameters)[: len(_EXPECTED)] != _E
 
 
 def _is_plain(module: nn.Module, *classes: type) -> bool:
-    """Is it exactly one of these classes, without hooks or a forward() of its own that a kernel would pass by?"""
+    """Is it exactly one of these classes, without hooks, its own or all modules', or a forward() of its own, which a kernel would
+    pass by?"""
     return type(module) in classes and not (
         module._forward_hooks
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks
         or "forward" in module.__dict__
+        or _global_forward_hooks
+        or _global_forward_pre_hooks
     )
 
 
@@ -201,10 +207,10 @@ class OptimizedGPT2Block(GPT2Block):
         normed = mine.take(hidden_states) if ahead and mine is not None else None
         if compute_next and can_infer(hidden_states, past_key_values, kwargs):
             layers = _layers_inside(self, following.norm)
-            inferred = layers and infer(layers, hidden_states, normed, past_key_values, attention_mask)
-            if inferred:
-                following.put(*inferred)
-                return inferred[0]
+            results = layers and infer(layers, hidden_states, normed, past_key_values, attention_mask)
+            if results:
+                following.put(*results)
+                return results[0]
         normed, total = fused_attention_layer_norm(
             self.ln_1,
             self.attn,
@@ -227,8 +233,6 @@ class OptimizedGPT2Block(GPT2Block):
 
 def _layers_inside(block: OptimizedGPT2Block, next_norm: nn.Module) -> Layers | None:
     """What infer() computes with. None: a module of the block does something else or has a hook, and must be called."""
-    if all_modules._global_forward_hooks or all_modules._global_forward_pre_hooks:
-        return None
     inside = block._modules
     attention, mlp = inside["attn"], inside["mlp"]
     if not (_is_plain(attention, GPT2Attention) and _is_plain(mlp, OptimizedGPT2MLP)):
