@@ -1,5 +1,6 @@
 """Hugging Face's GPT-2 and GPT-NeoX on the course's kernels: the same numbers, and nothing around the model changes."""
 
+import contextlib
 import copy
 import datetime
 import filecmp
@@ -237,7 +238,7 @@ def test_generate_calls_no_module_inside_a_block(cache, device, calls):
 
 @pytest.mark.parametrize(
     "name",
-    ["ln_1", "attn", "attn.c_attn", "attn.c_proj", "attn.resid_dropout", "mlp", "mlp.c_fc", "mlp.act", "mlp.c_proj", "mlp.dropout"],
+    "ln_1 attn attn.c_attn attn.c_proj attn.resid_dropout mlp mlp.c_fc mlp.act mlp.c_proj mlp.dropout".split(),
 )
 @pytest.mark.parametrize("kind", ["hook", "pre-hook", "forward", "global"])
 @pytest.mark.filterwarnings("ignore:course_kernels")  # the standard path's
@@ -250,12 +251,11 @@ def test_what_is_hung_on_a_module_inside_a_block_runs(name, kind, device):
         module.register_forward_pre_hook(lambda *arguments: ran.append(1))
     elif kind == "forward":
         module.forward = lambda *arguments, **named: ran.append(1) or type(module).forward(module, *arguments, **named)
+    seen = contextlib.nullcontext()
+    if kind == "global":
+        seen = torch.nn.modules.module.register_module_forward_hook(lambda one, *_: ran.append(1) if one is module else None)
     with torch.no_grad():
-        if kind == "global":
-            seen = torch.nn.modules.module.register_module_forward_hook(lambda one, *_: ran.append(1) if one is module else None)
-            found = model(ids).logits
-            seen.remove()
-        else:
+        with seen:
             found = model(ids).logits
         assert ran == [1]
         assert torch.allclose(found, disable(model)(ids).logits, atol=1e-5)

@@ -13,11 +13,11 @@ A block then runs
     matmul, bias + GELU, matmul                     one kernel instead of those of gelu_new
     residual add + the next block's LayerNorm       one kernel instead of two
 
-In inference, all of this runs without a call of the modules inside the block (gpt2_inference.py), unless one of them has a hook or
-was replaced.
-
 The last one is computed a block early. The next block uses it only if it gets the very tensor that this block returned,
 unchanged.
+
+In inference with the fused attention a block does not call the modules inside it (gpt2_inference.py), unless one of them has a
+hook or was replaced.
 """
 
 import copy

@@ -42,8 +42,8 @@ def show_in_profiles(show: bool) -> None:
 
 
 def kernel(op: str, dtype: torch.dtype, device: torch.device) -> Callable[..., None]:
-    """The launcher of `op` for this type, ready to be called with its contract's arguments without the stream: it runs on `device`,
-    on the current stream. A call raises KernelFailed. Raises LibraryMissing."""
+    """The launcher of `op` for this type. It takes the arguments of its contract without the stream, and runs on `device`, on the
+    current stream. A call of it may raise KernelFailed. Raises LibraryMissing."""
     key = op, dtype, device
     ready = _kernels.get(key)
     if ready is None:
