@@ -89,7 +89,7 @@ def infer(layers: Layers, hidden: Tensor, normed: Tensor | None, past, mask: Ten
         normalize(normed.data_ptr(), mean, rstd, hidden.data_ptr(), *of_norm)
     rows = _attended(layers.attention, of_attention, normed.view(N, C), B, T, past, mask, attend)
 
-    # From here on a kernel writes its results over its own inputs, which no one else has: the products, and then `total`.
+    # From here on each kernel overwrites an input of its own: the result of a product or `total`, which no caller holds.
     total = torch.empty_like(hidden)
     x, sums = rows.data_ptr(), total.data_ptr()
     of_norm = weight_2.data_ptr(), bias_2.data_ptr(), N, C, layers.ln_2.eps
