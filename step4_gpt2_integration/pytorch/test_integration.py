@@ -1,5 +1,6 @@
 """Hugging Face's GPT-2 and GPT-NeoX on the course's kernels: the same numbers, and nothing around the model changes."""
 
+import contextlib
 import copy
 import datetime
 import filecmp
@@ -22,10 +23,20 @@ from transformers import (
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
 )
+from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
+from transformers.pytorch_utils import Conv1D
 
 import course_kernels as ck
 from course_kernels import gpt_neox_model
-from course_kernels.gpt2_model import FusedAttentionLayerNorm, OptimizedGPT2Block, disable, enable, enabled, is_enabled
+from course_kernels.gpt2_model import (
+    FusedAttentionLayerNorm,
+    OptimizedGPT2Block,
+    OptimizedGPT2MLP,
+    disable,
+    enable,
+    enabled,
+    is_enabled,
+)
 
 TINY = Path(__file__).resolve().parents[1] / "gpt2" / "tiny"
 LAYERS, VOCABULARY, POSITIONS = 3, 101, 64
@@ -172,6 +183,143 @@ def test_the_tiny_model_writes_the_same_and_its_perplexity_stays(device):
         with enabled(model):
             assert torch.equal(model.generate(ids, **options), wanted)
             assert model(wanted, labels=wanted).loss.item() == pytest.approx(loss.item(), rel=1e-5)
+
+
+# ---- inference without a call of the modules inside a block (gpt2_inference.py) ----
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The name of each module class whose forward() runs inside a block, while the test runs."""
+    seen = []
+    for kind in (GPT2Attention, OptimizedGPT2MLP, Conv1D, torch.nn.Dropout):
+
+        def forward(module, *arguments, original=kind.forward, **named):
+            seen.append(type(module).__name__)
+            return original(module, *arguments, **named)
+
+        monkeypatch.setattr(kind, "forward", forward)
+    return seen
+
+
+def padded(ids):
+    mask = torch.ones_like(ids)
+    mask[1, -6:] = 0
+    return mask
+
+
+@pytest.mark.parametrize("padding", [None, "right"])
+def test_inference_without_modules_is_as_near_to_float64(padding, device, dtype, calls):
+    model, ids = model_on(device, dtype), tokens(device)
+    mask = padded(ids) if padding else None
+    rows = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+    with torch.no_grad():
+        exact = copy.deepcopy(model).cpu().double()(ids.cpu(), attention_mask=mask if mask is None else mask.cpu()).logits
+        plain = model(ids, attention_mask=mask).logits
+        enable(model)
+        calls.clear()
+        for use_cache in (False, True):
+            found = model(ids, attention_mask=mask, use_cache=use_cache).logits
+            mine, theirs = ((logits.cpu().double() - exact)[rows.cpu()].abs().max().item() for logits in (found, plain))
+            assert mine <= 1.5 * theirs + 1e-6 * exact.abs().max().item()
+    assert calls == ["Dropout"] * 2  # of the embeddings
+    counted = {"layernorm_forward": 1, "residual_layernorm_forward": 2 * LAYERS, "bias_gelu_forward": LAYERS}
+    counted["course_attention_forward"] = LAYERS
+    assert ck.stats() == {"kernels": {op: 2 * launches for op, launches in counted.items()}, "standard": {}}
+
+
+@pytest.mark.parametrize("cache", [None, "static"])
+def test_generate_calls_no_module_inside_a_block(cache, device, calls):
+    model, ids = enable(model_on(device)), tokens(device, 2, 6)
+    options = {"max_new_tokens": 5, "do_sample": False, "cache_implementation": cache, "disable_compile": True}
+    model.generate(ids, **options)
+    assert set(calls) == {"Dropout"} and len(calls) == 5
+
+
+@pytest.mark.parametrize(
+    "name",
+    "ln_1 attn attn.c_attn attn.c_proj attn.resid_dropout mlp mlp.c_fc mlp.act mlp.c_proj mlp.dropout".split(),
+)
+@pytest.mark.parametrize("kind", ["hook", "pre-hook", "forward", "global"])
+@pytest.mark.filterwarnings("ignore:course_kernels")  # the standard path's
+def test_what_is_hung_on_a_module_inside_a_block_runs(name, kind, device):
+    model, ids, ran = enable(model_on(device)), tokens(device), []
+    module = model.transformer.h[1].get_submodule(name)
+    if kind == "hook":
+        module.register_forward_hook(lambda *arguments: ran.append(1))
+    elif kind == "pre-hook":
+        module.register_forward_pre_hook(lambda *arguments: ran.append(1))
+    elif kind == "forward":
+        module.forward = lambda *arguments, **named: ran.append(1) or type(module).forward(module, *arguments, **named)
+    seen = contextlib.nullcontext()
+    if kind == "global":
+        seen = torch.nn.modules.module.register_module_forward_hook(lambda one, *_: ran.append(1) if one is module else None)
+    with torch.no_grad():
+        with seen:
+            found = model(ids).logits
+        assert ran == [1]
+        assert torch.allclose(found, disable(model)(ids).logits, atol=1e-5)
+
+
+def test_dropout_without_gradients_is_applied(device):
+    model, ids = enable(model_on(device, resid_pdrop=0.5)), tokens(device)
+    with torch.no_grad():
+        wanted = model(ids).logits
+        model.transformer.h[1].mlp.dropout.train()
+        assert not torch.allclose(model(ids).logits, wanted, atol=1e-3)
+
+
+def test_a_replaced_module_is_called(device, calls):
+    class Adapted(Conv1D):
+        def forward(self, x):
+            return super().forward(x) + 1.0
+
+    model, ids = model_on(device), tokens(device)
+    for block in model.transformer.h:
+        block.attn.c_attn.__class__ = Adapted
+    with torch.no_grad():
+        wanted = model(ids).logits
+        assert torch.allclose(enable(model)(ids).logits, wanted, atol=1e-5)
+
+
+def test_another_attention_is_chosen_while_patched(device):
+    model, ids = model_on(device), tokens(device)
+    with torch.no_grad():
+        wanted = model(ids).logits
+        enable(model).set_attn_implementation("eager")
+        assert torch.allclose(model(ids).logits, wanted, atol=1e-5)
+    assert "course_attention_forward" not in ck.stats()["kernels"]
+
+
+def test_parameters_that_change_are_seen(device):
+    """New values, another Parameter object, and another type, after a first pass."""
+    model, ids = enable(model_on(device)), tokens(device)
+    block = model.transformer.h[1]
+    for change in (
+        lambda: block.ln_2.weight.data.mul_(2),
+        lambda: setattr(block.mlp.c_fc, "bias", torch.nn.Parameter(torch.ones_like(block.mlp.c_fc.bias))),
+        lambda: setattr(block.ln_1.weight, "data", block.ln_1.weight.data * 3),
+        lambda: setattr(block.ln_1.weight, "data", torch.stack([block.ln_1.weight.data] * 2, dim=1)[:, 0]),  # strided
+        lambda: model.bfloat16(),
+    ):
+        with torch.no_grad():
+            model(ids)
+            change()
+            found = model(ids).logits
+            with_modules = disable(model)(ids).logits
+            enable(model)
+        assert torch.allclose(found, with_modules, atol=1e-5 if found.dtype == torch.float32 else 3e-2)
+
+
+def test_results_of_blocks_are_not_overwritten(device):
+    """What a hook keeps of a block stays what it was."""
+    model, ids = model_on(device), tokens(device)
+    kept, copies = [], []
+    for block in model.transformer.h:
+        block.register_forward_hook(lambda block, inputs, output: (kept.append(output), copies.append(output.clone())) and None)
+    with torch.no_grad():
+        enable(model)(ids)
+    assert len(kept) == LAYERS and all(torch.equal(one, other) for one, other in zip(kept, copies))
 
 
 # ---- training ----

@@ -25,6 +25,7 @@ from .autograd_function import causal_attention, causal_mask, causal_softmax
 from .stats import count_standard
 
 FUSED, SOFTMAX = "course", "course_softmax"
+NEW_TOKENS = "new tokens on a cache"  # why a call takes the standard path
 _MOST_CHANNELS = 128  # of a head, in the fused kernel
 
 
@@ -76,7 +77,7 @@ def _why_standard(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | 
     if dropout > 0:
         return "dropout of attention weights, in training", True
     if query.shape[2] != key.shape[2]:
-        return "new tokens on a cache", False
+        return NEW_TOKENS, False
     if mask is not None and mask.dim() != 1:
         return "a mask other than causal with padding on the right", True
     if not (getattr(module, "is_causal", True) if causal is None else causal):
@@ -84,6 +85,13 @@ def _why_standard(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | 
     if query.shape[1] != key.shape[1]:
         return "fewer heads of keys than of queries", True
     return None
+
+
+def why_other_heads(D: int, scaling: float | None) -> str | None:
+    """Why the fused kernel does not compute heads of D channels with this scale; None: it does."""
+    if scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
+        return "a scale other than 1 / sqrt(D)"
+    return f"heads of more than {_MOST_CHANNELS} channels" if D > _MOST_CHANNELS else None
 
 
 def _uncached(module: nn.Module, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,10 +121,8 @@ def _uncached(module: nn.Module, query: Tensor, key: Tensor, value: Tensor) -> t
 def _why_not_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None):
     """Why the fused kernel cannot compute a call that the softmax kernel can, and whether that is worth a warning; or None."""
     D = query.shape[-1]
-    if scaling is not None and abs(scaling * D**0.5 - 1) > 1e-6:
-        return "a scale other than 1 / sqrt(D)", True
-    if D > _MOST_CHANNELS:
-        return f"heads of more than {_MOST_CHANNELS} channels", True
+    if other_heads := why_other_heads(D, scaling):
+        return other_heads, True
     needs_gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if needs_gradient and (query.dtype != torch.bfloat16 or mask is not None):
         return "a gradient of attention in another type than bf16, or with padding", False

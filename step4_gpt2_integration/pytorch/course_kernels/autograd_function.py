@@ -16,6 +16,7 @@ Compiled code, fake tensors and function transforms see the ops torch.ops.course
 """
 
 import os
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -73,6 +74,11 @@ def _find_out(op: str, device: torch.device, dtype: torch.dtype) -> str | None:
     return reason
 
 
+def kernel(op: str, x: Tensor) -> Callable[..., None] | None:
+    """The launcher of `op` for tensors of x's type and device, as launch.kernel() gives it. None: they take the standard path."""
+    return launch.kernel(op, x.dtype, x.device) if _why_not(op, x.device, x.dtype) is None else None
+
+
 def _takes_standard_path(name: str, op: str, x: Tensor, *others: Tensor | None) -> bool:
     """Decides a call, and counts it if it takes the standard path. Raises ValueError where no path is right."""
     reason = None
@@ -86,7 +92,7 @@ def _takes_standard_path(name: str, op: str, x: Tensor, *others: Tensor | None) 
             )
         elif other.dtype != dtype:
             reason = f"tensors of two types, {dtype} and {other.dtype}"
-    columns = x.shape[-1]
+    columns = x.size(-1)
     if columns == 0:
         reason = reason or "rows without elements"
     elif not torch.compiler.is_compiling() and x.numel() > _MOST * columns:
@@ -117,14 +123,15 @@ def _call(name: str, *arguments):
     return getattr(torch.ops.course, name)(*arguments)
 
 
-def _autocasts(x: Tensor) -> bool:
+def autocasts(x: Tensor) -> bool:
+    """Is autocast on for x's kind of device?"""
     kind = x.device.type
     return kind in ("cuda", "cpu") and torch.is_autocast_enabled(kind)
 
 
 def _as_autocast(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
     """16-bit tensors as fp32 where autocast is on, as for PyTorch's softmax and layer_norm."""
-    if not _autocasts(tensors[0]):
+    if not autocasts(tensors[0]):
         return tensors
     return tuple(
         tensor.float() if tensor is not None and tensor.dtype in (torch.float16, torch.bfloat16) else tensor for tensor in tensors
@@ -137,20 +144,21 @@ def _require(right: bool, message: str) -> None:
 
 
 def _require_same_shape(name: str, x: Tensor, other: Tensor, other_name: str) -> None:
-    _require(
-        x.shape == other.shape,
-        f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape: expand() one of them",
-    )
+    if x.shape != other.shape:
+        raise ValueError(
+            f"{name}: x is {tuple(x.shape)} and {other_name} {tuple(other.shape)}. They must have one shape: expand() one of them"
+        )
 
 
 def _require_columns(name: str, x: Tensor, *vectors: Tensor | None) -> None:
-    _require(x.dim() >= 1, f"{name}: x is a single number, and must have rows: shape (..., C)")
+    if x.dim() == 0:
+        raise ValueError(f"{name}: x is a single number, and must have rows: shape (..., C)")
+    columns = x.size(-1)
     for vector in vectors:
-        _require(
-            vector is None or tuple(vector.shape) == (x.shape[-1],),
-            f"{name}: a vector of shape {tuple(vector.shape) if vector is not None else ()} does not fit x, {tuple(x.shape)}."
-            f" It must be ({x.shape[-1]},)",
-        )
+        if vector is not None and (vector.dim() != 1 or vector.size(0) != columns):
+            raise ValueError(
+                f"{name}: a vector of shape {tuple(vector.shape)} does not fit x, {tuple(x.shape)}. It must be ({columns},)"
+            )
 
 
 # ---- the autograd functions. Each has the arguments of its op in ops.py; the backward pass is another op. ----
@@ -494,7 +502,7 @@ def layer_norm_residual(
 def bias_gelu(x: Tensor, bias: Tensor) -> Tensor:
     """GELU (tanh form) of x + bias. x: (..., C); bias: (C). Under autocast, bias is used in x's type. Raises ValueError."""
     _require_columns("bias_gelu", x, bias)
-    if _autocasts(x):
+    if autocasts(x):
         bias = bias.to(x.dtype)
     if _takes_standard_path("bias_gelu", "bias_gelu_forward", x, bias):
         return F.gelu(x + bias, approximate="tanh")

@@ -15,6 +15,9 @@ A block then runs
 
 The last one is computed a block early. The next block uses it only if it gets the very tensor that this block returned,
 unchanged.
+
+In inference with the fused attention a block does not call the modules inside it (gpt2_inference.py), unless one of them has a
+hook or was replaced.
 """
 
 import copy
@@ -24,11 +27,12 @@ import weakref
 import torch
 from torch import Tensor, nn
 from transformers import GPT2Model
-from transformers.models.gpt2.modeling_gpt2 import GPT2MLP, GPT2Block
+from transformers.models.gpt2.modeling_gpt2 import GPT2MLP, GPT2Attention, GPT2Block
 from transformers.pytorch_utils import Conv1D
 
 from .attention import FUSED, SOFTMAX
 from .autograd_function import bias_gelu, layer_norm, residual_layer_norm
+from .gpt2_inference import Layers, can_infer, infer
 from .patching import for_a_while, is_patched, is_plain, models_of, swap
 from .stats import count_standard
 
@@ -43,6 +47,14 @@ if list(inspect.signature(GPT2Block.forward).parameters)[: len(_EXPECTED)] != _E
 
 def _is_plain_norm(module: nn.Module) -> bool:
     return is_plain(module, nn.LayerNorm, OptimizedLayerNorm) and module.bias is not None
+
+
+def _is_tanh_gelu(module: nn.Module) -> bool:
+    return type(module).__name__ in _TANH_GELU and is_plain(module, type(module))
+
+
+def _is_idle(dropout: nn.Module) -> bool:
+    return is_plain(dropout, nn.Dropout) and not (dropout.training and dropout.p > 0)
 
 
 class Ready:
@@ -136,7 +148,7 @@ class OptimizedGPT2MLP(GPT2MLP):
     """GPT2MLP with its first bias and its GELU in one kernel; x: (..., C)."""
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        if not (is_plain(self.c_fc, Conv1D) and type(self.act).__name__ in _TANH_GELU):
+        if not (is_plain(self.c_fc, Conv1D) and _is_tanh_gelu(self.act)):
             count_standard("mlp", f"an activation {type(self.act).__name__} after a {type(self.c_fc).__name__}, or hooks")
             return super().forward(hidden_states)
         rows = hidden_states.reshape(-1, hidden_states.shape[-1])
@@ -174,26 +186,55 @@ class OptimizedGPT2Block(GPT2Block):
                 use_cache=use_cache,
                 **kwargs,
             )
-        ahead = _may_compute_ahead(self)
         mine, following = self.__dict__.get("_ready"), self.__dict__.get("_following")
+        ahead = _may_compute_ahead(self)
+        compute_next = ahead and following is not None and _is_plain_norm(following.norm)
+        normed = mine.take(hidden_states) if ahead and mine is not None else None
+        if compute_next and can_infer(hidden_states, past_key_values, kwargs):
+            layers = _layers_inside(self, following.norm)
+            results = layers and infer(layers, hidden_states, normed, past_key_values, attention_mask)
+            if results:
+                following.put(*results)
+                return results[0]
         normed, total = fused_attention_layer_norm(
             self.ln_1,
             self.attn,
             self.ln_2,
             hidden_states,
-            normed=mine.take(hidden_states) if ahead and mine is not None else None,
+            normed=normed,
             past_key_values=past_key_values,
             attention_mask=attention_mask,
             use_cache=use_cache,
             **kwargs,
         )
         wide = self.mlp(normed)
-        if not ahead or following is None or not _is_plain_norm(following.norm) or following.norm.weight.device != wide.device:
+        if not compute_next or following.norm.weight.device != wide.device:
             return total + wide
         norm = following.norm
         normed, total = residual_layer_norm(wide, total, norm.weight, norm.bias, norm.eps)
         following.put(total, normed)
         return total
+
+
+def _layers_inside(block: OptimizedGPT2Block, next_norm: nn.Module) -> Layers | None:
+    """What infer() computes with. None: a module of the block does something else or has a hook, and must be called."""
+    inside = block._modules
+    attention, mlp = inside["attn"], inside["mlp"]
+    if not (is_plain(attention, GPT2Attention) and is_plain(mlp, OptimizedGPT2MLP)):
+        return None
+    if attention.config._attn_implementation != FUSED or not attention.is_causal:
+        return None
+    of_attention, of_mlp = attention._modules, mlp._modules
+    products = of_attention["c_attn"], of_attention["c_proj"], of_mlp["c_fc"], of_mlp["c_proj"]
+    for product in products:
+        if not is_plain(product, Conv1D):
+            return None
+    for dropout in (of_attention["attn_dropout"], of_attention["resid_dropout"], of_mlp["dropout"]):
+        if not _is_idle(dropout):
+            return None
+    if not _is_tanh_gelu(of_mlp["act"]):
+        return None
+    return Layers(inside["ln_1"], *products[:2], inside["ln_2"], *products[2:], next_norm, attention)
 
 
 # ---- on and off ----

@@ -8,8 +8,8 @@ input.
 N is the product of all dimensions but the last, C the last.
 """
 
-import functools
 import threading
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -22,52 +22,79 @@ _UPPER_ZERO = 0  # CAUSAL_UPPER_ZERO: all of the output is written
 _one_at_a_time = threading.Lock()  # the CPU backend runs one launch at a time
 _usable: dict[tuple[str, int], str | None] = {}
 
+_is_compiling = torch.compiler.is_compiling
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_innermost_transform = torch._C._functorch.peek_interpreter_stack
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda index: torch.cuda.current_stream(index).cuda_stream
 )
 
 
+_kernels: dict[tuple[str, torch.dtype, torch.device], Callable[..., None]] = {}
+_in_ranges = False
+
+
 def show_in_profiles(show: bool) -> None:
     """Shall each launch be a range "course::OP" in torch.profiler's traces? It costs some microseconds a launch."""
-    global _run
-    _run = _run_in_a_range if show else _run_plainly
+    global _in_ranges
+    _in_ranges = show
+    _kernels.clear()
 
 
-def _run_in_a_range(op: str, x: Tensor, arguments: tuple) -> None:
-    with torch.profiler.record_function(f"course::{op}"):
-        _run_plainly(op, x, arguments)
+def kernel(op: str, dtype: torch.dtype, device: torch.device) -> Callable[..., None]:
+    """The launcher of `op` for this type. It takes the arguments of its contract without the stream, and runs on `device`, on the
+    current stream. A call of it may raise KernelFailed. Raises LibraryMissing."""
+    key = op, dtype, device
+    ready = _kernels.get(key)
+    if ready is None:
+        ready = _kernels[key] = _prepare(op, dtype, device)
+    return ready
 
 
-def _run_plainly(op: str, x: Tensor, arguments: tuple) -> None:
-    """Calls a launcher on x's device, on its current stream, with x's type. Raises LibraryMissing, KernelFailed."""
-    loaded = library(x.device.type)
-    launcher = loaded.launchers.get((op, x.dtype))
+def _prepare(op: str, dtype: torch.dtype, device: torch.device) -> Callable[..., None]:
+    loaded = library(device.type)
+    launcher = loaded.launchers.get((op, dtype))
     if launcher is None:
-        raise LibraryMissing(f"{loaded.path} has no {op} for {x.dtype}: it was built without that file, see sources()")
-    if loaded.kind == "cpu":
+        raise LibraryMissing(f"{loaded.path} has no {op} for {dtype}: it was built without that file, see sources()")
+    start = _on_device(loaded, launcher, device)
+
+    def run(*arguments) -> None:
+        status = start(arguments)
+        if loaded.workspace_calls:
+            loaded.release_workspace()
+        if status != 0:
+            raise loaded.failure(op, dtype, status)
+        count_kernel(op)
+
+    def run_in_a_range(*arguments) -> None:
+        with torch.profiler.record_function(f"course::{op}"):
+            run(*arguments)
+
+    return run_in_a_range if _in_ranges else run
+
+
+def _on_device(loaded: Library, launcher, device: torch.device) -> Callable[[tuple], int]:
+    """A function that calls `launcher` with its arguments, given without the stream, and gives its status."""
+
+    def on_cpu(arguments: tuple) -> int:
         with _one_at_a_time:
-            status = launcher(*arguments, None)
-    else:
-        status = _run_on_gpu(loaded, launcher, x.device.index, arguments)
-    loaded.release_workspace()
-    if status != 0:
-        raise loaded.failure(op, x.dtype, status)
-    count_kernel(op)
+            return launcher(*arguments, None)
+
+    def on_the_gpu(arguments: tuple) -> int:
+        return launcher(*arguments, _current_stream(device.index))
+
+    def on_one_of_several_gpus(arguments: tuple) -> int:
+        with torch.cuda.device(device):
+            return loaded.set_device(device.index) or launcher(*arguments, _current_stream(device.index))
+
+    if loaded.kind == "cpu":
+        return on_cpu
+    return on_the_gpu if torch.cuda.device_count() == 1 else on_one_of_several_gpus
 
 
-_run = _run_plainly
-
-
-@functools.cache
-def _gpus() -> int:
-    return torch.cuda.device_count()
-
-
-def _run_on_gpu(loaded: Library, launcher, index: int, arguments: tuple) -> int:
-    if _gpus() == 1:
-        return launcher(*arguments, _current_stream(index))
-    with torch.cuda.device(index):
-        return loaded.set_device(index) or launcher(*arguments, _current_stream(index))
+def _run(op: str, x: Tensor, arguments: tuple) -> None:
+    """Calls the launcher for x's type, on x's device."""
+    kernel(op, x.dtype, x.device)(*arguments)
 
 
 def why_unusable(device: torch.device) -> str | None:
@@ -90,17 +117,18 @@ def is_probed(device: torch.device) -> bool:
 
 def is_function_transform() -> bool:
     """Does this run inside torch.func.grad, torch.vmap or the like, in eager code?"""
-    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
+    return not _is_compiling() and _innermost_transform() is not None
 
 
 def is_transformed() -> bool:
     """Is anything between this code and the tensors: a compiler, a dispatch mode, a transform such as vmap?"""
-    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0 or is_function_transform()
+    return _is_compiling() or _dispatch_modes() > 0 or _innermost_transform() is not None
 
 
 def forget_devices() -> None:
     """Probe the devices again at the next call."""
     _usable.clear()
+    _kernels.clear()
 
 
 def _why_missing(device: torch.device) -> str | None:
@@ -122,11 +150,7 @@ def _why_refused(device: torch.device) -> str | None:
     one = torch.zeros(1, 1, device=device)
     out = torch.empty_like(one)
     arguments = (out.data_ptr(), one.data_ptr(), 1, 1)
-    if device.type == "cuda":
-        status = _run_on_gpu(loaded, launcher, one.device.index, arguments)
-    else:
-        status = launcher(*arguments, None)
-    if status == _NO_KERNEL_IMAGE:
+    if _on_device(loaded, launcher, one.device)(arguments) == _NO_KERNEL_IMAGE:
         return f"{loaded.path} was built for other GPUs than {torch.cuda.get_device_name(device)}: run make pytorch-cuda here"
     return None
 
@@ -150,7 +174,8 @@ def _rows(x: Tensor) -> tuple[int, int]:
 
 def _statistics(x: Tensor, rows: int) -> tuple[Tensor, Tensor]:
     """mean and rstd: (N), fp32."""
-    return tuple(torch.empty(rows, dtype=torch.float32, device=x.device) for _ in range(2))
+    device = x.device
+    return torch.empty(rows, dtype=torch.float32, device=device), torch.empty(rows, dtype=torch.float32, device=device)
 
 
 # ---- softmax ----
@@ -346,7 +371,7 @@ def _packed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 _whole: dict[tuple, Tensor] = {}
 
 
-def _whole_lengths(B: int, T: int, device: torch.device) -> Tensor:
+def whole_lengths(B: int, T: int, device: torch.device) -> Tensor:
     """T for each of B sequences: (B), int32. Kept for good, because a CUDA graph may have recorded the address."""
     key = (B, T, device)
     if key in _whole:
@@ -370,7 +395,7 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -
     out = torch.empty(B, T, H, D, dtype=q.dtype, device=q.device)
     lse = torch.empty(B, H, T, dtype=torch.float32, device=q.device)
     if lengths is None:
-        lengths = _whole_lengths(B, T, q.device)
+        lengths = whole_lengths(B, T, q.device)
     if q.numel():
         pointers = (out.data_ptr(), lse.data_ptr(), qkv.data_ptr(), lengths.data_ptr())
         _run("course_attention_forward", q, (*pointers, B, T, H, D))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from torch import nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 
 def models_of(model: nn.Module, kind: type) -> list[nn.Module]:
@@ -25,9 +26,16 @@ def swap(module: nn.Module, original: type, optimized: type, swapped: list[tuple
 
 
 def is_plain(module: nn.Module, *classes: type) -> bool:
-    """Is it exactly one of these classes, without hooks that a kernel would pass by?"""
+    """Is it exactly one of these classes, without hooks, its own or all modules', or a forward() of its own, which a kernel would
+    pass by?"""
     return type(module) in classes and not (
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+        or "forward" in module.__dict__
+        or _global_forward_hooks
+        or _global_forward_pre_hooks
     )
 
 
