@@ -13,7 +13,6 @@ import json
 import math
 import statistics
 import sys
-import time
 from collections import Counter
 
 import torch
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchmark import SIZES, TYPES, model_of
+from measuring import command_of, once, wait
 
 _marks_rows = False
 
@@ -150,20 +150,6 @@ def largest_difference(own: GPT2, theirs: nn.Module, ids: Tensor) -> float:
         return ((own.float()(ids) - wanted).abs().max() / wanted.abs().max()).item()
 
 
-def wait(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
-def milliseconds(run, device: str) -> float:
-    """Of one call, from an idle device to an idle device."""
-    wait(device)
-    begin = time.perf_counter()
-    run()
-    wait(device)
-    return (time.perf_counter() - begin) * 1e3
-
-
 def profiled_rows(run, device: str, times: int, trace: str | None = None) -> dict[str, float]:
     """Milliseconds of one run by row."""
     global _marks_rows
@@ -216,7 +202,7 @@ def main() -> int:
     with torch.no_grad():
         for turn in range(3 + arguments.times):
             for name, run in runs.items():
-                ms = milliseconds(run, arguments.device)
+                ms = once(run, arguments.device)
                 walls[name] += [ms] if turn >= 3 else []
         spent = profiled_rows(runs["from scratch"], arguments.device, arguments.times, arguments.trace)
     total = sum(spent.values())
@@ -229,7 +215,7 @@ def main() -> int:
     if arguments.out:
         line = {name: getattr(arguments, name) for name in ("size", "batch", "tokens", "type", "device")}
         line |= {"experiment": "from_scratch", "difference": difference, "wall_ms": medians, "row": spent}
-        line |= {"torch": torch.__version__, "command": " ".join(sys.argv)}
+        line |= {"torch": torch.__version__, "command": command_of(sys.argv)}
         if arguments.device == "cuda":
             line["gpu"] = torch.cuda.get_device_name()
         with open(arguments.out, "a") as file:

@@ -27,6 +27,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import rotate_half
 import course_kernels as ck
 from course_kernels import gpt2_model, gpt_neox_model
 from demo import TINY
+from measuring import command_of
 
 SIZES = {"tiny": (2, 64, 2), "410m": (24, 1024, 16), "2.8b": (32, 2560, 32)}  # layers, channels, heads, as in Pythia
 
@@ -227,7 +228,7 @@ def main() -> int:
             return 1
         if arguments.out:
             with open(arguments.out, "a") as file:
-                file.writelines(json.dumps(line | about | {"command": " ".join(sys.argv)}) + "\n" for line in lines)
+                file.writelines(json.dumps(line | about | {"command": command_of(sys.argv)}) + "\n" for line in lines)
     return 0
 
 
