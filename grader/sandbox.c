@@ -27,7 +27,8 @@ enum { SYS_CREATE_RULESET = 444, SYS_ADD_RULE = 445, SYS_RESTRICT_SELF = 446 }; 
 enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
 
 enum {
-    WRITE_FILE = 1 << 1, /* execute (bit 0), read (2) and list (3) are not restricted: programs load (common/runner/files.cpp) */
+    WRITE_FILE =
+        1 << 1, /* execute (bit 0), read (2) and list (3) are not restricted: programs load (common/runner/files.cpp) */
     MAKE_AND_REMOVE = 0x1ff0,
     REFER = 1 << 13,    /* ABI 2 */
     TRUNCATE = 1 << 14, /* ABI 3 */
