@@ -64,9 +64,7 @@ template <class Term> int reduce_rows(float *out, const float *x, Term term, int
 
 __global__ void add_bias(float *out, const float *x, const float *__restrict__ bias, int N, int C) {
     for (int n = blockIdx.x; n < N; n += gridDim.x) {
-        for (int c = threadIdx.x; c < C; c += blockDim.x) {
-            out[(size_t)n * C + c] = x[(size_t)n * C + c] + bias[c];
-        }
+        for (int c = threadIdx.x; c < C; c += blockDim.x) { out[(size_t)n * C + c] = x[(size_t)n * C + c] + bias[c]; }
     }
 }
 
@@ -86,7 +84,7 @@ int row_dot_f32(float *out, const float *x, const float *weight, int N, int C, c
 
 int bias_add_f32(float *out, const float *x, const float *bias, int N, int C, cudaStream_t stream) {
     if (N == 0) { return cudaSuccess; }
-    add_bias<<<N < 65536 ? N : 65536, 128, 0, stream>>>(out, x, bias, N, C);
+    add_bias < <<N<65536 ? N : 65536, 128, 0, stream>>>(out, x, bias, N, C);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
 }
