@@ -84,7 +84,8 @@ int row_dot_f32(float *out, const float *x, const float *weight, int N, int C, c
 
 int bias_add_f32(float *out, const float *x, const float *bias, int N, int C, cudaStream_t stream) {
     if (N == 0) { return cudaSuccess; }
-    add_bias < <<N<65536 ? N : 65536, 128, 0, stream>>>(out, x, bias, N, C);
+    unsigned blocks = N < 65536 ? N : 65536;
+    add_bias<<<blocks, 128, 0, stream>>>(out, x, bias, N, C);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
 }
