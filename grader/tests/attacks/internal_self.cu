@@ -1,5 +1,5 @@
 // Tells the checks that no kernel runs.
-// stopped by: source rules: simt_
+// stopped by: source rules: thread_local
 #include "right.cuh"
 
 extern thread_local struct simt_thread *simt_self;
