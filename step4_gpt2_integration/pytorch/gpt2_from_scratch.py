@@ -9,7 +9,6 @@ step of the forward pass is a row of the profile: on a GPU the time of its kerne
 
 import argparse
 import contextlib
-import json
 import math
 import statistics
 import sys
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchmark import SIZES, TYPES, model_of
-from measuring import command_of, once, wait
+from measuring import append, once, wait
 
 _marks_rows = False
 
@@ -215,11 +214,7 @@ def main() -> int:
     if arguments.out:
         line = {name: getattr(arguments, name) for name in ("size", "batch", "tokens", "type", "device")}
         line |= {"experiment": "from_scratch", "difference": difference, "wall_ms": medians, "row": spent}
-        line |= {"torch": torch.__version__, "command": command_of(sys.argv)}
-        if arguments.device == "cuda":
-            line["gpu"] = torch.cuda.get_device_name()
-        with open(arguments.out, "a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(arguments, line)
     return 0
 
 

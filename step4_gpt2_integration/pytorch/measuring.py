@@ -259,6 +259,15 @@ def command_of(words: list[str]) -> str:
     return " ".join(Path(word).name if "/" in word else word for word in words)
 
 
+def append(arguments: argparse.Namespace, line: dict) -> None:
+    """Adds the line to the file arguments.out, with the versions, the command and the GPU."""
+    line = line | {"torch": torch.__version__, "command": command_of(sys.argv)}
+    if arguments.device == "cuda":
+        line["gpu"] = torch.cuda.get_device_name()
+    with open(arguments.out, "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
 class Report:
     """Appends lines to the output and shows each cell as a row."""
 

@@ -6,7 +6,7 @@
 
 The rows of a block are those of the literature: QKV, scores, mask, softmax, values, projection, MLP expansion, activation, MLP
 projection, LayerNorms, residuals; and embedding, output layer. In the eager variant the attention is written out in its four
-steps, so that each has a row. A kernel belongs to the innermost row around the call that launched it, whoever launched it: the
+steps, so that each has a row. A kernel belongs to the innermost row around the call that launched it, also through ctypes: the
 trace has the launch's thread and time. So the rows, the layers and the kernels each add up to the same total. Open a trace in
 chrome://tracing or ui.perfetto.dev.
 """
@@ -30,7 +30,7 @@ from transformers.masking_utils import eager_mask
 import course_kernels as ck
 from benchmark import SIZES, TYPES, model_of, prepared
 from course_kernels.launch import show_in_profiles
-from measuring import command_of, once, wait
+from measuring import append, once, wait
 
 OF_OPS = {  # the row of each of the course's kernels
     "layernorm_forward": "LayerNorms",
@@ -268,11 +268,7 @@ def main() -> int:
     if arguments.out:
         line = {name: getattr(arguments, name) for name in ("variant", "size", "batch", "tokens", "type", "device")}
         line |= {"experiment": "profile", "wall_ms": round(wall, 5), **launches_of(trace, arguments.times), **rounded(spent)}
-        line |= {"torch": torch.__version__, "command": command_of(sys.argv)}
-        if arguments.device == "cuda":
-            line["gpu"] = torch.cuda.get_device_name()
-        with open(arguments.out, "a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(arguments, line)
     return 0
 
 
