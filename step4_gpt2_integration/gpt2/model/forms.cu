@@ -2,6 +2,7 @@
 #include "gpt2/model/forms.cuh"
 
 #include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/decode_persistent.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
@@ -34,7 +35,8 @@ template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
     const int D = config.channels / config.heads;
     const bool reference = is_reference(*options.kernels);
-    bool attention = options.attention == GPT2_FUSED, decode = options.decode == GPT2_FUSED;
+    bool attention = options.attention == GPT2_FUSED;
+    bool decode = options.decode == GPT2_FUSED || options.decode == GPT2_PERSISTENT;
     int rows = most_gemv_rows;
     for (const auto &row : table) {
         if (row.type != type_of<T>::file || on_cpu || !reference) { continue; }
@@ -51,6 +53,8 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.decode_fused = decode && decode_split_takes<T>(D);
     forms.decode_rows = rows;
+    forms.decode_persistent = options.decode == GPT2_PERSISTENT && decode_persistent_takes<T>(device, config);
+    forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes<T>(device, config) : 0;
     forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);
     return forms;
 }

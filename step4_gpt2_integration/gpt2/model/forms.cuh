@@ -5,6 +5,7 @@
 //   (prompts)                                               the epilogue of its product
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
+//   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused
 //
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
 // but the reference. Batches and widths that a fused kernel does not support use the taught form.
@@ -14,11 +15,13 @@
 #include "gpt2/model/device.cuh"
 
 struct model_forms {
-    bool attention_fused; // prompts
-    bool tensor_cores;    // in fused attention
-    bool decode_fused;    // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
-    int decode_rows;      // largest batch of a fused step; larger ones use cuBLASLt's products
-    int parts;            // of the cache that blocks read at the same time, at most: decode_split.cuh
+    bool attention_fused;    // prompts
+    bool tensor_cores;       // in fused attention
+    bool decode_fused;       // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
+    bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh
+    size_t persistent_bytes; // that it needs
+    int decode_rows;         // largest batch of a fused step; larger ones use cuBLASLt's products
+    int parts;               // of the cache that blocks read at the same time, at most: decode_split.cuh
 };
 
 template <class T>

@@ -17,10 +17,8 @@
 #include "gpt2/model/gemv.cuh"
 
 #include "common/dependent_launch.cuh"
-#include "common/warp.cuh"
+#include "gpt2/model/step_math.cuh"
 #include "gpt2/model/vec16.cuh"
-
-#include <cmath>
 
 enum { few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
 enum { columns = 2, ahead = 4, held = 8 };
@@ -69,22 +67,6 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
     });
 }
 
-// sums[i] over the warp, for each of the `count` sums (a power of two, at most 32). Lane l gets sum l / (32 / count).
-template <int count> __device__ static float over_warp(float (&sums)[count]) {
-    int lane = threadIdx.x % warp_size, offset = warp_size / 2;
-#pragma unroll
-    for (int left = count; left > 1; left /= 2, offset /= 2) {
-        bool upper = lane & offset; // this half of the lanes keeps the upper half of the sums
-#pragma unroll
-        for (int i = 0; i < left / 2; i++) {
-            float kept = upper ? sums[i + left / 2] : sums[i], given = upper ? sums[i] : sums[i + left / 2];
-            sums[i] = kept + __shfl_xor_sync(0xffffffffu, given, offset);
-        }
-    }
-    for (; offset > 0; offset /= 2) { sums[0] += __shfl_xor_sync(0xffffffffu, sums[0], offset); }
-    return sums[0];
-}
-
 template <class T, int N>
 __device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (&weight)[columns], const T *x, int c,
                                     int C, int rows) {
@@ -102,10 +84,6 @@ __device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (
             for (int j = 0; j < columns; j++) { sums[j * N + n] += w[j][e] * row[e]; }
         }
     }
-}
-
-__device__ static float gelu(float u) {
-    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
 // A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.

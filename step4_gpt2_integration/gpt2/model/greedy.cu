@@ -9,45 +9,15 @@
 #include "gpt2/model/greedy.cuh"
 
 #include "common/dependent_launch.cuh"
+#include "gpt2/model/candidate.cuh"
 
-#include <cmath>
 #include <vector>
 
-enum { threads_per_block = 1024, few_threads = 128, warp_size = 32, together = 16 };
-
-struct candidate {
-    float value;
-    int id;
-};
-
-// A NaN wins, so that it is reported. Of equal values the smaller id wins.
-__device__ static candidate better(candidate a, candidate b) {
-    if (a.value != a.value) { return a; }
-    if (b.value != b.value) { return b; }
-    return b.value > a.value || (b.value == a.value && b.id < a.id) ? b : a;
-}
-
-__device__ static candidate best_of_warp(candidate mine) {
-    for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-        candidate other = {__shfl_xor_sync(0xffffffffu, mine.value, offset),
-                           __shfl_xor_sync(0xffffffffu, mine.id, offset)};
-        mine = better(mine, other);
-    }
-    return mine;
-}
-
-// Over the block; thread 0 gets the result. shared: (warps)
-__device__ static candidate best_of_block(candidate mine, candidate *shared) {
-    mine = best_of_warp(mine);
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = mine; }
-    __syncthreads();
-    if (threadIdx.x >= warp_size) { return mine; }
-    return best_of_warp(shared[threadIdx.x % (blockDim.x / warp_size)]);
-}
+enum { threads_per_block = 1024, few_threads = 128, together = 16 };
 
 // The best of this thread's elements of row[0..count-1], with `together` loads in flight.
 __device__ static candidate best_of_thread(const float *row, int count) {
-    candidate mine = {-INFINITY, 0x7fffffff};
+    candidate mine = no_candidate;
     for (int first = threadIdx.x; first < count; first += together * blockDim.x) {
         float value[together];
 #pragma unroll

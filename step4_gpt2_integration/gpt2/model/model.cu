@@ -2,6 +2,7 @@
 #include "common/dependent_launch.cuh"
 #include "gpt2/model/block_fused.cuh"
 #include "gpt2/model/cross_entropy.cuh"
+#include "gpt2/model/decode_persistent.cuh"
 #include "gpt2/model/forward.cuh"
 #include "gpt2/model/recorded_step.cuh"
 
@@ -29,6 +30,7 @@ struct gpt2_model {
     virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
                         float *logits, float *losses) = 0;
     virtual size_t bytes() const = 0;
+    virtual gpt2_form greedy_form(int B_) const = 0;
 };
 
 static bool fail_with(int code, const char *what, gpt2_error *error) {
@@ -49,6 +51,13 @@ template <class T> struct model_of final : gpt2_model {
     }
 
     size_t bytes() const override { return all.bytes + device.workspace_bytes; }
+
+    gpt2_form greedy_form(int B_) const override {
+        if (device.observer != nullptr || device.clock != nullptr || B_ != 1 || !all.forms.decode_persistent) {
+            return all.forms.decode_fused ? GPT2_FUSED : GPT2_TAUGHT;
+        }
+        return GPT2_PERSISTENT;
+    }
 
     int upload(int *to, const int32_t *from, int64_t count) {
         return cudaMemcpyAsync(to, from, (size_t)count * sizeof(int), cudaMemcpyHostToDevice, device.stream);
@@ -85,11 +94,17 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
         TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
-        for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
+        const bool persistent = greedy_form(B) == GPT2_PERSISTENT;
+        if (persistent) {
+            TRY(decode_persistent(device, all, steps));
+        } else {
+            for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
+        }
         const size_t row = (size_t)steps * sizeof(int);
         TRY(cudaMemcpy2DAsync(tokens, row, all.work.greedy.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
                               cudaMemcpyDeviceToHost, device.stream));
-        return cudaStreamSynchronize(device.stream);
+        TRY(cudaStreamSynchronize(device.stream));
+        return persistent ? decode_persistent_outcome(device, all) : 0;
     }
 
     // A full sequence rests from now on, so a step may overwrite its last position.
@@ -197,6 +212,10 @@ void gpt2_model_close(gpt2_model *model) {
 
 const gpt2_config *gpt2_model_config(const gpt2_model *model) {
     return &model->config;
+}
+
+gpt2_form gpt2_model_greedy_form(const gpt2_model *model, int B) {
+    return model->greedy_form(B);
 }
 
 size_t gpt2_model_bytes(const gpt2_model *model) {

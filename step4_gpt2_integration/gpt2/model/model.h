@@ -25,9 +25,10 @@ extern "C" {
 struct kernel_table;
 struct gpt2_model;
 
-/* Two forms with the same results, to rounding. Taught: as lab 4 builds it. Fused: as forms.cuh lists it. Auto: the faster one
- * on this device, by a table in forms.cu. */
-enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO };
+/* Forms with the same results, to rounding. Taught: as lab 4 builds it. Fused: as forms.cuh lists it. Auto: the faster one on
+ * this device, by a table in forms.cu. Persistent, of decoding: greedy steps of one sequence in one kernel where the device and
+ * the model allow it, else fused. */
+enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_PERSISTENT };
 
 struct gpt2_model_options {
     enum gpt2_type type;      /* of weights and activations; sums and statistics are fp32 in all */
@@ -48,6 +49,8 @@ struct gpt2_model *gpt2_model_open(const struct gpt2_source *source, const struc
 void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
+/* The form of greedy decoding of B sequences: taught, fused or persistent. */
+enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,
                         const struct gpt2_model_options *options); /* that it would use */

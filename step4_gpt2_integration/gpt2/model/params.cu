@@ -58,6 +58,7 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.greedy.left, B);
     from.take(a.greedy.count, B);
     from.take(a.greedy.chosen, B * all.context);
+    from.take(a.persistent.base, (int64_t)all.forms.persistent_bytes);
 
     all.cache.resize((size_t)config.layers);
     for (block_cache<T> &cache : all.cache) {

@@ -45,6 +45,12 @@ template <class T> struct params {
     T *final_weight, *final_bias;         // (C)
 };
 
+// What decode_persistent.cu keeps between its launches.
+struct persistent_memory {
+    char *base;  // (forms.persistent_bytes)
+    int64_t tag; // the next one that no packet has; 0: the memory has not been set to zeros
+};
+
 // The results of a pass. All blocks use the same memory.
 template <class T> struct activations {
     int *tokens;        // (B, T)
@@ -65,6 +71,7 @@ template <class T> struct activations {
     float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
     greedy_state greedy;
+    persistent_memory persistent;
 };
 
 template <class T> struct tensors {

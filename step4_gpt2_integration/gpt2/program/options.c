@@ -68,7 +68,7 @@ static const struct option {
      offsetof(struct options, no_graph), 0, 0},
     {"--attention", MODELS, "FORM", "attention of prompts: taught, fused, or auto (auto)", TEXT,
      offsetof(struct options, attention), 0, 0},
-    {"--decode", MODELS, "FORM", "decoding steps: taught, fused, or auto (auto)", TEXT,
+    {"--decode", MODELS, "FORM", "decoding steps: taught, fused, persistent, or auto (auto)", TEXT,
      offsetof(struct options, decode), 0, 0},
     {"--sizes", "bench", "LIST", "bench: sizes of synthetic weights, without --model (124M,355M,774M,1558M)", TEXT,
      offsetof(struct options, sizes), 0, 0},

@@ -22,14 +22,17 @@ static bool parse_type(struct session *session, const struct options *options, s
 }
 
 bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
-    static const char *const names[] = {[GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {
+        [GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto", [GPT2_PERSISTENT] = "persistent"};
+    const bool decodes = strcmp(option, "--decode") == 0;
+    for (int i = 0; i < 3 + decodes; i++) {
         if (strcmp(text, names[i]) == 0) {
             *form = (enum gpt2_form)i;
             return true;
         }
     }
-    return gpt2_fail(error, "%s %s: auto, taught or fused", option, text);
+    return gpt2_fail(error, "%s %s: auto, taught%s fused%s", option, text, decodes ? "," : " or",
+                     decodes ? " or persistent" : "");
 }
 
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,

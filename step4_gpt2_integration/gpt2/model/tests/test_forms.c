@@ -194,10 +194,10 @@ static void choose(struct gpt2_model *model, const struct gpt2_config *config, i
     }
 }
 
-static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, bool graph) {
-    enum { B = 3, STEPS = 9 };
+static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, int B, bool graph) {
+    enum { MOST = 3, STEPS = 9 };
     int T = 7, choices = config->vocabulary - 5;
-    int32_t tokens[B * 7], lengths[B] = {7, 2, 5}, next[B], wanted[B][STEPS], got[B * STEPS];
+    int32_t tokens[MOST * 7], lengths[MOST] = {7, 2, 5}, next[MOST], wanted[MOST][STEPS], got[MOST * STEPS];
     tiny_tokens(tokens, B * T, config->vocabulary, 21);
     struct gpt2_model *model = open_model(config, GPT2_F32, B, form, graph);
     cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
@@ -207,14 +207,14 @@ static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, 
         cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
     }
     /* Sequence 0 stops at the first occurrence of its fourth token; the others continue. */
-    int stop = wanted[0][3], stops[B];
-    const bool rests[B] = {false, false, true};
+    int stop = wanted[0][3], stops[MOST];
+    const bool rests[MOST] = {false, false, true};
     for (int b = 0; b < B; b++) {
         stops[b] = 0;
         while (stops[b] < STEPS && wanted[b][stops[b]] != stop) { stops[b]++; }
     }
     cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
-    int32_t first[B * 2], rest[B * (STEPS - 2)];
+    int32_t first[MOST * 2], rest[MOST * (STEPS - 2)];
     cr_assert(gpt2_decode_greedy(model, 2, choices, -1, NULL, first, &error), "%s", error.text);
     cr_assert(gpt2_decode_greedy(model, STEPS - 2, choices, -1, NULL, rest, &error), "%s", error.text);
     for (int b = 0; b < B; b++) {
@@ -237,16 +237,18 @@ static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, 
 
 Test(forms, greedy_on_the_device_is_greedy_on_the_host) {
     for (int i = 0; i < CONFIGS; i++) {
-        check_greedy(&configs[i], GPT2_TAUGHT, i % 2);
-        check_greedy(&configs[i], GPT2_FUSED, i % 2);
+        check_greedy(&configs[i], GPT2_TAUGHT, 3, i % 2);
+        check_greedy(&configs[i], GPT2_FUSED, 3, i % 2);
+        check_greedy(&configs[i], GPT2_PERSISTENT, 1, i % 2);
     }
+    check_greedy(&configs[0], GPT2_PERSISTENT, 3, true); /* fused */
 }
 
-Test(forms, a_full_sequence_rests) {
+static void check_full(enum gpt2_form form) {
     const struct gpt2_config *config = &configs[1];
     int32_t tokens[16], length = 14, got[5];
     tiny_tokens(tokens, 16, config->vocabulary, 2);
-    struct gpt2_model *model = open_model(config, GPT2_F32, 1, GPT2_FUSED, false);
+    struct gpt2_model *model = open_model(config, GPT2_F32, 1, form, false);
     cr_assert(!gpt2_decode_greedy(model, 1, 50, -1, NULL, got, &error));
     cr_assert(strstr(error.text, "no sequence"), "%s", error.text);
     cr_assert(gpt2_prefill(model, tokens, &length, 1, 14, &error), "%s", error.text);
@@ -258,5 +260,85 @@ Test(forms, a_full_sequence_rests) {
     int32_t next = 1;
     cr_assert(!gpt2_decode(model, &next, &error));
     cr_assert(strstr(error.text, "is full"), "%s", error.text);
+    close_model(model);
+}
+
+Test(forms, a_full_sequence_rests) {
+    check_full(GPT2_FUSED);
+    check_full(GPT2_PERSISTENT);
+}
+
+/* ---- decoding in one kernel ---- */
+
+/* Heads of 64, 8, 16, 128 and 32 channels; one head with several parts of the cache; rows of several slices. */
+static const struct gpt2_config persistent_configs[] = {
+    CONFIG(150, 50, 1, 2, 128), CONFIG(16, 50, 2, 2, 16),     CONFIG(400, 41, 2, 1, 16),
+    CONFIG(40, 64, 3, 2, 256),  CONFIG(24, 1501, 1, 17, 544),
+};
+enum { PERSISTENT_CONFIGS = sizeof persistent_configs / sizeof *persistent_configs, MOST_PERSISTENT_T = 400 };
+
+/* Calls of 1, 2, 3, ... steps. After each: the logits of the reference for all tokens so far, and their likeliest token next. */
+static void check_persistent(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+    enum { CALLS = 3 };
+    const int V = config->vocabulary, S = config->max_tokens;
+    int32_t sequence[MOST_PERSISTENT_T], length = S - CALLS * (CALLS + 1) / 2, choice_of_host = 0;
+    static float logits[MOST_V];
+    tiny_tokens(sequence, length, V, 31);
+    struct gpt2_model *model = open_forms(config, type, 1, GPT2_TAUGHT, GPT2_PERSISTENT, true);
+    cr_assert_eq(gpt2_model_greedy_form(model, 1), GPT2_PERSISTENT);
+    cr_assert_eq(gpt2_model_greedy_form(model, 2), GPT2_FUSED);
+    cr_assert(gpt2_prefill(model, sequence, &length, 1, length, &error), "%s", error.text);
+    for (int steps = 1; steps <= CALLS; steps++) {
+        choose(model, config, V, 1, &choice_of_host);
+        cr_assert(gpt2_decode_greedy(model, steps, V, -1, NULL, sequence + length, &error), "%s", error.text);
+        cr_assert_eq(sequence[length], choice_of_host);
+        length += steps;
+        cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+        struct states states = {.count = 0};
+        struct gpt2_source source = tiny_source(config);
+        cr_assert(gpt2_reference(&source, sequence, length, states_of_reference, &states, &error));
+        double got[MOST_V];
+        for (int v = 0; v < V; v++) { got[v] = (double)logits[v]; }
+        double off = row_error(got, states.at[states.count - 1].values + (int64_t)(length - 1) * V, V);
+        cr_assert(off <= tolerance, "C %d, after %d tokens: off by %g", config->channels, length, off);
+        states_free(&states);
+    }
+    close_model(model);
+}
+
+Test(forms, persistent_decoding_gives_what_whole_sequences_give) {
+    for (int i = 0; i < PERSISTENT_CONFIGS; i++) {
+        check_persistent(&persistent_configs[i], GPT2_F32, 2e-5);
+#ifndef CHECKED
+        check_persistent(&persistent_configs[i], GPT2_F16, 0.03);
+        check_persistent(&persistent_configs[i], GPT2_BF16, 0.2);
+#endif
+    }
+}
+
+/* Steps whose tokens the host chooses are fused; both kinds of step extend the same cache. */
+Test(forms, persistent_steps_follow_given_tokens) {
+    const struct gpt2_config *config = &persistent_configs[3];
+    enum { STEPS = 6 };
+    int32_t prompt[5], length = 5, wanted[STEPS], next, got[2];
+    tiny_tokens(prompt, length, config->vocabulary, 4);
+    struct gpt2_model *model = open_forms(config, GPT2_F32, 1, GPT2_TAUGHT, GPT2_PERSISTENT, false);
+    cr_assert(gpt2_prefill(model, prompt, &length, 1, length, &error), "%s", error.text);
+    cr_assert(gpt2_decode_greedy(model, STEPS, config->vocabulary, -1, NULL, wanted, &error), "%s", error.text);
+    cr_assert(gpt2_go_back(model, &length, &error), "%s", error.text);
+    cr_assert(gpt2_prefill(model, prompt, &length, 1, length, &error), "%s", error.text);
+    for (int i = 0; i < STEPS; i += 3) {
+        choose(model, config, config->vocabulary, 1, &next);
+        cr_assert_eq(next, wanted[i]);
+        cr_assert(gpt2_decode(model, &next, &error), "%s", error.text);
+        cr_assert(gpt2_decode_greedy(model, 2, config->vocabulary, -1, NULL, got, &error), "%s", error.text);
+        cr_assert(got[0] == wanted[i + 1] && got[1] == wanted[i + 2]);
+    }
+    close_model(model);
+}
+
+Test(forms, sizes_that_persistent_decoding_does_not_support_are_fused) {
+    struct gpt2_model *model = open_forms(&configs[2], GPT2_F32, 1, GPT2_TAUGHT, GPT2_PERSISTENT, false);
+    cr_assert_eq(gpt2_model_greedy_form(model, 1), GPT2_TAUGHT); /* heads of 5 channels */
     close_model(model);
 }

@@ -1,0 +1,110 @@
+// packets.cuh — hands values from block to block within a kernel, without a barrier
+//
+// A packet has 4 bytes of data and a tag of 4 bytes. Both are written in one access and read in one access, so a reader that finds
+// the tag it expects has the data too. No fence is needed, and no second read after a flag. Tags are never used twice. A writer may
+// overwrite a packet when its new value depends on results of all readers of the old one.
+//
+//   publish      writes a packet
+//   receive      reads packets, again and again until each has its tag
+//
+// All blocks must be resident at the same time, so the launch is cooperative. A wait of more than `most_seconds` sets a flag, which
+// ends all waits. The CPU backend itself reports a kernel in which every thread waits.
+#ifndef GPT2_PACKETS_CUH
+#define GPT2_PACKETS_CUH
+
+#include "common/to_float.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+
+using packet = uint64_t; // the tag is the upper half
+
+constexpr int most_seconds = 3;
+
+__device__ inline void publish(packet *to, uint32_t data, uint32_t tag) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"((packet)tag << 32 | data) : "memory");
+}
+
+// Two neighbouring packets, 16-byte aligned. Each of them is read in one access.
+__device__ inline void load_pair(packet (&pair)[2], const packet *from) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(from) : "memory");
+}
+
+#if defined(SIMT_CPU_BACKEND)
+struct wait_limit {
+    __device__ explicit wait_limit(unsigned *) {}
+    __device__ bool passed() {
+        __nanosleep(0); // others run
+        return false;
+    }
+};
+#else
+struct wait_limit {
+    unsigned *failed;
+    unsigned polls = 0;
+    uint64_t since = 0;
+
+    __device__ explicit wait_limit(unsigned *failed) : failed(failed) {}
+
+    // Has a wait of this or another thread lasted too long?
+    __device__ bool passed() {
+        constexpr unsigned polls_between_looks = 1024;
+        if (++polls % polls_between_looks != 0) { return false; }
+        uint64_t now;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)); // nanoseconds
+        if (since == 0) { since = now; }
+        if (now - since > most_seconds * UINT64_C(1000000000)) { atomicExch(failed, 1u); }
+        return *(volatile unsigned *)failed != 0;
+    }
+};
+#endif
+
+// data[i] = the pair at address(i), for each i of the mask `missing`. All loads are issued before the first wait. False: one did not
+// come in time.
+template <int most, class Address>
+__device__ inline bool receive(uint32_t (&data)[most][2], unsigned missing, Address address, uint32_t tag,
+                               unsigned *failed) {
+    wait_limit limit(failed);
+    while (missing != 0) {
+        packet pairs[most][2];
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+            if (missing >> i & 1) { load_pair(pairs[i], address(i)); }
+        }
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+            if ((missing >> i & 1) == 0) { continue; }
+            if ((uint32_t)(pairs[i][0] >> 32) != tag || (uint32_t)(pairs[i][1] >> 32) != tag) { continue; }
+            data[i][0] = (uint32_t)pairs[i][0], data[i][1] = (uint32_t)pairs[i][1];
+            missing &= ~(1u << i);
+        }
+        if (missing != 0 && limit.passed()) { return false; }
+    }
+    return true;
+}
+
+// ---- data of a packet: a float, or as many elements of T as 4 bytes hold ----
+
+template <class T> constexpr int per_packet = 4 / (int)sizeof(T);
+
+__device__ inline uint32_t bits_of(float value) {
+    return __float_as_uint(value);
+}
+
+template <class T> __device__ inline uint32_t pack_elements(const float (&values)[per_packet<T>]) {
+    T elements[per_packet<T>];
+    for (int e = 0; e < per_packet<T>; e++) { elements[e] = from_float<T>(values[e]); }
+    uint32_t bits;
+    memcpy(&bits, elements, sizeof bits);
+    return bits;
+}
+
+template <class T> __device__ inline void unpack_elements(float *values, uint32_t bits) {
+    T elements[per_packet<T>];
+    memcpy(elements, &bits, sizeof elements);
+    for (int e = 0; e < per_packet<T>; e++) { values[e] = to_float(elements[e]); }
+}
+
+#endif
