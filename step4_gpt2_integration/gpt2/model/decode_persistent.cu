@@ -358,15 +358,15 @@ template <class T> __device__ static float row_sum(const float *sums, const matr
     return y;
 }
 
-// Packets of T: the block's rows of qkv, or of the hidden values.
+// Packets of T: the block's rows of qkv, or of the hidden values. early: the bias of the thread's first rows
 template <class T>
 __device__ static void publish_rows(packet *to, const float *sums, const matrix_part<T> &part, const T *bias,
-                                    bool with_gelu, unsigned tag) {
+                                    const float (&early)[per_packet<T>], bool with_gelu, unsigned tag) {
     constexpr int width = per_packet<T>;
     for (int r = threadIdx.x * width; r < part.rows; r += threads * width) {
         float y[width];
         for (int e = 0; e < width; e++) {
-            y[e] = row_sum(sums, part, r + e) + to_float(bias[part.first + r + e]);
+            y[e] = row_sum(sums, part, r + e) + (r < threads * width ? early[e] : to_float(bias[part.first + r + e]));
             if (with_gelu) { y[e] = gelu(y[e]); }
         }
         publish(to + (part.first + r) / width, pack_elements<T>(y), tag);
@@ -476,6 +476,18 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
         const block_weights<T> &w = task.block;
         for (int layer = 0, kind = qkv; kind != kinds;) {
             const int64_t at = layer * task.weights_stride;
+            const matrix_part<T> &part = parts[kind];
+            const bool in_packets = kind == qkv || kind == fc;
+            const T *bias = (kind == qkv          ? w.qkv_bias
+                             : kind == projection ? w.attention_bias
+                             : kind == fc         ? w.fc_bias
+                                                  : w.mlp_bias) +
+                            at;
+            float early[per_packet<T>] = {}; // the bias of the thread's rows, loaded before the wait
+            for (int e = 0; e < per_packet<T> && kind != logits; e++) {
+                const int r = in_packets ? (int)threadIdx.x * per_packet<T> + e : (int)threadIdx.x;
+                if (r < part.rows) { early[e] = to_float(bias[part.first + r]); }
+            }
             if (kind == projection) {
                 good = receive_attention(x, task, units, tag);
             } else if (kind == mlp) {
@@ -485,18 +497,17 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                                      : layer == 0 && kind == qkv ? nullptr
                                                                  : task.packets.residual;
                 const T *weight = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
-                const T *bias = kind == qkv ? w.ln1_bias + at : kind == fc ? w.ln2_bias + at : task.final_bias;
-                good = receive_normalised(x, task, from, kind == fc ? tag : tag - 1, token, position, weight, bias,
+                const T *shift = kind == qkv ? w.ln1_bias + at : kind == fc ? w.ln2_bias + at : task.final_bias;
+                good = receive_normalised(x, task, from, kind == fc ? tag : tag - 1, token, position, weight, shift,
                                           statistics);
             }
             if (!good) { break; }
             LAP(2 * kind);
-            const matrix_part<T> &part = parts[kind];
             stream.multiply(sums, x, part);
             __syncthreads();
-            if (kind == qkv || kind == fc) {
-                publish_rows(kind == qkv ? task.packets.qkv : task.packets.hidden, sums, part,
-                             (kind == qkv ? w.qkv_bias : w.fc_bias) + at, kind == fc, tag);
+            if (in_packets) {
+                publish_rows(kind == qkv ? task.packets.qkv : task.packets.hidden, sums, part, bias, early, kind == fc,
+                             tag);
             } else if (kind == logits) {
                 mine = no_candidate;
                 for (int r = threadIdx.x; r < part.rows; r += threads) {
@@ -507,8 +518,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                 }
             } else if ((int)threadIdx.x < own_rows) {
                 const int c = own_first + threadIdx.x;
-                own +=
-                    row_sum(sums, part, threadIdx.x) + to_float((kind == mlp ? w.mlp_bias : w.attention_bias)[at + c]);
+                own += row_sum(sums, part, threadIdx.x) + early[0];
                 publish((kind == mlp ? task.packets.residual : task.packets.middle) + c, bits_of(own), tag);
             }
             stream.refill();
