@@ -395,7 +395,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
     __shared__ matrix_part<T> parts[kinds];
     __shared__ float statistics[2 * warps];
     __shared__ candidate candidates[warps + 1];
-    float *sums = (float *)(dynamic + weight_stream_sizes::depth * threads), *x = sums + sum_count;
+    float *sums = (float *)((char *)dynamic + weight_stream<T>::bytes), *x = sums + sum_count;
     const int C = task.C;
 #ifdef PERSISTENT_CLOCK
     __shared__ long long laps[32];
@@ -582,8 +582,7 @@ template <class T> static int sum_count(const gpt2_config &config, int blocks) {
 }
 
 template <class T> static size_t shared_bytes(const gpt2_config &config, int blocks) {
-    return (size_t)weight_stream_sizes::depth * threads * sizeof(uint4) +
-           ((size_t)sum_count<T>(config, blocks) + 4 * (size_t)config.channels) * sizeof(float);
+    return weight_stream<T>::bytes + ((size_t)sum_count<T>(config, blocks) + 4 * (size_t)config.channels) * sizeof(float);
 }
 
 template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
@@ -595,7 +594,7 @@ template <class T> bool decode_persistent_takes(const gpt2_device &device, const
         cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device_id) != cudaSuccess) {
         return false;
     }
-    return cooperative && device.capability >= 80 && C % vec16<T>::size == 0 && C <= 2 * stream_pairs * threads &&
+    return cooperative && device.capability >= 90 && C % vec16<T>::size == 0 && C <= 2 * stream_pairs * threads &&
            rows <= threads && decode_split_takes<T>(D) &&
            shared_bytes<T>(config, blocks) + fixed <= (size_t)most_shared_memory();
 }
@@ -679,7 +678,7 @@ FOR_EACH_TYPE(INSTANTIATE)
 
 #ifdef PERSISTENT_CLOCK
 #include <cstdio>
-void persistent_report(int blocks, int L) {
+extern "C" void persistent_report(int blocks, int L) {
     static long long laps[1024][32];
     cudaMemcpyFromSymbol(laps, persistent_laps, sizeof laps);
     static const char *const names[] = {"ln1 wait",    "qkv", "att wait",   "projection", "ln2 wait", "fc",

@@ -1,25 +1,28 @@
 // weight_stream.cuh — the weights of a decoding step, streamed through shared memory ahead of their use
 //
-// A block owns fixed rows of each matrix. A row is cut into slices of 32 vectors of 16 bytes, one for each lane. The items of a
-// matrix are the slices of the block's rows: all rows of the first slice, then of the next. Each warp has an equal part of the
-// items, in order. So a warp has a list of items for a whole step: its items of the first matrix, of the second, and so on. After
-// the last matrix the list begins again.
+// A block owns fixed rows of each matrix. A row is cut into slices of `vectors` x 32 vectors of 16 bytes: `vectors` for each lane.
+// The items of a matrix are the slices of the block's rows: all rows of the first slice, then of the next. Each warp has an equal
+// part of the items, in order. So a warp has a list of items for a whole step: its items of the first matrix, of the second, and so
+// on. After the last matrix the list begins again.
 //
-// A warp copies its items into its own ring in shared memory (cp.async) up to `depth` items before it needs them. The addresses do
-// not depend on any result, so copies continue while the block waits for another one. A lane reads only what it has copied. So
-// waiting for its own copies is all the synchronisation that it needs.
+// A warp has its items copied into its own ring in shared memory up to `depth` items before it needs them. The addresses do not
+// depend on any result, so copies continue while the block waits for another one.
 //
-// From sm_80 on. 124M in bf16 on 132 multiprocessors: a layer has 13 to 16 items a warp, and 23 items are 184 KB a block, or 24 MB
-// on the whole GPU.
+// The copies are bulk copies: one lane requests an item, the copy engine (TMA) fetches it, and an mbarrier says when it is there.
+// Copies of each lane's own 16 bytes (cp.async) take the way of loads instead, in order: a load issued after them waits for
+// all of them, so that a wait for another block's result would last as long as the ring takes to fill.
+//
+// From sm_90 on. 124M in bf16 on 132 multiprocessors: a layer is 107 KB a block, and the ring 176 KB, or 23 MB on the whole GPU.
 #ifndef GPT2_WEIGHT_STREAM_CUH
 #define GPT2_WEIGHT_STREAM_CUH
 
+#include "common/dependent_launch.cuh"
 #include "gpt2/model/step_math.cuh"
-#include "gpt2/model/tensor_core.cuh"
 #include "gpt2/model/vec16.cuh"
 
 namespace weight_stream_sizes {
-enum { warps = 16, threads = warps * warp_size, depth = 23, together = 4 };
+enum { warps = 16, threads = warps * warp_size, together = 4, vectors = 2, item_bytes = vectors * warp_size * 16 };
+enum { depth = 184 * 1024 / (warps * item_bytes) };
 }
 
 // The block's rows of a matrix that each layer has (kinds 0 to 3), or of the last one (kind 4).
@@ -35,46 +38,99 @@ template <class T> __device__ int first_item(const matrix_part<T> &part, int war
     return part.rows * part.slices * warp / weight_stream_sizes::warps;
 }
 
-template <int pending> __device__ inline void wait_for_copies() { // all but the last `pending` commits
-#if TENSOR_CORE_PTX
-    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+// ---- a copy of an item, and its barrier ----
+
+__device__ inline unsigned shared_address(const void *at) {
+    return (unsigned)__cvta_generic_to_shared(at);
+}
+
+__device__ inline void open_barrier(uint64_t *barrier) {
+#if HOPPER_PTX
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+#else
+    (void)barrier;
 #endif
 }
 
-__device__ inline void commit_copies() {
-#if TENSOR_CORE_PTX
-    asm volatile("cp.async.commit_group;" ::: "memory");
+// Before the first copy that uses them.
+__device__ inline void barriers_are_open() {
+#if HOPPER_PTX
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+// By one lane. Addresses and bytes are multiples of 16.
+__device__ inline void request_copy(uint4 *to, const void *from, unsigned bytes, uint64_t *barrier) {
+#if HOPPER_PTX
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+#else
+    (void)barrier;
+    for (unsigned i = 0; i < bytes / sizeof(uint4); i++) { to[i] = ((const uint4 *)from)[i]; }
+#endif
+}
+
+__device__ inline void wait_for_copy(uint64_t *barrier, unsigned parity) {
+#if HOPPER_PTX
+    unsigned done = 0;
+    while (!done) {
+        asm volatile("{\n\t.reg .pred done;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, done;\n\t}"
+                     : "=r"(done)
+                     : "r"(shared_address(barrier)), "r"(parity)
+                     : "memory");
+    }
+#else
+    (void)barrier, (void)parity;
+    __syncwarp(); // the copying lane has been here before
 #endif
 }
 
 template <class T> struct weight_stream {
-    static constexpr int size = vec16<T>::size, width = warp_size * size; // elements of a lane, of a slice
+    static constexpr int size = vec16<T>::size, vectors = weight_stream_sizes::vectors;
+    static constexpr int chunk = warp_size * size, width = vectors * chunk; // elements of a vector each, of a slice
     static constexpr int depth = weight_stream_sizes::depth, together = weight_stream_sizes::together;
+    static constexpr int place_vectors = vectors * warp_size, places = weight_stream_sizes::warps * depth;
+    static constexpr size_t bytes = (size_t)places * (place_vectors * sizeof(uint4) + sizeof(uint64_t)); // of shared memory
+    static_assert(bytes % sizeof(uint4) == 0);
 
-    uint4 *ring;                 // this lane's places: ring[item * 32]
+    uint4 *ring;                 // the warp's places: (depth, vectors, 32)
+    uint64_t *barriers;          // (depth)
     const matrix_part<T> *parts; // (5), in shared memory
-    int layers, put = 0, get = 0, free = 0;
+    int layers, put = 0, get = 0, pending = 0;
+    unsigned parity = 0; // of the barrier at `get`
     // The next item to copy.
     const T *next = nullptr;
     int kind = -1, layer = 0, steps, left = 0, row = 0, slice = 0;
 
+    // shared: ring and barriers of all warps
     __device__ weight_stream(uint4 *shared, const matrix_part<T> *parts, int layers, int steps)
-        : ring(shared + threadIdx.x / warp_size * depth * warp_size + threadIdx.x % warp_size), parts(parts),
-          layers(layers), steps(steps) {
-        free = depth;
+        : ring(shared + threadIdx.x / warp_size * depth * place_vectors),
+          barriers((uint64_t *)(shared + places * place_vectors) +
+                   threadIdx.x / warp_size * depth),
+          parts(parts), layers(layers), steps(steps) {
+        if (threadIdx.x % warp_size == 0) {
+            for (int i = 0; i < depth; i++) { open_barrier(barriers + i); }
+            barriers_are_open();
+        }
+        __syncwarp();
         refill();
     }
 
-    // Copies items to all free places. After a product it is called when the results have been published, because others wait for them.
+    // Requests items for all free places. After a product it is called when the results have been published, because others wait for
+    // them.
     __device__ void refill() {
-        for (; free > 0; free--) { request(); }
+        while (pending < depth && request()) { pending++; }
     }
-
-    __device__ int column() const { return slice * width + (int)threadIdx.x % warp_size * size; }
 
     __device__ void place() {
         const matrix_part<T> &part = parts[kind];
-        next = part.weights + layer * part.stride + (int64_t)row * part.columns + column();
+        next = part.weights + layer * part.stride + (int64_t)row * part.columns + slice * width;
     }
 
     // The next matrix. After the last one of the last step there is none.
@@ -93,79 +149,94 @@ template <class T> struct weight_stream {
         place();
     }
 
-    // Copies an item, if there is another one.
-    __device__ void request() {
-        while (left == 0 && steps > 0) { open(); }
-        if (left > 0) {
-            const matrix_part<T> &part = parts[kind];
-            bool inside = column() < part.columns;
-            copy_or_zero(ring + put * warp_size, inside ? next : part.weights, inside);
-            put = put + 1 == depth ? 0 : put + 1;
-            left--;
-            if (++row == part.rows) {
-                row = 0, slice++;
-                place();
-            } else {
-                next += part.columns;
-            }
+    // Requests an item, if there is another one.
+    __device__ bool request() {
+        while (left == 0) {
+            if (steps == 0) { return false; }
+            open();
         }
-        commit_copies();
+        const matrix_part<T> &part = parts[kind];
+        const int columns = part.columns;
+        if (threadIdx.x % warp_size == 0) {
+            const unsigned bytes = (unsigned)min(columns - slice * width, (int)width) * (unsigned)sizeof(T);
+            request_copy(ring + put * place_vectors, next, bytes, barriers + put);
+        }
+        put = put + 1 == depth ? 0 : put + 1;
+        left--;
+        if (++row == part.rows) {
+            row = 0, slice++;
+            place();
+        } else {
+            next += columns;
+        }
+        return true;
+    }
+
+    __device__ void advance() {
+        if (++get == depth) { get = 0, parity ^= 1; }
     }
 
     // sums[i] = the product of item i of the current matrix with its slice of x, for the warp's items. x: (columns), in shared memory.
     __device__ void multiply(float *sums, const float *x, const matrix_part<T> &part) {
         const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-        const int begin = first_item(part, warp), end = first_item(part, warp + 1);
+        const int begin = first_item(part, warp), end = first_item(part, warp + 1), columns = part.columns;
         if (begin == end) { return; }
         int at_slice = begin / part.rows, at_row = begin % part.rows;
-        float own[size]; // of x: this lane's part of the slice
-        load_x(own, x, at_slice, part.columns);
+        float own[vectors][size]; // of x: this lane's part of the slice
+        load_x(own, x, at_slice, columns);
         for (int item = begin; item < end; item += together) {
             const int count = min(end - item, (int)together);
             float sum[together];
-            vec16<T> weights[together];
             refill();
-            wait_for_copies<depth - together>();
-#pragma unroll
-            for (int i = 0; i < together; i++) {
-                if (i < count) {
-                    weights[i] = {ring[get * warp_size]};
-                    get = get + 1 == depth ? 0 : get + 1;
-                }
-            }
 #pragma unroll
             for (int i = 0; i < together; i++) {
                 sum[i] = 0.0f;
                 if (i >= count) { continue; }
                 if (at_row == part.rows) {
                     at_row = 0, at_slice++;
-                    load_x(own, x, at_slice, part.columns);
+                    load_x(own, x, at_slice, columns);
                 }
                 at_row++;
-                float values[size];
-                unpack(values, weights[i]);
+                const uint4 *from = ring + get * place_vectors + lane;
+                wait_for_copy(barriers + get, parity);
+                advance();
 #pragma unroll
-                for (int e = 0; e < size; e++) { sum[i] += values[e] * own[e]; }
+                for (int v = 0; v < vectors; v++) {
+                    vec16<T> weights = {make_uint4(0, 0, 0, 0)};
+                    if (at_slice * width + v * chunk + lane * size < columns) { weights.bits = from[v * warp_size]; }
+                    float values[size];
+                    unpack(values, weights);
+#pragma unroll
+                    for (int e = 0; e < size; e++) { sum[i] += values[e] * own[v][e]; }
+                }
             }
-            free = count;
-            float y = over_warp(sum);
+            float y = over_warp(sum); // now every lane has read its weights
+            pending -= count;
             constexpr int lanes_each = warp_size / together;
             if (lane % lanes_each == 0 && lane / lanes_each < count) { sums[item + lane / lanes_each] = y; }
         }
+        __syncwarp();
     }
 
-    __device__ static void load_x(float (&own)[size], const float *x, int slice, int columns) {
-        const int c = slice * width + (int)threadIdx.x % warp_size * size;
+    __device__ static void load_x(float (&own)[vectors][size], const float *x, int slice, int columns) {
 #pragma unroll
-        for (int e = 0; e < size; e += 4) {
-            float4 four = c < columns ? *(const float4 *)(x + c + e) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            own[e] = four.x, own[e + 1] = four.y, own[e + 2] = four.z, own[e + 3] = four.w;
+        for (int v = 0; v < vectors; v++) {
+            const int c = slice * width + v * chunk + (int)threadIdx.x % warp_size * size;
+#pragma unroll
+            for (int e = 0; e < size; e += 4) {
+                float4 four = c < columns ? *(const float4 *)(x + c + e) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                own[v][e] = four.x, own[v][e + 1] = four.y, own[v][e + 2] = four.z, own[v][e + 3] = four.w;
+            }
         }
     }
 
+    // Before the kernel ends: copies that nobody needs any more have arrived too.
     __device__ void finish() {
-        wait_for_copies<0>();
-    } // before the kernel ends
+        for (; pending > 0; pending--) {
+            wait_for_copy(barriers + get, parity);
+            advance();
+        }
+    }
 };
 
 #endif
