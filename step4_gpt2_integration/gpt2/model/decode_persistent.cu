@@ -95,6 +95,44 @@ template <class T> __device__ static float2 load_two(const T *from) {
     return make_float2(to_float(two.x), to_float(two.y));
 }
 
+// A layer's parameters that are no matrix: few bytes, which all blocks need at the same time. Into L2 a layer ahead.
+enum { vectors = 10 };
+
+template <class T> struct vector_part {
+    const T *first; // of the first layer
+    int64_t stride;
+    int count;
+};
+
+template <class T> __device__ static vector_part<T> vector_of(const persistent_task<T> &task, int i) {
+    const block_weights<T> &w = task.block;
+    const int C = task.C;
+    // clang-format off
+    const vector_part<T> all[vectors] = {
+        {w.ln1_weight, task.weights_stride, C}, {w.ln1_bias,       task.weights_stride, C},
+        {w.ln2_weight, task.weights_stride, C}, {w.ln2_bias,       task.weights_stride, C},
+        {w.qkv_bias,   task.weights_stride, 3 * C}, {w.attention_bias, task.weights_stride, C},
+        {w.fc_bias,    task.weights_stride, 4 * C}, {w.mlp_bias,       task.weights_stride, C},
+        {task.final_weight, 0, C},              {task.final_bias,  0,                   C},
+    };
+    // clang-format on
+    return all[i];
+}
+
+// Each block requests other lines.
+template <class T> __device__ static void prefetch_vectors(const vector_part<T> *all, int layer) {
+#if HOPPER_PTX
+    constexpr int line = 128 / sizeof(T);
+    if (threadIdx.x >= vectors) { return; }
+    const vector_part<T> &part = all[threadIdx.x];
+    for (int at = blockIdx.x * line; at < part.count; at += gridDim.x * line) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(part.first + layer * part.stride + at));
+    }
+#else
+    (void)all, (void)layer;
+#endif
+}
+
 // ---- what a phase reads ----
 
 // x (C) = LayerNorm(residual stream). The stream comes in packets, or is the embedding of a token where `from` is null.
@@ -393,6 +431,8 @@ template <class T>
 __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const persistent_task<T> task, int sum_count) {
     extern __shared__ uint4 dynamic[]; // the ring; sums (sum_count); x (4C)
     __shared__ matrix_part<T> parts[kinds];
+    __shared__ item_requests<T> requests[warps];
+    __shared__ vector_part<T> small[vectors];
     __shared__ float statistics[2 * warps];
     __shared__ candidate candidates[warps + 1];
     float *sums = (float *)((char *)dynamic + weight_stream<T>::bytes), *x = sums + sum_count;
@@ -425,7 +465,9 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                        columns,
                        (columns + width - 1) / width};
     }
+    if (threadIdx.x < vectors) { small[threadIdx.x] = vector_of(task, threadIdx.x); }
     __syncthreads();
+    prefetch_vectors(small, 0);
     const int choices = task.greedy.settings[0], stop = task.greedy.settings[1], count = task.greedy.count[0];
     int left = task.greedy.left[0], position = task.positions[0], step = 0;
     if (left == 0) {
@@ -435,7 +477,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
         }
         return;
     }
-    weight_stream<T> stream(dynamic, parts, task.L, min(task.steps, left));
+    weight_stream<T> stream(dynamic, requests, parts, task.L, min(task.steps, left));
 
     const int logit_end = min(parts[logits].first + parts[logits].rows, choices);
     candidate mine = no_candidate;
@@ -524,6 +566,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
             stream.refill();
             LAP(2 * kind + 1);
             if (kind == qkv) {
+                prefetch_vectors(small, layer + 1 < task.L ? layer + 1 : 0);
                 for (int unit = blockIdx.x; unit < task.H * units && good; unit += gridDim.x) {
                     __syncthreads(); // sums are free
                     good = attend(task, layer, position, unit % task.H, unit / task.H, keys, tag, sums);

@@ -91,6 +91,12 @@ __device__ inline void wait_for_copy(uint64_t *barrier, unsigned parity) {
 #endif
 }
 
+// What a warp has copied next: of its lane 0, in shared memory, because registers are scarce.
+template <class T> struct item_requests {
+    const T *next;
+    int kind, layer, steps, left, row, slice, place;
+};
+
 template <class T> struct weight_stream {
     static constexpr int size = vec16<T>::size, vectors = weight_stream_sizes::vectors;
     static constexpr int chunk = warp_size * size, width = vectors * chunk; // elements of a vector each, of a slice
@@ -101,73 +107,73 @@ template <class T> struct weight_stream {
 
     uint4 *ring;                 // the warp's places: (depth, vectors, 32)
     uint64_t *barriers;          // (depth)
+    item_requests<T> *requests;  // the warp's
     const matrix_part<T> *parts; // (5), in shared memory
-    int layers, put = 0, get = 0, pending = 0;
-    unsigned parity = 0; // of the barrier at `get`
-    // The next item to copy.
-    const T *next = nullptr;
-    int kind = -1, layer = 0, steps, left = 0, row = 0, slice = 0;
+    int layers, get = 0, pending = 0; // pending: of lane 0
+    unsigned parity = 0;              // of the barrier at `get`
 
-    // shared: ring and barriers of all warps
-    __device__ weight_stream(uint4 *shared, const matrix_part<T> *parts, int layers, int steps)
+    // shared: ring and barriers of all warps; all_requests: (warps)
+    __device__ weight_stream(uint4 *shared, item_requests<T> *all_requests, const matrix_part<T> *parts, int layers,
+                             int steps)
         : ring(shared + threadIdx.x / warp_size * depth * place_vectors),
-          barriers((uint64_t *)(shared + places * place_vectors) +
-                   threadIdx.x / warp_size * depth),
-          parts(parts), layers(layers), steps(steps) {
+          barriers((uint64_t *)(shared + places * place_vectors) + threadIdx.x / warp_size * depth),
+          requests(all_requests + threadIdx.x / warp_size), parts(parts), layers(layers) {
         if (threadIdx.x % warp_size == 0) {
             for (int i = 0; i < depth; i++) { open_barrier(barriers + i); }
             barriers_are_open();
+            *requests = {nullptr, -1, 0, steps, 0, 0, 0, 0};
         }
-        __syncwarp();
         refill();
     }
 
     // Requests items for all free places. After a product it is called when the results have been published, because others wait for
     // them.
     __device__ void refill() {
-        while (pending < depth && request()) { pending++; }
+        if (threadIdx.x % warp_size == 0 && pending < depth) {
+            item_requests<T> state = *requests;
+            while (pending < depth && request(state)) { pending++; }
+            *requests = state;
+        }
+        __syncwarp();
     }
 
-    __device__ void place() {
-        const matrix_part<T> &part = parts[kind];
-        next = part.weights + layer * part.stride + (int64_t)row * part.columns + slice * width;
+    __device__ void place(item_requests<T> &of) const {
+        const matrix_part<T> &part = parts[of.kind];
+        of.next = part.weights + of.layer * part.stride + (int64_t)of.row * part.columns + of.slice * width;
     }
 
     // The next matrix. After the last one of the last step there is none.
-    __device__ void open() {
-        kind++;
-        if (kind == 4 && layer + 1 < layers) {
-            kind = 0, layer++;
-        } else if (kind == 5) {
-            kind = 0, layer = 0;
-            if (--steps == 0) { return; }
+    __device__ void open(item_requests<T> &of) const {
+        of.kind++;
+        if (of.kind == 4 && of.layer + 1 < layers) {
+            of.kind = 0, of.layer++;
+        } else if (of.kind == 5) {
+            of.kind = 0, of.layer = 0;
+            if (--of.steps == 0) { return; }
         }
-        const int warp = threadIdx.x / warp_size, from = first_item(parts[kind], warp);
-        left = first_item(parts[kind], warp + 1) - from;
-        if (left == 0) { return; }
-        slice = from / parts[kind].rows, row = from % parts[kind].rows;
-        place();
+        const int warp = threadIdx.x / warp_size, from = first_item(parts[of.kind], warp);
+        of.left = first_item(parts[of.kind], warp + 1) - from;
+        if (of.left == 0) { return; }
+        of.slice = from / parts[of.kind].rows, of.row = from % parts[of.kind].rows;
+        place(of);
     }
 
     // Requests an item, if there is another one.
-    __device__ bool request() {
-        while (left == 0) {
-            if (steps == 0) { return false; }
-            open();
+    __device__ bool request(item_requests<T> &of) const {
+        while (of.left == 0) {
+            if (of.steps == 0) { return false; }
+            open(of);
         }
-        const matrix_part<T> &part = parts[kind];
-        const int columns = part.columns;
-        if (threadIdx.x % warp_size == 0) {
-            const unsigned bytes = (unsigned)min(columns - slice * width, (int)width) * (unsigned)sizeof(T);
-            request_copy(ring + put * place_vectors, next, bytes, barriers + put);
-        }
-        put = put + 1 == depth ? 0 : put + 1;
-        left--;
-        if (++row == part.rows) {
-            row = 0, slice++;
-            place();
+        const matrix_part<T> &part = parts[of.kind];
+        const unsigned bytes = (unsigned)min(part.columns - of.slice * width, (int)width) * (unsigned)sizeof(T);
+        request_copy(ring + of.place * place_vectors, of.next, bytes, barriers + of.place);
+        of.place = of.place + 1 == depth ? 0 : of.place + 1;
+        of.left--;
+        if (++of.row == part.rows) {
+            of.row = 0, of.slice++;
+            place(of);
         } else {
-            next += columns;
+            of.next += part.columns;
         }
         return true;
     }
@@ -179,43 +185,49 @@ template <class T> struct weight_stream {
     // sums[i] = the product of item i of the current matrix with its slice of x, for the warp's items. x: (columns), in shared memory.
     __device__ void multiply(float *sums, const float *x, const matrix_part<T> &part) {
         const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-        const int begin = first_item(part, warp), end = first_item(part, warp + 1), columns = part.columns;
-        if (begin == end) { return; }
-        int at_slice = begin / part.rows, at_row = begin % part.rows;
+        const int end = first_item(part, warp + 1), columns = part.columns;
+        int item = first_item(part, warp);
+        if (item == end) { return; }
+        int at_slice = item / part.rows, left = (at_slice + 1) * part.rows - item; // of the slice
         float own[vectors][size]; // of x: this lane's part of the slice
         load_x(own, x, at_slice, columns);
-        for (int item = begin; item < end; item += together) {
-            const int count = min(end - item, (int)together);
-            float sum[together];
+        while (item < end) {
+            if (left == 0) {
+                left = part.rows, at_slice++;
+                load_x(own, x, at_slice, columns);
+            }
+            const int count = min(min(end - item, left), (int)together);
+            vec16<T> weights[together][vectors] = {};
+            float sum[together] = {};
             refill();
 #pragma unroll
             for (int i = 0; i < together; i++) {
-                sum[i] = 0.0f;
-                if (i >= count) { continue; }
-                if (at_row == part.rows) {
-                    at_row = 0, at_slice++;
-                    load_x(own, x, at_slice, columns);
-                }
-                at_row++;
-                const uint4 *from = ring + get * place_vectors + lane;
+                if (i >= count) { break; }
                 wait_for_copy(barriers + get, parity);
+                const uint4 *from = ring + get * place_vectors + lane;
                 advance();
 #pragma unroll
                 for (int v = 0; v < vectors; v++) {
-                    vec16<T> weights = {make_uint4(0, 0, 0, 0)};
-                    if (at_slice * width + v * chunk + lane * size < columns) { weights.bits = from[v * warp_size]; }
+                    if (at_slice * width + v * chunk + lane * size < columns) {
+                        weights[i][v].bits = from[v * warp_size];
+                    }
+                }
+            }
+#pragma unroll
+            for (int v = 0; v < vectors; v++) {
+#pragma unroll
+                for (int i = 0; i < together; i++) {
                     float values[size];
-                    unpack(values, weights);
+                    unpack(values, weights[i][v]);
 #pragma unroll
                     for (int e = 0; e < size; e++) { sum[i] += values[e] * own[v][e]; }
                 }
             }
-            float y = over_warp(sum); // now every lane has read its weights
-            pending -= count;
+            const float y = over_warp(sum); // now every lane has read its weights
             constexpr int lanes_each = warp_size / together;
             if (lane % lanes_each == 0 && lane / lanes_each < count) { sums[item + lane / lanes_each] = y; }
+            pending -= count, item += count, left -= count;
         }
-        __syncwarp();
     }
 
     __device__ static void load_x(float (&own)[vectors][size], const float *x, int slice, int columns) {
@@ -232,6 +244,7 @@ template <class T> struct weight_stream {
 
     // Before the kernel ends: copies that nobody needs any more have arrived too.
     __device__ void finish() {
+        pending = __shfl_sync(all_lanes, pending, 0);
         for (; pending > 0; pending--) {
             wait_for_copy(barriers + get, parity);
             advance();
