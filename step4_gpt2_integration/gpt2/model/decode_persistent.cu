@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 enum { warps = weight_stream_sizes::warps, threads = weight_stream_sizes::threads };
 enum { stream_pairs = 2, most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, most_channels = 128 };
@@ -61,7 +62,7 @@ template <class T> struct persistent_task {
     greedy_state greedy;
     unsigned tag; // of the first step; a step has L tags
     int steps, L, C, H, D, S, V, parts;
-    float epsilon, scale;
+    float epsilon, scale, per_channel; // per_channel: 1 / C
 };
 
 // ---- a block's part ----
@@ -87,12 +88,19 @@ __device__ static float block_sum(float value, float *shared, bool *failed) {
     return value;
 }
 
-template <class T> __device__ static float2 load_two(const T *from) {
-    struct alignas(2 * sizeof(T)) {
-        T x, y;
-    } two;
-    memcpy(&two, __builtin_assume_aligned(from, 2 * sizeof(T)), sizeof two);
-    return make_float2(to_float(two.x), to_float(two.y));
+// Two elements as they lie in memory. Converting them would wait for them.
+template <class T> struct two_elements {
+    std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits;
+};
+
+template <class T> __device__ static two_elements<T> load_two(const T *from) {
+    return {*(const decltype(two_elements<T>::bits) *)from};
+}
+
+template <class T> __device__ static float2 to_floats(const two_elements<T> &two) {
+    T elements[2];
+    memcpy(elements, &two, sizeof elements);
+    return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
 // A layer's parameters that are no matrix: few bytes, which all blocks need at the same time. Into L2 a layer ahead.
@@ -140,8 +148,9 @@ template <class T>
 __device__ static bool receive_normalised(float *x, const persistent_task<T> &task, const packet *from, unsigned tag,
                                           int token, int position, const T *weight, const T *bias, float *shared) {
     const int C = task.C;
-    float2 values[stream_pairs], scale[stream_pairs], shift[stream_pairs];
-    uint32_t data[stream_pairs][2];
+    float2 values[stream_pairs] = {};
+    two_elements<T> scale[stream_pairs] = {}, shift[stream_pairs] = {};
+    uint32_t data[stream_pairs][2] = {};
     unsigned mine = 0;
 #pragma unroll
     for (int i = 0; i < stream_pairs; i++) {
@@ -163,26 +172,26 @@ __device__ static bool receive_normalised(float *x, const persistent_task<T> &ta
         if (from != nullptr) {
             values[i] = make_float2(__uint_as_float(data[i][0]), __uint_as_float(data[i][1]));
         } else {
-            float2 a = load_two(task.token_embedding + (int64_t)token * C + c);
-            float2 b = load_two(task.position_embedding + (int64_t)position * C + c);
+            float2 a = to_floats(load_two(task.token_embedding + (int64_t)token * C + c));
+            float2 b = to_floats(load_two(task.position_embedding + (int64_t)position * C + c));
             values[i] = make_float2(a.x + b.x, a.y + b.y);
         }
         sum += values[i].x + values[i].y;
     }
-    const float mean = block_sum(sum, shared, &failed) / C;
+    const float mean = block_sum(sum, shared, &failed) * task.per_channel;
 #pragma unroll
     for (int i = 0; i < stream_pairs; i++) {
         if ((mine >> i & 1) == 0) { continue; }
         values[i].x -= mean, values[i].y -= mean;
         squares += values[i].x * values[i].x + values[i].y * values[i].y;
     }
-    const float rstd = rsqrtf(block_sum(squares, shared + warps, &failed) / C + task.epsilon);
+    const float rstd = rsqrtf(block_sum(squares, shared + warps, &failed) * task.per_channel + task.epsilon);
 #pragma unroll
     for (int i = 0; i < stream_pairs; i++) {
         const int c = 2 * ((int)threadIdx.x + i * threads);
         if ((mine >> i & 1) == 0) { continue; }
-        x[c] = values[i].x * rstd * scale[i].x + shift[i].x;
-        x[c + 1] = values[i].y * rstd * scale[i].y + shift[i].y;
+        const float2 a = to_floats(scale[i]), b = to_floats(shift[i]);
+        *(float2 *)(x + c) = make_float2(values[i].x * rstd * a.x + b.x, values[i].y * rstd * a.y + b.y);
     }
     __syncthreads();
     return !failed;
@@ -193,7 +202,7 @@ template <class T> __device__ static bool receive_hidden(float *x, const persist
     const int pairs = 4 * task.C / per_packet<T> / 2;
     bool failed = false;
     for (int base = threadIdx.x; base < pairs && !failed; base += most_pairs * threads) {
-        uint32_t data[most_pairs][2];
+        uint32_t data[most_pairs][2] = {};
         unsigned mine = 0;
         for (int i = 0; i < most_pairs; i++) { mine |= (unsigned)(base + i * threads < pairs) << i; }
         failed = !receive(
@@ -221,7 +230,7 @@ __device__ static bool receive_attention(float *x, const persistent_task<T> &tas
         const packet *from = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item % of_head);
         float highest = -INFINITY, sum = 0.0f, values[width] = {};
         for (int first = 0; first < parts && !failed; first += most_pairs) {
-            uint32_t data[most_pairs][2];
+            uint32_t data[most_pairs][2] = {};
             const int count = min(parts - first, (int)most_pairs);
             failed = !receive(
                 data, (1u << count) - 1, [&](int i) { return from + 2 * (int64_t)(first + i) * of_head; }, tag,
@@ -256,7 +265,7 @@ __device__ static bool receive_token(candidate *best, const persistent_task<T> &
     candidate mine = no_candidate;
     bool failed = false;
     for (int block = threadIdx.x; block < (int)gridDim.x && !failed; block += threads) {
-        uint32_t data[1][2];
+        uint32_t data[1][2] = {};
         failed = !receive(
             data, 1, [&](int) { return task.packets.candidates + 2 * block; }, tag, task.packets.failed);
         if (!failed) { mine = better(mine, {__uint_as_float(data[0][0]), (int)data[0][1]}); }
@@ -304,7 +313,7 @@ __device__ static bool attend(const persistent_task<T> &task, int layer, int pos
 
     vec16<T> query_bits = {}, new_key = {}, new_value = {};
     auto receive_vec = [&](vec16<T> &to, const packet *from) {
-        uint32_t data[2][2];
+        uint32_t data[2][2] = {};
         bool good = receive(
             data, 3, [&](int i) { return from + 2 * i; }, tag, task.packets.failed);
         to.bits = make_uint4(data[0][0], data[0][1], data[1][0], data[1][1]);
@@ -399,12 +408,12 @@ template <class T> __device__ static float row_sum(const float *sums, const matr
 // Packets of T: the block's rows of qkv, or of the hidden values. early: the bias of the thread's first rows
 template <class T>
 __device__ static void publish_rows(packet *to, const float *sums, const matrix_part<T> &part, const T *bias,
-                                    const float (&early)[per_packet<T>], bool with_gelu, unsigned tag) {
+                                    const T (&early)[per_packet<T>], bool with_gelu, unsigned tag) {
     constexpr int width = per_packet<T>;
     for (int r = threadIdx.x * width; r < part.rows; r += threads * width) {
         float y[width];
         for (int e = 0; e < width; e++) {
-            y[e] = row_sum(sums, part, r + e) + (r < threads * width ? early[e] : to_float(bias[part.first + r + e]));
+            y[e] = row_sum(sums, part, r + e) + to_float(r < threads * width ? early[e] : bias[part.first + r + e]);
             if (with_gelu) { y[e] = gelu(y[e]); }
         }
         publish(to + (part.first + r) / width, pack_elements<T>(y), tag);
@@ -525,10 +534,10 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                              : kind == fc         ? w.fc_bias
                                                   : w.mlp_bias) +
                             at;
-            float early[per_packet<T>] = {}; // the bias of the thread's rows, loaded before the wait
+            T early[per_packet<T>] = {}; // the bias of the thread's rows, loaded before the wait
             for (int e = 0; e < per_packet<T> && kind != logits; e++) {
                 const int r = in_packets ? (int)threadIdx.x * per_packet<T> + e : (int)threadIdx.x;
-                if (r < part.rows) { early[e] = to_float(bias[part.first + r]); }
+                if (r < part.rows) { early[e] = bias[part.first + r]; }
             }
             if (kind == projection) {
                 good = receive_attention(x, task, units, tag);
@@ -560,7 +569,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                 }
             } else if ((int)threadIdx.x < own_rows) {
                 const int c = own_first + threadIdx.x;
-                own += row_sum(sums, part, threadIdx.x) + early[0];
+                own += row_sum(sums, part, threadIdx.x) + to_float(early[0]);
                 publish((kind == mlp ? task.packets.residual : task.packets.middle) + c, bits_of(own), tag);
             }
             stream.refill();
@@ -687,7 +696,7 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;
     task.steps = steps, task.L = L, task.C = config.channels, task.H = config.heads, task.D = D;
     task.S = all.context, task.V = config.vocabulary, task.parts = parts_for(config, blocks);
-    task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D);
+    task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D), task.per_channel = 1.0f / (float)config.channels;
 
     int sums = sum_count<T>(config, blocks);
     const size_t shared = shared_bytes<T>(config, blocks);

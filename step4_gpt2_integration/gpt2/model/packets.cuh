@@ -68,7 +68,7 @@ __device__ inline bool receive(uint32_t (&data)[most][2], unsigned missing, Addr
                                unsigned *failed) {
     wait_limit limit(failed);
     while (missing != 0) {
-        packet pairs[most][2];
+        packet pairs[most][2] = {};
 #pragma unroll
         for (int i = 0; i < most; i++) {
             if (missing >> i & 1) { load_pair(pairs[i], address(i)); }
