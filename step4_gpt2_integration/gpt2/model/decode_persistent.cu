@@ -89,9 +89,7 @@ __device__ static float block_sum(float value, float *shared, bool *failed) {
 }
 
 // Two elements as they lie in memory. Converting them would wait for them.
-template <class T> struct two_elements {
-    std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits;
-};
+template <class T> struct two_elements { std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits; };
 
 template <class T> __device__ static two_elements<T> load_two(const T *from) {
     return {*(const decltype(two_elements<T>::bits) *)from};
@@ -634,7 +632,8 @@ template <class T> static int sum_count(const gpt2_config &config, int blocks) {
 }
 
 template <class T> static size_t shared_bytes(const gpt2_config &config, int blocks) {
-    return weight_stream<T>::bytes + ((size_t)sum_count<T>(config, blocks) + 4 * (size_t)config.channels) * sizeof(float);
+    return weight_stream<T>::bytes +
+           ((size_t)sum_count<T>(config, blocks) + 4 * (size_t)config.channels) * sizeof(float);
 }
 
 template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
@@ -696,7 +695,8 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;
     task.steps = steps, task.L = L, task.C = config.channels, task.H = config.heads, task.D = D;
     task.S = all.context, task.V = config.vocabulary, task.parts = parts_for(config, blocks);
-    task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D), task.per_channel = 1.0f / (float)config.channels;
+    task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D),
+    task.per_channel = 1.0f / (float)config.channels;
 
     int sums = sum_count<T>(config, blocks);
     const size_t shared = shared_bytes<T>(config, blocks);

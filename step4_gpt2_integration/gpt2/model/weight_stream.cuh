@@ -23,7 +23,7 @@
 namespace weight_stream_sizes {
 enum { warps = 16, threads = warps * warp_size, together = 4, vectors = 2, item_bytes = vectors * warp_size * 16 };
 enum { depth = 184 * 1024 / (warps * item_bytes) };
-}
+} // namespace weight_stream_sizes
 
 // The block's rows of a matrix that each layer has (kinds 0 to 3), or of the last one (kind 4).
 template <class T> struct matrix_part {
@@ -102,13 +102,14 @@ template <class T> struct weight_stream {
     static constexpr int chunk = warp_size * size, width = vectors * chunk; // elements of a vector each, of a slice
     static constexpr int depth = weight_stream_sizes::depth, together = weight_stream_sizes::together;
     static constexpr int place_vectors = vectors * warp_size, places = weight_stream_sizes::warps * depth;
-    static constexpr size_t bytes = (size_t)places * (place_vectors * sizeof(uint4) + sizeof(uint64_t)); // of shared memory
+    static constexpr size_t bytes =
+        (size_t)places * (place_vectors * sizeof(uint4) + sizeof(uint64_t)); // of shared memory
     static_assert(bytes % sizeof(uint4) == 0);
 
-    uint4 *ring;                 // the warp's places: (depth, vectors, 32)
-    uint64_t *barriers;          // (depth)
-    item_requests<T> *requests;  // the warp's
-    const matrix_part<T> *parts; // (5), in shared memory
+    uint4 *ring;                      // the warp's places: (depth, vectors, 32)
+    uint64_t *barriers;               // (depth)
+    item_requests<T> *requests;       // the warp's
+    const matrix_part<T> *parts;      // (5), in shared memory
     int layers, get = 0, pending = 0; // pending: of lane 0
     unsigned parity = 0;              // of the barrier at `get`
 
