@@ -637,7 +637,7 @@ template <class T> static size_t shared_bytes(const gpt2_config &config, int blo
 }
 
 template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
-    constexpr size_t fixed = 1024; // the kernel's own variables
+    constexpr size_t fixed = 2048; // the kernel's own variables
     const int C = config.channels, D = C / config.heads, blocks = blocks_for<T>(device, config);
     const int rows = (C + blocks - 1) / blocks; // of the residual stream, one a thread
     int device_id = 0, cooperative = 0;
