@@ -224,7 +224,8 @@ template <class T> struct weight_stream {
                     for (int e = 0; e < size; e++) { sum[i] += values[e] * own[v][e]; }
                 }
             }
-            const float y = over_warp(sum); // now every lane has read its weights
+            const float y = over_warp(sum);
+            __syncwarp(); // every lane has read its weights: the places are free
             constexpr int lanes_each = warp_size / together;
             if (lane % lanes_each == 0 && lane / lanes_each < count) { sums[item + lane / lanes_each] = y; }
             pending -= count, item += count, left -= count;
