@@ -420,20 +420,6 @@ __device__ static void publish_rows(packet *to, const float *sums, const matrix_
 
 // ---- the kernel ----
 
-#ifdef PERSISTENT_CLOCK
-__device__ long long persistent_laps[1024][32];
-#define LAP(i)                          \
-    do {                                \
-        if (threadIdx.x == 0) {         \
-            long long now_ = clock64(); \
-            laps[i] += now_ - last_lap; \
-            last_lap = now_;            \
-        }                               \
-    } while (0)
-#else
-#define LAP(i) (void)0
-#endif
-
 template <class T>
 __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const persistent_task<T> task, int sum_count) {
     extern __shared__ uint4 dynamic[]; // the ring; sums (sum_count); x (4C)
@@ -444,11 +430,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
     __shared__ candidate candidates[warps + 1];
     float *sums = (float *)((char *)dynamic + weight_stream<T>::bytes), *x = sums + sum_count;
     const int C = task.C;
-#ifdef PERSISTENT_CLOCK
-    __shared__ long long laps[32];
-    if (threadIdx.x < 32) { laps[threadIdx.x] = 0; }
-    long long last_lap = clock64();
-#endif
 
     if (threadIdx.x < kinds) {
         constexpr int in_packets = per_packet<T>;
@@ -505,7 +486,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
         candidate best;
         good = receive_token(&best, task, tag, candidates);
         if (!good) { break; }
-        LAP(11);
         const bool broken = best.value != best.value;
         const int token = broken ? (int)no_token : best.id;
         if (blockIdx.x == 0 && threadIdx.x == 0) { task.greedy.chosen[count + step] = token; }
@@ -551,7 +531,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                                           statistics);
             }
             if (!good) { break; }
-            LAP(2 * kind);
             stream.multiply(sums, x, part);
             __syncthreads();
             if (in_packets) {
@@ -571,7 +550,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                 publish((kind == mlp ? task.packets.residual : task.packets.middle) + c, bits_of(own), tag);
             }
             stream.refill();
-            LAP(2 * kind + 1);
             if (kind == qkv) {
                 prefetch_vectors(small, layer + 1 < task.L ? layer + 1 : 0);
                 for (int unit = blockIdx.x; unit < task.H * units && good; unit += gridDim.x) {
@@ -579,7 +557,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
                     good = attend(task, layer, position, unit % task.H, unit / task.H, keys, tag, sums);
                 }
                 if (!good) { break; }
-                LAP(10);
             }
             if (kind == mlp) {
                 tag++, layer++;
@@ -592,11 +569,6 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
         position = min(position + 1, task.S - 1);
     }
     stream.finish();
-#ifdef PERSISTENT_CLOCK
-    __syncthreads();
-    if (threadIdx.x < 32) { persistent_laps[blockIdx.x][threadIdx.x] += laps[threadIdx.x]; }
-    if (threadIdx.x == 0) { persistent_laps[blockIdx.x][31] += step; }
-#endif
     if (blockIdx.x != 0 || !good) { return; }
     // All other blocks have read these, for their results were needed here.
     for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
@@ -727,29 +699,3 @@ template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T>
     template int decode_persistent(gpt2_device &, tensors<T> &, int);                     \
     template int decode_persistent_outcome(gpt2_device &, tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)
-
-#ifdef PERSISTENT_CLOCK
-#include <cstdio>
-extern "C" void persistent_report(int blocks, int L) {
-    static long long laps[1024][32];
-    cudaMemcpyFromSymbol(laps, persistent_laps, sizeof laps);
-    static const char *const names[] = {"ln1 wait",    "qkv", "att wait",   "projection", "ln2 wait", "fc",
-                                        "hidden wait", "mlp", "final wait", "logits",     "attend",   "choose"};
-    double steps = (double)laps[0][31], clock = 1.98e3;
-    if (steps == 0) { return; }
-    for (int i = 0; i < 12; i++) {
-        double sum = 0, least = 1e30, most = 0, each = i == 8 || i == 9 || i == 11 ? 1.0 : (double)L;
-        for (int b = 0; b < blocks; b++) {
-            double us = (double)laps[b][i] / steps / clock;
-            sum += us / blocks, least = us < least ? us : least, most = us > most ? us : most;
-        }
-        fprintf(stderr, "lap %-12s a step: mean %7.2f min %7.2f max %7.2f us (at 1.98 GHz); each: mean %6.3f us\n",
-                names[i], sum, least, most, sum / each);
-    }
-    cudaMemset(persistent_laps, 0, 0);
-    long long zero[32] = {};
-    for (int b = 0; b < blocks; b++) {
-        cudaMemcpyToSymbol(persistent_laps, zero, sizeof zero, (size_t)b * sizeof zero);
-    }
-}
-#endif
