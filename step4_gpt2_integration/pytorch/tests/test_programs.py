@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,18 +80,26 @@ def test_triton_gives_the_kernels_results(tmp_path):
 
 
 @pytest.mark.parametrize("rung", range(1, 7))
-def test_a_kernel_of_a_ladder_takes_the_launchers_place(device, rung):
+def test_a_kernel_of_a_ladder_takes_the_launchers_place(device, rung, monkeypatch):
     import torch
 
     import course_kernels as ck
-    from experiments import OnRung
+    from experiments import on_rung
 
     x, weight, bias = torch.randn(5, 2560, device=device).half(), *torch.randn(2, 2560, device=device).half()
-    launcher = ck.library(device).launchers["layernorm_forward", torch.float16]
-    with OnRung(device, "layernorm_forward", torch.float16, rung):
-        assert ck.library(device).launchers["layernorm_forward", torch.float16] is not launcher
-        found = ck.layer_norm(x, weight, bias)
-    assert ck.library(device).launchers["layernorm_forward", torch.float16] is launcher
+    kernel_of, launched = ck.library(device).rung, []
+
+    def noted(op, dtype, number):
+        launcher = kernel_of(op, dtype, number)
+        return lambda *arguments: launched.append((op, number)) or launcher(*arguments)
+
+    monkeypatch.setattr(ck.library(device), "rung", noted)
+    ck.layer_norm(x, weight, bias)  # the launcher is ready, and the kernel still takes its place
+    arguments = SimpleNamespace(type="f16", device=device)
+    found = on_rung("layernorm_forward", rung, arguments, lambda: ck.layer_norm(x, weight, bias))()
+    assert launched == [("layernorm_forward", rung)]
+    ck.layer_norm(x, weight, bias)
+    assert len(launched) == 1
     wanted = torch.nn.functional.layer_norm(x.cpu().double(), (2560,), weight.cpu().double(), bias.cpu().double())
     assert_close(found, wanted, torch.float16)
 
