@@ -259,38 +259,27 @@ def command_of(words: list[str]) -> str:
     return " ".join(Path(word).name if "/" in word else word for word in words)
 
 
-def append(arguments: argparse.Namespace, line: dict) -> None:
-    """Adds the line to the file arguments.out, with the versions, the command and the GPU."""
-    line = line | {"torch": torch.__version__, "command": command_of(sys.argv)}
-    if arguments.device == "cuda":
-        line["gpu"] = torch.cuda.get_device_name()
-    with open(arguments.out, "a") as file:
-        file.write(json.dumps(line) + "\n")
-
-
 class Report:
-    """Appends lines to the output and shows each cell as a row."""
+    """Appends lines to the file arguments.out, if there is one, and shows each cell as a row. Raises OSError."""
 
     def __init__(self, arguments: argparse.Namespace):
         self.lines: list[dict] = []
-        self.file = None
-        if arguments.out:
-            Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
-            self.file = open(arguments.out, "a")
+        self.out = arguments.out
+        if self.out:
+            Path(self.out).parent.mkdir(parents=True, exist_ok=True)
+            open(self.out, "a").close()  # an error now, and not after the measurement
         self.about = {"torch": torch.__version__, "transformers": transformers.__version__, "device": arguments.device}
         if arguments.device == "cuda":
             self.about |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-        self.about |= {
-            "date": datetime.date.today().isoformat(),
-            "command": command_of(sys.argv),
-        }
+        self.about |= {"date": datetime.date.today().isoformat(), "command": command_of(sys.argv)}
 
     def line(self, line: dict) -> None:
+        """With the versions, the GPU, the date and the command."""
         line = {**line, **self.about}
         self.lines.append(line)
-        if self.file:
-            self.file.write(json.dumps(line) + "\n")
-            self.file.flush()
+        if self.out:
+            with open(self.out, "a") as file:
+                file.write(json.dumps(line) + "\n")
 
     def cell(self, about: dict, results: dict[str, Samples | str], least_bytes: float | None = None) -> None:
         """about: what is measured. least_bytes: that one call has to move; it gives the effective bandwidth."""
@@ -410,10 +399,10 @@ def run(program: str, arguments: argparse.Namespace, experiment: Callable, needs
     try:
         stored = read_lines(arguments.against) if arguments.against else []
         ck.library(arguments.device)  # without it "ours" would be PyTorch's own
+        report = Report(arguments)
     except (OSError, ValueError, ck.LibraryMissing) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2
-    report = Report(arguments)
     ck.reset_stats()
     experiment(arguments, report)
     print(ck.report())

@@ -35,16 +35,25 @@ def test_a_cell_that_does_not_exist_is_named(run, device):
     assert "huge:1:16:f32" in out and "tiny, distil, small" in out
 
 
-def test_profile(run, device, tmp_path):
+def test_profile(run, device, tmp_path, monkeypatch):
+    """Also that the profiled blocks are those that a user runs: without a call of the modules inside them."""
+    from course_kernels import gpt2_inference, gpt2_model
+
+    inferred = []
+    monkeypatch.setattr(gpt2_model, "infer", lambda *of: inferred.append(gpt2_inference.infer(*of)) or inferred[-1])
     common = ("--size", "tiny", "--batch", 1, "--tokens", 32, "--type", "f32", "--times", 2, "--device", device)
     for variant, row in (("eager", "softmax"), ("ours", "residuals + LayerNorms")):
         trace, out = tmp_path / f"{variant}.json", tmp_path / "out.jsonl"
         run("profile_model.py", "--variant", variant, "--trace", trace, "--out", out, *common)
         line = json.loads(out.read_text().splitlines()[-1])
-        assert line["variant"] == variant and line["row"][row] > 0 and line["layer"]["block 1"] > 0
+        assert line["variant"] == variant and line["layer"]["block 1"] > 0
+        rows = {row, "QKV", "projection", "MLP expansion", "MLP projection", "output layer", "embedding"}
+        assert all(line["row"][row] > 0 for row in rows)
         assert json.loads(trace.read_text())["traceEvents"]
         total = pytest.approx(sum(line["kernel"].values()), abs=1e-3)
         assert sum(line["row"].values()) == total and sum(line["layer"].values()) == total
+    passes = 3 + 2 + 1 + 2  # to warm up, timed, before the trace, traced
+    assert len(inferred) == 2 * passes and None not in inferred
 
 
 def test_decode_steps_are_all_the_same(device):
@@ -177,12 +186,15 @@ GPU_TRACE = {
         event("user_annotation", "row: QKV", 10, 20),
         event("cpu_op", "aten::addmm", 12, 15),
         event("cuda_runtime", "cudaLaunchKernel", 14, 5, correlation=1),
+        event("cpu_op", "aten::addmm", 30, 9, **{"Input Dims": [[64], [5, 256], [256, 64], [], []]}),
+        event("cuda_runtime", "cudaLaunchKernel", 31, 5, correlation=5),
         event("user_annotation", "course::bias_gelu_forward", 40, 10),
         event("cuda_runtime", "cudaLaunchKernel", 42, 5, correlation=2),  # by ctypes: no op around it
         event("cuda_runtime", "cudaLaunchKernel", 60, 5, correlation=3),
         event("user_annotation", "row: scores", 55, 30, tid=2),  # another thread's
         event("kernel", "gemm", 1000, 7000, tid=7, correlation=1),
         event("kernel", "bias_gelu_kernel4", 9000, 2000, tid=7, correlation=2),
+        event("kernel", "gemm", 8500, 200, tid=7, correlation=5),
         event("kernel", "add", 12000, 1000, tid=7, correlation=3),
         event("gpu_memset", "Memset", 14000, 500, tid=7, correlation=4),  # its launch is not in the trace
         {"ph": "i", "name": "a mark", "ts": 0},
@@ -194,10 +206,11 @@ def test_every_kernel_of_a_trace_has_a_row():
     from profile_model import launches_of, sums_of
 
     spent = sums_of(GPU_TRACE, "cuda", 2)
-    assert spent["row"] == {"QKV": 3.5, "bias + activation": 1.0, "residuals": 0.5, "launch not in the trace": 0.25}
-    assert spent["layer"] == {"block 0": 5.0, "other": 0.25}
-    assert spent["kernel"] == {"gemm": 3.5, "bias_gelu_kernel4": 1.0, "add": 0.5, "Memset": 0.25}
-    assert launches_of(GPU_TRACE, 2) == {"kernels": 2.0, "launch_us": 5}
+    rows = {"QKV": 3.5, "MLP projection": 0.1, "bias + activation": 1.0, "residuals": 0.5, "launch not in the trace": 0.25}
+    assert spent["row"] == rows
+    assert spent["layer"] == {"block 0": 5.1, "other": 0.25}
+    assert spent["kernel"] == {"gemm": 3.6, "bias_gelu_kernel4": 1.0, "add": 0.5, "Memset": 0.25}
+    assert launches_of(GPU_TRACE, 2) == {"kernels": 2.5, "launch_us": 5}
 
 
 def test_ops_of_the_cpu_count_once():
