@@ -156,6 +156,23 @@ def test_what_counts_as_slower(new, worse):
     assert len(compared) == (0 if "error" in new[-1] else 1)
 
 
+def test_a_variant_is_judged_beside_its_like():
+    from measuring import judge
+
+    stored = [line("eager", 10.0), line("eager-graph", 2.0), line("ours", 8.0), line("ours-graph", 1.0)]
+    stored += [line("f16 sdpa", 5.0), line("f16 ours", 4.0)]
+    slow_python = [line("eager", 40.0), line("eager-graph", 2.0), line("ours", 32.0), line("ours-graph", 1.5)]
+    worse, compared = judge(slow_python + [line("f16 sdpa", 10.0), line("f16 ours", 8.0)], stored)
+    assert [text.split(":")[0] for text in worse] == ["prompts small ours-graph"] and len(compared) == 3
+
+
+def test_runs_differ_by_more_than_their_samples():
+    from measuring import BETWEEN_RUNS, judge
+
+    for factor, worse in ((BETWEEN_RUNS * 0.99, 0), (BETWEEN_RUNS * 1.01, 1)):
+        assert len(judge([line("ours", 8.0 * factor, spread=0)], [line("ours", 8.0, spread=0)])[0]) == worse
+
+
 def test_against_stored_results(run, device, tmp_path):
     stored = tmp_path / "stored.jsonl"
     common = ("decode", "--cell", "tiny:1:16:f32", "--device", device, "--seconds", 0.1, "--most", 5)
