@@ -152,10 +152,10 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     return true;
 }
 
-/* From the arguments after the command: a new run, or one at its latest checkpoint. The caller closes it, also after a failure. */
-static bool training_open(struct training *t, int count, char **arguments, struct gpt2_error *error) {
+/* From the command line: a new run, or one at its latest checkpoint. The caller closes it, also after a failure. */
+static bool training_open(struct training *t, int count, char **words, struct gpt2_error *error) {
     *t = (struct training){.out = {.lock = -1}, .best_loss = INFINITY};
-    return train_options_parse(&t->options, count, arguments, error) && open_out(t, error) && open_model(t, error) &&
+    return train_options_parse(&t->options, count, words, error) && open_out(t, error) && open_model(t, error) &&
            open_data(t, error) && open_trainer(t, error);
 }
 
@@ -290,9 +290,9 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
     return true;
 }
 
-int command_train(int count, char **arguments, struct gpt2_error *error) {
+int command_train(int count, char **words, struct gpt2_error *error) {
     struct training t;
-    bool good = training_open(&t, count, arguments, error) && all_steps(&t, error);
+    bool good = training_open(&t, count, words, error) && all_steps(&t, error);
     if (t.report.open) { printf("\n"); }
     training_close(&t);
     return good ? 0 : 2;
