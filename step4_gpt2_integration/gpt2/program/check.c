@@ -12,7 +12,6 @@
 
 #include "gpt2/reference.h"
 #include "program.h"
-#include "progress.h"
 
 struct state {
     char stage[32];

@@ -19,7 +19,6 @@
 
 #include "gpt2/formats/safetensors.h"
 #include "program.h"
-#include "progress.h"
 
 struct dump {
     struct safetensors file;

@@ -13,7 +13,6 @@
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
 #include "program.h"
-#include "progress.h"
 
 enum { MOST_FILES = 4 };
 static const char *const hf_names[MOST_FILES] = {"vocab.json", "merges.txt", "config.json", "model.safetensors"};

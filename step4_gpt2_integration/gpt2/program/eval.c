@@ -15,7 +15,6 @@
 #include "gpt2/file.h"
 #include "gpt2/formats/tokens.h"
 #include "program.h"
-#include "progress.h"
 
 struct evaluation {
     struct session session;
@@ -148,6 +147,7 @@ static void print_results(const struct evaluation *e) {
     }
     if (e->recipe_weight > 0.0) { printf("  Hugging Face's recipe %.4f", exp(e->recipe_loss / e->recipe_weight)); }
     printf("\n");
+    fflush(stdout); /* the figures follow */
 }
 
 static bool run(struct evaluation *e, const struct options *options, struct gpt2_error *error) {

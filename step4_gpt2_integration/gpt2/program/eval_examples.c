@@ -16,7 +16,6 @@
 #include "gpt2/file.h"
 #include "gpt2/formats/json.h"
 #include "program.h"
-#include "progress.h"
 
 /* ---- the lines of a file ---- */
 
@@ -283,6 +282,7 @@ static bool run_choices(struct choices *all, const struct options *options, stru
     }
     printf("examples %d  acc %.4f  acc_norm %.4f\n", all->count, (double)right / all->count,
            (double)right_normalised / all->count);
+    fflush(stdout);
     if (!options->quiet) { fprintf(stderr, "%.1f endings/s\n", (double)all->sequences.count / took); }
     return true;
 }
@@ -400,6 +400,7 @@ static bool run_last_words(struct last_words *all, const struct options *options
     double took = seconds() - began, mean = all->loss / count;
     if (!isfinite(mean)) { return gpt2_fail(error, "%s: the loss is not finite", options->model); }
     printf("examples %d  acc %.4f  perplexity %.4f\n", count, (double)all->found / count, exp(mean));
+    fflush(stdout);
     if (!options->quiet) { fprintf(stderr, "%.1f passages/s\n", (double)count / took); }
     return true;
 }

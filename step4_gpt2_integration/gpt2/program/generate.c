@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
-
 /* ---- the prompts ---- */
 
 static int most_tokens(const struct generation *g) {

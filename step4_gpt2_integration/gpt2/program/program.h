@@ -8,6 +8,7 @@
 #include "gpt2/kernels/load.h"
 #include "gpt2/model/model.h"
 #include "gpt2/program/arguments.h"
+#include "gpt2/program/progress.h"
 #include "gpt2/tokenizer/tokenizer.h"
 
 enum { MOST_PROMPTS = MOST_TEXTS };
@@ -71,8 +72,6 @@ bool session_tokenizer_path(const char *given, const char *model, char **path, s
 
 /* Prints a note for each file of the learner that is newer than what was built from it (stale.c). */
 void note_stale_program(void);
-
-double seconds(void);
 
 /* ---- the commands. They return an exit status; 2 with the error filled ---- */
 

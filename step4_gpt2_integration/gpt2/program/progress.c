@@ -5,15 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
-
-#include "program.h"
 
 #define FIRST_DRAWN   0.5 /* s after the beginning */
 #define BETWEEN_DRAWN 0.1
 
-void time_text(double seconds, char *text, size_t size) {
-    long whole = (long)(seconds + 0.5);
+double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void time_text(double length, char *text, size_t size) {
+    long whole = (long)(length + 0.5);
     if (whole < 60) {
         snprintf(text, size, "%ld s", whole);
     } else if (whole < 3600) {

@@ -36,8 +36,10 @@ struct gpt2_source progress_source(struct counted_source *counted, const struct 
                                    struct progress *progress);
 double progress_source_total(const struct gpt2_config *config); /* what such a source counts up to */
 
+double seconds(void); /* of a clock that only goes forward */
+
 /* "12 s", "3 min 20 s", "2 h 05 min". */
-void time_text(double seconds, char *text, size_t size);
+void time_text(double length, char *text, size_t size);
 
 /* Is it a terminal that can redraw a line? Then its width, so that a line is not wrapped; 0: no. */
 int terminal_width(int descriptor);

@@ -3,17 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "program.h"
-#include "progress.h"
-
-double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
     const struct type_name *type = type_named(options->type);

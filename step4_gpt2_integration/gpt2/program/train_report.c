@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "program.h"
-#include "progress.h"
 #include "train.h"
 
 /* Operations a second of dense products in f32, tf32 and bf16, from NVIDIA's data sheets, by the beginning of the device's name. */

@@ -344,3 +344,31 @@ Test(program, a_program_older_than_its_files_says_so) {
     says("gpt2: note: decode.cu is newer than copy");
     cr_assert(!strstr(output, "block.cu"), "%s", output);
 }
+
+/* ---- progress ---- */
+
+/* On a terminal, which script makes, a line is redrawn and erased; elsewhere, or with --quiet, there is none. */
+Test(program, long_work_shows_itself_on_a_terminal) {
+    enum { COPIES = 60 };
+    static char longer[COPIES * sizeof text];
+    for (int i = 0; i < COPIES; i++) { memcpy(longer + (size_t)i * (sizeof text - 1), text, sizeof text - 1); }
+    write_text("longer", longer, COPIES * (sizeof text - 1));
+    if (run("--version >/dev/null; script -qec true /dev/null >/dev/null") != 0) { cr_skip("no script(1)"); }
+    static const char eval[] = GPT2 " eval --model @ --file @/longer --kernels naive";
+    char command[512];
+    snprintf(command, sizeof command, "TERM=xterm script -qec '%s' /dev/null", eval);
+    cr_assert_eq(run_command(command), 0, "%s", output);
+    char *last = NULL;
+    for (char *at = output; (at = strstr(at, "\r\033[K")) != NULL; at++) { last = at; }
+    says("predicting: ");
+    says(" windows, ");
+    says(" left");
+    cr_assert(last && strncmp(last, "\r\033[Ktokens ", strlen("\r\033[Ktokens ")) == 0, "it is erased: %s", output);
+    static const char *const silent[] = {"TERM=xterm script -qec '%s --quiet' /dev/null",
+                                         "TERM=dumb script -qec '%s' /dev/null", "%s"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, silent[i], eval);
+        cr_assert_eq(run_command(command), 0, "%s", output);
+        cr_assert(strstr(output, "tokens ") == output && !strstr(output, "left"), "%s: %s", command, output);
+    }
+}
