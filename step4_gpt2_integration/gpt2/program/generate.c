@@ -278,7 +278,7 @@ static bool run(struct generation *g, struct gpt2_error *error) {
     }
     double began = seconds();
     for (int b = 0; b < g->B; b++) { fill_context(g, &g->sequences[b], &shifted); }
-    progress_begin(&progress, "reading", g->B > 1 ? "prompt tokens of the longest" : "prompt tokens", g->longest,
+    progress_begin(&progress, "reading", g->B > 1 ? "tokens of the longest prompt" : "prompt tokens", g->longest,
                    options->quiet);
     bool good = prefill(g, &progress, error);
     progress_end(&progress);

@@ -95,11 +95,11 @@ static int run(int count, char **words, struct gpt2_error *error) {
     if (strcmp(words[1], "--version") == 0) { return print_version(), 0; }
     const struct command *command = find_command(words[1], error);
     if (command == NULL) { return 2; }
-    enum arguments_result parsed = ARGUMENTS_TAKEN;
-    if (command->run != NULL) {
-        parsed = options_parse(&options, count - 1, words + 1, error);
-    } else if (train_arguments.table != NULL) { /* a handout has no training */
-        parsed = arguments_parse(&train_arguments, count - 1, words + 1, NULL, NULL, error);
+    enum arguments_result parsed = command->run != NULL
+                                       ? options_parse(&options, count - 1, words + 1, error)
+                                       : arguments_parse(&train_arguments, count - 1, words + 1, NULL, NULL, error);
+    if (command->run == NULL && train_arguments.table == NULL && parsed == ARGUMENTS_WRONG) {
+        parsed = ARGUMENTS_TAKEN; /* a handout has no training, and command_train says so */
     }
     switch (parsed) {
         case ARGUMENTS_WRONG: return 2;
