@@ -93,8 +93,11 @@ static int run(int count, char **words, struct gpt2_error *error) {
     }
     if (strcmp(words[1], "-h") == 0 || strcmp(words[1], "--help") == 0) { return print_usage(stdout), 0; }
     if (strcmp(words[1], "--version") == 0) { return print_version(), 0; }
-    const struct command *command = find_command(words[1], error);
+    bool help = strcmp(words[1], "help") == 0; /* gpt2 help COMMAND, as other programs have it */
+    if (help && count == 2) { return print_usage(stdout), 0; }
+    const struct command *command = find_command(words[1 + help], error);
     if (command == NULL) { return 2; }
+    if (help) { return print_help(stdout, command), 0; }
     enum arguments_result parsed = command->run != NULL
                                        ? options_parse(&options, count - 1, words + 1, error)
                                        : arguments_parse(&train_arguments, count - 1, words + 1, NULL, NULL, error);

@@ -89,6 +89,10 @@ Test(refusals, help_is_of_a_command_alone) {
     static const char *const commands[] = {"generate", "eval", "train", "convert", "check", "profile", "bench"};
     for (int i = 0; i < 7; i++) { says(commands[i]); }
     cr_assert(!strstr(output, "--kernels") && !strstr(output, "--lr"), "%s", output);
+    succeeds("help");
+    says("usage: gpt2 COMMAND");
+    succeeds("help profile");
+    says("usage: gpt2 profile");
     succeeds("eval --model @ --help --file");
     says("usage: gpt2 eval");
     says("  --last-word FILE");
