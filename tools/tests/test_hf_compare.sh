@@ -27,6 +27,8 @@ assert bias[48:96].abs().max() < 1e-12 < bias[:48].abs().max(), bias
 assert len(losses) == 3 and losses[2] < losses[1] < losses[0], losses' "$scratch/dump.safetensors"
     }
     check "gradients and losses of training are dumped" gradients
+    recipes() { "$python" tools/hf/recipes.py "$scratch/model" tools/tests/tap.sh "$gpt2"; }
+    check "overlapping windows and a repetition penalty: as transformers'" recipes
     none() { PYTHON=$python tools/hf/compare tiny --gpt2 "$scratch/none"; }
     check "no program: exit 2" exits 2 none
 else

@@ -5,6 +5,11 @@
 #include "gpt2/model/forward.cuh"
 #include "gpt2/model/recorded_step.cuh"
 
+#if defined(SIMT_CPU_BACKEND)
+#include "common/simt/simt.h"
+extern "C" void openblas_set_num_threads(int threads); // of OpenBLAS
+#endif
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -208,6 +213,11 @@ void gpt2_observe(gpt2_model *model, gpt2_observer *observer, void *context) {
     model->device.observer_context = context;
 }
 
+void gpt2_listen(gpt2_model *model, gpt2_stage_listener *listener, void *context) {
+    model->device.listener = listener;
+    model->device.listener_context = context;
+}
+
 bool gpt2_time_begin(gpt2_model *model, gpt2_error *error) {
     stage_clock_close(model->device.clock);
     model->device.clock = nullptr;
@@ -269,6 +279,20 @@ bool gpt2_device_ask(gpt2_device_info *info, gpt2_error *error) {
     if (file != nullptr) { fclose(file); }
 #endif
     return true;
+}
+
+bool gpt2_device_threads(int threads, gpt2_error *error) {
+#if defined(SIMT_CPU_BACKEND)
+    simt_settings settings;
+    simt_settings_get(&settings);
+    settings.os_threads = threads;
+    simt_settings_set(&settings);
+    openblas_set_num_threads(threads);
+    (void)error;
+    return true;
+#else
+    return gpt2_fail(error, "--threads %d: for the CPU backend; on a GPU the kernels use all of it", threads);
+#endif
 }
 
 // ---- passes ----

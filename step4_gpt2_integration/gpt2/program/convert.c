@@ -213,8 +213,15 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
         !open_tokenizer(c, error) || !make_staging(c, error)) {
         return false;
     }
-    struct gpt2_source source = gpt2_weights_source(&c->weights);
-    if (!(c->to_llmc ? write_llmc : write_hf)(c, &source, error)) {
+    struct gpt2_source weights = gpt2_weights_source(&c->weights);
+    struct counted_source counted;
+    struct progress progress;
+    progress_begin(&progress, "converting", "million weights", progress_source_total(&weights.config),
+                   c->options->quiet);
+    struct gpt2_source source = progress_source(&counted, &weights, &progress);
+    bool written = (c->to_llmc ? write_llmc : write_hf)(c, &source, error);
+    progress_end(&progress);
+    if (!written) {
         name_target(c, error);
         return false;
     }

@@ -3,16 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "program.h"
-
-double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
     const struct type_name *type = type_named(options->type);
@@ -36,6 +29,7 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
                     const struct kernel_table *kernels, struct gpt2_error *error) {
     settings->graph = !options->no_graph;
     settings->kernels = kernels;
+    if (options->threads > 0 && !gpt2_device_threads(options->threads, error)) { return false; }
     return parse_form(&settings->attention, "--attention", options->attention, error) &&
            parse_form(&settings->decode, "--decode", options->decode, error);
 }
@@ -113,7 +107,9 @@ bool session_open(struct session *session, const struct options *options, struct
 
 bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
                    int context, struct gpt2_error *error) {
-    struct gpt2_source source = gpt2_weights_source(&session->weights);
+    struct gpt2_source weights = gpt2_weights_source(&session->weights);
+    struct counted_source counted;
+    struct progress progress;
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
@@ -122,7 +118,10 @@ bool session_start(struct session *session, const struct options *options, const
                                           .prompt = prompt,
                                           .context = context};
     if (!model_settings(&settings, options, kernel_choice_table(session->kernels), error)) { return false; }
+    progress_begin(&progress, "loading", "million weights", progress_source_total(&weights.config), options->quiet);
+    struct gpt2_source source = progress_source(&counted, &weights, &progress);
     session->model = gpt2_model_open(&source, &settings, error);
+    progress_end(&progress);
     return session->model != NULL;
 }
 

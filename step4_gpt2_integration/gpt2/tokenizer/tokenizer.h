@@ -103,6 +103,8 @@ struct gpt2_stream {
 /* Appends the characters that are complete. */
 bool gpt2_stream_push(struct gpt2_stream *stream, const struct gpt2_tokenizer *tokenizer, int id,
                       struct gpt2_text *text, struct gpt2_error *error);
+bool gpt2_stream_bytes(struct gpt2_stream *stream, const void *bytes, size_t size, struct gpt2_text *text,
+                       struct gpt2_error *error);
 
 /* Ends the stream: an incomplete character becomes U+FFFD. The stream can be reused. */
 bool gpt2_stream_end(struct gpt2_stream *stream, struct gpt2_text *text, struct gpt2_error *error);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "gpt2/file.h"
@@ -71,6 +72,22 @@ bool gpt2_out_has_latest(const char *path) {
     bool there = link != NULL && lstat(link, &status) == 0;
     free(link);
     return there;
+}
+
+/* Weights and two moments in F32; a tokenizer, whose tokens have 64 bytes in its two files at most on the average; headers. */
+static double checkpoint_bytes(const struct gpt2_config *config) {
+    return 12.0 * (double)gpt2_config_weights(config, config->vocabulary) + 64.0 * config->vocabulary + (1 << 16);
+}
+
+bool gpt2_out_has_room(const struct gpt2_out *out, const struct gpt2_config *config, int count,
+                       struct gpt2_error *error) {
+    struct statvfs disk;
+    double needed = count * checkpoint_bytes(config);
+    if (statvfs(out->path, &disk) != 0) { return true; } /* writing will tell */
+    double room = (double)disk.f_bavail * (double)disk.f_frsize;
+    return needed <= room ||
+           gpt2_fail(error, "%s: %d checkpoint%s need%s %.1f MB, and its disk has %.1f MB free", out->path, count,
+                     count > 1 ? "s" : "", count > 1 ? "" : "s", needed / 1e6, room / 1e6);
 }
 
 /* ---- folders of steps ---- */
