@@ -21,6 +21,8 @@ struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt
 
 void gpt2_weights_close(struct gpt2_weights *weights) {
     free(weights->views);
+    for (int i = 0; i < weights->part_count; i++) { gpt2_file_close(&weights->parts[i]); }
+    free(weights->parts);
     gpt2_file_close(&weights->file);
     *weights = (struct gpt2_weights){0};
 }
@@ -96,6 +98,20 @@ bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tens
     gpt2_tensor_name(tensor, layer, name);
     return gpt2_fail(error, "%s: %s: %zu of its values are beyond the range of %s", weights->file.path, name, lost,
                      gpt2_type_name(type));
+}
+
+void gpt2_scale_queries(const struct gpt2_config *config, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                        void *values) {
+    if (!config->scale_by_layer || (tensor != GPT2_QKVW && tensor != GPT2_QKVB)) { return; }
+    size_t count = (size_t)(gpt2_tensor_elements(config, tensor) / 3), bytes = gpt2_type_bytes(type);
+    float chunk[TILE], divisor = (float)(layer + 1);
+    for (size_t at = 0; at < count; at += TILE) {
+        size_t size = count - at < TILE ? count - at : TILE;
+        uint8_t *place = (uint8_t *)values + at * bytes;
+        gpt2_convert(chunk, GPT2_F32, place, type, size);
+        for (size_t i = 0; i < size; i++) { chunk[i] /= divisor; }
+        gpt2_convert(place, type, chunk, GPT2_F32, size);
+    }
 }
 
 static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,

@@ -80,7 +80,7 @@ static bool take(struct generation *g, int b, int token, int32_t *next, struct g
     struct sequence *s = &g->sequences[b];
     *next = -1;
     if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
-    if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
+    if (session_ends_at(&g->session, token) && !g->options->no_stop) {
         s->done = true;
         return true;
     }
@@ -124,7 +124,7 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
     enum { MOST_STEPS = 16 };
     int32_t chosen[MOST_PROMPTS * MOST_STEPS], unused;
     bool rests[MOST_PROMPTS];
-    const int stop = g->options->no_stop ? -1 : gpt2_tokenizer_end_of_text(g->session.tokenizer);
+    const int stop = g->options->no_stop ? -1 : session_end_token(&g->session);
     for (int steps = 1; !all_done(g);) {
         double start = seconds();
         for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].done; }
