@@ -144,7 +144,8 @@ bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_er
     *config = (struct gpt2_config){.epsilon = 1e-5f};
     cJSON *root = gpt2_json_read(path, MOST_BYTES, error);
     if (!root) { return false; }
-    bool older = !cJSON_HasObjectItem(root, "n_positions"); /* files from before transformers have n_ctx alone */
+    /* Old files have n_ctx alone. */
+    bool older = !cJSON_GetObjectItemCaseSensitive(root, "n_positions") && cJSON_GetObjectItemCaseSensitive(root, "n_ctx");
     bool tied = true;
     bool ok = read_size(root, "n_layer", "num_hidden_layers", path, &config->layers, error) &&
               read_size(root, "n_head", "num_attention_heads", path, &config->heads, error) &&

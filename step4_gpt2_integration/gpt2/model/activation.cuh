@@ -5,8 +5,8 @@
 #ifndef GPT2_ACTIVATION_CUH
 #define GPT2_ACTIVATION_CUH
 
-#include "gpt2/formats/config.h"
 #include "gpt2/kernels/table.h"
+#include "gpt2/model/model.h"
 
 #include <cmath>
 

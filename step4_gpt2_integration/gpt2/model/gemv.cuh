@@ -6,8 +6,8 @@
 #ifndef GPT2_GEMV_CUH
 #define GPT2_GEMV_CUH
 
-#include "gpt2/formats/config.h"
 #include "gpt2/model/device.cuh"
+#include "gpt2/model/model.h"
 
 constexpr int most_gemv_rows = 8;
 

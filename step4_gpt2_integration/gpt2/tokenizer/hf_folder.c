@@ -539,7 +539,8 @@ static bool choose_class(struct folder *folder, bool has_vocabulary, struct gpt2
 static bool check_map(const struct folder *folder, struct gpt2_error *error) {
     const cJSON *item;
     cJSON_ArrayForEach(item, folder->map) {
-        if (!ends_with(item->string, "_token") && !ends_with(item->string, "_special_tokens")) {
+        bool is_list = strcmp(item->string, "additional_special_tokens") == 0 || strcmp(item->string, "extra_special_tokens") == 0;
+        if (!is_list && (!ends_with(item->string, "_token") || cJSON_IsBool(item))) {
             return refuse(folder, map_name, error, "it is no special token:", item->string);
         }
     }

@@ -28,12 +28,12 @@ static struct gpt2_tokenizer *open_it(void) {
     return gpt2_tokenizer_open(at("f"), &error);
 }
 
-/* expected: pieces with | between them. A piece "#k" is the token number V + k, V the size of the learned vocabulary, "#-1" is
+/* expected: pieces with / between them. A piece "#k" is the token number V + k, V the size of the learned vocabulary, "#-1" is
  * <|endoftext|>; another one is ordinary text, encoded alone. */
 static void check_with(struct gpt2_tokenizer *tokenizer, const char *text, bool special, const char *expected) {
     struct gpt2_ids got = {0}, wanted = {0};
     for (const char *at_piece = expected; *at_piece;) {
-        size_t size = strcspn(at_piece, "|");
+        size_t size = strcspn(at_piece, "/");
         if (*at_piece == '#') {
             int32_t id = gpt2_tokenizer_size(plain) + atoi(at_piece + 1);
             cr_assert(grow(&wanted.ids, &wanted.room, wanted.count + 1, sizeof id));
@@ -41,7 +41,7 @@ static void check_with(struct gpt2_tokenizer *tokenizer, const char *text, bool 
         } else {
             cr_assert(gpt2_tokenizer_encode(plain, at_piece, size, false, &wanted, &error));
         }
-        at_piece += size + (at_piece[size] == '|');
+        at_piece += size + (at_piece[size] == '/');
     }
     cr_assert(gpt2_tokenizer_encode(tokenizer, text, strlen(text), special, &got, &error), "%s", error.text);
     bool same = got.count == wanted.count && memcmp(got.ids, wanted.ids, got.count * sizeof *got.ids) == 0;
@@ -90,18 +90,18 @@ static void put_json(const char *added, const char *prefix) {
 /* ---- which file counts ---- */
 
 Test(hf_folder, a_vocabulary_and_merges_are_enough) {
-    check("the cat<|endoftext|>sat", "the cat|#-1|sat");
+    check("the cat<|endoftext|>sat", "the cat/#-1/sat");
     check("<pad> the", "<pad> the");
     remove(at("f/config.json"));
-    check("the cat<|endoftext|>sat", "the cat|#-1|sat");
+    check("the cat<|endoftext|>sat", "the cat/#-1/sat");
 }
 
 /* Without merges every byte is a token: which shows where the vocabulary is from. */
 Test(hf_folder, tokenizer_json_counts_before_vocab_json) {
     put_json(ADDED("290", "<pad>", USUAL), "false");
-    check("the<pad>", "t|h|e|#0");
+    check("the<pad>", "t/h/e/#0");
     put_text("f/tokenizer_config.json", "{\"tokenizer_file\": \"/nowhere/tokenizer.json\"}"); /* ignored */
-    check("the<pad>", "t|h|e|#0");
+    check("the<pad>", "t/h/e/#0");
 }
 
 /* GPT2Tokenizer is built anew: only its own add_prefix_space counts. */
@@ -109,9 +109,9 @@ Test(hf_folder, the_class_decides_what_is_taken_of_tokenizer_json) {
     put_json("", "true");
     check("a", "a");
     put_text("f/tokenizer_config.json", "{\"add_prefix_space\": true}");
-    check("a", " |a");
+    check("a", " /a");
     put_text("f/tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"add_prefix_space\": false}");
-    check("a", " |a");
+    check("a", " /a");
     remove(at("f/tokenizer.json"));
     cr_assert(fails_with(open_it(), "without tokenizer.json this tokenizer_class is not supported"), "%s", error.text);
 }
@@ -119,23 +119,23 @@ Test(hf_folder, the_class_decides_what_is_taken_of_tokenizer_json) {
 Test(hf_folder, added_tokens_decoder_counts_before_the_older_files) {
     put_text("f/added_tokens.json", "{\"<a>\": 290}");
     put_text("f/special_tokens_map.json", "{\"pad_token\": \"<b>\"}");
-    check("x<a><b><c>", "x|#0|#1|<c>");
+    check("x<a><b><c>", "x/#0/#1/<c>");
     put_text("f/tokenizer_config.json", DECODER("\"290\": {\"content\": \"<c>\"}"));
-    check("x<a><b><c>", "x<a><b>|#0");
+    check("x<a><b><c>", "x<a><b>/#0");
     put_json(ADDED("290", "<d>", USUAL), "false");
-    check("<c><d>", "#0|<d>");
+    check("<c><d>", "#0/<d>");
     remove(at("f/tokenizer_config.json"));
-    check("<a><b><d>", "<a>|#1|#0"); /* tokenizer.json has the id of <a> */
+    check("<a><b><d>", "<a>/#1/#0"); /* tokenizer.json has the id of <a> */
 }
 
 /* In the order of their ids, but numbered from the end of the vocabulary. */
 Test(hf_folder, ids_follow_the_vocabulary) {
     put_text("f/tokenizer_config.json", DECODER("\"999\": {\"content\": \"<y>\"}, \"500\": {\"content\": \"<x>\"}"));
-    check("<y><x>", "#1|#0");
+    check("<y><x>", "#1/#0");
     put_text("f/tokenizer_config.json",
              "{\"pad_token\": \"<p>\", \"mask_token\": \"<m>\", \"image_token\": \"<i>\", \"bos_token\": \"<b>\","
              "\"additional_special_tokens\": [\"<e>\"]}");
-    check("<b><p><m><i><e><|endoftext|>", "#0|#1|#2|#3|#4|#-1");
+    check("<b><p><m><i><e><|endoftext|>", "#0/#1/#2/#3/#4/#-1");
 }
 
 /* A token that is in the vocabulary keeps its id; its spelling there counts, not its bytes. */
@@ -144,7 +144,7 @@ Test(hf_folder, a_spelling_of_the_vocabulary_is_its_token) {
     struct gpt2_tokenizer *tokenizer = open_it();
     char expected[32];
     cr_assert(tokenizer, "%s", error.text);
-    snprintf(expected, sizeof expected, "x|#%d|#0", gpt2_tokenizer_find(plain, " the", 4) - gpt2_tokenizer_size(plain));
+    snprintf(expected, sizeof expected, "x/#%d/#0", gpt2_tokenizer_find(plain, " the", 4) - gpt2_tokenizer_size(plain));
     check_with(tokenizer, "x\xc4\xa0the the", true, expected);
     gpt2_tokenizer_close(tokenizer);
 }
@@ -152,7 +152,7 @@ Test(hf_folder, a_spelling_of_the_vocabulary_is_its_token) {
 /* <|endoftext|> is a token by GPT2Tokenizer's defaults for three roles, and ordinary text where these are others. */
 Test(hf_folder, end_of_text_is_added_by_default) {
     put_text("f/tokenizer_config.json", "{\"bos_token\": \"<s>\", \"eos_token\": \"<s>\", \"unk_token\": null}");
-    check("<s><|endoftext|>", "#0|<|endoftext|>");
+    check("<s><|endoftext|>", "#0/<|endoftext|>");
     struct gpt2_tokenizer *tokenizer = open_it();
     cr_assert_eq(gpt2_tokenizer_end_of_text(tokenizer), -1);
     gpt2_tokenizer_close(tokenizer);
@@ -163,31 +163,31 @@ Test(hf_folder, end_of_text_is_added_by_default) {
 Test(hf_folder, of_added_tokens_the_leftmost_then_the_longest_counts) {
     put_text("f/tokenizer_config.json",
              DECODER("\"290\": {\"content\": \"ab\"}, \"291\": {\"content\": \"abab\"}, \"292\": {\"content\": \"babx\"}"));
-    check("ababx", "#1|x");
-    check("xbabx", "x|#2");
-    check("aab", "a|#0");
-    check("ababab", "#1|#0");
+    check("ababx", "#1/x");
+    check("xbabx", "x/#2");
+    check("aab", "a/#0");
+    check("ababab", "#1/#0");
 }
 
 /* Those that are not normalized are found first, wherever they are. */
 Test(hf_folder, normalized_tokens_are_found_last) {
     put_text("f/tokenizer_config.json", DECODER("\"290\": {\"content\": \"aXXb\", \"normalized\": true},"
                                                 "\"291\": {\"content\": \"XX\", \"normalized\": false}"));
-    check("aXXb", "a|#1|b");
+    check("aXXb", "a/#1/b");
 }
 
 Test(hf_folder, white_space_beside_a_token_belongs_to_it) {
     put_text("f/tokenizer_config.json", DECODER("\"290\": {\"content\": \"<l>\", \"lstrip\": true},"
                                                 "\"291\": {\"content\": \"<r>\", \"rstrip\": true}"));
-    check("the \n\xc2\xa0<l> cat", "the|#0| cat");
-    check("the <r> \t\xe3\x80\x80 cat ", "the |#1|cat ");
-    check("<r>  <l>x", "#1|#0|x");
+    check("the \n\xc2\xa0<l> cat", "the/#0/ cat");
+    check("the <r> \t\xe3\x80\x80 cat ", "the /#1/cat ");
+    check("<r>  <l>x", "#1/#0/x");
     check("<r> ", "#1");
 }
 
 Test(hf_folder, a_prefix_blank_is_for_every_piece) {
     put_text("f/tokenizer_config.json", "{\"add_prefix_space\": true, \"pad_token\": \"<p>\"}");
-    check("the<p>cat<p> sat", " the|#0| cat|#0| sat");
+    check("the<p>cat<p> sat", " the/#0/ cat/#0/ sat");
     check("\nthe", " \nthe");
     check("", "");
 }
@@ -197,8 +197,8 @@ Test(hf_folder, special_tokens_can_be_ordinary_text) {
                                                 "\"291\": {\"content\": \"<y>\", \"special\": false}"));
     struct gpt2_tokenizer *tokenizer = open_it();
     cr_assert(tokenizer, "%s", error.text);
-    check_with(tokenizer, "<x><y>", true, "#0|#1");
-    check_with(tokenizer, "<x><y>", false, "<x>|#1");
+    check_with(tokenizer, "<x><y>", true, "#0/#1");
+    check_with(tokenizer, "<x><y>", false, "<x>/#1");
     gpt2_tokenizer_close(tokenizer);
 }
 
@@ -210,15 +210,15 @@ Test(hf_folder, added_tokens_come_back) {
                                         "\"lstrip\": true, \"special\": true}, \"291\": {\"content\": \"<n>\", \"rstrip\": true}}}");
     struct gpt2_tokenizer *tokenizer = open_it();
     cr_assert(tokenizer, "%s", error.text);
-    check_with(tokenizer, text, true, " the|#0| cat|#1| x|#-1");
+    check_with(tokenizer, text, true, " the/#0/ cat/#1/ x/#-1");
     cr_assert_eq(mkdir(at("again"), 0777), 0);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, at("again"), &error), "%s", error.text);
     cr_assert(fails_with(gpt2_tokenizer_write_llmc(tokenizer, at("t.bin"), &error), "no added tokens but"), "%s", error.text);
     gpt2_tokenizer_close(tokenizer);
     tokenizer = gpt2_tokenizer_open(at("again"), &error);
     cr_assert(tokenizer, "%s", error.text);
-    check_with(tokenizer, text, true, " the|#0| cat|#1| x|#-1");
-    check_with(tokenizer, "<l><n>", false, " <l>|#1");
+    check_with(tokenizer, text, true, " the/#0/ cat/#1/ x/#-1");
+    check_with(tokenizer, "<l><n>", false, " <l>/#1");
     gpt2_tokenizer_close(tokenizer);
 }
 
