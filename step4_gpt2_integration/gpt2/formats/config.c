@@ -68,8 +68,7 @@ const char *gpt2_config_differs(const struct gpt2_config *config) {
 }
 
 const char *gpt2_activation_name(enum gpt2_activation activation) {
-    static const char *const names[] = {
-        [GPT2_GELU_TANH] = "gelu_new", [GPT2_GELU_ERF] = "gelu", [GPT2_RELU] = "relu"};
+    static const char *const names[] = {[GPT2_GELU_TANH] = "gelu_new", [GPT2_GELU_ERF] = "gelu", [GPT2_RELU] = "relu"};
     return names[activation];
 }
 

@@ -56,14 +56,10 @@ static const struct {
     const char *name;
     enum gpt2_activation activation;
 } activations[] = {
-    {"gelu_new", GPT2_GELU_TANH},
-    {"gelu_pytorch_tanh", GPT2_GELU_TANH},
-    {"gelu_python_tanh", GPT2_GELU_TANH},
-    {"gelu_fast", GPT2_GELU_TANH},
-    {"gelu_accurate", GPT2_GELU_TANH},
-    {"gelu", GPT2_GELU_ERF},
-    {"gelu_python", GPT2_GELU_ERF},
-    {"relu", GPT2_RELU},
+    {"gelu_new", GPT2_GELU_TANH},         {"gelu_pytorch_tanh", GPT2_GELU_TANH},
+    {"gelu_python_tanh", GPT2_GELU_TANH}, {"gelu_fast", GPT2_GELU_TANH},
+    {"gelu_accurate", GPT2_GELU_TANH},    {"gelu", GPT2_GELU_ERF},
+    {"gelu_python", GPT2_GELU_ERF},       {"relu", GPT2_RELU},
 };
 
 static bool read_activation(const cJSON *root, const char *file, enum gpt2_activation *activation,
@@ -145,18 +141,19 @@ bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_er
     cJSON *root = gpt2_json_read(path, MOST_BYTES, error);
     if (!root) { return false; }
     /* Old files have n_ctx alone. */
-    bool older = !cJSON_GetObjectItemCaseSensitive(root, "n_positions") && cJSON_GetObjectItemCaseSensitive(root, "n_ctx");
+    bool older =
+        !cJSON_GetObjectItemCaseSensitive(root, "n_positions") && cJSON_GetObjectItemCaseSensitive(root, "n_ctx");
     bool tied = true;
-    bool ok = read_size(root, "n_layer", "num_hidden_layers", path, &config->layers, error) &&
-              read_size(root, "n_head", "num_attention_heads", path, &config->heads, error) &&
-              read_size(root, "n_embd", "hidden_size", path, &config->channels, error) &&
-              read_size(root, older ? "n_ctx" : "n_positions", "max_position_embeddings", path, &config->max_tokens,
-                        error) &&
-              read_size(root, "vocab_size", "vocab_size", path, &config->vocabulary, error) &&
-              check_kind(root, config, path, error) && read_activation(root, path, &config->activation, error) &&
-              read_flag(root, "tie_word_embeddings", true, path, &tied, error) &&
-              read_flag(root, "scale_attn_by_inverse_layer_idx", false, path, &config->scale_by_layer, error) &&
-              read_stops(root, path, &config->stops, error);
+    bool ok =
+        read_size(root, "n_layer", "num_hidden_layers", path, &config->layers, error) &&
+        read_size(root, "n_head", "num_attention_heads", path, &config->heads, error) &&
+        read_size(root, "n_embd", "hidden_size", path, &config->channels, error) &&
+        read_size(root, older ? "n_ctx" : "n_positions", "max_position_embeddings", path, &config->max_tokens, error) &&
+        read_size(root, "vocab_size", "vocab_size", path, &config->vocabulary, error) &&
+        check_kind(root, config, path, error) && read_activation(root, path, &config->activation, error) &&
+        read_flag(root, "tie_word_embeddings", true, path, &tied, error) &&
+        read_flag(root, "scale_attn_by_inverse_layer_idx", false, path, &config->scale_by_layer, error) &&
+        read_stops(root, path, &config->stops, error);
     config->untied = !tied;
     const cJSON *epsilon = cJSON_GetObjectItemCaseSensitive(root, "layer_norm_epsilon");
     if (ok && epsilon && !cJSON_IsNumber(epsilon)) {
@@ -261,10 +258,11 @@ static bool check_head(const struct reading *reading, struct gpt2_error *error) 
     const struct gpt2_view *wte = gpt2_weights_view(reading->weights, GPT2_WTE, 0), *head = &reading->head;
     size_t bytes = (size_t)(wte->rows * wte->columns) * gpt2_type_bytes(wte->type);
     if (!head->bytes || (head->type == wte->type && memcmp(head->bytes, wte->bytes, bytes) == 0)) { return true; }
-    return gpt2_fail(error,
-                     "%s: lm_head.weight differs from wte.weight, and config.json ties them: is \"tie_word_embeddings\": "
-                     "false missing there?",
-                     reading->weights->file.path);
+    return gpt2_fail(
+        error,
+        "%s: lm_head.weight differs from wte.weight, and config.json ties them: is \"tie_word_embeddings\": "
+        "false missing there?",
+        reading->weights->file.path);
 }
 
 static bool check_complete(const struct gpt2_weights *weights, struct gpt2_error *error) {
@@ -373,7 +371,8 @@ static bool fail_without_model(const char *folder, const char *model, struct gpt
         bool there = other && exists(other);
         free(other);
         if (there) {
-            return gpt2_fail(error, "%s: No such file; there is %s, which is not supported: save the model as safetensors",
+            return gpt2_fail(error,
+                             "%s: No such file; there is %s, which is not supported: save the model as safetensors",
                              model, others[i]);
         }
     }
@@ -420,7 +419,8 @@ bool gpt2_hf_open(struct gpt2_weights *weights, const char *path, struct gpt2_er
             folder[0] = '.', folder[1] = '\0';
         }
     }
-    bool ok = model && folder ? open_files(weights, folder, model, is_file, error) : gpt2_fail(error, "%s: out of memory", path);
+    bool ok = model && folder ? open_files(weights, folder, model, is_file, error)
+                              : gpt2_fail(error, "%s: out of memory", path);
     if (!ok) { gpt2_weights_close(weights); }
     free(model);
     free(folder);
@@ -454,29 +454,29 @@ static bool write_config(const char *folder, const struct gpt2_config *config, i
     char text[1024], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], settings[160];
     if (end_of_text < 0) { end_of_text = config->vocabulary - 1; }
     print_stops(stops, sizeof stops, &config->stops, end_of_text);
-    snprintf(settings, sizeof settings, "%s%s",
-             config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
+    snprintf(settings, sizeof settings, "%s%s", config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
              config->scale_by_layer ? "  \"scale_attn_by_inverse_layer_idx\": true,\n" : "");
     print_float(epsilon, sizeof epsilon, config->epsilon);
     char *path = gpt2_path(folder, "config.json");
-    int length = snprintf(text, sizeof text,
-                          "{\n"
-                          "  \"model_type\": \"gpt2\",\n"
-                          "  \"architectures\": [\"GPT2LMHeadModel\"],\n"
-                          "  \"activation_function\": \"%s\",\n"
-                          "%s"
-                          "  \"n_layer\": %d,\n"
-                          "  \"n_head\": %d,\n"
-                          "  \"n_embd\": %d,\n"
-                          "  \"n_positions\": %d,\n"
-                          "  \"n_ctx\": %d,\n"
-                          "  \"vocab_size\": %d,\n"
-                          "  \"layer_norm_epsilon\": %s,\n"
-                          "  \"bos_token_id\": %d,\n"
-                          "  \"eos_token_id\": %s\n"
-                          "}\n",
-                          gpt2_activation_name(config->activation), settings, config->layers, config->heads, config->channels, config->max_tokens, config->max_tokens,
-                          config->vocabulary, epsilon, end_of_text, stops);
+    int length =
+        snprintf(text, sizeof text,
+                 "{\n"
+                 "  \"model_type\": \"gpt2\",\n"
+                 "  \"architectures\": [\"GPT2LMHeadModel\"],\n"
+                 "  \"activation_function\": \"%s\",\n"
+                 "%s"
+                 "  \"n_layer\": %d,\n"
+                 "  \"n_head\": %d,\n"
+                 "  \"n_embd\": %d,\n"
+                 "  \"n_positions\": %d,\n"
+                 "  \"n_ctx\": %d,\n"
+                 "  \"vocab_size\": %d,\n"
+                 "  \"layer_norm_epsilon\": %s,\n"
+                 "  \"bos_token_id\": %d,\n"
+                 "  \"eos_token_id\": %s\n"
+                 "}\n",
+                 gpt2_activation_name(config->activation), settings, config->layers, config->heads, config->channels,
+                 config->max_tokens, config->max_tokens, config->vocabulary, epsilon, end_of_text, stops);
     bool ok = path ? gpt2_file_write(path, text, (size_t)length, error) : gpt2_fail(error, "%s: out of memory", folder);
     free(path);
     return ok;

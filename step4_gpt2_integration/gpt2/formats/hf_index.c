@@ -38,9 +38,8 @@ static bool read_map(struct hf_index *index, const cJSON *map, const char *path,
             index->files[index->file_count++] = index->files[i];
         }
     }
-    return index->file_count <= HF_INDEX_MOST_FILES ||
-           gpt2_fail(error, "%s: %d files, more than the %d of a model", path, index->file_count,
-                     (int)HF_INDEX_MOST_FILES);
+    return index->file_count <= HF_INDEX_MOST_FILES || gpt2_fail(error, "%s: %d files, more than the %d of a model",
+                                                                 path, index->file_count, (int)HF_INDEX_MOST_FILES);
 }
 
 bool hf_index_open(struct hf_index *index, const char *path, struct gpt2_error *error) {

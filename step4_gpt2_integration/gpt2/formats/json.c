@@ -35,7 +35,9 @@ static bool find_doubled(const cJSON *item, const char **key) {
     const char **keys = malloc(count * sizeof *keys);
     if (!keys) { return false; }
     count = 0;
-    cJSON_ArrayForEach(child, item) { keys[count++] = child->string; }
+    cJSON_ArrayForEach(child, item) {
+        keys[count++] = child->string;
+    }
     qsort(keys, count, sizeof *keys, by_key);
     for (size_t i = 1; i < count && !*key; i++) {
         if (strcmp(keys[i - 1], keys[i]) == 0) { *key = keys[i]; }

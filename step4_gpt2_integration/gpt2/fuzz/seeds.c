@@ -100,12 +100,14 @@ static void make_parts(void) {
 /* Folders with all files of a tokenizer but one, which a target mutates. */
 static void make_settings(void) {
     static const char settings[] =
-        "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_prefix_space\":true,\"pad_token\":\"<pad>\",\"image_token\":\"<i>\","
+        "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_prefix_space\":true,\"pad_token\":\"<pad>\",\"image_token\":\"<i>"
+        "\","
         "\"bos_token\":{\"__type\":\"AddedToken\",\"content\":\"the\",\"lstrip\":true,\"normalized\":true},"
         "\"extra_special_tokens\":[\"mat\"],\"added_tokens_decoder\":{\"289\":{\"content\":\" cat\",\"rstrip\":true,"
         "\"special\":false},\"290\":{\"content\":\"<pad>\",\"special\":true,\"single_word\":false}}}";
-    static const char map[] = "{\"bos_token\":{\"content\":\"is\",\"lstrip\":true,\"rstrip\":false,\"normalized\":true},"
-                              "\"additional_special_tokens\":[\"cat\"],\"pad_token\":\"<pad>\"}";
+    static const char map[] =
+        "{\"bos_token\":{\"content\":\"is\",\"lstrip\":true,\"rstrip\":false,\"normalized\":true},"
+        "\"additional_special_tokens\":[\"cat\"],\"pad_token\":\"<pad>\"}";
     static const char added[] = "{\"mats\":290,\"<pad>\":291,\"the \":292}";
     static const char *const folders[] = {"s", "p", "a"};
     for (int i = 0; i < 3; i++) {

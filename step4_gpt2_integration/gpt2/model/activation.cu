@@ -58,8 +58,7 @@ int bias_activation(T *out, const T *x, const T *bias, int N, int C, cudaStream_
     long long count = (long long)N * C;
     if (N < 0 || C < 1 || count > INT_MAX) { return cudaErrorInvalidValue; }
     if (N == 0) { return cudaSuccess; }
-    bias_activation_kernel<T, activation>
-        <<<blocks_for(count), threads_per_block, 0, stream>>>(out, x, bias, count, C);
+    bias_activation_kernel<T, activation><<<blocks_for(count), threads_per_block, 0, stream>>>(out, x, bias, count, C);
     return cudaGetLastError();
 }
 

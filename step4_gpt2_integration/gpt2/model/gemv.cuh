@@ -19,7 +19,7 @@ template <class Out, class T> struct gemv_task {
     int N, C, OC, ld;
     const T *layernorm_weight = nullptr, *layernorm_bias = nullptr; // (C), or both null: x is not normalised
     float epsilon = 0.0f;
-    bool activated = false;        // after the bias
+    bool activated = false; // after the bias
     gpt2_activation activation = GPT2_GELU_TANH;
     const Out *residual = nullptr; // (N, OC), a row every ld elements, or null
     // For the last product of a step: positions[n] += 1, up to S - 1, where tokens[n] is not negative. Null: another product.

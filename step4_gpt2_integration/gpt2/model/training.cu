@@ -251,8 +251,8 @@ __global__ static void add_up_kernel(double *total, const float *__restrict__ x,
 // The logits (rows, Vp) of rows first..first+rows-1.
 template <class T> static int logits(gpt2_device &device, training<T> &t, int first, int rows) {
     const int C = t.all.config.channels, Vp = t.all.config.padded_vocabulary;
-    return matmul<float, T>(device, t.all.work.logits, t.end.normalised + (int64_t)first * C,
-                            t.all.weights.head, nullptr, rows, C, Vp, Vp);
+    return matmul<float, T>(device, t.all.work.logits, t.end.normalised + (int64_t)first * C, t.all.weights.head,
+                            nullptr, rows, C, Vp, Vp);
 }
 
 // From `end` through the logits to the losses, and back to `stream`. A few rows of logits are computed at a time.

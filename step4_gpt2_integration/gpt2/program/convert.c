@@ -121,7 +121,8 @@ static bool check_targets(const struct conversion *c, struct gpt2_error *error) 
         bool there = path != NULL && is_there(path);
         free(path);
         if (there) {
-            return gpt2_fail(error, "%s/%s: would be read together with the new files: remove it first", c->to, others[i]);
+            return gpt2_fail(error, "%s/%s: would be read together with the new files: remove it first", c->to,
+                             others[i]);
         }
     }
     for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
@@ -185,7 +186,9 @@ static bool move(struct conversion *c, struct gpt2_error *error) {
         char *from = gpt2_path(c->staging, c->names[i]);
         if (from == NULL) { return gpt2_fail(error, "out of memory"); }
         bool made = is_there(from), moved = !made || rename(from, c->targets[i]) == 0;
-        if (!made && !c->to_llmc && i == SETTINGS && c->tokenizer != NULL) { unlink(c->targets[i]); } /* of another one */
+        if (!made && !c->to_llmc && i == SETTINGS && c->tokenizer != NULL) {
+            unlink(c->targets[i]);
+        } /* of another one */
         free(from);
         if (!moved) { return gpt2_fail(error, "%s: cannot be written: %s", c->targets[i], strerror(errno)); }
     }

@@ -134,8 +134,11 @@ int session_end_token(const struct session *session) {
 
 void note_activation(const struct gpt2_config *config, const struct kernel_choice *kernels) {
     const char *name = kernel_choice_table(kernels)->name;
-    if (config->activation == GPT2_GELU_TANH || strcmp(name, "reference") == 0 || strcmp(name, "naive") == 0) { return; }
-    fprintf(stderr, "gpt2: note: the kernel set %s has no %s, the model's activation: the program's own kernel computes it\n",
+    if (config->activation == GPT2_GELU_TANH || strcmp(name, "reference") == 0 || strcmp(name, "naive") == 0) {
+        return;
+    }
+    fprintf(stderr,
+            "gpt2: note: the kernel set %s has no %s, the model's activation: the program's own kernel computes it\n",
             name, gpt2_activation_name(config->activation));
 }
 

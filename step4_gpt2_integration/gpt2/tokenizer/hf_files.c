@@ -174,7 +174,8 @@ static bool write_merges(const struct gpt2_tokenizer *tokenizer, const char *pat
 
 /* ---- tokenizer_config.json, for what a vocabulary and merges do not say ---- */
 
-static cJSON *added_object(const struct gpt2_tokenizer *tokenizer, const struct added_token *added, struct gpt2_error *error) {
+static cJSON *added_object(const struct gpt2_tokenizer *tokenizer, const struct added_token *added,
+                           struct gpt2_error *error) {
     char *text = strndup((const char *)tokenizer->pool + added->offset, added->size);
     cJSON *object = cJSON_CreateObject();
     bool ok = text && object && cJSON_AddStringToObject(object, "content", text) &&

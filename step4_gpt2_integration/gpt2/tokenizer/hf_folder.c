@@ -43,7 +43,7 @@ struct folder {
     struct gpt2_tokenizer *tokenizer;
     cJSON *config, *settings, *map, *added, *json; /* the files; NULL: not there */
     bool takes_json;                               /* tokenizer.json as it is */
-    struct mentions decoder, known, wanted;        /* transformers' added_tokens_decoder, added_tokens_map, tokens_to_add */
+    struct mentions decoder, known, wanted; /* transformers' added_tokens_decoder, added_tokens_map, tokens_to_add */
 };
 
 /* ---- tokens of a file ---- */
@@ -73,7 +73,9 @@ static bool read_mention(const struct folder *folder, const char *file, const cJ
     bool ok = read_flag(item, "special", &mention->special) && read_flag(item, "lstrip", &mention->lstrip) &&
               read_flag(item, "rstrip", &mention->rstrip) && read_flag(item, "single_word", &single_word) &&
               read_flag(item, "normalized", &normalized);
-    if (!ok) { return refuse(folder, file, error, "a setting is neither true nor false of the added token", mention->text); }
+    if (!ok) {
+        return refuse(folder, file, error, "a setting is neither true nor false of the added token", mention->text);
+    }
     if (single_word) {
         return refuse(folder, file, error, "single_word, which is not supported, is true for the added token",
                       mention->text);
@@ -180,8 +182,9 @@ static const char from_map[] = "__from_map"; /* marks such an object */
 
 /* An object of special_tokens_map.json is a special token. */
 static bool make_special(cJSON *item) {
-    return !cJSON_IsObject(item) || (put(item, "special", cJSON_CreateTrue()) && put(item, from_map, cJSON_CreateTrue()) &&
-                                     put(item, "__type", cJSON_CreateString("AddedToken")));
+    return !cJSON_IsObject(item) ||
+           (put(item, "special", cJSON_CreateTrue()) && put(item, from_map, cJSON_CreateTrue()) &&
+            put(item, "__type", cJSON_CreateString("AddedToken")));
 }
 
 static bool merge_extra(cJSON *settings, const cJSON *list) {
@@ -350,9 +353,7 @@ static bool collect_named(const struct folder *folder, const cJSON *settings, st
         const struct mention *known = by_default ? NULL : find(&folder->known, mention.text);
         if (!append(folder, named, known ? *known : mention, error)) { return false; }
     }
-    if (own && !cJSON_IsObject(own)) {
-        return refuse(folder, settings_name, error, "it is no object:", own->string);
-    }
+    if (own && !cJSON_IsObject(own)) { return refuse(folder, settings_name, error, "it is no object:", own->string); }
     cJSON *specific = cJSON_CreateObject();
     bool ok = specific != NULL;
     cJSON_ArrayForEach(item, settings) {
@@ -465,7 +466,8 @@ static bool check_json(const struct folder *folder, struct gpt2_error *error) {
                       type ? type : "none");
     }
     if (cJSON_IsFalse(get(cut, "use_regex"))) {
-        return refuse(folder, json_name, error, "its pre_tokenizer has use_regex false: it does not split as GPT-2's", NULL);
+        return refuse(folder, json_name, error, "its pre_tokenizer has use_regex false: it does not split as GPT-2's",
+                      NULL);
     }
     if (!cJSON_IsBool(get(cut, "add_prefix_space"))) {
         return refuse(folder, json_name, error, "its pre_tokenizer has no add_prefix_space", NULL);
@@ -539,7 +541,8 @@ static bool choose_class(struct folder *folder, bool has_vocabulary, struct gpt2
 static bool check_map(const struct folder *folder, struct gpt2_error *error) {
     const cJSON *item;
     cJSON_ArrayForEach(item, folder->map) {
-        bool is_list = strcmp(item->string, "additional_special_tokens") == 0 || strcmp(item->string, "extra_special_tokens") == 0;
+        bool is_list =
+            strcmp(item->string, "additional_special_tokens") == 0 || strcmp(item->string, "extra_special_tokens") == 0;
         if (!is_list && (!ends_with(item->string, "_token") || cJSON_IsBool(item))) {
             return refuse(folder, map_name, error, "it is no special token:", item->string);
         }
@@ -608,7 +611,8 @@ bool tokenizer_read_folder(struct gpt2_tokenizer *tokenizer, const char *path, s
     bool ok = vocabulary || gpt2_fail(error, "%s: out of memory", path);
     ok = ok && read_optional(path, settings_name, &folder.settings, error) &&
          read_optional(path, map_name, &folder.map, error) && read_optional(path, added_name, &folder.added, error) &&
-         read_optional(path, json_name, &folder.json, error) && read_optional(path, "config.json", &folder.config, error) &&
+         read_optional(path, json_name, &folder.json, error) &&
+         read_optional(path, "config.json", &folder.config, error) &&
          choose_class(&folder, is_there(vocabulary), error);
     if (ok) {
         settings = folder.settings ? cJSON_Duplicate(folder.settings, true) : cJSON_CreateObject();

@@ -93,7 +93,7 @@ struct gpt2_tokenizer {
     struct added_token *added; /* (added_count) */
     int added_count, added_room;
     struct added_finder finders[2]; /* of the tokens that are not normalized, and that are */
-    int32_t *by_bytes; /* open addressing: ids by their bytes; -1: free */
+    int32_t *by_bytes;              /* open addressing: ids by their bytes; -1: free */
     size_t by_bytes_mask;
     struct merge *merges; /* (merge_count), by rank */
     int merge_count, merge_room;

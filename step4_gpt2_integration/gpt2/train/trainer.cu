@@ -174,7 +174,8 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
         return nullptr;
     }
     if (config.scale_by_layer) { // its factor is in the weights of the queries, which AdamW would scale in another way
-        gpt2_fail(error, "a model with scale_attn_by_inverse_layer_idx cannot be trained here; generate and eval take it");
+        gpt2_fail(error,
+                  "a model with scale_attn_by_inverse_layer_idx cannot be trained here; generate and eval take it");
         return nullptr;
     }
     gpt2_trainer *trainer = nullptr;

@@ -197,7 +197,8 @@ ParameterizedTestParameters(hf, configs) {
         {"{\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":2147483647,\"n_positions\":6}", "vocabulary size"},
         {"{" ALL ",\"activation_function\":\"gelu_fast\",\"reorder_and_upcast_attn\":true}", ""},
         {"{" ALL ",\"num_attention_heads\":2,\"n_head\":4}", "the key \"n_head\" is there twice"},
-        {"{\"n_layer\":9,\"num_hidden_layers\":3,\"n_head\":8,\"num_attention_heads\":2,\"hidden_size\":8,\"vocab_size\":300,"
+        {"{\"n_layer\":9,\"num_hidden_layers\":3,\"n_head\":8,\"num_attention_heads\":2,\"hidden_size\":8,\"vocab_"
+         "size\":300,"
          "\"max_position_embeddings\":6,\"n_ctx\":7}",
          ""},
         {"{" ALL ",\"activation_function\":\"silu\"}", "activation_function is silu"},
@@ -239,8 +240,9 @@ Test(hf, missing_files_are_named) {
     remove(at("hf/model.safetensors"));
     cr_assert(fails_with(opens(), "hf/model.safetensors: No such file"));
     put_text("hf/pytorch_model.bin", "");
-    cr_assert(fails_with(opens(), "from transformers import AutoModelForCausalLM; AutoModelForCausalLM.from_pretrained"),
-              "%s", error.text);
+    cr_assert(
+        fails_with(opens(), "from transformers import AutoModelForCausalLM; AutoModelForCausalLM.from_pretrained"),
+        "%s", error.text);
     remove(at("hf/pytorch_model.bin"));
     put_text("hf/tf_model.h5", "");
     cr_assert(fails_with(opens(), "tf_model.h5, which is not supported"), "%s", error.text);
@@ -264,10 +266,10 @@ Test(hf, settings_are_read) {
     static const struct {
         const char *name;
         enum gpt2_activation activation;
-    } names[] = {{"gelu_new", GPT2_GELU_TANH},       {"gelu_pytorch_tanh", GPT2_GELU_TANH},
+    } names[] = {{"gelu_new", GPT2_GELU_TANH},         {"gelu_pytorch_tanh", GPT2_GELU_TANH},
                  {"gelu_python_tanh", GPT2_GELU_TANH}, {"gelu_fast", GPT2_GELU_TANH},
-                 {"gelu_accurate", GPT2_GELU_TANH},  {"gelu", GPT2_GELU_ERF},
-                 {"gelu_python", GPT2_GELU_ERF},     {"relu", GPT2_RELU}};
+                 {"gelu_accurate", GPT2_GELU_TANH},    {"gelu", GPT2_GELU_ERF},
+                 {"gelu_python", GPT2_GELU_ERF},       {"relu", GPT2_RELU}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char text[300];
         snprintf(text, sizeof text, "{" ALL ",\"activation_function\":\"%s\"}", names[i].name);
@@ -337,7 +339,8 @@ static void write_parts(const char *extra) {
         cr_assert(safetensors_open(&part, at(path), &error), "%s", error.text);
         cr_assert(part.count > 5);
         for (int t = 0; t < part.count; t++) {
-            length += (size_t)snprintf(index + length, sizeof index - length, "\"%s\":\"%s\",", part.tensors[t].name, name);
+            length +=
+                (size_t)snprintf(index + length, sizeof index - length, "\"%s\":\"%s\",", part.tensors[t].name, name);
         }
         safetensors_close(&part);
     }
@@ -375,7 +378,8 @@ Test(hf, an_index_has_to_agree_with_its_files) {
     char *first = strstr(index, "part-1");
     memcpy(first, "part-2", 6);
     put_text("hf/model.safetensors.index.json", index);
-    cr_assert(fails_with(opens(), "part-1.safetensors: ") && strstr(error.text, "the index names part-2"), "%s", error.text);
+    cr_assert(fails_with(opens(), "part-1.safetensors: ") && strstr(error.text, "the index names part-2"), "%s",
+              error.text);
     free(index);
 }
 

@@ -75,11 +75,12 @@ static void put_json(const char *added, const char *prefix) {
     size_t size;
     char *vocabulary = (char *)get("f/vocab.json", &size);
     FILE *file = fopen(at("f/tokenizer.json"), "w");
-    fprintf(file,
-            "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"normalizer\":null,\"added_tokens\":[%s],"
-            "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":%s,\"trim_offsets\":true,\"use_regex\":true},"
-            "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"BPE\",\"vocab\":%s,\"merges\":[]}}",
-            added, prefix, vocabulary);
+    fprintf(
+        file,
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"normalizer\":null,\"added_tokens\":[%s],"
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":%s,\"trim_offsets\":true,\"use_regex\":true},"
+        "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"BPE\",\"vocab\":%s,\"merges\":[]}}",
+        added, prefix, vocabulary);
     fclose(file);
     free(vocabulary);
 }
@@ -110,7 +111,8 @@ Test(hf_folder, the_class_decides_what_is_taken_of_tokenizer_json) {
     check("a", "a");
     put_text("f/tokenizer_config.json", "{\"add_prefix_space\": true}");
     check("a", " /a");
-    put_text("f/tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"add_prefix_space\": false}");
+    put_text("f/tokenizer_config.json",
+             "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"add_prefix_space\": false}");
     check("a", " /a");
     remove(at("f/tokenizer.json"));
     cr_assert(fails_with(open_it(), "without tokenizer.json this tokenizer_class is not supported"), "%s", error.text);
@@ -140,7 +142,8 @@ Test(hf_folder, ids_follow_the_vocabulary) {
 
 /* A token that is in the vocabulary keeps its id; its spelling there counts, not its bytes. */
 Test(hf_folder, a_spelling_of_the_vocabulary_is_its_token) {
-    put_text("f/tokenizer_config.json", DECODER("\"290\": {\"content\": \"\xc4\xa0the\"}, \"291\": {\"content\": \" the\"}"));
+    put_text("f/tokenizer_config.json",
+             DECODER("\"290\": {\"content\": \"\xc4\xa0the\"}, \"291\": {\"content\": \" the\"}"));
     struct gpt2_tokenizer *tokenizer = open_it();
     char expected[32];
     cr_assert(tokenizer, "%s", error.text);
@@ -161,8 +164,9 @@ Test(hf_folder, end_of_text_is_added_by_default) {
 /* ---- added tokens in a text ---- */
 
 Test(hf_folder, of_added_tokens_the_leftmost_then_the_longest_counts) {
-    put_text("f/tokenizer_config.json",
-             DECODER("\"290\": {\"content\": \"ab\"}, \"291\": {\"content\": \"abab\"}, \"292\": {\"content\": \"babx\"}"));
+    put_text(
+        "f/tokenizer_config.json",
+        DECODER("\"290\": {\"content\": \"ab\"}, \"291\": {\"content\": \"abab\"}, \"292\": {\"content\": \"babx\"}"));
     check("ababx", "#1/x");
     check("xbabx", "x/#2");
     check("aab", "a/#0");
@@ -206,14 +210,16 @@ Test(hf_folder, special_tokens_can_be_ordinary_text) {
 
 Test(hf_folder, added_tokens_come_back) {
     static const char text[] = "the <l>cat<n> x<|endoftext|>";
-    put_text("f/tokenizer_config.json", "{\"add_prefix_space\": true, \"added_tokens_decoder\": {\"290\": {\"content\": \"<l>\", "
-                                        "\"lstrip\": true, \"special\": true}, \"291\": {\"content\": \"<n>\", \"rstrip\": true}}}");
+    put_text("f/tokenizer_config.json",
+             "{\"add_prefix_space\": true, \"added_tokens_decoder\": {\"290\": {\"content\": \"<l>\", "
+             "\"lstrip\": true, \"special\": true}, \"291\": {\"content\": \"<n>\", \"rstrip\": true}}}");
     struct gpt2_tokenizer *tokenizer = open_it();
     cr_assert(tokenizer, "%s", error.text);
     check_with(tokenizer, text, true, " the/#0/ cat/#1/ x/#-1");
     cr_assert_eq(mkdir(at("again"), 0777), 0);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, at("again"), &error), "%s", error.text);
-    cr_assert(fails_with(gpt2_tokenizer_write_llmc(tokenizer, at("t.bin"), &error), "no added tokens but"), "%s", error.text);
+    cr_assert(fails_with(gpt2_tokenizer_write_llmc(tokenizer, at("t.bin"), &error), "no added tokens but"), "%s",
+              error.text);
     gpt2_tokenizer_close(tokenizer);
     tokenizer = gpt2_tokenizer_open(at("again"), &error);
     cr_assert(tokenizer, "%s", error.text);

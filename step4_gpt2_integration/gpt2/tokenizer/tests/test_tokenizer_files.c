@@ -111,7 +111,8 @@ Test(tokenizer_files, another_kind_of_tokenizer_json_is_refused) {
     write_json("BPE", "{\"type\":\"Whitespace\"}", ADDED, false);
     cr_assert(fails_with(open_it("json"), "its pre_tokenizer is not ByteLevel"), "%s", error.text);
     write_json("BPE", "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", ADDED, false);
-    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its pre_tokenizer has use_regex false"), "%s", error.text);
+    cr_assert(fails_with(open_it("json"), "json/tokenizer.json: its pre_tokenizer has use_regex false"), "%s",
+              error.text);
 }
 
 /* Settings of Hugging Face's `tokenizers` that differ from GPT-2's. */

@@ -9,9 +9,13 @@ TestSuite(training, .timeout = 600);
 /* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; rows of logits, heads and a bias with several
  * 16-byte vectors a thread; and a row of logits that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
-    TINY(11, 37, 37, 3, 3, 15),    TINY(16, 50, 128, 2, 2, 16),    TINY(9, 300, 384, 1, 1, 67),
-    TINY(9, 4999, 5060, 1, 2, 96), TINY(8, 51203, 51208, 1, 1, 3),
-    RELATIVE(11, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, false), RELATIVE(9, 37, 37, 3, 3, 15, GPT2_RELU, true, false),
+    TINY(11, 37, 37, 3, 3, 15),
+    TINY(16, 50, 128, 2, 2, 16),
+    TINY(9, 300, 384, 1, 1, 67),
+    TINY(9, 4999, 5060, 1, 2, 96),
+    TINY(8, 51203, 51208, 1, 1, 3),
+    RELATIVE(11, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, false),
+    RELATIVE(9, 37, 37, 3, 3, 15, GPT2_RELU, true, false),
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
 
@@ -101,8 +105,8 @@ Test(training, scores_divided_by_the_layer_are_refused) {
     static const struct gpt2_config config = RELATIVE(11, 50, 128, 2, 2, 16, GPT2_GELU_TANH, false, true);
     struct gpt2_source source = source_of(&config, GPT2_F32);
     struct gpt2_trainer_options options = {.batch = 1, .length = 4, .kernels = kernels_of(sets[0])};
-    cr_assert(!gpt2_trainer_open(&source, &options, &error) && strstr(error.text, "scale_attn_by_inverse_layer_idx"), "%s",
-              error.text);
+    cr_assert(!gpt2_trainer_open(&source, &options, &error) && strstr(error.text, "scale_attn_by_inverse_layer_idx"),
+              "%s", error.text);
     close_kernels();
 }
 
