@@ -203,17 +203,19 @@ static bool fill_settings(const struct gpt2_tokenizer *tokenizer, cJSON *setting
                                          : cJSON_AddNullToObject(settings, roles[i]) != NULL;
     }
     if (!ok) { return gpt2_fail(error, "%s: out of memory", tokenizer->path); }
-    for (int i = 0; i < tokenizer->added_count; i++) {
+    const struct added_token **by_id = calloc((size_t)tokenizer->count, sizeof *by_id);
+    ok = by_id || gpt2_fail(error, "%s: out of memory", tokenizer->path);
+    for (int i = 0; ok && i < tokenizer->added_count; i++) { by_id[tokenizer->added[i].id] = &tokenizer->added[i]; }
+    for (int i = 0; ok && i < tokenizer->count; i++) {
         char id[16];
-        cJSON *object = added_object(tokenizer, &tokenizer->added[i], error);
-        snprintf(id, sizeof id, "%d", (int)tokenizer->added[i].id);
-        if (!object) { return false; }
-        if (!cJSON_AddItemToObject(decoder, id, object)) {
-            cJSON_Delete(object);
-            return gpt2_fail(error, "%s: out of memory", tokenizer->path);
-        }
+        if (!by_id[i]) { continue; }
+        cJSON *object = added_object(tokenizer, by_id[i], error);
+        snprintf(id, sizeof id, "%d", i);
+        ok = object &&
+             (cJSON_AddItemToObject(decoder, id, object) || gpt2_fail(error, "%s: out of memory", tokenizer->path));
     }
-    return true;
+    free(by_id);
+    return ok;
 }
 
 static bool write_settings(const struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
