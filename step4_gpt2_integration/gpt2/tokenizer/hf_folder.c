@@ -27,7 +27,8 @@ enum { ROLES = sizeof roles / sizeof *roles };
 /* A token as a file gives it. */
 struct mention {
     const char *text;
-    bool is_string; /* without flags */
+    bool is_string;  /* without flags */
+    bool by_default; /* no file names it */
     bool special, lstrip, rstrip;
     int normalized; /* -1: not given, so that of a token that is not special */
     int64_t id;     /* of added_tokens_decoder: only the order counts */
@@ -344,7 +345,7 @@ static bool collect_named(const struct folder *folder, const cJSON *settings, st
         /* GPT2Tokenizer's own defaults */
         bool by_default = !value && !folder->takes_json && i < 3;
         if (by_default) {
-            mention = (struct mention){.text = END_OF_TEXT, .is_string = true, .normalized = -1};
+            mention = (struct mention){.text = END_OF_TEXT, .is_string = true, .by_default = true, .normalized = -1};
         } else if (!value || cJSON_IsNull(value)) {
             continue;
         } else if (!read_special(folder, value, &mention, error)) {
@@ -600,6 +601,10 @@ static bool build(struct folder *folder, cJSON *settings, struct gpt2_error *err
          add_all(folder, &in_file, error) && add_all(folder, &folder->wanted, error) &&
          tokenizer_finish_added(folder->tokenizer, error);
     folder->tokenizer->prefix_space = is_true(cut, "add_prefix_space");
+    const struct mention *end = find(&folder->wanted, END_OF_TEXT);
+    if (ok && end && end->by_default && folder->tokenizer->end_of_text >= folder->tokenizer->learned) {
+        folder->tokenizer->end_of_text = -1; /* in no file: no model has learned it */
+    }
     free(in_file.list);
     return ok;
 }

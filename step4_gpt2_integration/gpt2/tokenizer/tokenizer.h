@@ -64,7 +64,7 @@ bool gpt2_tokenizer_write_llmc(const struct gpt2_tokenizer *tokenizer, const cha
 /* The number of tokens n, with added ones; ids are 0..n-1. */
 int gpt2_tokenizer_size(const struct gpt2_tokenizer *tokenizer);
 
-/* The id of the added token <|endoftext|>, or -1. */
+/* The id of the added token <|endoftext|>; -1: there is none, or no file has it. */
 int gpt2_tokenizer_end_of_text(const struct gpt2_tokenizer *tokenizer);
 
 /* The bytes of one token, not NUL-terminated; NULL: no such id. */

@@ -161,6 +161,23 @@ Test(hf_folder, end_of_text_is_added_by_default) {
     gpt2_tokenizer_close(tokenizer);
 }
 
+/* Where no file has it, transformers adds it after the vocabulary. No model ends its texts with it. */
+Test(hf_folder, an_end_of_text_that_no_file_has_is_no_end) {
+    size_t size;
+    char *vocabulary = (char *)get("f/vocab.json", &size);
+    memcpy(strstr(vocabulary, "endoftext"), "endofline", 9);
+    put("f/vocab.json", vocabulary, size);
+    free(vocabulary);
+    check("<|endoftext|>", "#0");
+    struct gpt2_tokenizer *tokenizer = open_it();
+    cr_assert_eq(gpt2_tokenizer_end_of_text(tokenizer), -1);
+    gpt2_tokenizer_close(tokenizer);
+    put_text("f/tokenizer_config.json", DECODER("\"290\": {\"content\": \"<|endoftext|>\"}"));
+    tokenizer = open_it();
+    cr_assert_eq(gpt2_tokenizer_end_of_text(tokenizer), gpt2_tokenizer_size(plain));
+    gpt2_tokenizer_close(tokenizer);
+}
+
 /* ---- added tokens in a text ---- */
 
 Test(hf_folder, of_added_tokens_the_leftmost_then_the_longest_counts) {
