@@ -27,9 +27,7 @@ static float *tensor(const struct run *run, enum gpt2_tensor which, int layer) {
     const struct gpt2_source *source = run->source;
     float *values = malloc((size_t)gpt2_tensor_elements(&source->config, which) * sizeof *values);
     if (values == NULL) { gpt2_fail(run->error, "out of memory"); }
-    if (values == NULL) { return NULL; }
-    if (source->read(source->context, which, layer, GPT2_F32, GPT2_OUT_IN, values, run->error)) {
-        gpt2_scale_queries(&source->config, which, layer, GPT2_F32, values);
+    if (values == NULL || source->read(source->context, which, layer, GPT2_F32, GPT2_OUT_IN, values, run->error)) {
         return values;
     }
     free(values);
@@ -185,7 +183,8 @@ static bool pass(struct run *run, const int32_t *tokens, const int32_t *targets,
 
 bool gpt2_reference(const struct gpt2_source *source, const int32_t *tokens, int T, gpt2_reference_observer *observer,
                     void *context, struct gpt2_error *error) {
-    struct run run = {.source = source, .error = error, .observer = observer, .context = context};
+    struct gpt2_source scaled = gpt2_scaled_source(source);
+    struct run run = {.source = &scaled, .error = error, .observer = observer, .context = context};
     return pass(&run, tokens, NULL, T, 0.0, NULL, NULL);
 }
 

@@ -100,8 +100,19 @@ bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tens
                      gpt2_type_name(type));
 }
 
-void gpt2_scale_queries(const struct gpt2_config *config, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
-                        void *values) {
+static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                      void *out, struct gpt2_error *error) {
+    return gpt2_weights_read(context, tensor, layer, type, layout, out, error);
+}
+
+struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
+    return (struct gpt2_source){.config = weights->config, .read = read_from, .context = weights};
+}
+
+/* ---- scores divided by the layer's number ---- */
+
+static void scale_queries(const struct gpt2_config *config, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                          void *values) {
     if (!config->scale_by_layer || (tensor != GPT2_QKVW && tensor != GPT2_QKVB)) { return; }
     size_t count = (size_t)(gpt2_tensor_elements(config, tensor) / 3), bytes = gpt2_type_bytes(type);
     float chunk[TILE], divisor = (float)(layer + 1);
@@ -114,11 +125,15 @@ void gpt2_scale_queries(const struct gpt2_config *config, enum gpt2_tensor tenso
     }
 }
 
-static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
-                      void *out, struct gpt2_error *error) {
-    return gpt2_weights_read(context, tensor, layer, type, layout, out, error);
+static bool read_scaled(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                        void *out, struct gpt2_error *error) {
+    const struct gpt2_source *source = context;
+    if (!source->read(source->context, tensor, layer, type, layout, out, error)) { return false; }
+    scale_queries(&source->config, tensor, layer, type, out);
+    return true;
 }
 
-struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
-    return (struct gpt2_source){.config = weights->config, .read = read_from, .context = weights};
+struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source) {
+    if (!source->config.scale_by_layer) { return *source; }
+    return (struct gpt2_source){.config = source->config, .read = read_scaled, .context = (void *)(uintptr_t)source};
 }

@@ -102,11 +102,6 @@ bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tens
 /* The same for any view. Returns the number of finite values that became infinite. */
 size_t gpt2_view_read(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, void *out);
 
-/* Divides the rows of Q of c_attn's weight (3C, C), in GPT2_OUT_IN, or bias (3C) by the layer's number from 1, where config says
- * scale_by_layer: attention then divides its scores by it. Other tensors stay. `values` are of `type`. */
-void gpt2_scale_queries(const struct gpt2_config *config, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
-                        void *values);
-
 /* For the readers of files: allocates the views of weights->config, all NULL. */
 bool gpt2_weights_allocate(struct gpt2_weights *weights, struct gpt2_error *error);
 
@@ -120,6 +115,10 @@ struct gpt2_source {
                  void *out, struct gpt2_error *error);
     void *context;
 };
+
+/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, are
+ * divided by the layer's number from 1, so that attention divides its scores by it. Valid as long as *source is. */
+struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source);
 
 /* Open weights as a source: a conversion writes one format from a source of the other. */
 struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights);

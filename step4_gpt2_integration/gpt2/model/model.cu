@@ -164,7 +164,8 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
         cudaGetLastError(); // clears the error, which the next launch would report
         good = fail_with(code, what, error);
     }
-    good = good && tensors_load(model->all, source, error);
+    const gpt2_source scaled = gpt2_scaled_source(source);
+    good = good && tensors_load(model->all, &scaled, error);
     if (!good) {
         delete model;
         return nullptr;

@@ -142,7 +142,6 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
         for (int layer = 0; good && code == 0 && layer < layers; layer++) {
             good = source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, staging, error);
             if (good) {
-                gpt2_scale_queries(&config, tensor, layer, type_of<T>::file, staging);
                 code = cudaMemcpy(place_of(all.weights, tensor, layer), staging,
                                   (size_t)gpt2_tensor_elements(&config, tensor) * sizeof(T), cudaMemcpyHostToDevice);
             }
