@@ -18,6 +18,7 @@
 
 #include "common/dependent_launch.cuh"
 #include "common/warp.cuh"
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/vec16.cuh"
 
 #include <cmath>
@@ -104,10 +105,6 @@ __device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (
     }
 }
 
-__device__ static float gelu(float u) {
-    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
-}
-
 // A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.
 template <class T>
 __device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
@@ -124,11 +121,11 @@ __device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weigh
     }
 }
 
-// y (n, column) = gelu?(y + bias) + residual
+// y (n, column) = activation?(y + bias) + residual
 template <class Out, class T> __device__ static void finish(const gemv_task<Out, T> &task, float y, int n, int column) {
     if (n >= task.N || column >= task.OC) { return; }
     if (task.bias != nullptr) { y += to_float(task.bias[column]); }
-    if (task.gelu) { y = gelu(y); }
+    if (task.activated) { y = activate(y, task.activation); }
     int64_t place = (int64_t)n * task.ld + column;
     if (task.residual != nullptr) { y += to_float(task.residual[place]); }
     task.out[place] = from_float<Out>(y);

@@ -1,5 +1,6 @@
 // model.cu — the C interface (model.h): checks the arguments, copies them to the device, runs the pass for the model's type
 #include "common/dependent_launch.cuh"
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/block_fused.cuh"
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/forward.cuh"
@@ -154,6 +155,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->config = source->config;
     model->options = options;
     model->kernels = *options.kernels;
+    use_activation(model->kernels, source->config.activation);
     model->all.config = source->config;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
@@ -167,7 +169,8 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
         cudaGetLastError(); // clears the error, which the next launch would report
         good = fail_with(code, what, error);
     }
-    good = good && tensors_load(model->all, source, error);
+    const gpt2_source scaled = gpt2_scaled_source(source);
+    good = good && tensors_load(model->all, &scaled, error);
     if (!good) {
         delete model;
         return nullptr;

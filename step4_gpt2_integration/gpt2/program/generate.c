@@ -148,7 +148,7 @@ static bool end_text(struct sequence *s, struct gpt2_error *error) {
 /* Appends a token to the sequence, unless the token ends it. */
 static bool take(struct generation *g, struct sequence *s, int token, struct gpt2_error *error) {
     if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
-    if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
+    if (session_ends_at(&g->session, token) && !g->options->no_stop) {
         s->ending = BY_END_OF_TEXT;
         return true;
     }
@@ -195,7 +195,7 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
     enum { MOST_STEPS = 16 };
     int32_t chosen[MOST_PROMPTS * MOST_STEPS];
     bool rests[MOST_PROMPTS], passed;
-    const int stop = g->options->no_stop ? -1 : gpt2_tokenizer_end_of_text(g->session.tokenizer);
+    const int stop = g->options->no_stop ? -1 : session_end_token(&g->session);
     for (int steps = 1; !all_done(g);) {
         double start = seconds();
         for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].ending != GOES_ON; }

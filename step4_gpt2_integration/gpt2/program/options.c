@@ -43,7 +43,7 @@ static const struct argument table[] = {
     {"--stop", "generate", "TEXT", NULL,
      "end where the model writes this text, without printing it; may be given many times", ARGUMENT_TEXTS, FIELD(stops),
      0, 0, PLAIN},
-    {"--no-stop", "generate", NULL, NULL, "continue after <|endoftext|>", ARGUMENT_SWITCH, FIELD(no_stop), 0, 0, PLAIN},
+    {"--no-stop", "generate", NULL, NULL, "continue after an end of text", ARGUMENT_SWITCH, FIELD(no_stop), 0, 0, PLAIN},
     {"--context-shift", "generate", NULL, NULL, "when the context is full, drop its oldest half and continue",
      ARGUMENT_SWITCH, FIELD(context_shift), 0, 0, PLAIN},
     {"--temperature", "generate", "X", "0",

@@ -66,6 +66,14 @@ bool session_start(struct session *session, const struct options *options, const
 void session_stop(struct session *session); /* closes the model and its kernels; weights and tokenizer stay open */
 void session_close(struct session *session);
 
+/* The labs teach GPT-2's GELU alone. Tells on standard error that a learner's set lacks the model's activation (model/activation.cuh). */
+void note_activation(const struct gpt2_config *config, const struct kernel_choice *kernels);
+
+/* Does this token end a text? By the model's eos_token_id; where it names none, <|endoftext|> does. session_end_token: the first of
+ * these that the model can choose, -1: none. */
+bool session_ends_at(const struct session *session, int token);
+int session_end_token(const struct session *session);
+
 /* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's folder,
  * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);

@@ -131,6 +131,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     struct gpt2_source source = from_file ? gpt2_weights_source(&t->weights) : gpt2_initial_source(&t->initial);
     t->kernels = kernel_choice_open(o->kernels, error);
     if (t->kernels == NULL) { return false; }
+    note_activation(&t->config, t->kernels);
     enum gpt2_form attention;
     if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     struct gpt2_trainer_options settings = {.type = strcmp(o->type, "bf16") == 0 ? GPT2_BF16 : GPT2_F32,

@@ -236,7 +236,7 @@ static bool list_tensors(struct listing *listing, const struct gpt2_config *conf
     for (int part = GPT2_MOMENT1; part <= GPT2_MOMENT2; part++) {
         for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
             enum gpt2_tensor t = (enum gpt2_tensor)tensor;
-            for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++) {
+            for (int layer = 0; layer < gpt2_tensor_layers(config, t); layer++) {
                 struct entry *entry = &listing->entries[listing->count];
                 *entry = (struct entry){.part = (enum gpt2_part)part, .tensor = t, .layer = layer};
                 memcpy(entry->name, part == GPT2_MOMENT1 ? "m." : "v.", 2);

@@ -6,12 +6,15 @@
 
 TestSuite(model, .timeout = 300);
 
-/* Sizes: even ones, odd ones, one head, a head wider than a warp. */
+/* Sizes: even ones, odd ones, one head, a head wider than a warp; then GPT-2's relatives. */
 static const struct gpt2_config configs[] = {
     TINY(16, 50, 128, 2, 2, 16),
     TINY(11, 37, 37, 3, 3, 15),
     TINY(9, 131, 256, 1, 1, 67),
     TINY(40, 64, 64, 2, 2, 256),
+    RELATIVE(16, 50, 128, 3, 2, 16, GPT2_GELU_ERF, true, false),
+    RELATIVE(11, 37, 37, 3, 3, 15, GPT2_RELU, false, true),
+    RELATIVE(16, 50, 128, 2, 2, 256, GPT2_RELU, true, true),
 };
 enum { CONFIGS = sizeof configs / sizeof *configs };
 

@@ -7,11 +7,10 @@
 
 TestSuite(program, .init = begin, .fini = end, .timeout = 300);
 
-Test(program, generates_the_references_greedy_tokens) {
-    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+/* The prompt "the cat" and 12 more tokens, each the likeliest one in float64. The caller frees them. */
+static struct gpt2_ids reference_tokens(struct gpt2_tokenizer *tokenizer) {
     struct gpt2_source source = tiny_source(&config);
     struct gpt2_ids ids = {NULL, 0, 0};
-    struct gpt2_text wanted = {NULL, 0, 0};
     cr_assert(gpt2_tokenizer_encode(tokenizer, "the cat", 7, false, &ids, &error));
     ids.ids = realloc(ids.ids, 64 * sizeof *ids.ids);
     int choices = gpt2_tokenizer_size(tokenizer);
@@ -24,6 +23,13 @@ Test(program, generates_the_references_greedy_tokens) {
         ids.ids[ids.count++] = best;
         states_free(&states);
     }
+    return ids;
+}
+
+Test(program, generates_the_references_greedy_tokens) {
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_text wanted = {NULL, 0, 0};
+    struct gpt2_ids ids = reference_tokens(tokenizer);
     struct gpt2_stream stream = {.count = 0};
     for (size_t i = 0; i < ids.count; i++) { gpt2_stream_push(&stream, tokenizer, ids.ids[i], &wanted, &error); }
     gpt2_stream_end(&stream, &wanted, &error);
@@ -40,6 +46,46 @@ Test(program, generates_the_references_greedy_tokens) {
     gpt2_ids_free(&ids);
     gpt2_text_free(&wanted);
     gpt2_tokenizer_close(tokenizer);
+}
+
+/* The greedy text ends before the first token that eos_token_id names, also in a list, for one prompt and for several. */
+Test(program, ends_at_the_models_end_tokens) {
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
+    struct gpt2_ids ids = reference_tokens(tokenizer);
+    size_t end = ids.count - 12;
+    while (ids.ids[end] != ids.ids[ids.count - 6]) { end++; } /* its first place among the new ones */
+    cr_assert(end > ids.count - 12 && end < ids.count - 1);
+    for (int way = 0; way < 4; way++) {
+        char json[128];
+        struct gpt2_text wanted = {NULL, 0, 0};
+        struct gpt2_stream stream = {.count = 0};
+        for (size_t i = 0; i < end; i++) { gpt2_stream_push(&stream, tokenizer, ids.ids[i], &wanted, &error); }
+        gpt2_stream_end(&stream, &wanted, &error);
+        snprintf(json, sizeof json, way % 2 ? "{\"eos_token_id\": [-1, 299, %d]}" : "{\"eos_token_id\": %d}",
+                 ids.ids[end]);
+        write_text("generation_config.json", json, strlen(json));
+        succeeds(way < 2 ? "generate --model @ --prompt 'the cat' --tokens 12 --quiet"
+                         : "generate --model @ --prompt 'the cat' --tokens 12 --quiet --temperature 1 --top-k 1");
+        cr_assert(strlen(output) == wanted.size + 1 && memcmp(output, wanted.bytes, wanted.size) == 0, "%d: %s, not %s",
+                  way, output, wanted.bytes);
+        succeeds("generate --model @ --prompt 'the cat' --tokens 12 --no-stop --quiet");
+        cr_assert(strlen(output) > wanted.size + 1, "%s", output);
+        gpt2_text_free(&wanted);
+    }
+    gpt2_ids_free(&ids);
+    gpt2_tokenizer_close(tokenizer);
+}
+
+/* A set that is none of the two built-in ones is told that it lacks the model's activation. */
+Test(program, a_kernel_set_without_the_activation_is_told_so) {
+    struct gpt2_config relative = config;
+    relative.activation = GPT2_RELU;
+    struct gpt2_source source = tiny_source(&relative);
+    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, 299, &error), "%s", error.text);
+    succeeds("check --model @ --prompt 'the cat sat' --kernels naive --quiet");
+    cr_assert(strstr(output, "note") == NULL, "%s", output);
+    succeeds("check --model @ --prompt 'the cat sat' --kernels naive,layernorm_forward=reference --quiet");
+    says("note: the kernel set mixed has no relu, the model's activation: the program's own kernel computes it");
 }
 
 Test(program, prompts_together_give_what_each_gives_alone) {
