@@ -131,7 +131,8 @@ static struct evidence_case *run(const struct device *device, const struct test_
         judge_call(&exchange, evidence, shown);
     } else {
         shown->end = status;
-        judge_describe(&shown->failure, status == CHILD_TIMED_OUT ? FAILURE_TIMEOUT : FAILURE_CRASH, test);
+        judge_describe(&shown->failure,
+                       status == CHILD_TIMED_OUT || status == CHILD_TOO_SLOW ? FAILURE_TIMEOUT : FAILURE_CRASH, test);
         snprintf(shown->failure.text, sizeof shown->failure.text, "%s", device->message(device->context));
     }
     *result = exchange.result;

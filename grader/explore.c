@@ -22,9 +22,11 @@ static void note_fixed(struct branches *b, struct exploration *found) {
         int count =
             cases_of(b->op, b->type, (enum check_kind)kind, PUBLISHED_SEED, b->secret, cases, EVIDENCE_MAX_CASES);
         for (int i = 0; i < count; i++) {
+            struct test_case once = cases[i]; /* the call that it repeats is another case */
             atom_set atoms;
             int first;
-            found->fixed_cost += branches_cost(b->op, &cases[i]);
+            once.again = false;
+            found->fixed_cost += branches_cost(b->op, &once);
             if (cases[i].refused) { continue; }
             if (b->probes >= 3 && b->count == 0) { return; }
             if (cases[i].values == VALUES_NORMAL) {
@@ -110,11 +112,13 @@ enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4 };
 enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 1 << 26 }; /* elements of tensors: of a call, of all costly calls */
 
-/* Of the fixed cases' cost: half for properties, half for calls beyond a grid and plain ones, a quarter for boundaries. */
+/* All calls together cost about as much as the fixed ones. Plain ones and those beyond a grid cost at most half of it, with
+ * boundaries a quarter. Properties have what is left, at least a quarter and at most half. */
 static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
-    if (property != VALUES_NORMAL) { return found->cost + cost <= found->fixed_cost / 2; }
-    uint64_t spent = found->plain_cost + found->beyond_cost;
-    return spent + cost <= (is_first ? found->fixed_cost / 2 : found->fixed_cost / 4);
+    uint64_t spent = found->plain_cost + found->beyond_cost, half = found->fixed_cost / 2, quarter = half / 2;
+    if (property == VALUES_NORMAL) { return spent + cost <= (is_first ? half : quarter); }
+    uint64_t left = spent < found->fixed_cost - quarter ? found->fixed_cost - spent : quarter;
+    return found->cost + cost <= (left < half ? left : half);
 }
 
 static void add_case(struct branches *b, struct exploration *found, struct test_case test) {
@@ -163,7 +167,8 @@ static void choose_costly(struct branches *b, struct exploration *found, uint64_
     }
 }
 
-static bool choose_one(struct branches *b, struct exploration *found, uint64_t all) {
+/* Chooses the call that gains most for its cost, with one of the wanted properties. */
+static bool choose_one(struct branches *b, struct exploration *found, uint64_t all, uint64_t wanted) {
     struct candidate *best = NULL;
     int best_property = 0;
     double best_rate = 0.0;
@@ -172,7 +177,7 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
         struct candidate *candidate = &b->candidates[i];
         if (!has_elements(b->op, &candidate->test)) { continue; }
         for (int p = 0; p < PROPERTIES; p++) {
-            if (!(all >> p & 1) || candidate->done >> p & 1) { continue; }
+            if (!(wanted >> p & 1) || candidate->done >> p & 1) { continue; }
             struct test_case test = case_with(b, candidate, p);
             uint64_t cost = branches_cost(b->op, &test);
             int won = gain(candidate, property_of(b->op, &test) & all), first = gain(candidate, 1);
@@ -199,7 +204,7 @@ static bool choose_one(struct branches *b, struct exploration *found, uint64_t a
         if (added) { added->done |= 1ull << best_property; }
     }
     cover(b, &test, atoms);
-    uint64_t cost = branches_cost(b->op, &test) * (test.again ? 2 : 1);
+    uint64_t cost = branches_cost(b->op, &test);
     *(best_property == VALUES_NORMAL ? &found->plain_cost : &found->cost) += cost;
     add_case(b, found, test);
     return true;
@@ -282,8 +287,9 @@ void explore(const struct device *traced, struct trace *trace, const struct op *
     vary_boundaries(b);
     choose_beyond(b, found);
     all |= (uint64_t)inputs_can_mix(op) << VALUES_MIXED;
-    while (choose_one(b, found, all)) {}
+    while (choose_one(b, found, all, 1ull << VALUES_NORMAL)) {}
     choose_costly(b, found, all);
+    while (choose_one(b, found, all, all)) {}
     count_missing(b, found, property_all(op));
     found->probes = b->probes;
     free(b);

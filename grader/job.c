@@ -179,6 +179,7 @@ static enum child_status call(struct runner *runner, const struct job *job, void
     }
     if (status == CHILD_OK) { status = child_receive(&runner->child, result, sizeof *result, deadline); }
     if (status == CHILD_OK) { status = accept_result(runner, result); }
+    deadline = child_now() + runner->limits.call_seconds; /* a slow call may have outlasted its own */
     for (int i = 0; status == CHILD_OK && result->returned && i < op_tensor_count(op); i++) {
         size_t bytes = job_buffer_bytes(job, op, i);
         status = child_receive(&runner->child, buffers[i], bytes, deadline);

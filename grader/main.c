@@ -10,6 +10,7 @@
 #include "case_id.h"
 #include "class_conf.h"
 #include "clean.h"
+#include "common/version.h"
 #include "grade.h"
 #include "hint.h"
 #include "janitor.h"
@@ -336,6 +337,10 @@ int main(int argc, char *argv[]) {
     hide_seed(argv);
     if (session.options.help) {
         options_help(stdout);
+        return EXIT_FULL;
+    }
+    if (session.options.version) {
+        puts("grader " COURSE_VERSION);
         return EXIT_FULL;
     }
     if (session.options.command && strcmp(session.options.command, "render") == 0) { return render(&session); }

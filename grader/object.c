@@ -254,6 +254,10 @@ static const char *const known[] = {
     "learner_frexp*",
     "learner_modf*",
     "learner_remquo*",
+    "learner_mutex_*",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
     "stdout",
     "stderr",
 };

@@ -32,6 +32,7 @@ static const struct {
     {'f', "files", "DIR", "the folder of the step's .cu files (default: the step's folder)"},
     {'o', "out", "DIR", "folder of the built programs (default: build/BACKEND/STEP_FOLDER); batch: of the results"},
     {'h', "help", NULL, "this help"},
+    {'V', "version", NULL, "the version"},
 };
 
 enum { OPTION_COUNT = sizeof table / sizeof table[0], MOST_JOBS = 256 };
@@ -98,6 +99,7 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'd': options->describe = true; break;
         case 'w': options->watch = true; break;
         case 'h': options->help = true; break;
+        case 'V': options->version = true; break;
         case 'C': options->test_case = optarg; break;
         case 'j': options->json = optarg; break;
         case 'u': options->submission = optarg; break;

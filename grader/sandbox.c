@@ -307,10 +307,10 @@ static bool limit(int resource, rlim_t value) {
     return setrlimit((__rlimit_resource_t)resource, &wanted) == 0;
 }
 
-/* Only stdin, stdout, stderr and the socket stay open across the exec. */
+/* Only stdin, stdout, stderr, the socket and the progress stay open across the exec. */
 static bool close_descriptors(void) {
-    if (close_range(4, ~0u, CLOSE_RANGE_CLOEXEC) == 0) { return true; }
-    for (int i = 4; i < 4096; i++) { fcntl(i, F_SETFD, FD_CLOEXEC); } /* before Linux 5.11 */
+    if (close_range(SANDBOX_EXEC_DESCRIPTOR, ~0u, CLOSE_RANGE_CLOEXEC) == 0) { return true; }
+    for (int i = SANDBOX_EXEC_DESCRIPTOR; i < 4096; i++) { fcntl(i, F_SETFD, FD_CLOEXEC); } /* before Linux 5.11 */
     return true;
 }
 

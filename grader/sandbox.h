@@ -21,7 +21,7 @@ enum sandbox_layer {
     SANDBOX_ALL = (1 << 6) - 1,
 };
 
-enum { SANDBOX_EXEC_DESCRIPTOR = 4 }; /* the program is started from this descriptor, the only exec allowed */
+enum { SANDBOX_EXEC_DESCRIPTOR = 5 }; /* the program is started from this descriptor, the only exec allowed */
 
 struct sandbox {
     bool same_user;       /* the child keeps the grader's user */

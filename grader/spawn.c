@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/runner/protocol.h"
 
 /* ---- starting ---- */
 
@@ -23,7 +26,7 @@ const struct limits limits_default = {
     .output_bytes = (size_t)16 << 20,
 };
 
-enum { FILE_BYTES = 64 << 20, MAX_ENVIRONMENT = 32 };
+enum { FILE_BYTES = 64 << 20, MAX_ENVIRONMENT = 32, PROGRESS_BYTES = 4096 };
 
 double child_now(void) {
     struct timespec t;
@@ -43,13 +46,14 @@ const char *child_status_name(enum child_status status) {
         case CHILD_FORGED: return "forged result";
         case CHILD_MEMORY: return "too much memory";
         case CHILD_FLOODED: return "too much output";
+        case CHILD_TOO_SLOW: return "too slow";
     }
     return "unknown";
 }
 
 /* Parameters of the child between fork and exec. */
 struct launch {
-    int executable, socket, output, report;
+    int executable, socket, output, report, progress;
     const char *const *argv;
     const char *const *environment;
     struct sandbox sandbox;
@@ -77,7 +81,8 @@ static void become_runner(const struct launch *launch) {
     dup2(nothing, 0);
     dup2(launch->output, 1);
     dup2(launch->output, 2);
-    dup2(launch->socket, 3);
+    dup2(launch->socket, PROTOCOL_FD);
+    dup2(launch->progress, PROGRESS_FD);
     dup2(launch->executable, SANDBOX_EXEC_DESCRIPTOR);
     struct launch_report report = {sandbox_enter(&launch->sandbox), 0};
     write_all(launch->report, &report, sizeof report);
@@ -114,7 +119,7 @@ static enum child_status cannot_start(struct child *child, const char *path, con
     return child->status;
 }
 
-/* Moves a descriptor out of the way of 0 to 4, which the child gives fixed meanings. */
+/* Moves a descriptor out of the way of 0 to 5, which the child gives fixed meanings. */
 static int move_up(int descriptor) {
     if (descriptor < 0) { return descriptor; }
     int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
@@ -128,7 +133,19 @@ static void close_all(int descriptors[], int count) {
     }
 }
 
-enum { EXECUTABLE, OURS, THEIRS, OUTPUT_READ, OUTPUT_WRITE, REPORT_READ, REPORT_WRITE, DESCRIPTORS };
+/* Memory that the child shares and cannot resize; -1: none. */
+static int make_progress(void) {
+    int made = memfd_create("progress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (made < 0) { return -1; }
+    if (ftruncate(made, PROGRESS_BYTES) == 0 &&
+        fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+        return made;
+    }
+    close(made);
+    return -1;
+}
+
+enum { EXECUTABLE, OURS, THEIRS, OUTPUT_READ, OUTPUT_WRITE, REPORT_READ, REPORT_WRITE, PROGRESS, DESCRIPTORS };
 
 static bool open_descriptors(const char *path, int d[], const char **what) {
     for (int i = 0; i < DESCRIPTORS; i++) { d[i] = -1; }
@@ -137,6 +154,8 @@ static bool open_descriptors(const char *path, int d[], const char **what) {
     *what = "open a socket and pipes";
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, d + OURS) != 0) { return false; }
     if (pipe2(d + OUTPUT_READ, O_CLOEXEC) != 0 || pipe2(d + REPORT_READ, O_CLOEXEC) != 0) { return false; }
+    *what = "make shared memory";
+    if ((d[PROGRESS] = make_progress()) < 0) { return false; }
     for (int i = 0; i < DESCRIPTORS; i++) {
         if ((d[i] = move_up(d[i])) < 0) { return false; }
     }
@@ -149,6 +168,11 @@ static bool open_descriptors(const char *path, int d[], const char **what) {
     fcntl(d[OURS], F_SETFL, fcntl(d[OURS], F_GETFL) | O_NONBLOCK);
     fcntl(d[OUTPUT_READ], F_SETFL, fcntl(d[OUTPUT_READ], F_GETFL) | O_NONBLOCK);
     return true;
+}
+
+static void forget_progress(struct child *child) {
+    if (child->progress) { munmap((void *)(uintptr_t)child->progress, PROGRESS_BYTES); }
+    child->progress = NULL;
 }
 
 enum child_status child_start(struct child *child, const char *path, const char *const argv[],
@@ -168,6 +192,7 @@ enum child_status child_start(struct child *child, const char *path, const char 
                             d[THEIRS],
                             d[OUTPUT_WRITE],
                             d[REPORT_WRITE],
+                            d[PROGRESS],
                             argv ? argv : only_path,
                             environment,
                             {.gpu = child->limits.gpu,
@@ -180,11 +205,14 @@ enum child_status child_start(struct child *child, const char *path, const char 
     if (pid == 0) { become_runner(&launch); }
     int error = errno;
     sandbox_release(&launch.sandbox);
-    int theirs[] = {d[EXECUTABLE], d[THEIRS], d[OUTPUT_WRITE], d[REPORT_WRITE]};
-    close_all(theirs, 4);
+    void *progress = mmap(NULL, PROGRESS_BYTES, PROT_READ, MAP_SHARED, d[PROGRESS], 0);
+    child->progress = progress == MAP_FAILED ? NULL : progress;
+    int theirs[] = {d[EXECUTABLE], d[THEIRS], d[OUTPUT_WRITE], d[REPORT_WRITE], d[PROGRESS]};
+    close_all(theirs, 5);
     if (pid < 0) {
         int ours[] = {d[OURS], d[OUTPUT_READ], d[REPORT_READ]};
         close_all(ours, 3);
+        forget_progress(child);
         return cannot_start(child, path, "start a process", error);
     }
     child->pid = pid;
@@ -239,6 +267,7 @@ static void forget(struct child *child) {
     if (child->output_pipe >= 0) { close(child->output_pipe); }
     child->socket = child->output_pipe = -1;
     child->pid = 0;
+    forget_progress(child);
 }
 
 static void set_message(struct child *child, enum child_status status, const char *format, ...)
@@ -344,25 +373,59 @@ static double processor_seconds(pid_t pid) {
 /* How long the grader waits for one transfer. */
 struct wait {
     double began, deadline, next_watch;
-    double used; /* processor time of the child before it */
+    double used;               /* processor time of the child before it */
+    struct simt_progress seen; /* launches of the child before it, and blocks that have ended so far */
+    double moved;              /* when the last of these did */
 };
 
+static struct simt_progress progress_of(const struct child *child) {
+    struct simt_progress now = {0, 0};
+    if (!child->progress) { return now; }
+    now.launches = __atomic_load_n(&child->progress->launches, __ATOMIC_RELAXED);
+    now.blocks = __atomic_load_n(&child->progress->blocks, __ATOMIC_RELAXED);
+    return now;
+}
+
+/* Blocks of a kernel go on ending: the call is slow, and not known to be endless. An endless launcher launches without end. */
+static bool goes_on(const struct child *child, struct wait *wait, double now) {
+    enum { MOST_LAUNCHES = 4096 };
+    struct simt_progress progress = progress_of(child);
+    if (progress.blocks != wait->seen.blocks) {
+        wait->seen.blocks = progress.blocks;
+        wait->moved = now;
+    }
+    bool is_recent = wait->moved > wait->began && now - wait->moved < 0.3 * child->limits.call_seconds;
+    return is_recent && progress.launches - wait->seen.launches < MOST_LAUNCHES;
+}
+
 /* On a machine that is busy with other work a child takes longer. It gets its time as processor time, unless it sleeps. */
-static bool is_over(const struct child *child, const struct wait *wait, double now) {
-    enum { LONGEST = 6 };
+static bool starves(const struct child *child, const struct wait *wait, double now) {
     double limit = child->limits.call_seconds, used = processor_seconds(child->pid) - wait->used;
-    bool starves = used < 0.9 * limit && used > 0.05 * (now - wait->began);
-    return now >= wait->deadline + (starves ? (LONGEST - 1) * limit : 0);
+    return used < 0.9 * limit && used > 0.05 * (now - wait->began);
+}
+
+static enum child_status stop_slow(struct child *child, double seconds, bool slow) {
+    if (slow) {
+        return child_kill(child, CHILD_TOO_SLOW,
+                          "gave no answer within %.0f s and was stopped, while blocks of its kernel were still ending",
+                          seconds);
+    }
+    return child_kill(
+        child, CHILD_TIMED_OUT,
+        "gave no answer within %g s and was stopped: is there an endless loop, or a thread that waits forever?",
+        child->limits.call_seconds);
 }
 
 /* Waits until the socket is ready for `events`; any other status: the child was killed. */
 static enum child_status wait_ready(struct child *child, short events, struct wait *wait) {
-    double now = child_now(), limit = child->limits.call_seconds;
-    if (now >= wait->deadline && is_over(child, wait, now)) {
-        return child_kill(
-            child, CHILD_TIMED_OUT,
-            "gave no answer within %g s and was stopped: is there an endless loop, or a thread that waits forever?",
-            limit);
+    enum { LONGEST = 6 };
+    double now = child_now();
+    bool slow = goes_on(child, wait, now);
+    if (now >= wait->deadline) {
+        bool may_go_on = slow || starves(child, wait, now);
+        if (!may_go_on || now >= wait->deadline + (LONGEST - 1) * child->limits.call_seconds) {
+            return stop_slow(child, now - wait->began, slow);
+        }
     }
     if (now >= wait->next_watch) {
         wait->next_watch = now + watch_seconds;
@@ -385,7 +448,7 @@ static enum child_status wait_ready(struct child *child, short events, struct wa
 static enum child_status transfer(struct child *child, char *data, size_t bytes, bool sending, double deadline) {
     if (child->pid <= 0) { return child->status == CHILD_OK ? CHILD_CLOSED : child->status; }
     double now = child_now();
-    struct wait wait = {now, deadline, now + watch_seconds, processor_seconds(child->pid)};
+    struct wait wait = {now, deadline, now + watch_seconds, processor_seconds(child->pid), progress_of(child), 0.0};
     for (size_t done = 0; done < bytes;) {
         ssize_t n = sending ? send(child->socket, data + done, bytes - done, MSG_NOSIGNAL)
                             : recv(child->socket, data + done, bytes - done, 0);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/simt/simt.h"
 #include "sandbox.h"
 
 enum { SPAWN_OUTPUT_BYTES = 8192 };
@@ -27,10 +28,12 @@ enum child_status {
     CHILD_FORGED,       /* answered without the job's nonce; killed */
     CHILD_MEMORY,       /* took more memory than allowed; killed */
     CHILD_FLOODED,      /* printed more than allowed; killed */
+    CHILD_TOO_SLOW,     /* no answer in six times the time, while blocks of a kernel were ending; killed */
 };
 
 struct limits {
-    double call_seconds;   /* of one job, with the start of the process; longer while others have the processor */
+    double call_seconds;   /* of one job, with the start of the process; up to six times as long while others have the
+                            * processor, or blocks of a kernel go on ending */
     int cpu_seconds;       /* CPU time of the process's whole life; 0: none */
     size_t resident_bytes; /* resident memory of the process group, checked while waiting; 0: no limit */
     size_t address_bytes;  /* RLIMIT_AS; 0: none; ignored with gpu */
@@ -46,7 +49,8 @@ extern const struct limits limits_default;
 struct child {
     pid_t pid; /* 0: none runs */
     int socket, output_pipe;
-    unsigned layers; /* enum sandbox_layer bits that hold */
+    const struct simt_progress *progress; /* shared with the child, which writes it; or NULL */
+    unsigned layers;                      /* enum sandbox_layer bits that hold */
     struct limits limits;
     enum child_status status;
     char message[512];                   /* if status is not CHILD_OK: what happened, and the usual cause */

@@ -11,7 +11,7 @@
 evidence_predicate shows_failure_kind; /* argument: enum failure_kind of the first failure */
 evidence_predicate shows_refused;      /* a status that no fault of a running kernel has */
 evidence_predicate shows_leftover;     /* "not started" is returned after a launch */
-evidence_predicate shows_endless;      /* a call with few elements has no end */
+evidence_predicate shows_endless;      /* a call with few elements has no end; and did not end as `argument` says */
 evidence_predicate shows_late_timeout; /* calls with fewer elements were right */
 evidence_predicate shows_huge;         /* only a call with more elements than an int counts fails */
 evidence_predicate shows_finding;      /* argument: enum simt_finding_kind of the first failure */

@@ -89,28 +89,28 @@ void call_learner(void *data) {
 
 /* False: a finding says why the code did not return, and the process is not used again. */
 #ifdef RUNNER_CPU
-bool call(const struct op *op, struct arguments *arguments, bool watched) {
+bool call(struct arguments *arguments, bool watched) {
     const struct job *job = arguments->job;
     if (!watched) { return simt_confine(call_learner, arguments); }
     bool second = job->rehearse != 0; /* what the first call keeps is not lost */
-    struct simt_watch watch = {arguments->stream, second, second && !op_is_on_sequences(op), job->refuse_launches != 0};
+    struct simt_watch watch = {arguments->stream, second, second, job->refuse_launches != 0};
     simt_watch_begin(&watch);
     bool done = simt_confine(call_learner, arguments);
     simt_watch_end();
     return done;
 }
 #else
-bool call(const struct op *, struct arguments *arguments, bool) {
+bool call(struct arguments *arguments, bool) {
     call_learner(arguments);
     return true;
 }
 #endif
 
 /* From the launch to its last error, as CUDA reports it. */
-void launch(launcher *function, const struct job *job, const struct op *op, void *const tensors[], cudaStream_t stream,
-            bool watched, struct result *result) {
+void launch(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream, bool watched,
+            struct result *result) {
     struct arguments arguments = {function, job, tensors, stream, 0};
-    if (!call(op, &arguments, watched)) {
+    if (!call(&arguments, watched)) {
         result_set_error(result, 0, cudaErrorIllegalAddress);
         result->sticky = 1;
         return;
@@ -133,10 +133,9 @@ void reverse_signs(const buffer &b, const struct op *op, int i, enum op_type typ
 
 #ifdef RUNNER_CPU
 /* Nothing here waits for the device, so that the next call is the next work that the host issues. */
-void call_once(launcher *function, const struct job *job, const struct op *op, void *const tensors[],
-               cudaStream_t stream) {
+void call_once(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream) {
     struct arguments arguments = {function, job, tensors, stream, 0};
-    call(op, &arguments, false);
+    call(&arguments, false);
     cudaGetLastError();
 }
 
@@ -145,10 +144,9 @@ cudaError_t replace(const buffer &b, enum op_role) {
     return cudaSuccess;
 }
 #else
-void call_once(launcher *function, const struct job *job, const struct op *op, void *const tensors[],
-               cudaStream_t stream) {
+void call_once(launcher *function, const struct job *job, void *const tensors[], cudaStream_t stream) {
     struct result ignored;
-    launch(function, job, op, tensors, stream, false, &ignored);
+    launch(function, job, tensors, stream, false, &ignored);
 }
 
 cudaError_t replace(const buffer &b, enum op_role role) {
@@ -167,7 +165,7 @@ cudaError_t rehearse(launcher *function, const struct job *job, const struct op 
             cudaError_t error = replace(buffers[i], op->tensor[i].role);
             if (error != cudaSuccess) { return error; }
         }
-        if (pass == 0) { call_once(function, job, op, tensors, stream); }
+        if (pass == 0) { call_once(function, job, tensors, stream); }
     }
     return cudaSuccess;
 }
@@ -256,7 +254,7 @@ void run_call(const struct job *job) {
     if (error == cudaSuccess && function) {
         begin_observation(job);
         if (trace_begin) { trace_begin(); }
-        launch(function, job, op, tensors, stream, true, &result);
+        launch(function, job, tensors, stream, true, &result);
         if (trace_end) { trace_end(&result); }
         end_observation(op, tensors, &result);
     } else {

@@ -17,14 +17,16 @@
 
 namespace {
 
-/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, long rows, a single row, and more
- * rows than a dispatcher's threshold; for causal ops both forms, with and without lengths. */
+/* Sizes: a single element, less than a warp, one more than a block, GPT-2's widths, the longest rows that a warp holds in
+ * registers and their neighbours (1280 elements of 4 bytes, 2560 of 2), long rows, a single row, and more rows than a
+ * dispatcher's threshold; for causal ops both forms, with and without lengths. */
 struct shape {
     int N, C; /* or B and T */
     int upper, lengths;
 };
 const shape row_shapes[] = {{1, 1, 0, 0},     {3, 33, 0, 0},   {129, 31, 0, 0},   {5, 1023, 0, 0},  {64, 768, 0, 0},
-                            {600, 768, 0, 0}, {2, 1600, 0, 0}, {530, 1600, 0, 0}, {3, 16384, 0, 0}, {0, 8, 0, 0}};
+                            {600, 768, 0, 0}, {2, 1600, 0, 0}, {530, 1600, 0, 0}, {3, 16384, 0, 0}, {0, 8, 0, 0},
+                            {5, 1280, 0, 0},  {5, 2559, 0, 0}, {5, 2560, 0, 0},   {5, 2561, 0, 0}};
 const shape causal_shapes[] = {{1, 1, 0, 0},   {3, 33, 0, 1},   {4, 31, 1, 0},   {2, 64, 0, 0}, {5, 96, 1, 1},
                                {3, 127, 0, 0}, {1, 1023, 0, 0}, {100, 64, 1, 0}, {0, 8, 0, 0}};
 const shape model_shapes[] = {{1, 1, 0, 0}, {2, 5, 0, 0}, {3, 20, 0, 0}};

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -15,6 +16,11 @@ enum { BACKEND_IS_GPU = 0 };
 
 static void describe_device(char *text, size_t size) {
     snprintf(text, size, "CPU backend, %s", simt_is_checked() ? "checked" : "fast");
+}
+
+void share_progress() {
+    void *shared = mmap(nullptr, sizeof(simt_progress), PROT_READ | PROT_WRITE, MAP_SHARED, PROGRESS_FD, 0);
+    if (shared != MAP_FAILED) { simt_progress_set(static_cast<simt_progress *>(shared)); }
 }
 #else
 enum { BACKEND_IS_GPU = 1 };
@@ -52,8 +58,10 @@ void result_set_error(struct result *result, int status, cudaError_t error) {
 
 int main() {
 #ifdef RUNNER_CPU
+    share_progress();
     close_files();
 #endif
+    close(PROGRESS_FD);
     setvbuf(stdout, nullptr, _IOLBF, 0); /* a learner's printf must not be lost with a crash */
     for (;;) {
         struct job job;

@@ -2,6 +2,7 @@
  *
  * One AF_UNIX stream socket, file descriptor 3 of the child. The parent writes a struct job and then, for each tensor
  * in the order of ops.h, its buffer; the child answers with a struct result, the tensors' buffers and its findings.
+ * Descriptor 4 is shared memory with a struct simt_progress, from which the parent sees that a slow call goes on.
  * Both sides run on the same machine, from the same build, so the structs are sent as they are in memory.
  *
  * A buffer is `guard` bytes, `offset` elements, the tensor's elements, `guard` bytes, in the tensor's type. The
@@ -16,7 +17,7 @@
 #include "../ops/ops.h"
 #include "../simt/simt.h"
 
-enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3 };
+enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3, PROGRESS_FD = 4 };
 
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 

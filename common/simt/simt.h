@@ -44,6 +44,15 @@ void simt_counters_reset(void);
  * live allocation contains it. */
 bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
 
+/* What the launches have done so far, for a process that watches this one. */
+struct simt_progress {
+    uint64_t launches; /* that have begun */
+    uint64_t blocks;   /* of all launches, that have ended */
+};
+
+/* From now on these are counted there, which may be shared memory. */
+void simt_progress_set(struct simt_progress *progress);
+
 enum simt_finding_kind {
     SIMT_OUT_OF_BOUNDS,
     SIMT_MISALIGNED,
@@ -109,7 +118,7 @@ void simt_settings_set(const struct simt_settings *settings);
  *                    ordered with the one that allocated or used it.
  *   must_free        Device memory that the host code allocates and does not free is an error (SIMT_LEAK).
  *   must_not_wait    A call that waits for the device is an error (SIMT_WAIT), and a copy or memset without a stream is work
- *                    on the default stream.
+ *                    on the default stream. Code that is linked around the learner's may wait.
  *   refuse_launches  Every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
 struct simt_watch {
     const void *stream;

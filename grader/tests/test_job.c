@@ -127,6 +127,9 @@ Test(job, half_a_result_is_none) {
 Test(job, a_trickle_does_not_stretch_the_deadline) {
     expect("trickle", CHILD_TIMED_OUT, "within 1 s");
 }
+Test(job, a_slow_call_has_time_for_its_buffers) {
+    cr_assert_eq(call("late", 1), CHILD_OK, "%s", runner.child.message);
+}
 Test(job, a_constructor_cannot_pass) {
     expect("constructor", CHILD_EXITED, "exit status 0");
 }

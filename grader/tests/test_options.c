@@ -44,6 +44,15 @@ Test(options, everything_at_once_in_any_order) {
     cr_assert_str_eq(options.out, "o");
 }
 
+Test(options, help_and_version) {
+    static const char *const lines[] = {"-h", "--help", "-V", "--version", "step1 --vers"};
+    for (int i = 0; i < 5; i++) {
+        struct options options;
+        cr_assert(parse(lines[i], &options), "%s: %s", lines[i], error);
+        cr_assert(options.help == (i < 2) && options.version == (i >= 2), "%s", lines[i]);
+    }
+}
+
 Test(options, a_case_is_one_word) {
     struct options options;
     cr_assert(parse("step1 --case softmax_forward_f32:N=1,C=4,seed=1", &options));

@@ -58,6 +58,18 @@ Test(spawn, ignoring_signals_does_not_help) {
 Test(spawn, an_endless_loop_is_stopped) {
     expect("spin", 0.3, CHILD_TIMED_OUT, "within 0.3 s");
 }
+/* Its blocks go on ending: it gets six times the time. */
+Test(spawn, a_slow_child_may_answer_late) {
+    struct child child;
+    cr_assert_eq(run(&child, "slow", quick(0.4)), CHILD_OK, "%s", child.message);
+    child_kill(&child, CHILD_OK, "%s", "");
+}
+Test(spawn, a_slower_child_is_stopped_in_the_end) {
+    expect("slower", 0.4, CHILD_TOO_SLOW, "within 2 s");
+}
+Test(spawn, launches_without_end_are_no_progress) {
+    expect("launching", 0.4, CHILD_TIMED_OUT, "within 0.4 s");
+}
 /* On one processor, beside three processes that never sleep, it has a quarter of the time; half, if sessions share equally. */
 Test(spawn, a_child_that_waits_for_a_processor_gets_its_time) {
     enum { OTHERS = 3 };
@@ -133,7 +145,7 @@ Test(spawn, a_text_file_is_no_program) {
     cr_assert(strstr(child.message, "cannot execute"), "%s", child.message);
 }
 
-Test(spawn, only_four_descriptors_and_a_clean_environment) {
+Test(spawn, only_five_descriptors_and_a_clean_environment) {
     struct child child;
     setenv("SECRET", "1", 1);
     int extra = dup(2);
@@ -142,7 +154,7 @@ Test(spawn, only_four_descriptors_and_a_clean_environment) {
     struct limits limits = quick(5);
     limits.environment = given;
     cr_assert_eq(run(&child, "descriptors", limits), CHILD_EXITED);
-    cr_assert_str_eq(child.output, "0 1 2 3 | no secret | this\n");
+    cr_assert_str_eq(child.output, "0 1 2 3 4 | no secret | this\n");
 }
 
 Test(spawn, a_dead_child_answers_nothing_more) {

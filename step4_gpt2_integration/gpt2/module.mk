@@ -52,7 +52,7 @@ $(BUILD)/gpt2/random_model: $(BUILD)/host/gpt2/tools/random_model.o $(GPT2_HOST_
 -include $(wildcard $(BUILD)/host/gpt2/tools/*.d)
 
 # Tests of the program, and a comparison with Hugging Face's tokenizer where Python has it. The program is built with the tests.
-SHELL_TESTS += $(addprefix step4_gpt2_integration/gpt2/tokenizer/tests/,test_tokenize.sh test_compare.sh)
+SHELL_TESTS += $(addprefix step4_gpt2_integration/gpt2/tokenizer/tests/,test_tokenize.sh test_compare.sh test_folders.sh)
 $(BUILD)/tests/test_tokenizer: | $(TOKENIZE)
 
 # ---- fuzzing: the targets in a deterministic test (above), and under libFuzzer ----

@@ -7,6 +7,8 @@
 
 #include "ops/transformer/transformer.h"
 
+_Static_assert((int)GPT2_GELU_ERF == (int)TRANSFORMER_ERF && (int)GPT2_RELU == (int)TRANSFORMER_RELU, "the same order");
+
 struct run {
     const struct gpt2_source *source;
     struct gpt2_error *error;
@@ -106,9 +108,10 @@ static bool backward(struct run *run, const int32_t *tokens, const struct gpt2_r
     int layers = run->source->config.layers;
     size_t count = (size_t)run->w.T * (size_t)run->w.C, C = (size_t)run->w.C;
     double *const dwte = gradients->at[GPT2_WTE * layers], *const dwpe = gradients->at[GPT2_WPE * layers];
+    double *const dhead = run->ends.head != NULL ? gradients->at[GPT2_HEAD * layers] : dwte;
     struct field dx = run->residual, gradient[TRANSFORMER_BLOCK_TENSORS];
     struct transformer_block block;
-    transformer_end_backward(&run->w, &run->ends, run->kept[layers], dx, run->logits, (struct field){dwte, NULL},
+    transformer_end_backward(&run->w, &run->ends, run->kept[layers], dx, run->logits, (struct field){dhead, NULL},
                              (struct field){gradients->at[GPT2_LNFW * layers], NULL},
                              (struct field){gradients->at[GPT2_LNFB * layers], NULL});
     for (int layer = layers - 1; layer >= 0; layer--) {
@@ -145,15 +148,17 @@ static bool pass(struct run *run, const int32_t *tokens, const int32_t *targets,
                                   .D = config->channels / config->heads,
                                   .C = config->channels,
                                   .eps = (double)config->epsilon,
+                                  .activation = (enum transformer_activation)config->activation,
                                   .observer = observe,
                                   .context = run};
     double *memory = calloc(3 * count + (size_t)T * V, sizeof *memory);
     float *wte = tensor(run, GPT2_WTE, 0), *wpe = tensor(run, GPT2_WPE, 0);
     float *lnfw = tensor(run, GPT2_LNFW, 0), *lnfb = tensor(run, GPT2_LNFB, 0);
+    float *head = config->untied ? tensor(run, GPT2_HEAD, 0) : NULL;
     bool good = memory != NULL || gpt2_fail(run->error, "out of memory");
-    good = good && wte != NULL && wpe != NULL && lnfw != NULL && lnfb != NULL;
+    good = good && wte != NULL && wpe != NULL && lnfw != NULL && lnfb != NULL && (head != NULL || !config->untied);
     if (good) {
-        run->ends = (struct transformer_model){wte, wpe, lnfw, lnfb, V};
+        run->ends = (struct transformer_model){wte, wpe, lnfw, lnfb, V, head};
         run->residual = (struct field){memory, NULL};
         run->branch = field_at(run->residual, count);
         run->normalised = field_at(run->branch, count);
@@ -172,12 +177,14 @@ static bool pass(struct run *run, const int32_t *tokens, const int32_t *targets,
     free(wpe);
     free(lnfw);
     free(lnfb);
+    free(head);
     return good;
 }
 
 bool gpt2_reference(const struct gpt2_source *source, const int32_t *tokens, int T, gpt2_reference_observer *observer,
                     void *context, struct gpt2_error *error) {
-    struct run run = {.source = source, .error = error, .observer = observer, .context = context};
+    struct gpt2_source scaled = gpt2_scaled_source(source);
+    struct run run = {.source = &scaled, .error = error, .observer = observer, .context = context};
     return pass(&run, tokens, NULL, T, 0.0, NULL, NULL);
 }
 
@@ -186,6 +193,7 @@ bool gpt2_reference_backward(const struct gpt2_source *source, const int32_t *to
                              struct gpt2_error *error) {
     struct run run = {.source = source, .error = error};
     int layers = source->config.layers;
+    if (source->config.scale_by_layer) { return gpt2_fail(error, "no gradients with scale_attn_by_inverse_layer_idx"); }
     run.kept = calloc((size_t)layers + 1, sizeof *run.kept);
     *loss = 0.0;
     bool good =
@@ -204,7 +212,7 @@ bool gpt2_reference_gradients_open(struct gpt2_reference_gradients *g, const str
     g->at = calloc((size_t)GPT2_TENSORS * (size_t)config->layers, sizeof *g->at);
     bool good = g->at != NULL;
     for (int tensor = 0; good && tensor < GPT2_TENSORS; tensor++) {
-        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)tensor) ? config->layers : 1;
+        int layers = gpt2_tensor_layers(config, (enum gpt2_tensor)tensor);
         for (int layer = 0; good && layer < layers; layer++) {
             double **place = &g->at[tensor * config->layers + layer];
             *place = calloc((size_t)gpt2_tensor_elements(config, (enum gpt2_tensor)tensor), sizeof **place);

@@ -98,7 +98,9 @@ class Budget:
             begin = time.perf_counter()
             call = make()
             call()
-            self.left -= time.perf_counter() - begin
+            seconds = time.perf_counter() - begin
+            print(f"    compiled in {seconds:.1f} s", flush=True)
+            self.left -= seconds
             return call
 
         return make_in_time

@@ -27,6 +27,7 @@ import course_kernels as ck
 import measuring
 from benchmark import SIZES, TYPES, decode_inputs, decode_step, forward_maker, least_bytes, model_of, sharing
 from course_kernels import gpt2_model, gpt_neox_model
+from course_kernels.launch import Exchanged
 from measuring import Graph, Report, in_a_chain, side_by_side
 from profile_model import Range, layer_of, launches_of, parts_of, row_of, traced
 
@@ -51,7 +52,7 @@ def random(*shape: int, arguments, kind: str) -> Tensor:
     return torch.randn(shape, device=arguments.device, dtype=TYPES[kind])
 
 
-# ---- ops: eager, ours, and the bytes that they move at least, in tensors of x's size ----
+# ---- ops: how to call them, and the bytes that they move at least ----
 
 EAGER = {
     "softmax": lambda x, r, w, b: F.softmax(x, -1),
@@ -61,22 +62,35 @@ EAGER = {
     "bias_gelu": lambda x, r, w, b: F.gelu(x + b, approximate="tanh"),
     "three_way_add": lambda x, r, w, b: (x + r) + x,
 }
-OURS = {
-    "softmax": lambda x, r, w, b: ck.softmax(x),
-    "layer_norm": lambda x, r, w, b: ck.layer_norm(x, w, b),
-    "layer_norm_residual": ck.layer_norm_residual,
-    "residual_layer_norm": ck.residual_layer_norm,
-    "bias_gelu": lambda x, r, w, b: ck.bias_gelu(x, b),
-    "three_way_add": lambda x, r, w, b: ck.three_way_add(x, r, x),
+CALLS = {  # of a module that has a function of this name: course_kernels, triton_kernels
+    "softmax": lambda module, x, r, w, b: module.softmax(x),
+    "layer_norm": lambda module, x, r, w, b: module.layer_norm(x, w, b),
+    "layer_norm_residual": lambda module, x, r, w, b: module.layer_norm_residual(x, r, w, b),
+    "residual_layer_norm": lambda module, x, r, w, b: module.residual_layer_norm(x, r, w, b),
+    "bias_gelu": lambda module, x, r, w, b: module.bias_gelu(x, b),
+    "three_way_add": lambda module, x, r, w, b: module.three_way_add(x, r, x),
+    "causal_softmax": lambda module, x, r, w, b: module.causal_softmax(x, 0.125),
 }
-TENSORS = {
+TENSORS = {  # read and written at least, each of x's size
     "softmax": 2,
     "layer_norm": 2,
     "layer_norm_residual": 3,
     "residual_layer_norm": 4,
     "bias_gelu": 2,
     "three_way_add": 3,  # x, read once for two arguments, r and the result
+    "causal_softmax": 1.5,  # the lower triangle is read, everything is written
 }
+
+
+def calls_of(op: str, inputs: tuple, **modules) -> dict[str, Callable]:
+    """The op on these inputs by PyTorch, where it has the op in one expression, and by each module, under its name."""
+    functions = {"eager": lambda: EAGER[op](*inputs)} if op in EAGER else {}
+    return functions | {name: lambda module=module: CALLS[op](module, *inputs) for name, module in modules.items()}
+
+
+def least_of(op: str, x: Tensor) -> int:
+    """Bytes."""
+    return int(TENSORS[op] * x.nbytes)
 
 
 def inputs_of(shape: tuple[int, ...], arguments, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -89,16 +103,12 @@ def fused_norm(arguments, report: Report) -> None:
     for op in ("layer_norm_residual", "residual_layer_norm"):
         for shape in shapes:
             inputs = inputs_of(shape, arguments, arguments.type)
-            functions = {
-                "eager": lambda op=op, inputs=inputs: EAGER[op](*inputs),
-                "ours": lambda op=op, inputs=inputs: OURS[op](*inputs),
-            }
+            functions = calls_of(op, inputs, ours=ck)
             if not arguments.small:
                 compiled = torch.compile(EAGER[op], dynamic=False)
                 functions["compile"] = lambda compiled=compiled, inputs=inputs: compiled(*inputs)
             about = {"experiment": "fused-norm", "op": op, "shape": text_of(shape), "type": arguments.type}
-            least = TENSORS[op] * inputs[0].nbytes
-            time_ops(arguments, report, about, functions, least, graphs=[name for name in functions])
+            time_ops(arguments, report, about, functions, least_of(op, inputs[0]), graphs=list(functions))
         measuring.forget(arguments.device)
 
 
@@ -252,8 +262,7 @@ def softmax_chain(arguments, report: Report) -> None:
             functions["compile"] = lambda: compiled(scores, scale, mask)
         about = {"experiment": "softmax-chain", "op": "causal_softmax", "shape": text_of(scores.shape), "type": arguments.type}
         about |= {"chain_bytes": chain_bytes(scores), "fused_bytes": 2 * scores.nbytes}
-        # The lower triangle is read, everything is written.
-        time_ops(arguments, report, about, functions, scores.nbytes * 3 // 2, graphs=["eager", "ours"])
+        time_ops(arguments, report, about, functions, least_of("causal_softmax", scores), graphs=["eager", "ours"])
         del functions, scores
         measuring.forget(arguments.device)
     for size in ("tiny",) if arguments.small else ("distil", "small"):
@@ -289,30 +298,18 @@ def softmax_chain(arguments, report: Report) -> None:
 def against_triton(arguments, report: Report) -> None:
     import triton_kernels as written
 
-    in_triton = {
-        "softmax": lambda x, r, w, b: written.softmax(x),
-        "layer_norm": lambda x, r, w, b: written.layer_norm(x, w, b),
-        "layer_norm_residual": written.layer_norm_residual,
-        "residual_layer_norm": written.residual_layer_norm,
-        "bias_gelu": lambda x, r, w, b: written.bias_gelu(x, b),
-        "three_way_add": lambda x, r, w, b: written.three_way_add(x, r, x),
-    }
-    shapes = [(4, 64)] if arguments.small else [(1, 768), (8192, 768), (65536, 1600)]
-    for op, by_triton in in_triton.items():
-        for shape in shapes:
+    rows = [(4, 64)] if arguments.small else [(1, 768), (8192, 768), (65536, 1600)]
+    for op in CALLS:
+        for shape in squares_of(arguments) if op == "causal_softmax" else rows:
             inputs = inputs_of(shape, arguments, arguments.type)
-            functions = {
-                "eager": lambda: EAGER[op](*inputs),
-                "triton": lambda: by_triton(*inputs),
-                "ours": lambda: OURS[op](*inputs),
-            }
+            functions = calls_of(op, inputs, triton=written, ours=ck)
             about = {"experiment": "triton", "op": op, "shape": text_of(shape), "type": arguments.type}
-            compare(arguments, report, about, functions, TENSORS[op] * inputs[0].nbytes)
-    for shape in [(1, 2, 32, 32)] if arguments.small else [(8, 12, 1024, 1024)]:
-        x = random(*shape, arguments=arguments, kind=arguments.type)
-        functions = {"triton": lambda: written.causal_softmax(x, 0.125), "ours": lambda: ck.causal_softmax(x, 0.125)}
-        about = {"experiment": "triton", "op": "causal_softmax", "shape": text_of(shape), "type": arguments.type}
-        compare(arguments, report, about, functions, x.nbytes * 3 // 2)
+            compare(arguments, report, about, functions, least_of(op, inputs[0]))
+
+
+def squares_of(arguments) -> list[tuple[int, ...]]:
+    """The shapes of a causal softmax's scores."""
+    return [(1, 2, 32, 32)] if arguments.small else [(8, 12, 1024, 1024)]
 
 
 def compare(arguments, report: Report, about: dict, functions: dict[str, Callable], least: int) -> None:
@@ -337,56 +334,44 @@ def same(op: str, theirs, ours) -> None:
 
 # ---- ablation ----
 
-LADDERS = {  # by op: the kernels of its ladder, how to call it, and the bytes that it moves at least, in tensors of x's size
-    "layernorm_forward": (range(1, 7), lambda x, r, w, b: ck.layer_norm(x, w, b), 2),
-    "residual_layernorm_forward": (range(1, 7), ck.residual_layer_norm, 4),
-    "softmax_forward": (range(1, 7), lambda x, r, w, b: ck.softmax(x), 2),
-    "bias_gelu_forward": (range(1, 5), lambda x, r, w, b: ck.bias_gelu(x, b), 2),
-    "three_way_add": (range(1, 5), lambda x, r, w, b: ck.three_way_add(x, r, x), 3),
-    "causal_softmax_forward": (range(1, 7), lambda x, r, w, b: ck.causal_softmax(x, 0.125), 1.5),
+LADDERS = {  # by launcher: its op, and the kernels of its ladder
+    "layernorm_forward": ("layer_norm", range(1, 7)),
+    "residual_layernorm_forward": ("residual_layer_norm", range(1, 7)),
+    "softmax_forward": ("softmax", range(1, 7)),
+    "bias_gelu_forward": ("bias_gelu", range(1, 5)),
+    "three_way_add": ("three_way_add", range(1, 5)),
+    "causal_softmax_forward": ("causal_softmax", range(1, 7)),
 }
 IN_MODEL = ("residual_layernorm_forward", "bias_gelu_forward", "causal_softmax_forward")
 
 
-class OnRung:
-    """The library with another kernel of its ladder in place of an op's launcher, for a while."""
+def on_rung(launcher: str, rung: int, arguments, call: Callable[[], object]) -> Callable[[], object]:
+    """The call with this kernel of the ladder in place of the launcher."""
+    dtype, device = TYPES[arguments.type], torch.empty(0, device=arguments.device).device
+    exchanged = Exchanged(launcher, dtype, device, ck.library(arguments.device).rung(launcher, dtype, rung))
 
-    def __init__(self, device: str, op: str, dtype: torch.dtype, rung: int):
-        self.launchers, self.key = ck.library(device).launchers, (op, dtype)
-        self.launcher = ck.library(device).rung(op, dtype, rung)
-
-    def __enter__(self):
-        self.before, self.launchers[self.key] = self.launchers[self.key], self.launcher
-
-    def __exit__(self, *_):
-        self.launchers[self.key] = self.before
-
-
-def on_rung(context: OnRung, call: Callable[[], object]) -> Callable[[], object]:
     def with_it():
-        with context:
+        with exchanged:
             return call()
 
     return with_it
 
 
 def ablation(arguments, report: Report) -> None:
-    kind, dtype = arguments.type, TYPES[arguments.type]
+    kind = arguments.type
     rows = [(4, 64)] if arguments.small else [(8192, 2048), (8192, 2560)]
-    squares = [(1, 2, 32, 32)] if arguments.small else [(8, 12, 1024, 1024)]
-    ladders = [(op, shape) for op in LADDERS for shape in (squares if op == "causal_softmax_forward" else rows)]
-    for op, shape in ladders:
-        rungs, call, tensors = LADDERS[op]
-        inputs = inputs_of(shape, arguments, kind)
-        least = int(tensors * inputs[0].nbytes)
-        results = {}
-        for rung in rungs:
-            repeated = on_rung(OnRung(arguments.device, op, dtype, rung), in_a_chain(lambda: call(*inputs), CHAIN))
-            results[str(rung)] = lambda repeated=repeated: Graph(repeated) if arguments.device == "cuda" else repeated
-        about = {"experiment": "ablation", "op": op, "shape": text_of(shape), "type": kind}
-        report.cell(about, side_by_side(results, arguments, repeats=CHAIN), least)
-        del results, inputs
-        measuring.forget(arguments.device)
+    for launcher, (op, rungs) in LADDERS.items():
+        for shape in squares_of(arguments) if op == "causal_softmax" else rows:
+            inputs = inputs_of(shape, arguments, kind)
+            ours = calls_of(op, inputs, ours=ck)["ours"]
+            results = {}
+            for rung in rungs:
+                repeated = on_rung(launcher, rung, arguments, in_a_chain(ours, CHAIN))
+                results[str(rung)] = lambda repeated=repeated: Graph(repeated) if arguments.device == "cuda" else repeated
+            about = {"experiment": "ablation", "op": launcher, "shape": text_of(shape), "type": kind}
+            report.cell(about, side_by_side(results, arguments, repeats=CHAIN), least_of(op, inputs[0]))
+            del results, inputs, ours
+            measuring.forget(arguments.device)
 
     size, batch, length = ("tiny", 1, 32) if arguments.small else ("small", 16, 1024)
     model = model_of(size, arguments.device, kind, length)
@@ -394,10 +379,9 @@ def ablation(arguments, report: Report) -> None:
     whole = ("eager", "sdpa", "ours", "ours-sdpa", "ours-softmax")
     makers = {variant: forward_maker(model, variant, ids, True) for variant in whole}
     patched = forward_maker(model, "ours-softmax", ids, True)
-    for op in IN_MODEL:
-        for rung in LADDERS[op][0]:
-            context = OnRung(arguments.device, op, dtype, rung)
-            makers[f"{op} {rung}"] = lambda context=context: on_rung(context, patched())
+    for launcher in IN_MODEL:
+        for rung in LADDERS[launcher][1]:
+            makers[f"{launcher} {rung}"] = lambda of=(launcher, rung): on_rung(*of, arguments, patched())
     about = {"experiment": "ablation", "size": size, "batch": batch, "tokens": length, "type": kind}
     report.cell(about, side_by_side(makers, arguments))
 
@@ -417,13 +401,9 @@ def layouts(arguments, report: Report) -> None:
     for op in EAGER:
         x, r, w, b = inputs_of(shape, arguments, arguments.type)
         for layout, lay in LAYOUTS.items():
-            laid = lay(x)
-            functions = {
-                "eager": lambda: EAGER[op](laid, r, w, b),
-                "ours": lambda: OURS[op](laid, r, w, b),
-            }
+            functions = calls_of(op, (lay(x), r, w, b), ours=ck)
             about = {"experiment": "layouts", "op": op, "shape": text_of(shape), "layout": layout, "type": arguments.type}
-            time_ops(arguments, report, about, functions, TENSORS[op] * x.nbytes)
+            time_ops(arguments, report, about, functions, least_of(op, x))
     measuring.forget(arguments.device)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchmark import SIZES, TYPES, model_of
-from measuring import append, once, wait
+from measuring import Report, once, wait
 
 _marks_rows = False
 
@@ -186,6 +186,11 @@ def main() -> int:
     parser.add_argument("--out", help="append one JSON line to this file")
     arguments = parser.parse_args()
 
+    try:
+        report = Report(arguments)
+    except OSError as error:
+        print(f"gpt2_from_scratch.py: {error}", file=sys.stderr)
+        return 2
     theirs = model_of(arguments.size, arguments.device, "f32", arguments.tokens)
     theirs.set_attn_implementation("eager")
     ids = torch.randint(0, theirs.config.vocab_size, (arguments.batch, arguments.tokens), device=arguments.device)
@@ -211,10 +216,8 @@ def main() -> int:
     medians = {name: round(statistics.median(times), 5) for name, times in walls.items()}
     for name, ms in medians.items():
         print(f"one pass without the profiler, {name}: {ms:.3f} ms")
-    if arguments.out:
-        line = {name: getattr(arguments, name) for name in ("size", "batch", "tokens", "type", "device")}
-        line |= {"experiment": "from_scratch", "difference": difference, "wall_ms": medians, "row": spent}
-        append(arguments, line)
+    line = {name: getattr(arguments, name) for name in ("size", "batch", "tokens", "type")}
+    report.line(line | {"experiment": "from_scratch", "difference": difference, "wall_ms": medians, "row": spent})
     return 0
 
 

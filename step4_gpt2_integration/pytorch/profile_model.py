@@ -7,8 +7,8 @@
 The rows of a block are those of the literature: QKV, scores, mask, softmax, values, projection, MLP expansion, activation, MLP
 projection, LayerNorms, residuals; and embedding, output layer. In the eager variant the attention is written out in its four
 steps, so that each has a row. A kernel belongs to the innermost row around the call that launched it, also through ctypes: the
-trace has the launch's thread and time. So the rows, the layers and the kernels each add up to the same total. Open a trace in
-chrome://tracing or ui.perfetto.dev.
+trace has the launch's thread and time. A block's matrix products are told apart by the shapes of their weights. So the rows, the
+layers and the kernels each add up to the same total. Open a trace in chrome://tracing or ui.perfetto.dev.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from transformers.masking_utils import eager_mask
 import course_kernels as ck
 from benchmark import SIZES, TYPES, model_of, prepared
 from course_kernels.launch import show_in_profiles
-from measuring import append, once, wait
+from measuring import Report, once, wait
 
 OF_OPS = {  # the row of each of the course's kernels
     "layernorm_forward": "LayerNorms",
@@ -41,6 +41,9 @@ OF_OPS = {  # the row of each of the course's kernels
     "three_way_add": "residuals",
 }
 
+
+PRODUCTS = {3: "QKV", 1: "projection", 4: "MLP expansion", 1 / 4: "MLP projection"}  # by columns / rows of a block's weight
+WEIGHT_AT = {"aten::mm": 1, "aten::addmm": 2}  # its place among the operands
 
 # ---- ranges around the parts of a model ----
 
@@ -78,23 +81,20 @@ class Range:
         self.open.pop().__exit__(None, None, None)
 
 
-def mark(model: nn.Module, patched: bool) -> None:
-    """Ranges around the modules. A patched block has none around what its kernels replace, because a hook there stops them."""
+def mark(model: nn.Module, variant: str) -> None:
+    """Ranges around the modules, but not around those that the variant passes by: a hook there would change its path."""
+    patched = variant.startswith("ours")
     gpt2 = model.transformer
     Range(gpt2.wte, "row: embedding")
     Range(gpt2.wpe, "row: embedding")
     Range(model.lm_head, "row: output layer")
     for number, block in enumerate(gpt2.h):
         Range(block, f"layer: block {number}")
-        Range(block.attn, "part: attention")
-        Range(block.attn.c_attn, "row: QKV")
-        Range(block.attn.c_proj, "row: projection")
-        Range(block.mlp, "part: MLP")
-        Range(block.mlp.c_proj, "row: MLP projection")
+        if variant != "ours":
+            Range(block.attn, "part: attention")
         if not patched:
             Range(block.ln_1, "row: LayerNorms")
             Range(block.ln_2, "row: LayerNorms")
-            Range(block.mlp.c_fc, "row: MLP expansion")
             Range(block.mlp.act, "row: activation")
     if not patched:
         Range(gpt2.ln_f, "row: LayerNorms")
@@ -108,10 +108,8 @@ def row_of(ranges: list[str]) -> str:
             return name[5:]
         if name.startswith("course::"):
             return OF_OPS.get(name[8:], name)
-        if name == "part: MLP" and not inside:
-            inside = "MLP expansion"
-        elif name == "part: attention" and not inside:
-            inside = "attention"
+        if name.startswith(("product: ", "part: ")):
+            inside = inside or name.split(": ")[1]
         elif name.startswith("layer: "):
             return inside or "residuals"
     return "other"
@@ -144,12 +142,24 @@ def nested(events: list[dict]) -> Iterator[tuple[dict, list[dict]]]:
         stack.append(event)
 
 
+def range_of(event: dict) -> str | None:
+    """The range that an event of the CPU is: a marked one, or one of a block's matrix products."""
+    if event["cat"] == "user_annotation":
+        return event["name"]
+    shapes = event.get("args", {}).get("Input Dims") if event["name"] in WEIGHT_AT else None
+    if not shapes:
+        return None
+    rows, columns = shapes[WEIGHT_AT[event["name"]]]
+    product = PRODUCTS.get(columns / rows) if rows else None
+    return product and f"product: {product}"
+
+
 def parts_of(trace: dict, device: str) -> Iterator[tuple[str, float, list[str]]]:
     """Every kernel of a Chrome trace of torch.profiler: its name, its microseconds, and the names of the ranges around its
     launch, the innermost first. For device "cpu" every op, with the time that is not another op's."""
     events = [event for event in trace["traceEvents"] if event.get("ph") == "X" and "dur" in event]
     of_cpu = [event for event in events if event.get("cat") in ("user_annotation", "cpu_op", *LAUNCHES)]
-    names = lambda around: [event["name"] for event in around if event["cat"] == "user_annotation"]
+    names = lambda around: [name for name in map(range_of, around) if name]
     if device == "cpu":
         is_op = lambda event: event["cat"] == "cpu_op" or event["name"].startswith("course::")
         own, ops = {}, []
@@ -198,7 +208,7 @@ def traced(run: Callable[[], object], device: str, times: int, path: str | None 
     show_in_profiles(True)
     run()
     wait(device)
-    with profile(activities=activities) as profiled:
+    with profile(activities=activities, record_shapes=True) as profiled:
         for _ in range(times):
             run()
         wait(device)
@@ -240,8 +250,13 @@ def main() -> int:
         return 0
     ck.run_cpu_tensors_on_the_cpu_backend(True)
     patched = arguments.variant.startswith("ours")
-    if patched:
-        ck.library(arguments.device)
+    try:
+        if patched:
+            ck.library(arguments.device)
+        report = Report(arguments)
+    except (OSError, ck.LibraryMissing) as error:
+        print(f"profile_model.py: {error}", file=sys.stderr)
+        return 2
     model = prepared(model_of(arguments.size, arguments.device, arguments.type, arguments.tokens), arguments.variant)
     if arguments.variant == "eager":
         model.set_attn_implementation("eager_in_steps")
@@ -254,7 +269,7 @@ def main() -> int:
     for _ in range(3):
         run()
     wall = statistics.median(once(run, arguments.device) for _ in range(arguments.times))
-    mark(model, patched)
+    mark(model, arguments.variant)
     ck.reset_stats()
     trace = traced(run, arguments.device, arguments.times, arguments.trace)
     spent = sums_of(trace, arguments.device, arguments.times)
@@ -265,10 +280,9 @@ def main() -> int:
         if not ck.stats()["kernels"]:
             print("profile_model.py: no kernel of the course ran, so this is no profile of `ours`", file=sys.stderr)
             return 1
-    if arguments.out:
-        line = {name: getattr(arguments, name) for name in ("variant", "size", "batch", "tokens", "type", "device")}
-        line |= {"experiment": "profile", "wall_ms": round(wall, 5), **launches_of(trace, arguments.times), **rounded(spent)}
-        append(arguments, line)
+    line = {name: getattr(arguments, name) for name in ("variant", "size", "batch", "tokens", "type")}
+    line |= {"experiment": "profile", "wall_ms": round(wall, 5), **launches_of(trace, arguments.times), **rounded(spent)}
+    report.line(line)
     return 0
 
 

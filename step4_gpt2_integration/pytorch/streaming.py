@@ -11,7 +11,6 @@ the cache's last position.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -27,7 +26,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import rotate_half
 import course_kernels as ck
 from course_kernels import gpt2_model, gpt_neox_model
 from demo import TINY
-from measuring import command_of
+from measuring import Report
 
 SIZES = {"tiny": (2, 64, 2), "410m": (24, 1024, 16), "2.8b": (32, 2560, 32)}  # layers, channels, heads, as in Pythia
 
@@ -212,12 +211,10 @@ def main() -> int:
     ck.run_cpu_tensors_on_the_cpu_backend(True)
     try:
         ck.library(arguments.device)
-    except ck.LibraryMissing as error:
+        report = Report(arguments)
+    except (OSError, ck.LibraryMissing) as error:
         print(f"streaming.py: {error}", file=sys.stderr)
         return 2
-    about = {"sinks": arguments.sinks, "window": arguments.window, "device": arguments.device, "torch": torch.__version__}
-    if arguments.device == "cuda":
-        about["gpu"] = torch.cuda.get_device_name()
     for name in MEASUREMENTS if arguments.measurement == "both" else [arguments.measurement]:
         ck.reset_stats()
         with torch.no_grad():
@@ -226,9 +223,8 @@ def main() -> int:
         if not ck.stats()["kernels"]:
             print("streaming.py: no kernel of the course ran, so no figure of `ours` is one", file=sys.stderr)
             return 1
-        if arguments.out:
-            with open(arguments.out, "a") as file:
-                file.writelines(json.dumps(line | about | {"command": command_of(sys.argv)}) + "\n" for line in lines)
+        for line in lines:
+            report.line(line | {"sinks": arguments.sinks, "window": arguments.window})
     return 0
 
 

@@ -282,6 +282,17 @@ def test_a_replaced_module_is_called(device, calls):
         assert torch.allclose(enable(model)(ids).logits, wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["attn.c_attn", "attn.c_proj", "mlp.c_proj"])
+def test_a_product_of_another_size_is_refused(name, device):
+    """No kernel reads past the end of a product's result."""
+    model, ids = enable(model_on(device)), tokens(device)
+    block = model.transformer.h[1]
+    rows, columns = block.get_submodule(name).weight.shape
+    block.set_submodule(name, Conv1D(columns // 2, rows).to(device))
+    with torch.no_grad(), pytest.raises((RuntimeError, ValueError)):
+        model(ids)
+
+
 def test_another_attention_is_chosen_while_patched(device):
     model, ids = model_on(device), tokens(device)
     with torch.no_grad():

@@ -37,6 +37,7 @@ def arguments():
     parser.add_argument("--kernels", default="reference", help="its kernel set (%(default)s)")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and the prompts (%(default)s)")
+    write_weights.add_settings(parser)
     parser.add_argument("--lengths", default="64,1,17,33", help="of the prompts, in tokens (%(default)s)")
     parser.add_argument("--tokens", type=int, default=200, help="generated greedily after each prompt (%(default)s)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="for Hugging Face's passes (%(default)s)")
@@ -79,7 +80,7 @@ def figures(options, folder):
     """The measurements of the weights, the prompts' lengths, and the lines that `gpt2 check` writes."""
     model, prompts, dumped = (os.path.join(folder, name) for name in ("model", "prompts", "dump.safetensors"))
     report = os.path.join(folder, "report.jsonl")
-    weights = apart(options.device, write_weights.write, options.size, model, options.type, options.seed)
+    weights = apart(options.device, write_weights.write, options.size, model, options.type, options.seed, options.setting)
     lengths = write_prompts(options, prompts)
     apart(options.device, reference.write, model, prompts, dumped, options.tokens)
     check(options.gpt2, "--model", model, "--against", dumped, "--kernels", options.kernels, "--json", report)
@@ -134,6 +135,7 @@ def about(options, lengths, weights):
     for name, usual in (("type", "f32"), ("seed", 1), ("kernels", "reference"), ("tokens", 200), ("lengths", "64,1,17,33"), ("device", "cpu")):
         if getattr(options, name) != usual:
             command += f" --{name} {getattr(options, name)}"
+    command += "".join(f" --setting {setting}" for setting in options.setting)
     return {
         "size": options.size, "type": options.type, "seed": options.seed, "kernels": options.kernels, "backend": backend,
         "machine": f"CPU backend, {platform.machine()}, {os.cpu_count()} cores" if backend == "cpu" else torch.cuda.get_device_name(),

@@ -39,6 +39,8 @@ class Observer:
     def __init__(self, model):
         self.model, self.stages, self.handles = model, {}, []
         body, last = model.transformer, model.config.n_layer
+        # The program divides the queries where Hugging Face divides the scores.
+        self.divides_queries = model.config.scale_attn_by_inverse_layer_idx
         self.output(body.drop, -1, "embedding")
         for layer, block in enumerate(body.h):
             self.output(block.ln_1, layer, "ln1")
@@ -55,6 +57,9 @@ class Observer:
 
     def keep(self, layer, stage, value):
         value = value[0] if isinstance(value, tuple) else value
+        if stage == "qkv" and self.divides_queries:
+            value = value.clone()
+            value[..., : self.model.config.n_embd] /= layer + 1
         self.stages.setdefault(f"{layer}.{stage}", []).append(value[0].detach().clone())  # of a batch of one
 
     def output(self, module, layer, stage):

@@ -11,6 +11,7 @@ numbers.
 
 import argparse
 import copy
+import json
 import math
 import os
 
@@ -32,21 +33,41 @@ CALIBRATION, WRITTEN, STEP = 64, 200, 1.25  # tokens that are measured; tokens t
 OUTLIERS = 3
 
 
+def add_settings(parser):
+    parser.add_argument("--setting", action="append", default=[], metavar="KEY=VALUE",
+                        help='of GPT2Config, VALUE in JSON or a text: activation_function=relu, tie_word_embeddings=false')  # fmt: skip
+
+
+def settings_of(texts):
+    """The settings as a dictionary."""
+    settings = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not hasattr(GPT2Config(), key):
+            fail(f"--setting {text}: not KEY=VALUE with a setting of GPT2Config")
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            settings[key] = value
+    return settings
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("folder", help="the model's folder; it is created")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of the numbers in the file (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="(%(default)s)")
+    add_settings(parser)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="for the computation (%(default)s)")
     return parser.parse_args()
 
 
-def new_model(size):
+def new_model(size, settings):
     layers, heads, channels, tokens, context = SIZES[size]
     config = GPT2Config(
         n_layer=layers, n_head=heads, n_embd=channels, vocab_size=tokens, n_positions=context,
-        bos_token_id=tokens - 1, eos_token_id=tokens - 1, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+        bos_token_id=tokens - 1, eos_token_id=tokens - 1, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0, **settings,
     )  # fmt: skip
     config._attn_implementation = "eager"  # it returns the attention weights
     return GPT2LMHeadModel(config).eval()
@@ -54,7 +75,7 @@ def new_model(size):
 
 @torch.no_grad()
 def fill(model, seed):
-    """Fills every tensor. Matrices preserve the magnitude of their input; the rows of wte give logits of about N(0, 3)."""
+    """Fills every tensor. Matrices preserve the magnitude of their input; the rows of wte, or of an untied head, give logits of about N(0, 3)."""
     random = torch.Generator().manual_seed(seed)
     channels = model.config.n_embd
     for name, tensor in model.named_parameters():
@@ -63,7 +84,7 @@ def fill(model, seed):
             tensor.copy_(0.1 * normal)
         elif ".ln_" in name:
             tensor.copy_(1.0 + 0.2 * normal)
-        elif name.endswith(("wte.weight", "wpe.weight")):
+        elif name.endswith(("wte.weight", "wpe.weight", "lm_head.weight")):
             tensor.copy_(3.0 / math.sqrt(channels) * normal)
         else:
             tensor.copy_(normal / math.sqrt(tensor.shape[0]))  # Conv1D: (in, out)
@@ -127,9 +148,9 @@ def liven(model, seed, dtype):
     fail("no scale of these weights shows mistakes: choose another --seed")
 
 
-def write(size, folder, type_name="f32", seed=1):
+def write(size, folder, type_name="f32", seed=1, settings=()):
     """Writes the model. Returns the measurements as text."""
-    model = new_model(size)
+    model = new_model(size, settings_of(settings))
     fill(model, seed)
     measured = liven(model, seed, TYPES[type_name])
     os.makedirs(folder, exist_ok=True)
@@ -141,7 +162,7 @@ def write(size, folder, type_name="f32", seed=1):
 def main():
     options = arguments()
     use_device(options.device)
-    print(write(options.size, options.folder, options.type, options.seed))
+    print(write(options.size, options.folder, options.type, options.seed, options.setting))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ if "$python" -c 'import torch, transformers' 2>/dev/null; then
     check "every figure is stored" [ "$(grep -c '"good": true' "$scratch/lines" 2>/dev/null)" = 33 ]
     check "a head of 17 channels, naive kernels" compare odd --kernels naive
     check "weights in bf16" compare tiny --type bf16 --seed 2
+    check "GELU by erf, an untied head" compare tiny --setting activation_function=gelu --setting tie_word_embeddings=false
+    check "ReLU, naive kernels" compare odd --kernels naive --setting activation_function=relu
+    check "scores divided by the layer" compare tiny --setting scale_attn_by_inverse_layer_idx=true
     differs() { compare tiny --kernels wrong >"$scratch/differs"; [ $? = 1 ] && grep "different, first in gelu, layer 0" "$scratch/differs"; }
     check "a wrong kernel: exit 1, and the first wrong stage is named" differs
     gradients() { # of a key's bias there is none: the softmax does not see what is added to every score
@@ -27,6 +30,8 @@ assert bias[48:96].abs().max() < 1e-12 < bias[:48].abs().max(), bias
 assert len(losses) == 3 and losses[2] < losses[1] < losses[0], losses' "$scratch/dump.safetensors"
     }
     check "gradients and losses of training are dumped" gradients
+    recipes() { "$python" tools/hf/recipes.py "$scratch/model" tools/tests/tap.sh "$gpt2"; }
+    check "overlapping windows and a repetition penalty: as transformers'" recipes
     none() { PYTHON=$python tools/hf/compare tiny --gpt2 "$scratch/none"; }
     check "no program: exit 2" exits 2 none
 else

@@ -82,13 +82,22 @@ static double gelu_slope(double x, double bias, double *error) {
     return 0.5 * (1.0 + t) + slope * (1.0 - t * t);
 }
 
+/* The derivative of the others at u. Only models on a device are compared with it, so it has no estimate of its error. */
+static double other_slope(enum transformer_activation activation, double u) {
+    const double one_by_sqrt_2pi = 0.39894228040143267794;
+    if (activation == TRANSFORMER_RELU) { return u > 0.0 ? 1.0 : 0.0; }
+    return 0.5 * (1.0 + erf(u / sqrt(2.0))) + u * one_by_sqrt_2pi * exp(-0.5 * u * u);
+}
+
 /* dx (N, C), which may be dout, and dbias (C); x is GELU's input, before the bias is added */
 static void gelu_dx(const struct transformer *w, struct field dx, struct field dbias, struct field dout,
                     const double *x, const float *bias, size_t N, size_t C) {
     double growth = sum_begin(dbias, C, N);
     for (size_t i = 0; i < N * C; i++) {
         size_t c = i % C;
-        double own, slope = gelu_slope(x[i], bias[c], &own), value = dout.value[i] * slope;
+        double own, slope = gelu_slope(x[i], bias[c], &own);
+        if (w->activation != TRANSFORMER_GELU_TANH) { slope = other_slope(w->activation, x[i] + bias[c]); }
+        double value = dout.value[i] * slope;
         if (dx.error) {
             double error = square(dout.error[i] * slope) + square(dout.value[i] * own);
             dbias.error[c] += error + growth * square(value); /* the terms of the sum are not rounded */
@@ -394,12 +403,13 @@ void transformer_block_backward(const struct transformer *w, const struct transf
 
 void transformer_end_backward(const struct transformer *w, const struct transformer_model *model,
                               double *const kept[TRANSFORMER_KEPT], struct field dx, struct field dlogits,
-                              struct field dtoken_embedding, struct field dfinal_weight, struct field dfinal_bias) {
+                              struct field dhead, struct field dfinal_weight, struct field dfinal_bias) {
     size_t N = (size_t)w->B * (size_t)w->T, C = (size_t)w->C;
     struct norm norm = {kept[STAGE_RESIDUAL], kept[STAGE_MEAN], kept[STAGE_RSTD], model->final_weight};
     struct field dnormalised = transformer_field(w, N * C), none = {NULL, NULL};
-    linear_dweight(dtoken_embedding, dlogits, kept[STAGE_NORMALISED], N, C, model->V);
-    linear_dx(w, dnormalised, dlogits, model->token_embedding, N, C, model->V);
+    const float *head = model->head ? model->head : model->token_embedding;
+    linear_dweight(dhead, dlogits, kept[STAGE_NORMALISED], N, C, model->V);
+    linear_dx(w, dnormalised, dlogits, head, N, C, model->V);
     layernorm_dx(w, dx, dfinal_weight, dfinal_bias, dnormalised, none, &norm, N);
     field_free(dnormalised);
 }

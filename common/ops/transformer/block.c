@@ -104,7 +104,9 @@ static void bias_gelu(const struct transformer *w, struct field x, const float *
     for (size_t i = 0; i < rows * C; i++) {
         double u = x.value[i] + times * bias[i % C], g = u;
         double inner = 0.79788456080286535588 * (u + 0.044715 * u * u * u);
-        if (w->mistake == TRANSFORMER_GELU_ERF) {
+        if (w->activation == TRANSFORMER_RELU) {
+            g = u > 0.0 ? u : 0.0;
+        } else if (w->mistake == TRANSFORMER_GELU_ERF || w->activation == TRANSFORMER_ERF) {
             g = 0.5 * u * (1.0 + erf(u / sqrt(2.0)));
         } else if (w->mistake != TRANSFORMER_GELU_MISSING) {
             g = 0.5 * u * (1.0 + tanh(inner));
@@ -245,7 +247,8 @@ void transformer_end(const struct transformer *w, const struct transformer_model
     show(w, STAGE_RESIDUAL, layers, residual, rows, C);
     show_layernorm(w, STAGE_NORMALISED, STAGE_MEAN, layers, normalised, residual, model->final_weight,
                    model->final_bias, rows);
-    transformer_linear(&in_float, logits, normalised, model->token_embedding, NULL, rows, C, model->V);
+    transformer_linear(&in_float, logits, normalised, model->head ? model->head : model->token_embedding, NULL, rows, C,
+                       model->V);
     show(w, STAGE_LOGITS, layers, logits, rows, model->V);
 }
 

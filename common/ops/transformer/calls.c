@@ -89,7 +89,7 @@ struct transformer_block transformer_layer(const struct op_sizes *sizes, const f
 struct transformer_model transformer_weights(const struct op_sizes *sizes, const float *weights) {
     size_t C = (size_t)sizes->C, V = (size_t)sizes->V, S = (size_t)sizes->S, L = (size_t)sizes->L;
     const float *end = weights + (V + S) * C + L * (12 * C + 13) * C;
-    return (struct transformer_model){weights, weights + V * C, end, end + C, V};
+    return (struct transformer_model){weights, weights + V * C, end, end + C, V, NULL};
 }
 
 void transformer_mistaken(const struct op_call *call, int variant) {

@@ -136,12 +136,16 @@ enum transformer_stage {
 typedef void transformer_observer(void *context, enum transformer_stage stage, int layer, struct field values,
                                   size_t rows, size_t columns);
 
+/* The function between the MLP's two products. GPT-2's is the first; the others are those of its relatives. */
+enum transformer_activation { TRANSFORMER_GELU_TANH, TRANSFORMER_ERF, TRANSFORMER_RELU };
+
 struct transformer {
     int B, T, H, D, S, C;
     double eps;
     double rounding; /* usual size of one rounding to the tensors' type, relative, in 2^-24: 0.5, 2^12 or 2^15 */
     bool errors;     /* are errors estimated? If so, every field has them. */
     enum transformer_mistake mistake;
+    enum transformer_activation activation;
     const float *lengths;           /* (B): of the prompts; NULL: all T */
     transformer_observer *observer; /* or NULL */
     void *context;                  /* of the observer */
@@ -154,10 +158,11 @@ struct transformer_block {
 };
 enum { TRANSFORMER_BLOCK_TENSORS = 12 };
 
-/* A model's other parameters. The logits' projection is the token embedding. */
+/* A model's other parameters. The logits' projection is the token embedding where head is NULL. */
 struct transformer_model {
     const float *token_embedding, *position_embedding, *final_weight, *final_bias; /* (V, C), (S, C), (C), (C) */
     size_t V;
+    const float *head; /* (V, C), or NULL */
 };
 
 /* ---- fields ---- */
@@ -211,11 +216,12 @@ double transformer_loss(struct field logits, size_t V, int target, double *error
 void transformer_block_backward(const struct transformer *w, const struct transformer_block *weights,
                                 double *const kept[TRANSFORMER_KEPT], struct field stream,
                                 const struct field gradient[TRANSFORMER_BLOCK_TENSORS]);
-/* dx (N, C), of the sum that the final LayerNorm reads, from dlogits (N, V); the gradients of three parameters are added up.
+/* dx (N, C), of the sum that the final LayerNorm reads, from dlogits (N, V); the gradients of three parameters are added up, the first
+ * of them the logits' projection.
  * kept: the stages of layer L. */
 void transformer_end_backward(const struct transformer *w, const struct transformer_model *model,
                               double *const kept[TRANSFORMER_KEPT], struct field dx, struct field dlogits,
-                              struct field dtoken_embedding, struct field dfinal_weight, struct field dfinal_bias);
+                              struct field dhead, struct field dfinal_weight, struct field dfinal_bias);
 /* dlogits (V), which may be the logits, = scale times the gradient of transformer_loss. */
 void transformer_loss_backward(double *dlogits, const double *logits, size_t V, int target, double scale);
 

@@ -68,8 +68,12 @@ void simt_watch_end(void) {
 
 /* ---- waits of the host ---- */
 
+static bool must_not_wait(uintptr_t pc) {
+    return watching && watch.must_not_wait && !confine_is_around(pc);
+}
+
 static void report_wait(const char *function, uintptr_t pc) {
-    if (!watching || !watch.must_not_wait) { return; }
+    if (!must_not_wait(pc)) { return; }
     simt_report(SIMT_WAIT, true, pc, NULL,
                 "%s waits for the device, but a launcher returns without waiting\n"
                 "The caller waits when it needs the result. Work on one stream is done in order.",
@@ -132,7 +136,7 @@ void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc) {
 }
 
 void watch_synchronous(bool waits, const char *function, uintptr_t pc) {
-    if (watching && watch.must_not_wait) {
+    if (must_not_wait(pc)) {
         report_copy(cudaStreamLegacy, "Call its asynchronous form, and pass the stream as the last argument.", function,
                     pc);
     }

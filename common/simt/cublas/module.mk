@@ -14,7 +14,7 @@ $(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
 	$(AR) rcs $@ $^
 	$(OBJCOPY) --rename-section .text=simt_text $@
 
-$(foreach name,multiply stream,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
+$(foreach name,multiply stream bf16,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
 
 # Its tests, with the checked library.
 $(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c

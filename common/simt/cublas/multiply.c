@@ -1,4 +1,5 @@
-/* multiply.c — the arithmetic of a product: OpenBLAS on fp32; 16-bit operands through fp32 copies. */
+/* multiply.c — the arithmetic of a product: OpenBLAS on fp32; 16-bit operands through fp32 copies, unless the processor
+ * multiplies bf16 (bf16.c). */
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,17 +68,21 @@ static float gelu(float u) {
     return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
-/* The epilogue: from the sums in d (ldd) to the matrix itself. */
-FOR_THIS_PROCESSOR static void finish(const struct product *p, const float *d, int64_t ldd, int64_t index) {
+FOR_THIS_PROCESSOR void product_finish(const struct product *p, const float *d, int64_t ldd, const struct tile *tile) {
     bool has_gelu = (p->epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
-    for (int64_t column = 0; column < p->n; column++) {
-        for (int64_t row = 0; row < p->m; row++) {
+    for (int64_t column = 0; column < tile->columns; column++) {
+        const int64_t to = tile->index * p->d.stride + (tile->column + column) * p->d.ld + tile->row;
+        for (int64_t row = 0; row < tile->rows; row++) {
             float value = d[row + column * ldd];
-            if (p->bias != NULL) { value += product_load(p->bias, row, p->d.type); }
+            if (p->bias != NULL) { value += product_load(p->bias, tile->row + row, p->d.type); }
             if (has_gelu) { value = gelu(value); }
-            store((void *)(uintptr_t)p->d.start, index * p->d.stride + column * p->d.ld + row, p->d.type, value);
+            store((void *)(uintptr_t)p->d.start, to + row, p->d.type, value);
         }
     }
+}
+
+static void finish(const struct product *p, const float *d, int64_t ldd, int64_t index) {
+    product_finish(p, d, ldd, &(struct tile){index, 0, 0, p->m, p->n});
 }
 
 static void zero(const struct product *p, float *d, int64_t ldd) {
@@ -105,6 +110,7 @@ bool product_multiply(const struct product *p) {
         multiply_in_place(p);
         return true;
     }
+    if (product_is_bf16(p)) { return product_multiply_bf16(p); }
     const bool streams = product_streams(p); /* then A is not unpacked */
     float *a = malloc((streams ? 1 : (size_t)(p->m * p->k + 1)) * sizeof *a),
           *b = malloc((size_t)(p->k * p->n + 1) * sizeof *b);

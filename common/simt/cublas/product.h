@@ -3,7 +3,7 @@
  *   D[i] = epilogue(alpha * op(A[i]) * op(B[i]) + beta * C[i])          column-major; op(A): (m, k), op(B): (k, n)
  *
  * Flow: cublas.c, cublas_lt.c → product_run → operands.c (checks) → multiply.c (OpenBLAS), or
- * stream.c where B has a few columns.
+ * stream.c where B has a few columns, or bf16.c where the processor multiplies bf16. parallel.c has their threads.
  */
 #ifndef SIMT_CUBLAS_PRODUCT_H
 #define SIMT_CUBLAS_PRODUCT_H
@@ -17,6 +17,7 @@
 /* Built twice, for processors with AVX2 and F16C and for others: without F16C a half is converted by a call of the library's. */
 #if defined(__x86_64__)
 #define FOR_THIS_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define HAS_BF16_PRODUCTS  1 /* in the compiler; product_is_bf16 asks the processor */
 #else
 #define FOR_THIS_PROCESSOR
 #endif
@@ -51,6 +52,21 @@ float product_load(const void *from, int64_t i, cudaDataType type);
 
 /* multiply.c. False: no memory for the 16-bit types' copies. */
 bool product_multiply(const struct product *product);
+
+/* Rows and columns of one matrix of the batch. */
+struct tile {
+    int64_t index, row, column, rows, columns;
+};
+
+/* The epilogue: from the tile's sums in d (ldd) to the matrix itself. */
+void product_finish(const struct product *product, const float *d, int64_t ldd, const struct tile *tile);
+
+/* bf16.c. False: the processor cannot, or another way is faster; no memory for packed operands. */
+bool product_is_bf16(const struct product *product);
+bool product_multiply_bf16(const struct product *product);
+
+/* Calls run(work) on every thread of the backend. */
+void product_parallel(void (*run)(void *work), void *work);
 
 /* stream.c: does the product read A once, row after row? Then B and D are fp32, with a column every ldb and ldd elements. */
 bool product_streams(const struct product *product);

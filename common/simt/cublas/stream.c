@@ -3,17 +3,15 @@
  *   d (m, n) = a^T b, where a lies as (k, m): each of the m results is the product of two runs of k elements
  *
  * OpenBLAS is as fast with one core and fp32. Here 16-bit matrices are not unpacked into memory first. The rows are
- * distributed over the cores a few at a time, so that a core that is busy otherwise delays no other. Idle threads sleep,
- * while OpenBLAS's spin: between two products the backend's kernels need the cores. A result does not depend on the
- * number of cores.
+ * distributed over the cores a few at a time, so that a core that is busy otherwise delays no other. A result does not
+ * depend on the number of cores.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "product.h"
 
-enum { LANES = 8, ROWS = 4, CHUNK = 16, MOST_HELPERS = 63 };
+enum { LANES = 8, ROWS = 4, CHUNK = 16 };
 __extension__ typedef _Float16 half;
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef half halves __attribute__((vector_size(2 * LANES)));
@@ -96,7 +94,8 @@ __extension__ DOTS(dots_f32, float, FLOATS,
     }
 }
 
-static void run(struct work *work) {
+static void run(void *argument) {
+    struct work *work = argument;
     const int64_t m = work->product->m;
     for (;;) {
         int64_t first = atomic_fetch_add(&work->next, CHUNK);
@@ -104,54 +103,6 @@ static void run(struct work *work) {
         int64_t end = first + CHUNK < m ? first + CHUNK : m;
         for (int64_t row = first; row < end; row += ROWS) { run_rows(work, row, end - row < ROWS ? end - row : ROWS); }
     }
-}
-
-/* ---- helpers: threads that sleep until there is work ---- */
-
-static struct {
-    pthread_mutex_t lock, one_product;
-    pthread_cond_t wake, done;
-    struct work *work;
-    int threads, wanted, running;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .one_product = PTHREAD_MUTEX_INITIALIZER,
-          .wake = PTHREAD_COND_INITIALIZER,
-          .done = PTHREAD_COND_INITIALIZER};
-
-static void *help(void *argument) {
-    (void)argument;
-    pthread_mutex_lock(&pool.lock);
-    for (;;) {
-        while (pool.wanted == 0) { pthread_cond_wait(&pool.wake, &pool.lock); }
-        pool.wanted--;
-        pool.running++;
-        struct work *work = pool.work;
-        pthread_mutex_unlock(&pool.lock);
-        run(work);
-        pthread_mutex_lock(&pool.lock);
-        if (--pool.running == 0) { pthread_cond_signal(&pool.done); }
-    }
-    return NULL;
-}
-
-static void call_helpers(struct work *work) {
-    int helpers = simt_settings.os_threads - 1;
-    helpers = helpers < MOST_HELPERS ? helpers : MOST_HELPERS;
-    pthread_mutex_lock(&pool.lock);
-    for (pthread_t thread; pool.threads < helpers && pthread_create(&thread, NULL, help, NULL) == 0; pool.threads++) {
-        pthread_detach(thread);
-    }
-    pool.work = work;
-    pool.wanted = pool.threads;
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
-}
-
-static void send_away(void) { /* threads that have not woken up yet are not needed any more */
-    pthread_mutex_lock(&pool.lock);
-    pool.wanted = 0;
-    while (pool.running > 0) { pthread_cond_wait(&pool.done, &pool.lock); }
-    pthread_mutex_unlock(&pool.lock);
 }
 
 bool product_streams(const struct product *p) {
@@ -168,13 +119,9 @@ void product_stream(const struct product *p, int64_t index, const float *b, int6
                         .ldb = ldb,
                         .ldd = ldd};
     atomic_init(&work.next, 0);
-    if (p->m * p->k < worth_a_thread || simt_settings.os_threads < 2) {
+    if (p->m * p->k < worth_a_thread) {
         run(&work);
-        return;
+    } else {
+        product_parallel(run, &work);
     }
-    pthread_mutex_lock(&pool.one_product);
-    call_helpers(&work);
-    run(&work);
-    send_away();
-    pthread_mutex_unlock(&pool.one_product);
 }

@@ -350,6 +350,8 @@ extern bool simt_confined;
 bool confine_allows(const void *pointer, size_t bytes, bool write);
 void confine_check(uintptr_t pc, const void *pointer, size_t bytes, bool write);
 bool confine_may_call(const void *target);
+/* Is it code of the course that is linked around the learner's? confine.c */
+bool confine_is_around(uintptr_t pc);
 /* Memory that instrumented code of the submission fills for the backend, such as a copy of a kernel's arguments. */
 void *confine_allocate(size_t alignment, size_t bytes);
 void confine_release(void *memory);

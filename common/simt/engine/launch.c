@@ -19,6 +19,15 @@ static __thread struct {
 
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t launches, blocks;
+static struct simt_progress own_progress, *progress = &own_progress;
+
+void simt_progress_set(struct simt_progress *shared) {
+    progress = shared;
+}
+
+void launch_count_block(void) {
+    __atomic_fetch_add(&progress->blocks, 1, __ATOMIC_RELAXED);
+}
 
 void simt_configure(struct dim grid, struct dim block, size_t shared, void *stream, uintptr_t pc) {
     (void)stream; /* streams run in the order of the calls */
@@ -112,6 +121,7 @@ void simt_fail_launch(int error) {
 
 static void run(struct simt_launch *launch) {
     launch->serial = ++launches;
+    __atomic_fetch_add(&progress->launches, 1, __ATOMIC_RELAXED);
     launch->first_block_serial = blocks;
     blocks += launch->blocks;
     if (launch->shuffled) launch->order->permutation = shuffling_step(launch->blocks);

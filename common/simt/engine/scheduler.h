@@ -97,6 +97,7 @@ void shared_finish_launch(struct simt_launch *launch);
 void report_launch_end(struct simt_launch *launch);
 
 /* launch.c */
+void launch_count_block(void); /* another block has ended: simt_progress */
 void launch_fail(struct simt_launch *launch, uint64_t rank, int error, bool sticky);
 
 /* The changes of memory so far that a thread of the block may have seen. */

@@ -199,6 +199,7 @@ static void end_block(struct worker *worker, struct simt_launch *launch, struct 
     unlink_block(order, block);
     worker->live--;
     order->finished++;
+    launch_count_block();
     order_finished(launch, block);
     release_grid_if_complete(launch);
     if (order->sleepers) pthread_cond_broadcast(&order->changed);

@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "common/runner/protocol.h"
 
 #include "modes.h"
 
@@ -27,6 +30,26 @@ void mode_deaf(void) {
     signal(SIGTERM, SIG_IGN);
     signal(SIGXCPU, SIG_IGN);
     mode_hang();
+}
+
+void count_blocks(int blocks, unsigned launches_at_once) {
+    struct simt_progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED, PROGRESS_FD, 0);
+    if (progress == MAP_FAILED) { exit(98); }
+    for (int i = 0; i != blocks; i++) {
+        usleep(10000);
+        __atomic_fetch_add(&progress->blocks, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&progress->launches, launches_at_once, __ATOMIC_RELAXED);
+    }
+}
+void mode_slow(void) {
+    count_blocks(100, 0);
+    if (write(PROTOCOL_FD, "x", 1) == 1) { mode_hang(); }
+}
+void mode_slower(void) {
+    count_blocks(-1, 0);
+}
+void mode_launching(void) {
+    count_blocks(-1, 1000);
 }
 
 void mode_flood(void) {

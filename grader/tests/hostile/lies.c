@@ -48,11 +48,16 @@ static void read_job(void) {
     result.returned = 1;
 }
 
-static void answer(void) {
+static void answer_after(unsigned microseconds) {
     say(&result, sizeof result);
+    usleep(microseconds); /* before the buffers */
     for (int i = 0; i < OP_MAX_TENSORS && result.returned; i++) {
         if (buffers[i]) { say(buffers[i], sizes[i]); }
     }
+}
+
+static void answer(void) {
+    answer_after(0);
 }
 
 /* A runner that plays by the rules: tensor 0 becomes a copy of tensor 1. */
@@ -109,6 +114,13 @@ void mode_short(void) {
     read_job();
     say(&result, sizeof result / 2);
     _exit(0);
+}
+/* It answers after 1.3 s in which blocks end, and its buffers follow a little later. */
+void mode_late(void) {
+    read_job();
+    count_blocks(130, 0);
+    answer_after(50000);
+    mode_hang();
 }
 void mode_trickle(void) {
     read_job();

@@ -3,12 +3,18 @@
 #define HOSTILE_MODES_H
 
 /* endings.c: a process that does not end as it should, or takes more than it may */
+/* Counts blocks that have ended, as the backend does, one every 10 ms; -1: without end. */
+void count_blocks(int blocks, unsigned launches_at_once);
+
 void mode_crash(void);
 void mode_abort(void);
 void mode_exit0(void);
 void mode_hang(void);
 void mode_spin(void);
 void mode_deaf(void);
+void mode_slow(void);      /* answers after a second; meanwhile blocks end */
+void mode_slower(void);    /* blocks end, and there is no answer */
+void mode_launching(void); /* the same, with endless launches */
 void mode_flood(void);
 void mode_memory(void);
 void mode_forks(void);
@@ -24,6 +30,7 @@ void mode_huge(void);
 void mode_negative(void);
 void mode_short(void);
 void mode_trickle(void);
+void mode_late(void);
 void mode_unterminated(void);
 void mode_time_right(void);
 void mode_time_zero(void);

@@ -1,4 +1,4 @@
-/* hf.c — a GPT-2 in a folder of Hugging Face's: config.json and model.safetensors, read and written (hf.h). */
+/* hf.c — the tensors of a GPT-2 in a folder of Hugging Face's, read and written (hf.h). hf_config.c reads config.json. */
 #include "hf.h"
 
 #include <errno.h>
@@ -6,99 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gpt2/formats/json.h"
+#include "gpt2/formats/hf_index.h"
 #include "gpt2/formats/safetensors.h"
-
-/* ---- config.json ---- */
-
-enum { MOST_BYTES = 1 << 20 };
-
-static bool read_size(const cJSON *root, const char *key, const char *older, const char *file, int *size,
-                      struct gpt2_error *error) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-    int64_t value;
-    if (!item && older) { item = cJSON_GetObjectItemCaseSensitive(root, older); }
-    if (!item) { return gpt2_fail(error, "%s: %s is missing", file, key); }
-    if (!gpt2_json_integer(item, &value) || value > INT32_MAX) {
-        return gpt2_fail(error, "%s: %s is not a whole number below 2^31", file, key);
-    }
-    *size = (int)value;
-    return true;
-}
-
-/* Settings that change the computation. Absent or null means GPT-2's value. */
-static const struct {
-    const char *key;
-    bool value;
-} flags[] = {
-    {"scale_attn_weights", true},  {"scale_attn_by_inverse_layer_idx", false},
-    {"tie_word_embeddings", true}, {"add_cross_attention", false},
-    {"is_encoder_decoder", false},
-};
-
-static bool check_text(const cJSON *root, const char *key, const char *const *allowed, const char *file,
-                       struct gpt2_error *error) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-    if (!item || cJSON_IsNull(item)) { return true; }
-    const char *text = cJSON_GetStringValue(item);
-    for (const char *const *one = allowed; text && *one; one++) {
-        if (strcmp(*one, text) == 0) { return true; }
-    }
-    return gpt2_fail(error, "%s: %s is %.40s; this program computes %s only", file, key, text ? text : "no text",
-                     allowed[0]);
-}
-
-static bool check_kind(const cJSON *root, const struct gpt2_config *config, const char *file,
-                       struct gpt2_error *error) {
-    static const char *const models[] = {"gpt2", NULL}; /* all three activations are the tanh form */
-    static const char *const activations[] = {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", NULL};
-    if (!check_text(root, "model_type", models, file, error) ||
-        !check_text(root, "activation_function", activations, file, error)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, flags[i].key);
-        if (item && !cJSON_IsNull(item) && !(flags[i].value ? cJSON_IsTrue(item) : cJSON_IsFalse(item))) {
-            return gpt2_fail(error, "%s: %s is not %s: that is another model", file, flags[i].key,
-                             flags[i].value ? "true" : "false");
-        }
-    }
-    const cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "n_inner");
-    int64_t width;
-    if (inner && !cJSON_IsNull(inner) &&
-        !(gpt2_json_integer(inner, &width) && width == 4 * (int64_t)config->channels)) {
-        return gpt2_fail(error, "%s: n_inner is not 4 times n_embd: that is another model", file);
-    }
-    return true;
-}
-
-bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_error *error) {
-    *config = (struct gpt2_config){.epsilon = 1e-5f};
-    cJSON *root = gpt2_json_read(path, MOST_BYTES, error);
-    if (!root) { return false; }
-    bool ok = read_size(root, "n_layer", NULL, path, &config->layers, error) &&
-              read_size(root, "n_head", NULL, path, &config->heads, error) &&
-              read_size(root, "n_embd", NULL, path, &config->channels, error) &&
-              read_size(root, "n_positions", "n_ctx", path, &config->max_tokens, error) &&
-              read_size(root, "vocab_size", NULL, path, &config->vocabulary, error) &&
-              check_kind(root, config, path, error);
-    const cJSON *epsilon = cJSON_GetObjectItemCaseSensitive(root, "layer_norm_epsilon");
-    if (ok && epsilon && !cJSON_IsNumber(epsilon)) {
-        ok = gpt2_fail(error, "%s: layer_norm_epsilon is not a number", path);
-    } else if (ok && epsilon) {
-        config->epsilon = (float)epsilon->valuedouble;
-    }
-    cJSON_Delete(root);
-    if (!ok) { return false; }
-    config->padded_vocabulary = config->vocabulary; /* checked before it is rounded up, which could overflow */
-    if (!gpt2_config_check(config, path, error)) { return false; }
-    config->padded_vocabulary = gpt2_pad_vocabulary(config->vocabulary);
-    return true;
-}
 
 /* ---- reading ---- */
 
-static const char prefix[] = "transformer.", head_name[] = "lm_head.weight";
+static const char prefix[] = "transformer.";
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), end_length = strlen(end);
@@ -123,9 +36,18 @@ static void print_shape(char *text, size_t size, int dimensions, const int64_t *
     if (length < size) { snprintf(text + length, size - length, ")"); }
 }
 
-static bool check_shape(const struct gpt2_weights *weights, const struct safetensors_tensor *found,
-                        enum gpt2_tensor tensor, struct gpt2_error *error) {
-    const struct gpt2_config *config = &weights->config;
+/* The files of a model, one after the other. */
+struct reading {
+    struct gpt2_weights *weights;
+    const char *file;             /* the one that is read */
+    const struct hf_index *index; /* NULL: the model is in one file */
+    struct gpt2_view head;        /* lm_head.weight of a tied model */
+    int count;                    /* of the tensors in the files so far, without masks */
+};
+
+static bool check_shape(const struct reading *reading, const struct safetensors_tensor *found, enum gpt2_tensor tensor,
+                        struct gpt2_error *error) {
+    const struct gpt2_config *config = &reading->weights->config;
     int64_t rows = gpt2_tensor_rows(config, tensor), columns = gpt2_tensor_columns(config, tensor);
     bool by_in = gpt2_tensor_is_linear(tensor);
     int64_t shape[2] = {by_in ? columns : rows, by_in ? rows : columns};
@@ -136,22 +58,25 @@ static bool check_shape(const struct gpt2_weights *weights, const struct safeten
     char got[120], wanted[60];
     print_shape(got, sizeof got, found->dimensions, found->shape);
     print_shape(wanted, sizeof wanted, dimensions, shape);
-    return gpt2_fail(error, "%s: %s is %s; by config.json it has to be %s%s", weights->file.path, found->name, got,
-                     wanted, tensor == GPT2_WTE ? " (vocab_size, n_embd)" : "");
+    return gpt2_fail(error, "%s: %s is %s; by config.json it has to be %s%s", reading->file, found->name, got, wanted,
+                     tensor == GPT2_WTE || tensor == GPT2_HEAD ? " (vocab_size, n_embd)" : "");
 }
 
-static bool add(struct gpt2_weights *weights, const struct safetensors_tensor *found, const char *name,
+static bool add(struct reading *reading, const struct safetensors_tensor *found, const char *name,
                 struct gpt2_error *error) {
+    struct gpt2_weights *weights = reading->weights;
     enum gpt2_tensor tensor;
     int layer;
-    const char *file = weights->file.path;
+    const char *file = reading->file;
     if (!gpt2_tensor_find(name, &tensor, &layer)) {
         return gpt2_fail(error, "%s: %s is not a tensor of a GPT-2", file, found->name);
     }
     if (layer >= weights->config.layers) {
         return gpt2_fail(error, "%s: %s: config.json has %d layers only", file, found->name, weights->config.layers);
     }
-    struct gpt2_view *view = gpt2_weights_view(weights, tensor, layer);
+    bool is_tied_head = tensor == GPT2_HEAD && !weights->config.untied;
+    if (is_tied_head) { tensor = GPT2_WTE; } /* it has to be the same; check_head */
+    struct gpt2_view *view = is_tied_head ? &reading->head : gpt2_weights_view(weights, tensor, layer);
     if (view->bytes) { return gpt2_fail(error, "%s: %s is there twice, with and without prefix", file, name); }
     *view = (struct gpt2_view){.bytes = found->bytes,
                                .layout = gpt2_tensor_is_linear(tensor) ? GPT2_IN_OUT : GPT2_OUT_IN,
@@ -160,7 +85,7 @@ static bool add(struct gpt2_weights *weights, const struct safetensors_tensor *f
     if (!read_type(found, &view->type)) {
         return gpt2_fail(error, "%s: %s is of type %s; weights are F32, F16 or BF16", file, found->name, found->type);
     }
-    return check_shape(weights, found, tensor, error);
+    return check_shape(reading, found, tensor, error);
 }
 
 /* ---- reading all tensors ---- */
@@ -169,23 +94,22 @@ static bool is_mask(const char *name) {
     return ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias"); /* the dot excludes c_attn.bias */
 }
 
-static bool check_head(const struct gpt2_weights *weights, const struct safetensors_tensor *head,
-                       struct gpt2_error *error) {
-    const struct gpt2_view *wte = gpt2_weights_view(weights, GPT2_WTE, 0);
+static bool check_head(const struct reading *reading, struct gpt2_error *error) {
+    const struct gpt2_view *wte = gpt2_weights_view(reading->weights, GPT2_WTE, 0), *head = &reading->head;
     size_t bytes = (size_t)(wte->rows * wte->columns) * gpt2_type_bytes(wte->type);
-    if (strcmp(head->type, gpt2_type_name(wte->type)) == 0 && head->end - head->begin == bytes &&
-        memcmp(head->bytes, wte->bytes, bytes) == 0) {
-        return true;
-    }
-    return gpt2_fail(error, "%s: %s differs from wte.weight: models with an untied head are not supported",
-                     weights->file.path, head_name);
+    if (!head->bytes || (head->type == wte->type && memcmp(head->bytes, wte->bytes, bytes) == 0)) { return true; }
+    return gpt2_fail(
+        error,
+        "%s: lm_head.weight differs from wte.weight, and config.json ties them: is \"tie_word_embeddings\": "
+        "false missing there?",
+        reading->weights->file.path);
 }
 
 static bool check_complete(const struct gpt2_weights *weights, struct gpt2_error *error) {
     int missing = 0;
     char first[GPT2_NAME_BYTES] = "", name[GPT2_NAME_BYTES];
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
-        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)tensor) ? weights->config.layers : 1;
+        int layers = gpt2_tensor_layers(&weights->config, (enum gpt2_tensor)tensor);
         for (int layer = 0; layer < layers; layer++) {
             if (gpt2_weights_view(weights, (enum gpt2_tensor)tensor, layer)->bytes) { continue; }
             gpt2_tensor_name((enum gpt2_tensor)tensor, layer, name);
@@ -197,56 +121,129 @@ static bool check_complete(const struct gpt2_weights *weights, struct gpt2_error
     return gpt2_fail(error, "%s: %s and %d more tensors are missing", weights->file.path, first, missing - 1);
 }
 
-static bool read_tensors(struct gpt2_weights *weights, const struct safetensors *safetensors,
-                         struct gpt2_error *error) {
-    const struct safetensors_tensor *head = NULL;
+/* Is the tensor in the file that the index names? */
+static bool check_place(const struct reading *reading, const char *name, struct gpt2_error *error) {
+    const char *wanted = hf_index_find(reading->index, name), *slash = strrchr(reading->file, '/');
+    if (wanted && strcmp(wanted, slash ? slash + 1 : reading->file) == 0) { return true; }
+    return gpt2_fail(error, "%s: %s is in it, but the index names %s for it", reading->file, name,
+                     wanted ? wanted : "no file");
+}
+
+static bool read_tensors(struct reading *reading, const struct safetensors *safetensors, struct gpt2_error *error) {
     for (int i = 0; i < safetensors->count; i++) {
         const struct safetensors_tensor *tensor = &safetensors->tensors[i];
         const char *name = tensor->name;
         if (strncmp(name, prefix, strlen(prefix)) == 0) { name += strlen(prefix); }
         if (is_mask(name)) { continue; }
-        if (strcmp(name, head_name) == 0) {
-            head = tensor;
-        } else if (!add(weights, tensor, name, error)) {
+        reading->count++;
+        if ((reading->index && !check_place(reading, tensor->name, error)) || !add(reading, tensor, name, error)) {
             return false;
         }
     }
-    return check_complete(weights, error) && (!head || check_head(weights, head, error));
+    return true;
+}
+
+/* Reads a file and keeps its mapping in *mapped. */
+static bool read_file(struct reading *reading, const char *path, struct gpt2_file *mapped, struct gpt2_error *error) {
+    struct safetensors safetensors;
+    if (!safetensors_open(&safetensors, path, error)) { return false; }
+    *mapped = safetensors.file; /* the mapping stays; the header is no longer needed */
+    reading->file = mapped->path;
+    safetensors.file = (struct gpt2_file){0};
+    bool ok = read_tensors(reading, &safetensors, error);
+    safetensors_close(&safetensors);
+    return ok;
 }
 
 /* ---- opening the files ---- */
 
-/* Names the file that is there instead, for a folder of another kind. */
-static bool check_present(const char *folder, const char *model, struct gpt2_error *error) {
-    static const char *const others[] = {"model.safetensors.index.json", "pytorch_model.bin", "tf_model.h5"};
+/* All files of an index. Each tensor that it names must be there: as many are named as were read, each in its place. */
+static bool read_parts(struct reading *reading, const char *folder, const struct hf_index *index,
+                       struct gpt2_error *error) {
+    struct gpt2_weights *weights = reading->weights;
+    int named = 0;
+    weights->parts = calloc((size_t)index->file_count, sizeof *weights->parts);
+    if (!weights->parts) { return gpt2_fail(error, "%s: out of memory", folder); }
+    for (int i = 0; i < index->file_count; i++) {
+        char *path = gpt2_path(folder, index->files[i]);
+        bool ok = path ? read_file(reading, path, &weights->parts[weights->part_count], error)
+                       : gpt2_fail(error, "%s: out of memory", folder);
+        if (weights->parts[weights->part_count].path) { weights->part_count++; }
+        free(path);
+        if (!ok) { return false; }
+    }
+    for (int i = 0; i < index->count; i++) { named += !is_mask(index->entries[i]->string); }
+    return named == reading->count || gpt2_fail(error, "%s: it names %d tensors; its files have %d of them",
+                                                weights->file.path, named, reading->count);
+}
+
+static bool exists(const char *path) {
     struct stat status;
-    if (stat(model, &status) == 0) { return true; }
-    int reason = errno;
+    return stat(path, &status) == 0;
+}
+
+static bool open_index(struct reading *reading, const char *folder, const char *path, struct gpt2_error *error) {
+    struct hf_index index;
+    if (!gpt2_file_open(&reading->weights->file, path, error) || !hf_index_open(&index, path, error)) { return false; }
+    reading->index = &index;
+    bool ok = read_parts(reading, folder, &index, error);
+    reading->index = NULL;
+    hf_index_close(&index);
+    return ok;
+}
+
+/* Why is there no model? */
+static bool fail_without_model(const char *folder, const char *model, struct gpt2_error *error) {
+    static const char *const others[] = {"tf_model.h5", "flax_model.msgpack", "rust_model.ot"};
+    char *bin = gpt2_path(folder, "pytorch_model.bin"), *parts = gpt2_path(folder, "pytorch_model.bin.index.json");
+    bool is_pickled = (bin && exists(bin)) || (parts && exists(parts));
+    free(bin);
+    free(parts);
+    if (is_pickled) {
+        return gpt2_fail(error,
+                         "%s: it has pytorch_model.bin, whose pickles this program does not read; two lines of Python "
+                         "convert it: from transformers import AutoModelForCausalLM; "
+                         "AutoModelForCausalLM.from_pretrained(\"%.90s\").save_pretrained(\"%.90s\")",
+                         folder, folder, folder);
+    }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *other = gpt2_path(folder, others[i]);
-        bool there = other && stat(other, &status) == 0;
+        bool there = other && exists(other);
         free(other);
         if (there) {
             return gpt2_fail(error,
-                             "%s: %s; there is %s, which is not supported: save the model as one safetensors file",
-                             model, strerror(reason), others[i]);
+                             "%s: No such file; there is %s, which is not supported: save the model as safetensors",
+                             model, others[i]);
         }
     }
-    return gpt2_fail(error, "%s: %s", model, strerror(reason));
+    return gpt2_fail(error, "%s: %s", model, strerror(ENOENT));
 }
 
-static bool open_files(struct gpt2_weights *weights, const char *folder, const char *model, struct gpt2_error *error) {
-    struct safetensors safetensors;
-    char *config = gpt2_path(folder, "config.json");
-    if (!config) { return gpt2_fail(error, "%s: out of memory", folder); }
-    bool ok = gpt2_hf_config(&weights->config, config, error) && check_present(folder, model, error) &&
-              safetensors_open(&safetensors, model, error);
+static bool read_model(struct gpt2_weights *weights, const char *folder, const char *model, bool is_file,
+                       struct gpt2_error *error) {
+    struct reading reading = {.weights = weights};
+    char *index = gpt2_path(folder, "model.safetensors.index.json");
+    bool ok = index ? gpt2_weights_allocate(weights, error) : gpt2_fail(error, "%s: out of memory", folder);
+    if (ok && (is_file || exists(model))) {
+        ok = read_file(&reading, model, &weights->file, error);
+    } else if (ok && exists(index)) {
+        ok = open_index(&reading, folder, index, error);
+    } else if (ok) {
+        ok = fail_without_model(folder, model, error);
+    }
+    free(index);
+    return ok && check_complete(weights, error) && check_head(&reading, error);
+}
+
+static bool open_files(struct gpt2_weights *weights, const char *folder, const char *model, bool is_file,
+                       struct gpt2_error *error) {
+    char *config = gpt2_path(folder, "config.json"), *generation = gpt2_path(folder, "generation_config.json");
+    bool ok = (config && generation) || gpt2_fail(error, "%s: out of memory", folder);
+    ok = ok && gpt2_hf_config(&weights->config, config, error) &&
+         (!exists(generation) || gpt2_hf_stops(&weights->config.stops, generation, error)) &&
+         read_model(weights, folder, model, is_file, error);
     free(config);
-    if (!ok) { return false; }
-    weights->file = safetensors.file; /* the mapping stays; the header is no longer needed */
-    ok = gpt2_weights_allocate(weights, error) && read_tensors(weights, &safetensors, error);
-    safetensors.file = (struct gpt2_file){0};
-    safetensors_close(&safetensors);
+    free(generation);
     return ok;
 }
 
@@ -262,7 +259,8 @@ bool gpt2_hf_open(struct gpt2_weights *weights, const char *path, struct gpt2_er
             folder[0] = '.', folder[1] = '\0';
         }
     }
-    bool ok = model && folder ? open_files(weights, folder, model, error) : gpt2_fail(error, "%s: out of memory", path);
+    bool ok = model && folder ? open_files(weights, folder, model, is_file, error)
+                              : gpt2_fail(error, "%s: out of memory", path);
     if (!ok) { gpt2_weights_close(weights); }
     free(model);
     free(folder);
@@ -279,29 +277,46 @@ static void print_float(char *text, size_t size, float value) {
     }
 }
 
+/* eos_token_id: a number, or a list of several or none. */
+static void print_stops(char *text, size_t size, const struct gpt2_stops *stops, int32_t end_of_text) {
+    const int32_t *ids = stops->given ? stops->ids : &end_of_text;
+    int count = stops->given ? stops->count : 1;
+    size_t length = 0;
+    if (count != 1) { text[length++] = '['; }
+    for (int i = 0; i < count; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s%d", i ? ", " : "", (int)ids[i]);
+    }
+    snprintf(text + length, size - length, "%s", count != 1 ? "]" : "");
+}
+
 static bool write_config(const char *folder, const struct gpt2_config *config, int end_of_text,
                          struct gpt2_error *error) {
-    char text[1024], epsilon[32];
+    char text[1024], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], settings[160];
     if (end_of_text < 0) { end_of_text = config->vocabulary - 1; }
+    print_stops(stops, sizeof stops, &config->stops, end_of_text);
+    snprintf(settings, sizeof settings, "%s%s", config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
+             config->scale_by_layer ? "  \"scale_attn_by_inverse_layer_idx\": true,\n" : "");
     print_float(epsilon, sizeof epsilon, config->epsilon);
     char *path = gpt2_path(folder, "config.json");
-    int length = snprintf(text, sizeof text,
-                          "{\n"
-                          "  \"model_type\": \"gpt2\",\n"
-                          "  \"architectures\": [\"GPT2LMHeadModel\"],\n"
-                          "  \"activation_function\": \"gelu_new\",\n"
-                          "  \"n_layer\": %d,\n"
-                          "  \"n_head\": %d,\n"
-                          "  \"n_embd\": %d,\n"
-                          "  \"n_positions\": %d,\n"
-                          "  \"n_ctx\": %d,\n"
-                          "  \"vocab_size\": %d,\n"
-                          "  \"layer_norm_epsilon\": %s,\n"
-                          "  \"bos_token_id\": %d,\n"
-                          "  \"eos_token_id\": %d\n"
-                          "}\n",
-                          config->layers, config->heads, config->channels, config->max_tokens, config->max_tokens,
-                          config->vocabulary, epsilon, end_of_text, end_of_text);
+    int length =
+        snprintf(text, sizeof text,
+                 "{\n"
+                 "  \"model_type\": \"gpt2\",\n"
+                 "  \"architectures\": [\"GPT2LMHeadModel\"],\n"
+                 "  \"activation_function\": \"%s\",\n"
+                 "%s"
+                 "  \"n_layer\": %d,\n"
+                 "  \"n_head\": %d,\n"
+                 "  \"n_embd\": %d,\n"
+                 "  \"n_positions\": %d,\n"
+                 "  \"n_ctx\": %d,\n"
+                 "  \"vocab_size\": %d,\n"
+                 "  \"layer_norm_epsilon\": %s,\n"
+                 "  \"bos_token_id\": %d,\n"
+                 "  \"eos_token_id\": %s\n"
+                 "}\n",
+                 gpt2_activation_name(config->activation), settings, config->layers, config->heads, config->channels,
+                 config->max_tokens, config->max_tokens, config->vocabulary, epsilon, end_of_text, stops);
     bool ok = path ? gpt2_file_write(path, text, (size_t)length, error) : gpt2_fail(error, "%s: out of memory", folder);
     free(path);
     return ok;
@@ -320,15 +335,16 @@ static void add_entry(struct plan *plan, const struct gpt2_config *config, enum 
     char *name = plan->names[plan->count++];
     int64_t rows = gpt2_tensor_rows(config, tensor), columns = gpt2_tensor_columns(config, tensor);
     bool linear = gpt2_tensor_is_linear(tensor);
-    memcpy(name, prefix, sizeof prefix);
-    gpt2_tensor_name(tensor, layer, name + strlen(prefix));
+    size_t length = tensor == GPT2_HEAD ? 0 : strlen(prefix); /* the head is beside the transformer */
+    memcpy(name, prefix, length);
+    gpt2_tensor_name(tensor, layer, name + length);
     *entry = (struct safetensors_tensor){.name = name, .type = gpt2_type_name(type)};
     entry->dimensions = gpt2_tensor_dimensions(tensor);
     entry->shape[0] = linear ? columns : rows;
     entry->shape[1] = linear ? rows : columns;
 }
 
-/* Calls visit() for every tensor in the order of the file: embeddings, layers, last LayerNorm. */
+/* Calls visit() for every tensor in the order of the file: embeddings, layers, last LayerNorm, an untied head. */
 static bool each(const struct gpt2_config *config, bool (*visit)(void *, enum gpt2_tensor, int), void *context) {
     for (int tensor = GPT2_WTE; tensor <= GPT2_WPE; tensor++) {
         if (!visit(context, (enum gpt2_tensor)tensor, 0)) { return false; }
@@ -338,7 +354,8 @@ static bool each(const struct gpt2_config *config, bool (*visit)(void *, enum gp
             if (!visit(context, (enum gpt2_tensor)tensor, layer)) { return false; }
         }
     }
-    return visit(context, GPT2_LNFW, 0) && visit(context, GPT2_LNFB, 0);
+    return visit(context, GPT2_LNFW, 0) && visit(context, GPT2_LNFB, 0) &&
+           (!config->untied || visit(context, GPT2_HEAD, 0));
 }
 
 struct writer {

@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpt2/file.h"
@@ -17,6 +18,40 @@ static bool has_nul(const char *text, size_t size) {
     return false;
 }
 
+static int by_key(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Finds a key that an object has twice, at any depth: readers disagree about which of the two values counts. *key: NULL: there is none.
+ * False: out of memory. */
+static bool find_doubled(const cJSON *item, const char **key) {
+    const cJSON *child;
+    size_t count = 0;
+    cJSON_ArrayForEach(child, item) {
+        if ((child->type & (cJSON_Object | cJSON_Array)) && !find_doubled(child, key)) { return false; }
+        count++;
+    }
+    if (*key || !cJSON_IsObject(item) || count < 2) { return true; }
+    const char **keys = malloc(count * sizeof *keys);
+    if (!keys) { return false; }
+    count = 0;
+    cJSON_ArrayForEach(child, item) {
+        keys[count++] = child->string;
+    }
+    qsort(keys, count, sizeof *keys, by_key);
+    for (size_t i = 1; i < count && !*key; i++) {
+        if (strcmp(keys[i - 1], keys[i]) == 0) { *key = keys[i]; }
+    }
+    free(keys);
+    return true;
+}
+
+static bool check_keys(const cJSON *root, const char *file, struct gpt2_error *error) {
+    const char *key = NULL;
+    if (!find_doubled(root, &key)) { return gpt2_fail(error, "%s: out of memory", file); }
+    return !key || gpt2_fail(error, "%s: invalid JSON: the key \"%.60s\" is there twice", file, key);
+}
+
 cJSON *gpt2_json_parse(const void *bytes, size_t size, const char *file, struct gpt2_error *error) {
     const char *text = bytes, *end = text;
     if (has_nul(text, size)) {
@@ -25,8 +60,9 @@ cJSON *gpt2_json_parse(const void *bytes, size_t size, const char *file, struct 
     }
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
     while (root && end < text + size && strchr(" \t\r\n", *end)) { end++; }
-    if (root && end == text + size && cJSON_IsObject(root)) { return root; }
-    if (root && !cJSON_IsObject(root)) {
+    if (root && end == text + size && cJSON_IsObject(root)) {
+        if (check_keys(root, file, error)) { return root; }
+    } else if (root && !cJSON_IsObject(root)) {
         gpt2_fail(error, "%s: this JSON is not an object", file);
     } else {
         gpt2_fail(error, "%s: invalid JSON at byte %td of %zu", file, end - text, size);

@@ -48,7 +48,7 @@ bool llmc_place_views(struct gpt2_weights *weights, const uint8_t *bytes, enum g
                                  .rows = gpt2_tensor_rows(config, tensor),
                                  .columns = gpt2_tensor_columns(config, tensor)};
         int64_t stored = tensor == GPT2_WTE ? config->padded_vocabulary : view.rows;
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(tensor) ? config->layers : 1); layer++) {
+        for (int layer = 0; layer < gpt2_tensor_layers(config, tensor); layer++) {
             view.bytes = bytes;
             *gpt2_weights_view(weights, tensor, layer) = view;
             bytes += (size_t)(stored * view.columns) * gpt2_type_bytes(type);
@@ -110,7 +110,7 @@ static bool write_tensor(struct gpt2_output *output, const struct gpt2_source *s
     size_t bytes = (size_t)gpt2_tensor_elements(config, tensor) * gpt2_type_bytes(type);
     void *buffer = malloc(bytes);
     bool ok = buffer || gpt2_fail(error, "%s: out of memory", output->path);
-    for (int layer = 0; ok && layer < (gpt2_tensor_is_layered(tensor) ? config->layers : 1); layer++) {
+    for (int layer = 0; ok && layer < gpt2_tensor_layers(config, tensor); layer++) {
         ok = source->read(source->context, tensor, layer, type, GPT2_OUT_IN, buffer, error) &&
              gpt2_output_write(output, buffer, bytes, error);
     }
@@ -129,6 +129,11 @@ bool llmc_write_tensors(struct gpt2_output *output, const struct gpt2_source *so
 
 bool gpt2_llmc_write(const char *path, const struct gpt2_source *source, enum gpt2_type type,
                      struct gpt2_error *error) {
+    const char *differs = gpt2_config_differs(&source->config);
+    if (differs) {
+        return gpt2_fail(error, "%s: llm.c's format has no place for the model's %s: write a folder instead", path,
+                         differs);
+    }
     const struct gpt2_config *config = &source->config;
     struct gpt2_output output = {0};
     if (type == GPT2_F16) { return gpt2_fail(error, "%s: a checkpoint of llm.c is F32 or BF16, not F16", path); }

@@ -4,7 +4,7 @@
 
 #include "gpt2/formats/weights.h"
 
-enum size { ONE, C, THREE_C, FOUR_C, V, T };
+enum size { ONE, C, THREE_C, FOUR_C, V, T, HEAD };
 
 static const struct {
     const char *name; /* after "h.{i}." for a tensor of a layer */
@@ -27,10 +27,16 @@ static const struct {
     [GPT2_FCPROJB] = {"mlp.c_proj.bias", true, C, ONE},
     [GPT2_LNFW] = {"ln_f.weight", false, C, ONE},
     [GPT2_LNFB] = {"ln_f.bias", false, C, ONE},
+    [GPT2_HEAD] = {"lm_head.weight", false, HEAD, C},
 };
 
 bool gpt2_tensor_is_layered(enum gpt2_tensor tensor) {
     return tensors[tensor].layered;
+}
+
+int gpt2_tensor_layers(const struct gpt2_config *config, enum gpt2_tensor tensor) {
+    if (tensor == GPT2_HEAD && !config->untied) { return 0; }
+    return tensors[tensor].layered ? config->layers : 1;
 }
 
 bool gpt2_tensor_is_linear(enum gpt2_tensor tensor) {
@@ -49,6 +55,7 @@ static int64_t value(const struct gpt2_config *config, enum size size) {
         case FOUR_C: return 4 * (int64_t)config->channels;
         case V: return config->vocabulary;
         case T: return config->max_tokens;
+        case HEAD: return config->untied ? config->vocabulary : 0;
     }
     return 0;
 }

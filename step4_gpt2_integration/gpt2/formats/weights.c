@@ -21,6 +21,8 @@ struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt
 
 void gpt2_weights_close(struct gpt2_weights *weights) {
     free(weights->views);
+    for (int i = 0; i < weights->part_count; i++) { gpt2_file_close(&weights->parts[i]); }
+    free(weights->parts);
     gpt2_file_close(&weights->file);
     *weights = (struct gpt2_weights){0};
 }
@@ -105,4 +107,33 @@ static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gp
 
 struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
     return (struct gpt2_source){.config = weights->config, .read = read_from, .context = weights};
+}
+
+/* ---- scores divided by the layer's number ---- */
+
+static void scale_queries(const struct gpt2_config *config, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                          void *values) {
+    if (!config->scale_by_layer || (tensor != GPT2_QKVW && tensor != GPT2_QKVB)) { return; }
+    size_t count = (size_t)(gpt2_tensor_elements(config, tensor) / 3), bytes = gpt2_type_bytes(type);
+    float chunk[TILE], divisor = (float)(layer + 1);
+    for (size_t at = 0; at < count; at += TILE) {
+        size_t size = count - at < TILE ? count - at : TILE;
+        uint8_t *place = (uint8_t *)values + at * bytes;
+        gpt2_convert(chunk, GPT2_F32, place, type, size);
+        for (size_t i = 0; i < size; i++) { chunk[i] /= divisor; }
+        gpt2_convert(place, type, chunk, GPT2_F32, size);
+    }
+}
+
+static bool read_scaled(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                        void *out, struct gpt2_error *error) {
+    const struct gpt2_source *source = context;
+    if (!source->read(source->context, tensor, layer, type, layout, out, error)) { return false; }
+    scale_queries(&source->config, tensor, layer, type, out);
+    return true;
+}
+
+struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source) {
+    if (!source->config.scale_by_layer) { return *source; }
+    return (struct gpt2_source){.config = source->config, .read = read_scaled, .context = (void *)(uintptr_t)source};
 }

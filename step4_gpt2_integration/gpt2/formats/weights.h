@@ -19,7 +19,7 @@
 
 /* In the order of llm.c's files. Each layer has its own LN1W to FCPROJB. */
 enum gpt2_tensor {
-    GPT2_WTE,      /* (V, C)   token embedding; also the output projection, which is tied to it */
+    GPT2_WTE,      /* (V, C)   token embedding; also the output projection, unless that is untied */
     GPT2_WPE,      /* (T, C)   position embedding */
     GPT2_LN1W,     /* (C)      LayerNorm before attention */
     GPT2_LN1B,     /* (C) */
@@ -35,6 +35,7 @@ enum gpt2_tensor {
     GPT2_FCPROJB,  /* (C) */
     GPT2_LNFW,     /* (C)      the last LayerNorm */
     GPT2_LNFB,     /* (C) */
+    GPT2_HEAD,     /* (V, C)   the output projection of an untied model; else it does not exist */
     GPT2_TENSORS
 };
 
@@ -47,18 +48,21 @@ enum gpt2_layout {
 /* Has each layer its own? If not, the layer is 0. */
 bool gpt2_tensor_is_layered(enum gpt2_tensor tensor);
 
+/* How many there are: L, 1, or 0 for the head of a tied model. */
+int gpt2_tensor_layers(const struct gpt2_config *config, enum gpt2_tensor tensor);
+
 /* Is it one of the four matrices with two layouts? */
 bool gpt2_tensor_is_linear(enum gpt2_tensor tensor);
 
 /* 1 or 2. */
 int gpt2_tensor_dimensions(enum gpt2_tensor tensor);
 
-/* Rows and columns (1 for a vector) as listed above, wte with V rows. */
+/* Rows and columns (1 for a vector) as listed above, wte with V rows. The head of a tied model has no rows. */
 int64_t gpt2_tensor_rows(const struct gpt2_config *config, enum gpt2_tensor tensor);
 int64_t gpt2_tensor_columns(const struct gpt2_config *config, enum gpt2_tensor tensor);
 int64_t gpt2_tensor_elements(const struct gpt2_config *config, enum gpt2_tensor tensor);
 
-/* Hugging Face's name without the prefix, "h.3.attn.c_attn.weight", in name[GPT2_NAME_BYTES]; and back. find: false for an unknown
+/* Hugging Face's name without the prefix, "h.3.attn.c_attn.weight" or "lm_head.weight", in name[GPT2_NAME_BYTES]; and back. find: false for an unknown
  * name; it accepts any layer number below 2^31, which the caller checks. */
 enum { GPT2_NAME_BYTES = 48 };
 void gpt2_tensor_name(enum gpt2_tensor tensor, int layer, char *name);
@@ -76,7 +80,9 @@ struct gpt2_view {
 struct gpt2_weights {
     struct gpt2_config config;
     struct gpt2_view *views; /* (GPT2_TENSORS, L); use gpt2_weights_view */
-    struct gpt2_file file;   /* the mapped file */
+    struct gpt2_file file;   /* the mapped file; of a model in several files its index */
+    struct gpt2_file *parts; /* (part_count) the files of such a model; else NULL */
+    int part_count;
 };
 
 /* path: a folder (Hugging Face), a .safetensors file with config.json beside it, or a checkpoint of llm.c, recognised by its magic. This
@@ -109,6 +115,10 @@ struct gpt2_source {
                  void *out, struct gpt2_error *error);
     void *context;
 };
+
+/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, are
+ * divided by the layer's number from 1, so that attention divides its scores by it. Valid as long as *source is. */
+struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source);
 
 /* Open weights as a source: a conversion writes one format from a source of the other. */
 struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights);

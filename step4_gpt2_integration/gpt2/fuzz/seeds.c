@@ -10,6 +10,7 @@
 
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
+#include "gpt2/formats/safetensors.h"
 #include "gpt2/formats/tokens.h"
 #include "gpt2/fuzz/targets.h"
 
@@ -71,6 +72,58 @@ static void make_models(void) {
     fuzz_must(gpt2_tokens_write(fuzz_at("tokens.bin"), ids, 30, &fuzz_error));
 }
 
+/* The model again, in a file that an index names. */
+static void make_parts(void) {
+    struct safetensors model;
+    char index[4096], *at = index, *end = index + sizeof index;
+    size_t size;
+    uint8_t *bytes = get("seed/model.safetensors", &size);
+    fuzz_must(mkdir(fuzz_at("parts"), 0777) == 0);
+    fuzz_put("parts/model-1.safetensors", bytes, size);
+    free(bytes);
+    bytes = get("seed/config.json", &size);
+    fuzz_put("parts/config.json", bytes, size);
+    free(bytes);
+    fuzz_must(safetensors_open(&model, fuzz_at("seed/model.safetensors"), &fuzz_error));
+    at += snprintf(at, (size_t)(end - at), "{\"metadata\":{},\"weight_map\":{");
+    for (int i = 0; i < model.count; i++) {
+        at += snprintf(at, (size_t)(end - at), "%s\"%s\":\"model-1.safetensors\"", i ? "," : "", model.tensors[i].name);
+    }
+    at += snprintf(at, (size_t)(end - at), "}}");
+    fuzz_must(at < end);
+    safetensors_close(&model);
+    fuzz_put("index.json", index, (size_t)(at - index));
+    static const char generation[] = "{\"eos_token_id\": [4, 50256], \"bos_token_id\": 4}";
+    fuzz_put("generation_config.json", generation, strlen(generation));
+}
+
+/* Folders with all files of a tokenizer but one, which a target mutates. */
+static void make_settings(void) {
+    static const char settings[] =
+        "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_prefix_space\":true,\"pad_token\":\"<pad>\",\"image_token\":\"<i>"
+        "\","
+        "\"bos_token\":{\"__type\":\"AddedToken\",\"content\":\"the\",\"lstrip\":true,\"normalized\":true},"
+        "\"extra_special_tokens\":[\"mat\"],\"added_tokens_decoder\":{\"289\":{\"content\":\" cat\",\"rstrip\":true,"
+        "\"special\":false},\"290\":{\"content\":\"<pad>\",\"special\":true,\"single_word\":false}}}";
+    static const char map[] =
+        "{\"bos_token\":{\"content\":\"is\",\"lstrip\":true,\"rstrip\":false,\"normalized\":true},"
+        "\"additional_special_tokens\":[\"cat\"],\"pad_token\":\"<pad>\"}";
+    static const char added[] = "{\"mats\":290,\"<pad>\":291,\"the \":292}";
+    static const char *const folders[] = {"s", "p", "a"};
+    for (int i = 0; i < 3; i++) {
+        char name[64];
+        fuzz_must(mkdir(fuzz_at(folders[i]), 0777) == 0 &&
+                  gpt2_tokenizer_write_hf(fuzz_learned, fuzz_at(folders[i]), &fuzz_error));
+        snprintf(name, sizeof name, "%s/special_tokens_map.json", folders[i]);
+        if (i != 1) { fuzz_put(name, map, strlen(map)); }
+        snprintf(name, sizeof name, "%s/added_tokens.json", folders[i]);
+        if (i != 2) { fuzz_put(name, added, strlen(added)); }
+    }
+    fuzz_put("tokenizer_config.json", settings, strlen(settings));
+    fuzz_put("special_tokens_map.json", map, strlen(map));
+    fuzz_put("added_tokens.json", added, strlen(added));
+}
+
 static void make_tokenizers(void) {
     static const char start[] =
         "{\"added_tokens\":[{\"id\":0,\"content\":\"<|endoftext|>\"}],\"pre_tokenizer\":{\"type\":"
@@ -108,7 +161,9 @@ void fuzz_begin(void) {
     fuzz_must(mkdtemp(scratch) != NULL);
     atexit(end);
     make_models();
+    make_parts();
     make_tokenizers();
+    make_settings();
 }
 
 uint8_t *fuzz_seed(const struct fuzz_target *target, size_t *size) {

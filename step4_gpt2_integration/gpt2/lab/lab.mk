@@ -7,7 +7,11 @@ PACKAGES    := gpt2
 
 LEARNER_HEADERS += $(addprefix gpt2/model/,attention.cuh bias_backward.cuh block.cuh block_backward.cuh decode.cuh device.cuh matmul.cuh)
 LEARNER_READS := $(COURSE)/step4_gpt2_integration/gpt2
-LEARNER_IMPORTS := attention_backward attention_forward bias_backward decode_attention mark matmul matmul_dweight matmul_dx observe
+# What a lab's file may call: the functions on a device that these headers, and those that they include, declare.
+LEARNER_IMPORTS := $(filter-out device_%,$(sort $(shell sed -nE \
+    's/^(template <[^>]*> )?int ([a-z_0-9]+)[^ ](const )?gpt2_device &.*/\2/p' \
+    $(addprefix $(COURSE)/step4_gpt2_integration/,gpt2/model/attention_backward.cuh \
+    $(filter gpt2/model/%,$(LEARNER_HEADERS))))))
 
 GPT2_DIR := $(COURSE)/step4_gpt2_integration/gpt2
 COMPILE_CU += -I$(COURSE)/step4_gpt2_integration

@@ -19,7 +19,7 @@ template <class T> struct packed {
         const packed *from = (const packed *)context;
         int64_t offset = 0, elements = gpt2_tensor_elements(&from->config, tensor);
         for (int i = 0; i < tensor; i++) {
-            int layers = gpt2_tensor_is_layered((gpt2_tensor)i) ? from->config.layers : 1;
+            int layers = gpt2_tensor_layers(&from->config, (gpt2_tensor)i);
             offset += layers * gpt2_tensor_elements(&from->config, (gpt2_tensor)i);
         }
         memcpy(out, &from->weights[(size_t)(offset + layer * elements)], (size_t)elements * sizeof(T));
@@ -37,7 +37,7 @@ template <class T> struct model {
     int open(const T *weights, int B, int T_, int H, int D, int S, int L_, int V_, float eps, cudaStream_t stream) {
         TRY(lab_device(&device, stream));
         N = B * T_, C = H * D, L = L_, V = V_;
-        packed<T> from = {{S, V, V, L, H, C, eps}, {}};
+        packed<T> from = {{S, V, V, L, H, C, eps, GPT2_GELU_TANH, false, false, {}}, {}};
         int64_t elements = gpt2_config_weights(&from.config, V);
         from.weights.resize((size_t)elements);
         TRY(cudaMemcpy(from.weights.data(), weights, (size_t)elements * sizeof(T), cudaMemcpyDeviceToHost));

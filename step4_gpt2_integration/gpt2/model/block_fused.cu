@@ -45,7 +45,12 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
                                       w.ln2_bias, N, C, eps, device.stream));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
-    TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
+    if (all.config.activation == GPT2_GELU_TANH) {
+        TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
+    } else { // cuBLASLt's epilogue has the tanh form alone
+        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C));
+        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
+    }
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
     TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));

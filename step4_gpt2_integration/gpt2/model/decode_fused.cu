@@ -9,7 +9,7 @@
 //             residual  += attention W + b                    gemv
 //             hidden     = gelu(LayerNorm2(residual) W + b)   gemv
 //             residual  += hidden W + b                       gemv
-//             logits     = LayerNorm(residual) wte^T          gemv, which also advances the positions
+//             logits     = LayerNorm(residual) head^T         gemv, which also advances the positions
 //           The taught step has 8 a block, and 4 more.
 // Expected  The bytes: 52 us. 62 launches, with programmatic launches in a graph about 1.5 us each between the last byte of one and
 //           the first result of the next: 93 us. The choice of the token: 4 us. The keys at position 1000, 37 MB: 8 us. Together
@@ -38,13 +38,13 @@ template <class T> static step_tasks<T> tasks_of(const tensors<T> &all, int laye
     tasks.projection = {a.residual, a.attention, block.attention_weight, block.attention_bias, B, C,     C,     C};
     tasks.fc         = {a.hidden,   a.residual,  block.fc_weight,        block.fc_bias,        B, C,     4 * C, 4 * C};
     tasks.mlp        = {a.residual, a.hidden,    block.mlp_weight,       block.mlp_bias,       B, 4 * C, C,     C};
-    tasks.logits     = {a.logits,   a.residual,  w.token_embedding,      nullptr,              B, C,     V,     Vp};
+    tasks.logits     = {a.logits,   a.residual,  w.head,                 nullptr,              B, C,     V,     Vp};
     // clang-format on
     tasks.qkv.layernorm_weight = block.ln1_weight, tasks.qkv.layernorm_bias = block.ln1_bias;
     tasks.fc.layernorm_weight = block.ln2_weight, tasks.fc.layernorm_bias = block.ln2_bias;
     tasks.logits.layernorm_weight = w.final_weight, tasks.logits.layernorm_bias = w.final_bias;
     tasks.qkv.epsilon = tasks.fc.epsilon = tasks.logits.epsilon = epsilon;
-    tasks.fc.gelu = true;
+    tasks.fc.activated = true, tasks.fc.activation = all.config.activation;
     tasks.projection.residual = tasks.mlp.residual = a.residual;
     tasks.logits.positions = a.positions, tasks.logits.tokens = a.tokens, tasks.logits.S = all.context;
     return tasks;

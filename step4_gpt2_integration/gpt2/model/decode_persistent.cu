@@ -2,7 +2,7 @@
 //
 // Purpose   A step of decode_fused.cu has 62 launches, and memory is idle at the end of each. Here one kernel runs all steps. While
 //           a block waits for the results of others, its next weights come from memory (weight_stream.cuh).
-// Math      y = gelu?(LayerNorm?(x) W^T + b) + residual?, and softmax(q K^T / sqrt(D)) V, as in decode_fused.cu
+// Math      y = activation?(LayerNorm?(x) W^T + b) + residual?, and softmax(q K^T / sqrt(D)) V, as in decode_fused.cu
 // Bytes     The weights and the cache: 247 MB for 124M in bf16, 61 us at the 4.06 TB/s that were measured on an H200.
 // Kernel    decode_persistent_kernel<T>: a block of 16 warps on each multiprocessor. A block owns fixed rows of each matrix, and of
 //           the residual stream, which it keeps in registers. A step has 5 phases a layer:
@@ -21,6 +21,7 @@
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "common/dependent_launch.cuh"
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/candidate.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/packets.cuh"
@@ -54,7 +55,8 @@ struct packet_buffers {
 template <class T> struct persistent_task {
     block_weights<T> block;               // of the first layer
     int64_t weights_stride, cache_stride; // to the next layer, in elements
-    const T *token_embedding, *position_embedding, *final_weight, *final_bias;
+    const T *token_embedding, *position_embedding, *final_weight, *final_bias, *head;
+    gpt2_activation activation;
     T *k, *v; // (H, S, D) of the first layer
     packet_buffers packets;
     float *logits; // (V)
@@ -406,13 +408,14 @@ template <class T> __device__ static float row_sum(const float *sums, const matr
 // Packets of T: the block's rows of qkv, or of the hidden values. early: the bias of the thread's first rows
 template <class T>
 __device__ static void publish_rows(packet *to, const float *sums, const matrix_part<T> &part, const T *bias,
-                                    const T (&early)[per_packet<T>], bool with_gelu, unsigned tag) {
+                                    const T (&early)[per_packet<T>], bool activated, gpt2_activation activation,
+                                    unsigned tag) {
     constexpr int width = per_packet<T>;
     for (int r = threadIdx.x * width; r < part.rows; r += threads * width) {
         float y[width];
         for (int e = 0; e < width; e++) {
             y[e] = row_sum(sums, part, r + e) + to_float(r < threads * width ? early[e] : bias[part.first + r + e]);
-            if (with_gelu) { y[e] = gelu(y[e]); }
+            if (activated) { y[e] = activate(y[e], activation); }
         }
         publish(to + (part.first + r) / width, pack_elements<T>(y), tag);
     }
@@ -440,7 +443,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
             {w.attention_weight,   C,      1,          C},
             {w.fc_weight,          4 * C,  in_packets, C},
             {w.mlp_weight,         C,      1,          4 * C},
-            {task.token_embedding, task.V, 1,          C},
+            {task.head,            task.V, 1,          C},
         };
         // clang-format on
         constexpr int width = weight_stream<T>::width;
@@ -535,7 +538,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
             __syncthreads();
             if (in_packets) {
                 publish_rows(kind == qkv ? task.packets.qkv : task.packets.hidden, sums, part, bias, early, kind == fc,
-                             tag);
+                             task.activation, tag);
             } else if (kind == logits) {
                 mine = no_candidate;
                 for (int r = threadIdx.x; r < part.rows; r += threads) {
@@ -662,6 +665,7 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
         task.weights_stride = w.blocks[1].ln1_weight - w.blocks[0].ln1_weight;
         task.cache_stride = all.cache[1].k - all.cache[0].k;
     }
+    task.head = w.head, task.activation = config.activation;
     task.token_embedding = w.token_embedding, task.position_embedding = w.position_embedding;
     task.final_weight = w.final_weight, task.final_bias = w.final_bias;
     task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;

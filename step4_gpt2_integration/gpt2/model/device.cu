@@ -100,6 +100,7 @@ template <class T>
 int observe(const gpt2_device &device, const char *stage, int layer, const T *x, int64_t rows, int64_t columns,
             int64_t ld) {
     TRY(mark(device, stage, layer));
+    if (device.listener != nullptr) { device.listener(device.listener_context, stage, layer); }
     if (device.observer == nullptr) { return 0; }
     std::vector<T> raw((size_t)(rows * columns));
     std::vector<float> values((size_t)(rows * columns));

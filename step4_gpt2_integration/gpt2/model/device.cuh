@@ -40,6 +40,8 @@ struct gpt2_device {
     size_t workspace_bytes;
     gpt2_observer *observer; // null: not observed
     void *observer_context;
+    gpt2_stage_listener *listener; // null: nobody listens
+    void *listener_context;
     stage_clock *clock; // null: not timed
     int capability;     // 90 for Hopper, 75 for Turing
     int multiprocessors;
@@ -69,8 +71,8 @@ template <> struct type_of<__nv_bfloat16> {
     static const kernels_bf16 &kernels(const kernel_table &table) { return table.bf16; }
 };
 
-// Marks the end of a stage, whose result is the tensor x (rows, ld >= columns). The observer gets the tensor, the clock the time;
-// without either nothing happens.
+// Marks the end of a stage, whose result is the tensor x (rows, ld >= columns). The observer gets the tensor, the clock the time,
+// the listener the name; without them nothing happens.
 template <class T>
 int observe(const gpt2_device &device, const char *stage, int layer, const T *x, int64_t rows, int64_t columns,
             int64_t ld);

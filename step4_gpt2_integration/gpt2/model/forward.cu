@@ -38,8 +38,8 @@ static int final_layernorm(gpt2_device &device, const kernel_table &kernels, ten
 template <class T> int logits_of_rows(gpt2_device &device, tensors<T> &all, int first, int rows) {
     activations<T> &a = all.work;
     const int C = all.config.channels, V = all.config.vocabulary, Vp = all.config.padded_vocabulary;
-    TRY((matmul<float, T>(device, a.logits, a.normalised + (int64_t)first * C, all.weights.token_embedding, nullptr,
-                          rows, C, Vp, Vp)));
+    TRY((matmul<float, T>(device, a.logits, a.normalised + (int64_t)first * C, all.weights.head, nullptr, rows, C, Vp,
+                          Vp)));
     TRY(observe(device, "logits", all.config.layers, a.logits, rows, V, Vp));
     return 0;
 }

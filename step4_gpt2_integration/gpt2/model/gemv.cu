@@ -17,6 +17,7 @@
 #include "gpt2/model/gemv.cuh"
 
 #include "common/dependent_launch.cuh"
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/step_math.cuh"
 #include "gpt2/model/vec16.cuh"
 
@@ -102,11 +103,11 @@ __device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weigh
     }
 }
 
-// y (n, column) = gelu?(y + bias) + residual
+// y (n, column) = activation?(y + bias) + residual
 template <class Out, class T> __device__ static void finish(const gemv_task<Out, T> &task, float y, int n, int column) {
     if (n >= task.N || column >= task.OC) { return; }
     if (task.bias != nullptr) { y += to_float(task.bias[column]); }
-    if (task.gelu) { y = gelu(y); }
+    if (task.activated) { y = activate(y, task.activation); }
     int64_t place = (int64_t)n * task.ld + column;
     if (task.residual != nullptr) { y += to_float(task.residual[place]); }
     task.out[place] = from_float<Out>(y);

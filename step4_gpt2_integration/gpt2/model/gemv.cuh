@@ -1,12 +1,13 @@
 // gemv.cuh — y = x W^T for a few rows of x, with what surrounds the product in a decoding step
 //
-//   x' = LayerNorm(x), or x        y = gelu?(x' W^T + bias) + residual
+//   x' = LayerNorm(x), or x        y = activation?(x' W^T + bias) + residual
 //
-// One launch in place of four: a LayerNorm, the product, the bias and GELU, the residual add.
+// One launch in place of four: a LayerNorm, the product, the bias and the activation, the residual add.
 #ifndef GPT2_GEMV_CUH
 #define GPT2_GEMV_CUH
 
 #include "gpt2/model/device.cuh"
+#include "gpt2/model/model.h"
 
 constexpr int most_gemv_rows = 8;
 
@@ -18,7 +19,8 @@ template <class Out, class T> struct gemv_task {
     int N, C, OC, ld;
     const T *layernorm_weight = nullptr, *layernorm_bias = nullptr; // (C), or both null: x is not normalised
     float epsilon = 0.0f;
-    bool gelu = false;             // after the bias; the tanh form
+    bool activated = false; // after the bias
+    gpt2_activation activation = GPT2_GELU_TANH;
     const Out *residual = nullptr; // (N, OC), a row every ld elements, or null
     // For the last product of a step: positions[n] += 1, up to S - 1, where tokens[n] is not negative. Null: another product.
     int *positions = nullptr;

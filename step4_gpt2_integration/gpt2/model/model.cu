@@ -1,10 +1,16 @@
 // model.cu — the C interface (model.h): checks the arguments, copies them to the device, runs the pass for the model's type
 #include "common/dependent_launch.cuh"
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/block_fused.cuh"
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/decode_persistent.cuh"
 #include "gpt2/model/forward.cuh"
 #include "gpt2/model/recorded_step.cuh"
+
+#if defined(SIMT_CPU_BACKEND)
+#include "common/simt/simt.h"
+extern "C" void openblas_set_num_threads(int threads); // of OpenBLAS
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -164,6 +170,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->config = source->config;
     model->options = options;
     model->kernels = *options.kernels;
+    use_activation(model->kernels, source->config.activation);
     model->all.config = source->config;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
@@ -177,7 +184,8 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
         cudaGetLastError(); // clears the error, which the next launch would report
         good = fail_with(code, what, error);
     }
-    good = good && tensors_load(model->all, source, error);
+    const gpt2_source scaled = gpt2_scaled_source(source);
+    good = good && tensors_load(model->all, &scaled, error);
     if (!good) {
         delete model;
         return nullptr;
@@ -225,6 +233,11 @@ size_t gpt2_model_bytes(const gpt2_model *model) {
 void gpt2_observe(gpt2_model *model, gpt2_observer *observer, void *context) {
     model->device.observer = observer;
     model->device.observer_context = context;
+}
+
+void gpt2_listen(gpt2_model *model, gpt2_stage_listener *listener, void *context) {
+    model->device.listener = listener;
+    model->device.listener_context = context;
 }
 
 bool gpt2_time_begin(gpt2_model *model, gpt2_error *error) {
@@ -288,6 +301,20 @@ bool gpt2_device_ask(gpt2_device_info *info, gpt2_error *error) {
     if (file != nullptr) { fclose(file); }
 #endif
     return true;
+}
+
+bool gpt2_device_threads(int threads, gpt2_error *error) {
+#if defined(SIMT_CPU_BACKEND)
+    simt_settings settings;
+    simt_settings_get(&settings);
+    settings.os_threads = threads;
+    simt_settings_set(&settings);
+    openblas_set_num_threads(threads);
+    (void)error;
+    return true;
+#else
+    return gpt2_fail(error, "--threads %d: for the CPU backend; on a GPU the kernels use all of it", threads);
+#endif
 }
 
 // ---- passes ----

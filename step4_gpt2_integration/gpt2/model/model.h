@@ -63,6 +63,10 @@ struct gpt2_device_info {
 };
 bool gpt2_device_ask(struct gpt2_device_info *info, struct gpt2_error *error);
 
+/* The number of processor threads of the CPU backend's kernels and matrix products. False: the device is a GPU. Before the model is
+ * opened. */
+bool gpt2_device_threads(int threads, struct gpt2_error *error);
+
 /* Starts B sequences from their prompts and drops the sequences from before. tokens: (B, T), each row begins with a prompt, the
  * rest is ignored; lengths: (B), 1..T. Computes the logits of each prompt's last position. */
 bool gpt2_prefill(struct gpt2_model *model, const int32_t *tokens, const int32_t *lengths, int B, int T,
@@ -109,6 +113,11 @@ bool gpt2_losses(struct gpt2_model *model, const int32_t *tokens, const int32_t 
 typedef void gpt2_observer(void *context, const char *stage, int layer, const float *values, int64_t rows,
                            int64_t columns);
 void gpt2_observe(struct gpt2_model *model, gpt2_observer *observer, void *context);
+
+/* Called on the host at the end of each stage, named as above: on the CPU backend when it is computed, on a GPU when it is enqueued.
+ * NULL ends it. It changes nothing else: for a display of progress. */
+typedef void gpt2_stage_listener(void *context, const char *stage, int layer);
+void gpt2_listen(struct gpt2_model *model, gpt2_stage_listener *listener, void *context);
 
 /* ---- times ---- */
 

@@ -29,6 +29,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     }
     from.take(w.final_weight, C);
     from.take(w.final_bias, C);
+    w.head = w.token_embedding;
+    if (config.untied) { from.take(w.head, config.padded_vocabulary * C); }
 
     activations<T> &a = all.work;
     from.take(a.tokens, N);
@@ -113,6 +115,7 @@ template <class T> T *&place_of(params<T> &w, gpt2_tensor tensor, int layer) {
         case GPT2_FCPROJW: return block.mlp_weight;
         case GPT2_FCPROJB: return block.mlp_bias;
         case GPT2_LNFW: return w.final_weight;
+        case GPT2_HEAD: return w.head;
         case GPT2_LNFB:
         case GPT2_TENSORS: break;
     }
@@ -129,11 +132,14 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
     if (staging == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
     const int64_t padding = (int64_t)(config.padded_vocabulary - config.vocabulary) * config.channels;
     bool good = true;
-    int code = cudaMemset(all.weights.token_embedding + (int64_t)config.vocabulary * config.channels, 0,
-                          (size_t)padding * sizeof(T));
+    int code = 0;
+    for (T *matrix : {all.weights.token_embedding, all.weights.head}) {
+        if (code != 0) { break; }
+        code = cudaMemset(matrix + (int64_t)config.vocabulary * config.channels, 0, (size_t)padding * sizeof(T));
+    }
     for (int i = 0; good && code == 0 && i < GPT2_TENSORS; i++) {
         gpt2_tensor tensor = (gpt2_tensor)i;
-        int layers = gpt2_tensor_is_layered(tensor) ? config.layers : 1;
+        int layers = gpt2_tensor_layers(&config, tensor);
         for (int layer = 0; good && code == 0 && layer < layers; layer++) {
             good = source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, staging, error);
             if (good) {

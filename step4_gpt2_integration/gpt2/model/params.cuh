@@ -39,8 +39,9 @@ template <class T> struct block_cache {
 };
 
 template <class T> struct params {
-    T *token_embedding;                   // (Vp, C)     zeros from row V on; also the output projection
-    T *position_embedding;                // (maxT, C)
+    T *token_embedding;    // (Vp, C)     zeros from row V on
+    T *head;               // (Vp, C)     the output projection: zeros from row V on; token_embedding unless untied
+    T *position_embedding; // (maxT, C)
     std::vector<block_weights<T>> blocks; // (L)
     T *final_weight, *final_bias;         // (C)
 };

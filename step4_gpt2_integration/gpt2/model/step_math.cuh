@@ -4,8 +4,6 @@
 
 #include "common/warp.cuh"
 
-#include <cmath>
-
 // sums[i] over the warp, for each of the `count` sums (a power of two, at most 32). Lane l gets sum l / (32 / count).
 template <int count> __device__ inline float over_warp(float (&sums)[count]) {
     int lane = threadIdx.x % warp_size, offset = warp_size / 2;
@@ -20,10 +18,6 @@ template <int count> __device__ inline float over_warp(float (&sums)[count]) {
     }
     for (; offset > 0; offset /= 2) { sums[0] += __shfl_xor_sync(all_lanes, sums[0], offset); }
     return sums[0];
-}
-
-__device__ inline float gelu(float u) {
-    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
 }
 
 #endif

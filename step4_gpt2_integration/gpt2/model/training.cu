@@ -25,7 +25,8 @@
 static int64_t flat_elements(const gpt2_config &config, gpt2_tensor tensor) {
     constexpr int64_t multiple = 128;
     int64_t elements = gpt2_tensor_elements(&config, tensor);
-    if (tensor == GPT2_WTE) { elements = (int64_t)config.padded_vocabulary * config.channels; }
+    const bool is_padded = tensor == GPT2_WTE || (tensor == GPT2_HEAD && config.untied);
+    if (is_padded) { elements = (int64_t)config.padded_vocabulary * config.channels; }
     return (elements + multiple - 1) / multiple * multiple;
 }
 
@@ -59,11 +60,12 @@ template <class P> static void point_into(params<P> &params, const gpt2_config &
     params.blocks.resize((size_t)config.layers);
     for (int i = 0; i < GPT2_TENSORS; i++) {
         gpt2_tensor tensor = (gpt2_tensor)i;
-        int layers = gpt2_tensor_is_layered(tensor) ? config.layers : 1;
+        int layers = gpt2_tensor_layers(&config, tensor);
         for (int layer = 0; layer < layers; layer++) {
             place_of(params, tensor, layer) = flat + flat_offset(config, tensor, layer);
         }
     }
+    if (!config.untied) { params.head = params.token_embedding; }
 }
 
 // The results of a block's forward pass that its backward pass reads, without the input.
@@ -249,8 +251,8 @@ __global__ static void add_up_kernel(double *total, const float *__restrict__ x,
 // The logits (rows, Vp) of rows first..first+rows-1.
 template <class T> static int logits(gpt2_device &device, training<T> &t, int first, int rows) {
     const int C = t.all.config.channels, Vp = t.all.config.padded_vocabulary;
-    return matmul<float, T>(device, t.all.work.logits, t.end.normalised + (int64_t)first * C,
-                            t.all.weights.token_embedding, nullptr, rows, C, Vp, Vp);
+    return matmul<float, T>(device, t.all.work.logits, t.end.normalised + (int64_t)first * C, t.all.weights.head,
+                            nullptr, rows, C, Vp, Vp);
 }
 
 // From `end` through the logits to the losses, and back to `stream`. A few rows of logits are computed at a time.
@@ -266,8 +268,8 @@ static int end_backward(gpt2_device &device, const kernel_table &kernels, traini
         const int64_t at = (int64_t)first * C;
         TRY(logits(device, t, first, rows));
         TRY(cross_entropy_backward<T>(device, a.losses + first, a.logits, a.targets + first, scale, rows, V, Vp));
-        TRY(matmul_dx(device, t.dnormalised + at, dlogits, t.all.weights.token_embedding, rows, C, Vp, ld));
-        TRY(matmul_dweight(device, t.gradients.token_embedding, dlogits, t.end.normalised + at, rows, C, Vp, ld));
+        TRY(matmul_dx(device, t.dnormalised + at, dlogits, t.all.weights.head, rows, C, Vp, ld));
+        TRY(matmul_dweight(device, t.gradients.head, dlogits, t.end.normalised + at, rows, C, Vp, ld));
     }
     return type_of<T>::kernels(kernels).layernorm_backward(t.stream, t.gradients.final_weight, t.gradients.final_bias,
                                                            t.dnormalised, t.end.residual, t.all.weights.final_weight,

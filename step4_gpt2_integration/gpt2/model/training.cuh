@@ -15,7 +15,7 @@
 #include "gpt2/model/block.cuh"
 #include "gpt2/model/params.cuh"
 
-// The offset of a tensor in the flat layout, in elements; wte has Vp rows. GPT2_TENSORS: the length of the whole array.
+// The offset of a tensor in the flat layout, in elements; wte and an untied head have Vp rows. GPT2_TENSORS: the length of the whole array.
 int64_t flat_offset(const gpt2_config &config, gpt2_tensor tensor, int layer);
 int64_t flat_matrices(const gpt2_config &config); // elements before the first vector
 

@@ -223,8 +223,8 @@ int command_bench(const struct options *options, struct gpt2_error *error) {
     bench->options = options;
     bool good = start(bench, error) &&
                 plan(&cells, &count, options, options->model != NULL ? &bench->weights.config : NULL, error) &&
-                (options->json == NULL || gpt2_output_begin(&json, options->json, error)) &&
-                run_all(bench, cells, count, options->json != NULL ? &json : NULL, error);
+                (options->json_file == NULL || gpt2_output_begin(&json, options->json_file, error)) &&
+                run_all(bench, cells, count, options->json_file != NULL ? &json : NULL, error);
     gpt2_output_abandon(&json);
     free(cells);
     synthetic_close(&bench->synthetic);

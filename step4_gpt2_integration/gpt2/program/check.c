@@ -23,9 +23,11 @@ struct states {
     struct state *at;
     int count, room;
     bool no_memory;
+    struct progress *progress; /* of the pass; NULL: not shown */
 };
 
 static float *states_add(struct states *all, const char *stage, int layer, int64_t rows, int64_t columns) {
+    if (all->progress != NULL) { progress_at(all->progress, layer + 1); }
     if (all->count == all->room) {
         int room = all->room > 0 ? 2 * all->room : 64;
         struct state *larger = realloc(all->at, (size_t)room * sizeof *larger);
@@ -95,11 +97,17 @@ static void passes_free(struct passes *passes) {
     states_free(&passes->decoded);
 }
 
-static bool collect_reference(struct session *session, const int32_t *ids, int32_t T, int32_t first,
+static bool collect_reference(struct session *session, bool quiet, const int32_t *ids, int32_t T, int32_t first,
                               struct passes *passes, struct gpt2_error *error) {
     struct gpt2_source source = gpt2_weights_source(&session->weights);
     struct states *prompt = &passes->prompt;
-    if (!gpt2_reference(&source, ids, T, keep_double, prompt, error)) { return false; }
+    struct progress progress;
+    progress_begin(&progress, "float64", "blocks", source.config.layers + 1, quiet);
+    prompt->progress = &progress;
+    bool good = gpt2_reference(&source, ids, T, keep_double, prompt, error);
+    prompt->progress = NULL;
+    progress_end(&progress);
+    if (!good) { return false; }
     for (int i = 0; i < prompt->count && first < T; i++) {
         const struct state *of = &prompt->at[i];
         keep(&passes->decoded, of->stage, of->layer, of->values + first * of->columns, of->rows - first, of->columns);
@@ -113,14 +121,22 @@ static bool collect_set(struct session *session, const struct options *options, 
     bool good = logits != NULL || gpt2_fail(error, "out of memory");
     good = good && session_start(session, options, set, 1, T, T, error);
     if (good) {
+        struct progress progress;
+        progress_begin(&progress, set, "blocks of the prompt", session->weights.config.layers + 1, options->quiet);
+        passes->prompt.progress = &progress;
         gpt2_observe(session->model, keep, &passes->prompt);
         good = gpt2_all_logits(session->model, ids, &T, 1, T, logits, error);
         gpt2_observe(session->model, NULL, NULL);
+        passes->prompt.progress = NULL;
+        progress_end(&progress);
         good = good && gpt2_prefill(session->model, ids, &first, 1, first, error);
         gpt2_observe(session->model, keep, &passes->decoded);
+        progress_begin(&progress, set, "decoded tokens", T - first, options->quiet);
         for (int32_t t = first; good && t < T; t++) {
             good = gpt2_decode(session->model, &ids[t], error) && gpt2_logits(session->model, logits, error);
+            progress_at(&progress, t + 1 - first);
         }
+        progress_end(&progress);
     }
     session_stop(session);
     free(logits);
@@ -130,8 +146,9 @@ static bool collect_set(struct session *session, const struct options *options, 
 static bool collect(struct session *session, const struct options *options, const char *set, const struct gpt2_ids *ids,
                     struct passes *passes, struct gpt2_error *error) {
     int32_t T = (int32_t)ids->count, first = (T + 1) / 2;
-    bool good = strcmp(set, "float64") == 0 ? collect_reference(session, ids->ids, T, first, passes, error)
-                                            : collect_set(session, options, set, ids->ids, T, first, passes, error);
+    bool good = strcmp(set, "float64") == 0
+                    ? collect_reference(session, options->quiet, ids->ids, T, first, passes, error)
+                    : collect_set(session, options, set, ids->ids, T, first, passes, error);
     return good && ((join_parts(&passes->prompt) && join_parts(&passes->decoded)) ||
                     gpt2_fail(error, "out of memory for the hidden states"));
 }
@@ -223,7 +240,7 @@ static bool compare(const struct options *options, const struct passes *a, const
 static bool run(struct session *session, const struct options *options, bool *same, struct gpt2_error *error) {
     static const double tolerances[] = {[GPT2_F32] = 1e-3, [GPT2_F16] = 0.04, [GPT2_BF16] = 0.32};
     static const char usual[] = "In the beginning God created the heaven and the earth.";
-    const char *prompt = options->prompt_count > 0 ? options->prompts[0] : usual;
+    const char *prompt = options->prompts.count > 0 ? options->prompts.at[0] : usual;
     struct gpt2_ids ids = {NULL, 0, 0};
     struct passes a = {{.count = 0}, {.count = 0}}, b = {{.count = 0}, {.count = 0}};
     bool good = gpt2_tokenizer_encode(session->tokenizer, prompt, strlen(prompt), true, &ids, error);
@@ -255,9 +272,9 @@ int command_check(const struct options *options, struct gpt2_error *error) {
     struct session session;
     bool same = false;
     bool of_dump = is_dump(options->against);
-    if (of_dump && options->prompt_count > 0) { return gpt2_fail(error, "a dump has its prompts: no --prompt"), 2; }
-    if (!of_dump && options->json) { return gpt2_fail(error, "--json is of a dump, and --against names none"), 2; }
-    if (options->prompt_count > 1) { return gpt2_fail(error, "check takes one --prompt"), 2; }
+    if (of_dump && options->prompts.count > 0) { return gpt2_fail(error, "a dump has its prompts: no --prompt"), 2; }
+    if (!of_dump && options->json_file) { return gpt2_fail(error, "--json is of a dump, and --against names none"), 2; }
+    if (options->prompts.count > 1) { return gpt2_fail(error, "check takes one --prompt"), 2; }
     if (!session_open(&session, options, error)) { return 2; }
     bool good = of_dump ? check_against_dump(&session, options, &same, error) : run(&session, options, &same, error);
     session_close(&session);

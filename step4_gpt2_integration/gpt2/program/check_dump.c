@@ -273,9 +273,10 @@ struct check {
     struct dump dump;
     struct comparison comparison;
     struct gpt2_error *error;
-    float *logits;       /* (B, T, V) */
-    int32_t *next;       /* (B) */
-    int first_different; /* the prompt, from 1, of the first greedy token that differs; 0: none */
+    float *logits;            /* (B, T, V) */
+    int32_t *next;            /* (B) */
+    struct progress progress; /* in passes over a token of each prompt */
+    int first_different;      /* the prompt, from 1, of the first greedy token that differs; 0: none */
     int different_at;
     bool failed;
 };
@@ -290,8 +291,10 @@ static bool whole_prompts(struct check *check) {
     const struct dump *dump = &check->dump;
     struct gpt2_model *model = check->session->model;
     gpt2_observe(model, take, check);
+    progress_of_pass(&check->progress, model, 0.0, dump->T);
     bool good = gpt2_all_logits(model, dump->tokens, dump->lengths, dump->B, dump->T, check->logits, check->error);
     gpt2_observe(model, NULL, NULL);
+    progress_pass_end(&check->progress, model);
     return good && !check->failed;
 }
 
@@ -315,6 +318,7 @@ static bool decoding(struct check *check) {
     free(first);
     for (int t = 0; good && t < dump->T; t++) {
         tokens_at(dump, t, check->next);
+        progress_at(&check->progress, dump->T + t);
         good = (t == 0 || gpt2_decode(model, check->next, check->error)) &&
                gpt2_logits(model, check->logits, check->error);
         for (int b = 0; good && b < dump->B; b++) {
@@ -344,6 +348,7 @@ static bool greedy(struct check *check) {
     for (int b = 0; b < dump->B; b++) { check->next[b] = 0; }
     if (!gpt2_prefill(model, dump->tokens, dump->lengths, dump->B, dump->T, check->error)) { return false; }
     for (int i = 0; i < dump->G; i++) {
+        progress_at(&check->progress, 3 * dump->T + i);
         if (i > 0 && !gpt2_decode(model, check->next, check->error)) { return false; }
         if (!gpt2_logits(model, check->logits, check->error)) { return false; }
         for (int b = 0; b < dump->B; b++) {
@@ -459,13 +464,16 @@ static bool compare(struct check *check, const struct options *options, bool *sa
     check->logits = malloc((size_t)dump->B * (size_t)dump->T * (size_t)config->vocabulary * sizeof *check->logits);
     check->next = malloc((size_t)dump->B * sizeof *check->next);
     if (check->logits == NULL || check->next == NULL) { return gpt2_fail(check->error, "out of memory"); }
-    if (!session_start(check->session, options, options->kernels, dump->B, dump->T, context, check->error) ||
-        !whole_prompts(check) || !decoding(check) || !greedy(check) || !perplexity(check) ||
-        !comparison_judge(&check->comparison, check->error)) {
+    if (!session_start(check->session, options, options->kernels, dump->B, dump->T, context, check->error)) {
         return false;
     }
+    progress_begin(&check->progress, "check", "steps", 4.0 * dump->T + dump->G, options->quiet);
+    bool good = whole_prompts(check) && decoding(check) && greedy(check) && perplexity(check) &&
+                comparison_judge(&check->comparison, check->error);
+    progress_end(&check->progress);
+    if (!good) { return false; }
     *same = print(check, options);
-    return options->json == NULL || write_lines(&check->comparison, options->json, check->error);
+    return options->json_file == NULL || write_lines(&check->comparison, options->json_file, check->error);
 }
 
 bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error) {

@@ -14,9 +14,14 @@
 #include "gpt2/formats/llmc.h"
 #include "program.h"
 
-enum { MOST_FILES = 4 };
-static const char *const hf_names[MOST_FILES] = {"vocab.json", "merges.txt", "config.json", "model.safetensors"};
-static const char *const llmc_names[MOST_FILES] = {"tokenizer.bin", "model.bin", NULL, NULL};
+enum { MOST_FILES = 5, SETTINGS = 2 };
+static const char *const hf_names[MOST_FILES] = {"vocab.json", "merges.txt", "tokenizer_config.json", "config.json",
+                                                 "model.safetensors"};
+static const char *const llmc_names[MOST_FILES] = {"tokenizer.bin", "model.bin", NULL, NULL, NULL};
+
+/* Files of a Hugging Face folder that would count besides those. */
+static const char *const others[] = {"tokenizer.json", "added_tokens.json", "special_tokens_map.json",
+                                     "generation_config.json"};
 
 struct conversion {
     const struct options *options;
@@ -51,7 +56,7 @@ static bool choose_type(struct conversion *c, struct gpt2_error *error) {
     const char *wanted = c->options->type != type_by_default ? c->options->type : NULL;
     c->from_type = gpt2_weights_view(&c->weights, GPT2_WTE, 0)->type;
     for (int t = 0; t < GPT2_TENSORS; t++) {
-        int layers = gpt2_tensor_is_layered((enum gpt2_tensor)t) ? c->weights.config.layers : 1;
+        int layers = gpt2_tensor_layers(&c->weights.config, (enum gpt2_tensor)t);
         for (int layer = 0; layer < layers; layer++) {
             enum gpt2_type type = gpt2_weights_view(&c->weights, (enum gpt2_tensor)t, layer)->type;
             if (type != c->from_type) { c->from_type = GPT2_F32; } /* mixed types: f32 holds them all */
@@ -110,6 +115,15 @@ static bool check_targets(const struct conversion *c, struct gpt2_error *error) 
     }
     if (!c->to_llmc && !c->is_new && !is_folder(c->to)) {
         return gpt2_fail(error, "%s: not a folder; a name in llm.c's format ends in .bin", c->to);
+    }
+    for (size_t i = 0; !c->to_llmc && i < sizeof others / sizeof *others; i++) {
+        char *path = gpt2_path(c->to, others[i]);
+        bool there = path != NULL && is_there(path);
+        free(path);
+        if (there) {
+            return gpt2_fail(error, "%s/%s: would be read together with the new files: remove it first", c->to,
+                             others[i]);
+        }
     }
     for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
         if (is_there(c->targets[i]) && !c->options->force) {
@@ -171,7 +185,10 @@ static bool move(struct conversion *c, struct gpt2_error *error) {
     for (int i = 0; i < MOST_FILES && c->names[i] != NULL; i++) {
         char *from = gpt2_path(c->staging, c->names[i]);
         if (from == NULL) { return gpt2_fail(error, "out of memory"); }
-        bool moved = !is_there(from) || rename(from, c->targets[i]) == 0;
+        bool made = is_there(from), moved = !made || rename(from, c->targets[i]) == 0;
+        if (!made && !c->to_llmc && i == SETTINGS && c->tokenizer != NULL) {
+            unlink(c->targets[i]);
+        } /* of another one */
         free(from);
         if (!moved) { return gpt2_fail(error, "%s: cannot be written: %s", c->targets[i], strerror(errno)); }
     }
@@ -192,7 +209,7 @@ static void drop_staging(struct conversion *c) {
 
 static void summarize(const struct conversion *c) {
     struct stat status = {.st_size = 0};
-    stat(c->targets[c->to_llmc ? 1 : 3], &status);
+    stat(c->targets[c->to_llmc ? 1 : MOST_FILES - 1], &status);
     printf("%s (%s) -> %s (%s of %s): %.1f M weights, %.1f MB, ", c->options->from, gpt2_type_name(c->from_type), c->to,
            gpt2_type_name(c->type), c->to_llmc ? "llm.c" : "Hugging Face",
            (double)gpt2_config_weights(&c->weights.config, c->weights.config.vocabulary) / 1e6,
@@ -213,8 +230,15 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
         !open_tokenizer(c, error) || !make_staging(c, error)) {
         return false;
     }
-    struct gpt2_source source = gpt2_weights_source(&c->weights);
-    if (!(c->to_llmc ? write_llmc : write_hf)(c, &source, error)) {
+    struct gpt2_source weights = gpt2_weights_source(&c->weights);
+    struct counted_source counted;
+    struct progress progress;
+    progress_begin(&progress, "converting", "million weights", progress_source_total(&weights.config),
+                   c->options->quiet);
+    struct gpt2_source source = progress_source(&counted, &weights, &progress);
+    bool written = (c->to_llmc ? write_llmc : write_hf)(c, &source, error);
+    progress_end(&progress);
+    if (!written) {
         name_target(c, error);
         return false;
     }

@@ -1,10 +1,16 @@
 /* eval.c — gpt2 eval: how well the model predicts a text. Files of examples: eval_examples.c.
  *
- * The text is cut into consecutive windows of T tokens. Every token but the very first is predicted once, from the tokens before it
- * in its window. Perplexity is exp(mean loss). Bits per byte are comparable across tokenizers. */
+ * Without --stride the text is cut into consecutive windows of T inputs. Every token but the very first is predicted once, from the
+ * tokens before it in its window.
+ *
+ * With --stride N the windows are those of Hugging Face's "Perplexity of fixed-length models": T tokens each, of which each but the
+ * first is predicted; each window begins N tokens after the one before it, and predicts only the tokens past that one's end.
+ *
+ * Perplexity is exp(mean loss). Bits per byte are comparable across tokenizers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpt2/file.h"
 #include "gpt2/formats/tokens.h"
@@ -16,6 +22,12 @@ struct evaluation {
     size_t bytes; /* of the text; 0: unknown */
     double loss;  /* summed */
     int64_t predicted;
+    double recipe_loss,
+        recipe_weight; /* --stride: the recipe's weighted sum of the windows' mean losses; the weights */
+    int32_t *targets;  /* (B, T) */
+    float *losses;     /* (B, T) */
+    struct progress progress;
+    int64_t windows;
 };
 
 static bool take_tokens(struct evaluation *e, const char *path, struct gpt2_error *error) {
@@ -46,13 +58,30 @@ static bool read_text(struct evaluation *e, const char *path, struct gpt2_error 
     return good;
 }
 
-static bool windows(struct evaluation *e, int B, int T, float *losses, struct gpt2_error *error) {
+/* B windows of t inputs, each beginning `step` tokens after the one before it. targets: (B, t). */
+static bool predict(struct evaluation *e, const int32_t *from, int64_t step, int B, int t, struct gpt2_error *error) {
+    int32_t *inputs = malloc((size_t)B * (size_t)t * sizeof *inputs);
+    if (inputs == NULL) { return gpt2_fail(error, "out of memory"); }
+    for (int b = 0; b < B; b++) { memcpy(inputs + (int64_t)b * t, from + b * step, (size_t)t * sizeof *inputs); }
+    progress_of_pass(&e->progress, e->session.model, (double)e->windows, B);
+    bool good = gpt2_losses(e->session.model, inputs, e->targets, B, t, e->losses, error);
+    progress_pass_end(&e->progress, e->session.model);
+    e->windows += B;
+    progress_at(&e->progress, (double)e->windows);
+    free(inputs);
+    return good;
+}
+
+/* ---- consecutive windows ---- */
+
+static bool consecutive(struct evaluation *e, int B, int T, struct gpt2_error *error) {
     int64_t left = (int64_t)e->ids.count - 1; /* targets */
     const int32_t *from = e->ids.ids;
     while (left > 0) {
         int t = left < T ? (int)left : T, b = (int)(left / t < B ? left / t : B);
-        if (!gpt2_losses(e->session.model, from, from + 1, b, t, losses, error)) { return false; }
-        for (int i = 0; i < b * t; i++) { e->loss += (double)losses[i]; }
+        memcpy(e->targets, from + 1, (size_t)b * (size_t)t * sizeof *e->targets);
+        if (!predict(e, from, t, b, t, error)) { return false; }
+        for (int i = 0; i < b * t; i++) { e->loss += (double)e->losses[i]; }
         e->predicted += (int64_t)b * t;
         from += (int64_t)b * t;
         left -= (int64_t)b * t;
@@ -60,25 +89,91 @@ static bool windows(struct evaluation *e, int B, int T, float *losses, struct gp
     return true;
 }
 
+/* ---- overlapping windows ---- */
+
+/* The targets of a window of `length` tokens, of which the last `own` are not in the one before it. The first token has no target. */
+static void mask_targets(int32_t *targets, const int32_t *tokens, int length, int own) {
+    for (int i = 1; i < length; i++) { targets[i - 1] = i >= length - own ? tokens[i] : -1; }
+}
+
+/* The recipe takes the mean loss of a window `own` - 1 times, because it counts the first token as never predicted; past the first
+ * window, where windows overlap, it is. */
+static void add_window(struct evaluation *e, const float *losses, int length, int own) {
+    int first = length > own ? length - own : 1;
+    double sum = 0.0;
+    for (int i = first; i < length; i++) { sum += (double)losses[i - 1]; }
+    e->loss += sum;
+    e->predicted += length - first;
+    if (length > first) { e->recipe_loss += sum / (length - first) * (own - 1); }
+    e->recipe_weight += own - 1;
+}
+
+static bool overlapping(struct evaluation *e, int B, int T, int stride, struct gpt2_error *error) {
+    const int64_t count = (int64_t)e->ids.count;
+    int64_t begin = 0, end = 0; /* of the window before: its end */
+    while (end < count) {
+        int length = (int)(count - begin < T ? count - begin : T), b = 0, own[1 << 12];
+        const int32_t *from = e->ids.ids + begin;
+        int64_t at = begin, last = end;
+        do { /* whole windows together; the last one, if it is shorter, alone */
+            int64_t stop = at + length;
+            own[b] = (int)(stop - last);
+            if (length > 1) { mask_targets(e->targets + (int64_t)b * (length - 1), e->ids.ids + at, length, own[b]); }
+            last = stop;
+            at += stride;
+            b++;
+        } while (b < B && last < count && count - at >= length);
+        if (length > 1 && !predict(e, from, stride, b, length - 1, error)) { return false; }
+        for (int i = 0; i < b; i++) { add_window(e, e->losses + (int64_t)i * (length - 1), length, own[i]); }
+        begin = at;
+        end = last;
+    }
+    return true;
+}
+
+/* ---- the run ---- */
+
+static bool make_room(struct evaluation *e, int B, int T, struct gpt2_error *error) {
+    e->targets = malloc((size_t)B * (size_t)T * sizeof *e->targets);
+    e->losses = malloc((size_t)B * (size_t)T * sizeof *e->losses);
+    return (e->targets != NULL && e->losses != NULL) || gpt2_fail(error, "out of memory");
+}
+
+static void print_results(const struct evaluation *e) {
+    double mean = e->loss / (double)e->predicted;
+    printf("tokens %lld  loss %.6f  perplexity %.4f", (long long)e->predicted, mean, exp(mean));
+    if (e->bytes > 0 && e->predicted + 1 == (int64_t)e->ids.count) { /* every token but the first was predicted */
+        printf("  bits/byte %.4f", e->loss / log(2.0) / (double)e->bytes);
+    }
+    if (e->recipe_weight > 0.0) { printf("  Hugging Face's recipe %.4f", exp(e->recipe_loss / e->recipe_weight)); }
+    printf("\n");
+    fflush(stdout); /* the figures follow */
+}
+
 static bool run(struct evaluation *e, const struct options *options, struct gpt2_error *error) {
     if (!read_text(e, options->file, error)) { return false; }
-    int most = e->session.weights.config.max_tokens, T = options->context > 0 ? options->context : most;
+    const int most = e->session.weights.config.max_tokens, stride = options->stride;
+    int T = options->context > 0 ? options->context : most;
     if (T > most) { return gpt2_fail(error, "--context %d: the model's is %d", T, most); }
-    if ((int64_t)T > (int64_t)e->ids.count - 1) { T = (int)e->ids.count - 1; }
-    int64_t whole = ((int64_t)e->ids.count - 1) / T; /* whole windows */
-    int B = whole < options->batch ? (int)whole : options->batch;
-    float *losses = malloc((size_t)B * (size_t)T * sizeof *losses);
-    if (losses == NULL) { return gpt2_fail(error, "out of memory"); }
-    bool good = session_start(&e->session, options, options->kernels, B, T, T, error);
+    if (stride > T) { return gpt2_fail(error, "--stride %d: more than the windows have, which is %d", stride, T); }
+    if (stride > 0 && T < 2) { return gpt2_fail(error, "--stride needs windows of two tokens or more"); }
+    int64_t count = (int64_t)e->ids.count, longest = stride > 0 ? count : count - 1;
+    if ((int64_t)T > longest) { T = (int)longest; }
+    int64_t whole = stride > 0 ? (count - T) / stride + 1 : (count - 1) / T;
+    int64_t all = stride > 0 ? (count - T + stride - 1) / stride + 1 : (count - 1 + T - 1) / T;
+    int B = whole < options->batch ? (int)whole : options->batch, inputs = stride > 0 ? T - 1 : T;
+    if (!make_room(e, B, inputs, error) ||
+        !session_start(&e->session, options, options->kernels, B, inputs, inputs, error)) {
+        return false;
+    }
+    progress_begin(&e->progress, "predicting", "windows", (double)all, options->quiet);
     double began = seconds();
-    good = good && windows(e, B, T, losses, error);
-    double took = seconds() - began, mean = e->loss / (double)e->predicted;
-    free(losses);
+    bool good = stride > 0 ? overlapping(e, B, T, stride, error) : consecutive(e, B, T, error);
+    double took = seconds() - began;
+    progress_end(&e->progress);
     if (!good) { return false; }
-    if (!isfinite(mean)) { return gpt2_fail(error, "%s: the loss is not finite", options->model); }
-    printf("tokens %lld  loss %.6f  perplexity %.4f", (long long)e->predicted, mean, exp(mean));
-    if (e->bytes > 0) { printf("  bits/byte %.4f", e->loss / log(2.0) / (double)e->bytes); }
-    printf("\n");
+    if (!isfinite(e->loss)) { return gpt2_fail(error, "%s: the loss is not finite", options->model); }
+    print_results(e);
     if (!options->quiet) {
         fprintf(stderr, "%.1f tokens/s, windows of %d, %.1f MB of device memory\n", (double)e->predicted / took, T,
                 (double)gpt2_model_bytes(e->session.model) / 1e6);
@@ -91,8 +186,8 @@ int command_eval(const struct options *options, struct gpt2_error *error) {
     int files = (options->file != NULL) + (options->choices != NULL) + (options->last_word != NULL);
     if (!session_open(&e.session, options, error)) { return 2; }
     bool good = files == 1 || gpt2_fail(error, "eval needs --file, --choices or --last-word, and one of them");
-    if (good && options->context > 0 && options->file == NULL) {
-        good = gpt2_fail(error, "--context cuts a --file into windows; examples are not cut");
+    if (good && (options->context > 0 || options->stride > 0) && options->file == NULL) {
+        good = gpt2_fail(error, "--context and --stride cut a --file into windows; examples are not cut");
     }
     if (options->choices != NULL) {
         good = good && eval_choices(&e.session, options, error);
@@ -102,6 +197,8 @@ int command_eval(const struct options *options, struct gpt2_error *error) {
         good = good && run(&e, options, error);
     }
     gpt2_ids_free(&e.ids);
+    free(e.targets);
+    free(e.losses);
     session_close(&e.session);
     return good ? 0 : 2;
 }

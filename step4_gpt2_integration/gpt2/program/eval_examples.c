@@ -231,18 +231,24 @@ static bool score_endings(struct choices *all, int first, int B, int32_t *tokens
     return true;
 }
 
-static bool score(struct choices *all, int batch, struct gpt2_error *error) {
+static bool score(struct choices *all, int batch, bool quiet, struct gpt2_error *error) {
     int count = all->sequences.count;
+    struct progress progress;
     size_t most = (size_t)batch * (size_t)all->sequences.longest;
     int32_t *tokens = malloc(most * sizeof *tokens), *targets = malloc(most * sizeof *targets);
     float *losses = malloc(most * sizeof *losses);
     all->scores = malloc((size_t)count * sizeof *all->scores);
     bool good = (tokens != NULL && targets != NULL && losses != NULL && all->scores != NULL) ||
                 gpt2_fail(error, "out of memory");
+    progress_begin(&progress, "scoring", "endings", count, quiet);
     for (int first = 0; good && first < count; first += batch) {
         int B = count - first < batch ? count - first : batch;
+        progress_of_pass(&progress, all->session->model, first, B);
         good = score_endings(all, first, B, tokens, targets, losses, error);
+        progress_pass_end(&progress, all->session->model);
+        progress_at(&progress, first + B);
     }
+    progress_end(&progress);
     free(tokens);
     free(targets);
     free(losses);
@@ -267,7 +273,7 @@ static bool run_choices(struct choices *all, const struct options *options, stru
     int T = all->sequences.longest - 1;
     if (!session_start(all->session, options, options->kernels, batch, T, T, error)) { return false; }
     double began = seconds();
-    if (!score(all, batch, error)) { return false; }
+    if (!score(all, batch, options->quiet, error)) { return false; }
     double took = seconds() - began;
     int right = 0, right_normalised = 0;
     for (int i = 0; i < all->count; i++) {
@@ -276,6 +282,7 @@ static bool run_choices(struct choices *all, const struct options *options, stru
     }
     printf("examples %d  acc %.4f  acc_norm %.4f\n", all->count, (double)right / all->count,
            (double)right_normalised / all->count);
+    fflush(stdout);
     if (!options->quiet) { fprintf(stderr, "%.1f endings/s\n", (double)all->sequences.count / took); }
     return true;
 }
@@ -379,15 +386,21 @@ static bool run_last_words(struct last_words *all, const struct options *options
     if (!make_room(all, error) || !session_start(all->session, options, options->kernels, all->batch, T, T, error)) {
         return false;
     }
+    struct progress progress;
+    bool good = true;
+    progress_begin(&progress, "scoring", "passages", count, options->quiet);
     double began = seconds();
-    for (int first = 0; first < count; first += all->batch) {
-        if (!score_passages(all, first, count - first < all->batch ? count - first : all->batch, error)) {
-            return false;
-        }
+    for (int first = 0; good && first < count; first += all->batch) {
+        int B = count - first < all->batch ? count - first : all->batch;
+        good = score_passages(all, first, B, error);
+        progress_at(&progress, first + B);
     }
+    progress_end(&progress);
+    if (!good) { return false; }
     double took = seconds() - began, mean = all->loss / count;
     if (!isfinite(mean)) { return gpt2_fail(error, "%s: the loss is not finite", options->model); }
     printf("examples %d  acc %.4f  perplexity %.4f\n", count, (double)all->found / count, exp(mean));
+    fflush(stdout);
     if (!options->quiet) { fprintf(stderr, "%.1f passages/s\n", (double)count / took); }
     return true;
 }

@@ -1,103 +1,168 @@
 /* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in order. */
-#include <stdio.h>
+#include "generate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
-#include "sample.h"
+/* ---- the prompts ---- */
 
-struct sequence {
-    struct gpt2_ids ids; /* the prompt, then the written tokens */
-    size_t prompt;
-    struct sampler sampler;
-    bool done;
-};
+static int most_tokens(const struct generation *g) {
+    return g->session.weights.config.max_tokens;
+}
 
-struct generation {
-    const struct options *options;
-    struct session session;
-    struct sequence sequences[MOST_PROMPTS];
-    int B, longest, context, V;
-    int choices;               /* the number of ids with a token: the first ones of V */
-    struct gpt2_stream stream; /* of a single prompt */
-    struct gpt2_text text;
-    float *logits; /* (B, V) */
-    int *candidates;
-    long written;
-};
+static bool encode_prompt(struct generation *g, int b, struct gpt2_error *error) {
+    static const char document[] = "<|endoftext|>";
+    const struct options *options = g->options;
+    struct sequence *s = &g->sequences[b];
+    const struct gpt2_text *prompt = &g->prompts.at[b];
+    bool empty = prompt->size == 0; /* the beginning of a document */
+    if (empty && gpt2_tokenizer_end_of_text(g->session.tokenizer) < 0) {
+        return gpt2_fail(error, "%s: an empty prompt needs %s, which its tokenizer lacks", options->model, document);
+    }
+    if (!gpt2_tokenizer_encode(g->session.tokenizer, empty ? document : prompt->bytes,
+                               empty ? strlen(document) : prompt->size, true, &s->ids, error)) {
+        return false;
+    }
+    s->prompt = s->ids.count;
+    s->search.stops = &options->stops;
+    const struct sampling by = {.repetition_penalty = options->repetition_penalty,
+                                .temperature = options->temperature,
+                                .top_k = options->top_k,
+                                .top_p = options->top_p,
+                                .min_p = options->min_p};
+    s->sampler = sampler_make(&by, (uint64_t)options->seed, (uint64_t)b);
+    if (s->prompt > (size_t)most_tokens(g)) {
+        return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model, b + 1,
+                         s->prompt, most_tokens(g));
+    }
+    /* A character may begin in the prompt and end in the first token. */
+    return options->json || gpt2_stream_bytes(&s->stream, prompt->bytes, prompt->size, &s->text, error);
+}
 
 static bool encode(struct generation *g, struct gpt2_error *error) {
     const struct options *options = g->options;
-    const int most = g->session.weights.config.max_tokens;
-    g->B = options->prompt_count > 0 ? options->prompt_count : 1;
+    const int most = most_tokens(g);
+    g->B = g->prompts.count;
     for (int b = 0; b < g->B; b++) {
-        struct sequence *s = &g->sequences[b];
-        const char *prompt = options->prompt_count > 0 ? options->prompts[b] : "";
-        if (prompt[0] == '\0') { /* an empty prompt: the beginning of a document */
-            prompt = "<|endoftext|>";
-            if (gpt2_tokenizer_end_of_text(g->session.tokenizer) < 0) {
-                return gpt2_fail(error, "%s: an empty prompt needs <|endoftext|>, which its tokenizer lacks",
-                                 options->model);
-            }
-        }
-        if (!gpt2_tokenizer_encode(g->session.tokenizer, prompt, strlen(prompt), true, &s->ids, error)) {
-            return false;
-        }
-        s->prompt = s->ids.count;
-        s->sampler =
-            sampler_make(options->temperature, options->top_k, options->top_p, (uint64_t)options->seed, (uint64_t)b);
-        if (s->prompt > (size_t)most) {
-            return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model,
-                             b + 1, s->prompt, most);
-        }
-        s->done = s->prompt == (size_t)most; /* the context is full */
-        g->longest = (int)s->prompt > g->longest ? (int)s->prompt : g->longest;
+        if (!encode_prompt(g, b, error)) { return false; }
+        int prompt = (int)g->sequences[b].prompt;
+        g->longest = prompt > g->longest ? prompt : g->longest;
     }
     g->context = most - g->longest < options->tokens ? most : g->longest + options->tokens;
     return true;
 }
 
-static bool prefill(struct generation *g, struct gpt2_error *error) {
-    int32_t *tokens = calloc((size_t)g->B * (size_t)g->longest, sizeof *tokens), lengths[MOST_PROMPTS];
-    if (tokens == NULL) { return gpt2_fail(error, "out of memory"); }
-    for (int b = 0; b < g->B; b++) {
-        lengths[b] = (int32_t)g->sequences[b].prompt;
-        memcpy(tokens + (int64_t)b * g->longest, g->sequences[b].ids.ids, g->sequences[b].prompt * sizeof *tokens);
+/* ---- the context ---- */
+
+static size_t in_context(const struct sequence *s) {
+    return s->ids.count - s->first;
+}
+
+/* A full context ends the sequence, or with --context-shift loses the older half of its tokens. *shifted: it has. */
+static void fill_context(struct generation *g, struct sequence *s, bool *shifted) {
+    size_t most = (size_t)most_tokens(g);
+    if (s->ending != GOES_ON || in_context(s) < most) { return; }
+    if (!g->options->context_shift) {
+        s->ending = BY_CONTEXT;
+    } else {
+        s->first += most / 2;
+        *shifted = true;
     }
-    bool good = gpt2_prefill(g->session.model, tokens, lengths, g->B, g->longest, error);
-    free(tokens);
+}
+
+/* One pass over what each sequence has in its context. */
+static bool prefill(struct generation *g, struct progress *progress, struct gpt2_error *error) {
+    int32_t lengths[MOST_PROMPTS];
+    int T = 1;
+    for (int b = 0; b < g->B; b++) {
+        lengths[b] = (int32_t)in_context(&g->sequences[b]);
+        T = lengths[b] > T ? lengths[b] : T;
+    }
+    for (int b = 0; b < g->B; b++) {
+        const struct sequence *s = &g->sequences[b];
+        memcpy(g->tokens + (int64_t)b * T, s->ids.ids + s->first, (size_t)lengths[b] * sizeof *g->tokens);
+        for (int t = lengths[b]; t < T; t++) { g->tokens[(int64_t)b * T + t] = 0; }
+    }
+    if (progress != NULL) { progress_of_pass(progress, g->session.model, 0.0, progress->total); }
+    bool good = gpt2_prefill(g->session.model, g->tokens, lengths, g->B, T, error) &&
+                (progress == NULL || gpt2_wait(g->session.model, error));
+    if (progress != NULL) { progress_pass_end(progress, g->session.model); }
     return good;
 }
 
-static bool show(struct generation *g, struct gpt2_error *error) {
-    if (g->text.size > 0) { fwrite(g->text.bytes, 1, g->text.size, stdout); }
-    g->text.size = 0;
+/* The tokens that were written since the last pass are in the sequences. *passed: their contexts were computed anew. */
+static bool shift_contexts(struct generation *g, bool *passed, struct gpt2_error *error) {
+    *passed = false;
+    for (int b = 0; b < g->B; b++) { fill_context(g, &g->sequences[b], passed); }
+    return !*passed || prefill(g, NULL, error);
+}
+
+/* ---- the text ---- */
+
+static bool write_out(struct generation *g, const char *bytes, size_t size, struct gpt2_error *error) {
+    if (size > 0) {
+        fwrite(bytes, 1, size, stdout);
+        g->last = bytes[size - 1];
+    }
     return fflush(stdout) == 0 || gpt2_fail(error, "the text cannot be written to standard output");
 }
 
-/* Appends a token to the sequence, unless the token ends it. *next: the model's next input; -1 when the sequence is done. */
-static bool take(struct generation *g, int b, int token, int32_t *next, struct gpt2_error *error) {
-    struct sequence *s = &g->sequences[b];
-    *next = -1;
+static bool show(struct generation *g, struct sequence *s, struct gpt2_error *error) {
+    size_t size = s->text.size;
+    s->text.size = 0;
+    return write_out(g, s->text.bytes, size, error);
+}
+
+/* After a text: figures, errors and the next text begin on a line of their own. */
+static bool end_line(struct generation *g, struct gpt2_error *error) {
+    return g->last == '\n' || write_out(g, "\n", 1, error);
+}
+
+static bool is_streamed(const struct generation *g) {
+    return g->B == 1 && !g->options->json;
+}
+
+static bool add_text(struct generation *g, struct sequence *s, int token, struct gpt2_error *error) {
+    size_t size;
+    const uint8_t *bytes = gpt2_tokenizer_token(g->session.tokenizer, token, &size);
+    struct gpt2_text passed = {NULL, 0, 0};
+    if (bytes == NULL) { return gpt2_fail(error, "%s: no token has the id %d", g->options->model, token); }
+    bool good = stop_push(&s->search, bytes, size, &passed, &s->stop, error) &&
+                gpt2_stream_bytes(&s->stream, passed.bytes, passed.size, &s->text, error);
+    gpt2_text_free(&passed);
+    if (s->stop != NULL) { s->ending = BY_STOP; }
+    return good && (!is_streamed(g) || show(g, s, error));
+}
+
+static bool end_text(struct sequence *s, struct gpt2_error *error) {
+    struct gpt2_text passed = {NULL, 0, 0};
+    bool good = stop_flush(&s->search, &passed, error) &&
+                gpt2_stream_bytes(&s->stream, passed.bytes, passed.size, &s->text, error) &&
+                gpt2_stream_end(&s->stream, &s->text, error);
+    gpt2_text_free(&passed);
+    return good;
+}
+
+/* ---- the tokens ---- */
+
+/* Appends a token to the sequence, unless the token ends it. */
+static bool take(struct generation *g, struct sequence *s, int token, struct gpt2_error *error) {
     if (token < 0) { return gpt2_fail(error, "%s: the logits are NaN", g->options->model); }
-    if (token == gpt2_tokenizer_end_of_text(g->session.tokenizer) && !g->options->no_stop) {
-        s->done = true;
+    if (session_ends_at(&g->session, token) && !g->options->no_stop) {
+        s->ending = BY_END_OF_TEXT;
         return true;
     }
     if (s->ids.count == s->ids.room) { return gpt2_fail(error, "a sequence is longer than its buffer"); }
     s->ids.ids[s->ids.count++] = token;
     g->written++;
-    if (g->B == 1 && (!gpt2_stream_push(&g->stream, g->session.tokenizer, token, &g->text, error) || !show(g, error))) {
-        return false;
-    }
-    s->done = s->ids.count - s->prompt >= (size_t)g->options->tokens || (int)s->ids.count >= g->context;
-    *next = s->done ? -1 : token;
+    if (!add_text(g, s, token, error)) { return false; }
+    if (s->ending == GOES_ON && s->ids.count - s->prompt >= (size_t)g->options->tokens) { s->ending = BY_TOKENS; }
     return true;
 }
 
 static bool all_done(const struct generation *g) {
     for (int b = 0; b < g->B; b++) {
-        if (!g->sequences[b].done) { return false; }
+        if (g->sequences[b].ending == GOES_ON) { return false; }
     }
     return true;
 }
@@ -105,117 +170,165 @@ static bool all_done(const struct generation *g) {
 /* The host chooses each sequence's next token from the logits. */
 static bool write_sampled(struct generation *g, struct gpt2_error *error) {
     int32_t next[MOST_PROMPTS];
-    for (;;) {
+    while (!all_done(g)) {
+        bool passed;
         if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
         for (int b = 0; b < g->B; b++) {
             struct sequence *s = &g->sequences[b];
-            next[b] = -1;
-            if (s->done) { continue; }
-            int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, g->candidates, g->choices);
-            if (!take(g, b, token, &next[b], error)) { return false; }
+            if (s->ending != GOES_ON) { continue; }
+            int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, s->ids.ids + s->first, in_context(s),
+                                       g->candidates, g->choices);
+            if (!take(g, s, token, error)) { return false; }
         }
-        if (all_done(g)) { return true; }
-        if (!gpt2_decode(g->session.model, next, error)) { return false; }
+        if (!shift_contexts(g, &passed, error)) { return false; }
+        for (int b = 0; b < g->B; b++) {
+            const struct sequence *s = &g->sequences[b];
+            next[b] = s->ending == GOES_ON ? s->ids.ids[s->ids.count - 1] : -1;
+        }
+        if (!passed && !all_done(g) && !gpt2_decode(g->session.model, next, error)) { return false; }
     }
+    return true;
 }
 
 /* The likeliest tokens, chosen on the device, several steps at a time: up to 16, as long as they take less than 0.1 s. */
 static bool write_greedy(struct generation *g, struct gpt2_error *error) {
     enum { MOST_STEPS = 16 };
-    int32_t chosen[MOST_PROMPTS * MOST_STEPS], unused;
-    bool rests[MOST_PROMPTS];
-    const int stop = g->options->no_stop ? -1 : gpt2_tokenizer_end_of_text(g->session.tokenizer);
+    int32_t chosen[MOST_PROMPTS * MOST_STEPS];
+    bool rests[MOST_PROMPTS], passed;
+    const int stop = g->options->no_stop ? -1 : session_end_token(&g->session);
     for (int steps = 1; !all_done(g);) {
         double start = seconds();
-        for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].done; }
+        for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].ending != GOES_ON; }
         if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) {
             return gpt2_fail(error, "%s: %s", g->options->model, error->text);
         }
         for (int b = 0; b < g->B; b++) {
-            for (int i = 0; i < steps && !g->sequences[b].done; i++) {
-                if (!take(g, b, chosen[b * steps + i], &unused, error)) { return false; }
+            struct sequence *s = &g->sequences[b];
+            for (int i = 0; i < steps && s->ending == GOES_ON && in_context(s) < (size_t)most_tokens(g); i++) {
+                if (!take(g, s, chosen[b * steps + i], error)) { return false; }
             }
         }
+        if (!shift_contexts(g, &passed, error)) { return false; }
         if (seconds() - start < 0.05 && 2 * steps <= MOST_STEPS) { steps *= 2; }
     }
     return true;
 }
 
+/* ---- a run ---- */
+
 static bool make_room(struct generation *g, struct gpt2_error *error) {
-    g->logits = malloc((size_t)g->B * (size_t)g->V * sizeof *g->logits);
+    const size_t B = (size_t)g->B;
+    g->logits = malloc(B * (size_t)g->V * sizeof *g->logits);
     g->candidates = malloc((size_t)g->V * sizeof *g->candidates);
-    if (g->logits == NULL || g->candidates == NULL) { return gpt2_fail(error, "out of memory"); }
+    g->tokens = malloc(B * (size_t)most_tokens(g) * sizeof *g->tokens);
+    if (g->logits == NULL || g->candidates == NULL || g->tokens == NULL) { return gpt2_fail(error, "out of memory"); }
     for (int b = 0; b < g->B; b++) {
         struct gpt2_ids *ids = &g->sequences[b].ids;
-        int32_t *larger = realloc(ids->ids, (size_t)g->context * sizeof *larger);
+        size_t room = ids->count + (size_t)g->options->tokens;
+        int32_t *larger = realloc(ids->ids, room * sizeof *larger);
         if (larger == NULL) { return gpt2_fail(error, "out of memory"); }
         ids->ids = larger;
-        ids->room = (size_t)g->context;
+        ids->room = room;
     }
     return true;
 }
 
-static bool print_all(struct generation *g, struct gpt2_error *error) {
+static bool print_texts(struct generation *g, struct gpt2_error *error) {
+    for (int b = 0; b < g->B; b++) {
+        struct sequence *s = &g->sequences[b];
+        if (!end_text(s, error)) { return false; }
+        if (g->options->json) { continue; }
+        if (!is_streamed(g)) {
+            printf("--- %d ---\n", b + 1);
+            g->last = '\0';
+        }
+        if (!show(g, s, error) || !end_line(g, error)) { return false; }
+    }
+    return !g->options->json || generate_print_json(g, error);
+}
+
+/* A context that ended a text before its time. */
+static void note_full_contexts(const struct generation *g) {
     for (int b = 0; b < g->B; b++) {
         const struct sequence *s = &g->sequences[b];
-        printf("--- %d ---\n", b + 1);
-        if (!gpt2_tokenizer_decode(g->session.tokenizer, s->ids.ids, s->ids.count, &g->text, error) ||
-            !show(g, error)) {
-            return false;
-        }
-        printf("\n");
+        char which[32] = "";
+        if (s->ending != BY_CONTEXT) { continue; }
+        if (g->B > 1) { snprintf(which, sizeof which, "prompt %d: ", b + 1); }
+        fprintf(stderr,
+                "gpt2: note: %sthe context of %d tokens is full after %zu of %d new ones; --context-shift continues\n",
+                which, most_tokens(g), s->ids.count - s->prompt, g->options->tokens);
     }
-    return true;
 }
 
 static bool run(struct generation *g, struct gpt2_error *error) {
     const struct options *options = g->options;
+    const int most = most_tokens(g);
+    struct progress progress;
+    bool shifted = false;
+    if (options->context_shift && most < 2) {
+        return gpt2_fail(error, "%s: --context-shift needs a context of two tokens or more", options->model);
+    }
+    /* A shift computes contexts anew: half of one, and beside it the whole ones of other sequences. */
+    int longest_pass = !options->context_shift || g->context < most ? 1 : g->B > 1 ? most : most - most / 2;
+    if (g->longest > longest_pass) { longest_pass = g->longest; }
     double opened = seconds();
-    if (!session_start(&g->session, options, options->kernels, g->B, g->longest, g->context, error) ||
+    if (!session_start(&g->session, options, options->kernels, g->B, longest_pass, g->context, error) ||
         !make_room(g, error)) {
         return false;
     }
-    if (g->B == 1 && options->prompt_count == 1) { fputs(options->prompts[0], stdout), fflush(stdout); }
     double began = seconds();
-    if (!prefill(g, error) || !gpt2_wait(g->session.model, error)) { return false; }
+    for (int b = 0; b < g->B; b++) { fill_context(g, &g->sequences[b], &shifted); }
+    progress_begin(&progress, "reading", g->B > 1 ? "tokens of the longest prompt" : "prompt tokens", g->longest,
+                   options->quiet);
+    bool good = prefill(g, &progress, error);
+    progress_end(&progress);
     double first = seconds();
-    if (!(options->temperature == 0.0 ? write_greedy : write_sampled)(g, error)) { return false; }
-    double ended = seconds();
-    if (g->B == 1) {
-        if (!gpt2_stream_end(&g->stream, &g->text, error) || !show(g, error)) { return false; }
-        printf("\n");
-    } else if (!print_all(g, error)) {
-        return false;
-    }
-    if (!options->quiet) {
-        double rate = ended > first ? (double)g->written / (ended - first) : 0.0;
-        fprintf(
-            stderr, "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
-            began - opened, 1e3 * (first - began), g->written, rate, (double)gpt2_model_bytes(g->session.model) / 1e6);
-    }
+    if (!good || (is_streamed(g) && !show(g, &g->sequences[0], error))) { return false; }
+    bool on_host = options->temperature > 0.0 || options->repetition_penalty != 1.0;
+    if (!(on_host ? write_sampled : write_greedy)(g, error)) { return false; }
+    g->load_seconds = began - opened, g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
+    if (!print_texts(g, error)) { return false; }
+    if (options->quiet) { return true; }
+    note_full_contexts(g);
+    double rate = g->decode_seconds > 0.0 ? (double)g->written / g->decode_seconds : 0.0;
+    fprintf(stderr, "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
+            g->load_seconds, 1e3 * g->prompt_seconds, g->written, rate,
+            (double)gpt2_model_bytes(g->session.model) / 1e6);
     return true;
+}
+
+static bool check_options(const struct options *options, struct gpt2_error *error) {
+    bool limits = options->top_k > 0 || options->top_p < 1.0 || options->min_p > 0.0;
+    for (int i = 0; i < options->stops.count; i++) {
+        if (options->stops.at[i][0] == '\0') { return gpt2_fail(error, "--stop is empty: TEXT"); }
+    }
+    return options->temperature > 0.0 || !limits ||
+           gpt2_fail(error, "--top-k, --top-p and --min-p need a --temperature: without one the likeliest token is "
+                            "taken");
 }
 
 int command_generate(const struct options *options, struct gpt2_error *error) {
     struct generation *g = calloc(1, sizeof *g);
     if (g == NULL) { return gpt2_fail(error, "out of memory"), 2; }
     g->options = options;
-    bool limits = options->top_k > 0 || options->top_p < 1.0;
-    bool good = options->temperature > 0.0 || !limits ||
-                gpt2_fail(error, "--top-k and --top-p need a --temperature: without one the likeliest token is taken");
-    good = good && session_open(&g->session, options, error);
+    bool good = check_options(options, error) && session_open(&g->session, options, error);
     if (good) {
         g->V = g->session.weights.config.vocabulary;
         g->choices = gpt2_tokenizer_size(g->session.tokenizer);
         g->choices = g->choices < g->V ? g->choices : g->V;
-        good = encode(g, error);
-        good = good && run(g, error);
-        for (int b = 0; b < MOST_PROMPTS; b++) { gpt2_ids_free(&g->sequences[b].ids); }
+        good = prompts_read(&g->prompts, options, error) && encode(g, error) && run(g, error);
+        if (!good && g->last != '\0') { end_line(g, NULL); }
+        for (int b = 0; b < MOST_PROMPTS; b++) {
+            gpt2_ids_free(&g->sequences[b].ids);
+            gpt2_text_free(&g->sequences[b].text);
+            stop_close(&g->sequences[b].search);
+        }
         session_close(&g->session);
     }
+    prompts_close(&g->prompts);
     free(g->logits);
     free(g->candidates);
-    gpt2_text_free(&g->text);
+    free(g->tokens);
     free(g);
     return good ? 0 : 2;
 }

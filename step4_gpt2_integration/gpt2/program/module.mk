@@ -45,8 +45,8 @@ bench-gpt2:
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu layernorm))
 
-# Its tests run the program; test_sample.c and test_bench.c are host C alone.
-GPT2_PROGRAM_TESTS := $(filter-out test_sample test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
+# Its tests run the program; test_sample.c, test_arguments.c, test_stop.c and test_bench.c are host C alone.
+GPT2_PROGRAM_TESTS := $(filter-out test_sample test_arguments test_stop test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
 
 $(GPT2_OUT)/program/tests/%.o: $(GPT2_DIR)/program/tests/%.c
 	@mkdir -p $(@D)
@@ -61,6 +61,14 @@ $(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OU
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion -lm
 
+$(GPT2_TESTS_OUT)/test_arguments: $(GPT2_OUT)/program/tests/test_arguments.o $(GPT2_OUT)/program/arguments.o $(GPT2_HOST_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion
+
+$(GPT2_TESTS_OUT)/test_stop: $(GPT2_OUT)/program/tests/test_stop.o $(GPT2_OUT)/program/stop.o $(GPT2_HOST_LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS)
+
 # A fake management library with a counter, for the test of energy_read.
 $(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
 	@mkdir -p $(@D)
@@ -68,7 +76,7 @@ $(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
 
 $(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
 $(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_figures synthetic \
-    options) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+    options arguments) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
 
@@ -77,7 +85,7 @@ ifeq ($(BACKEND),cpu)
 SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integration/gpt2/tests/,test_tiny.sh test_tiny_model.sh))
 endif
 
-TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(GPT2_TESTS_OUT)/test_sample $(GPT2_TESTS_OUT)/test_bench
+TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(addprefix $(GPT2_TESTS_OUT)/,test_sample test_arguments test_stop test_bench)
 SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
 
 -include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

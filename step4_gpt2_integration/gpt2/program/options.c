@@ -1,8 +1,5 @@
-/* options.c — the options of all commands but train, in one table that parses, checks and lists them. Also names of types. */
-#include <errno.h>
+/* options.c — the options of all commands but train, in one table (arguments.h). Also names of models and types. */
 #include <limits.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,85 +7,120 @@
 
 const char type_by_default[] = "f32";
 
-enum kind { TEXT, INTEGER, LONG, REAL, SWITCH, PROMPT };
+#define MODELS       "generate eval check bench profile"
+#define FIELD(field) offsetof(struct options, field)
 
-#define MODELS "generate eval check bench profile"
+enum role { PLAIN, PROMPT_FILE };
 
-static const struct option {
-    const char *name, *commands, *value, *what;
-    enum kind kind;
-    size_t offset;
-    double least, most;
-} table[] = {
-    {"--model", MODELS, "PATH",
-     "a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, or tiny: the course's own model", TEXT,
-     offsetof(struct options, model), 0, 0},
-    {"--tokenizer", "generate eval check profile convert", "PATH",
-     "a folder or file with the tokenizer (else: in the model's folder)", TEXT, offsetof(struct options, tokenizer), 0,
-     0},
-    {"--prompt", "generate check", "TEXT", "the text to continue; may be given many times (check: once)", PROMPT, 0, 0,
-     0},
-    {"--tokens", "generate bench profile", "N", "number of tokens to write; profile, bench: of decoding steps (64)",
-     INTEGER, offsetof(struct options, tokens), 1, 1 << 20},
-    {"--temperature", "generate", "X", "0: always the likeliest token (0); else the logits are divided by it", REAL,
-     offsetof(struct options, temperature), 0, 100},
-    {"--top-k", "generate", "K", "choose among the K likeliest tokens (0: among all)", INTEGER,
-     offsetof(struct options, top_k), 0, INT_MAX},
-    {"--top-p", "generate", "P", "choose among the likeliest tokens with a total probability of P (1)", REAL,
-     offsetof(struct options, top_p), 0, 1},
-    {"--seed", "generate bench", "N", "random seed of the choices; bench: of the synthetic weights (1)", LONG,
-     offsetof(struct options, seed), 0, 9e15},
-    {"--no-stop", "generate", NULL, "continue after <|endoftext|>", SWITCH, offsetof(struct options, no_stop), 0, 0},
-    {"--file", "eval", "PATH", "eval: a text, or tokens in llm.c's format", TEXT, offsetof(struct options, file), 0, 0},
-    {"--choices", "eval", "FILE", "eval: lines {\"ctx\": ..., \"endings\": [...], \"label\": 0}, as HellaSwag has them",
-     TEXT, offsetof(struct options, choices), 0, 0},
-    {"--last-word", "eval", "FILE", "eval: lines {\"text\": ...} whose last word is predicted, as LAMBADA has them",
-     TEXT, offsetof(struct options, last_word), 0, 0},
-    {"--context", "eval profile", "T", "eval: tokens in a window; profile: of the prompt (else: the model's context)",
-     INTEGER, offsetof(struct options, context), 1, 1 << 20},
-    {"--batch", "eval bench profile", "B",
-     "eval: windows or sequences at once; profile: sequences (1); bench: a list (1,4,8,16,32)", TEXT,
-     offsetof(struct options, batches), 0, 0},
-    {"--kernels", MODELS, "SET", "naive, reference, lab, a path; and SET,op=SET,... for single ops (reference)", TEXT,
-     offsetof(struct options, kernels), 0, 0},
-    {"--against", "check", "SET",
-     "check: another set, float64 (plain loops on the host), or a dump.safetensors (float64)", TEXT,
-     offsetof(struct options, against), 0, 0},
-    {"--tolerance", "check", "X", "check: relative difference of a row (by type); with a dump: ratio of the errors (2)",
-     REAL, offsetof(struct options, tolerance), 0, 1e9},
-    {"--type", "generate eval check profile convert", "TYPE", "f32, tf32, f16 or bf16 (f32; convert: the file's)", TEXT,
-     offsetof(struct options, type), 0, 0},
-    {"--from", "convert", "PATH", "convert: the model, as for --model", TEXT, offsetof(struct options, from), 0, 0},
-    {"--to", "convert", "PATH", "convert: NAME.bin for llm.c's format, else a folder of Hugging Face's", TEXT,
-     offsetof(struct options, to), 0, 0},
-    {"--force", "convert", NULL, "convert: replace existing files", SWITCH, offsetof(struct options, force), 0, 0},
-    {"--no-tokenizer", "convert", NULL, "convert: the weights alone", SWITCH, offsetof(struct options, no_tokenizer), 0,
-     0},
-    {"--no-graph", MODELS, NULL, "launch each kernel by itself, without a CUDA graph", SWITCH,
-     offsetof(struct options, no_graph), 0, 0},
-    {"--attention", MODELS, "FORM", "attention of prompts: taught, fused, or auto (auto)", TEXT,
-     offsetof(struct options, attention), 0, 0},
-    {"--decode", MODELS, "FORM", "decoding steps: taught, fused, persistent, or auto (auto)", TEXT,
-     offsetof(struct options, decode), 0, 0},
-    {"--sizes", "bench", "LIST", "bench: sizes of synthetic weights, without --model (124M,355M,774M,1558M)", TEXT,
-     offsetof(struct options, sizes), 0, 0},
-    {"--lengths", "bench", "LIST", "bench: lengths of prompts; 0: no prompts (128,256,512,1024)", TEXT,
-     offsetof(struct options, lengths), 0, 0},
-    {"--positions", "bench", "LIST", "bench: first positions of decoding; short is 64; 0: no decoding (short,1000)",
-     TEXT, offsetof(struct options, positions), 0, 0},
-    {"--types", "bench", "LIST", "bench: f32, tf32, f16, bf16 (bf16,f32)", TEXT, offsetof(struct options, types), 0, 0},
-    {"--seconds", "bench", "X", "bench: the least time of measuring a cell (1)", REAL,
-     offsetof(struct options, seconds), 0, 600},
-    {"--json", "check bench", "FILE", "bench, check against a dump: also write each line as JSON", TEXT,
-     offsetof(struct options, json), 0, 0},
-    {"--trace", "profile", "FILE", "profile: also write every interval as a Chrome trace (chrome://tracing, Perfetto)",
-     TEXT, offsetof(struct options, trace), 0, 0},
-    {"--dot", "profile", "FILE", "profile: also draw the passes, with bytes and us, for Graphviz (dot -Tsvg FILE)",
-     TEXT, offsetof(struct options, dot), 0, 0},
-    {"--quiet", MODELS " convert", NULL, "do not print times at the end", SWITCH, offsetof(struct options, quiet), 0,
-     0},
+/* An option whose meaning differs between commands has a row for each meaning. */
+static const struct argument table[] = {
+    {"--model", MODELS, "PATH", NULL,
+     "the model: a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, or tiny, which comes with the "
+     "course",
+     ARGUMENT_TEXT, FIELD(model), 0, 0, PLAIN},
+    {"--from", "convert", "PATH", NULL, "the model to convert: a path, or tiny", ARGUMENT_TEXT, FIELD(from), 0, 0,
+     PLAIN},
+    {"--to", "convert", "PATH", NULL, "where to: NAME.bin for llm.c's format, else a folder of Hugging Face's",
+     ARGUMENT_TEXT, FIELD(to), 0, 0, PLAIN},
+    {"--prompt", "generate", "TEXT", NULL,
+     "the text to continue; - reads it from standard input; may be given many times", ARGUMENT_TEXTS, FIELD(prompts), 0,
+     0, PLAIN},
+    {"--prompt-file", "generate", "FILE", NULL, "a file with a text to continue; may be given many times",
+     ARGUMENT_TEXTS, FIELD(prompts), 0, 0, PROMPT_FILE},
+    {"--prompt", "check", "TEXT", NULL, "the text for the comparison (a sentence of English)", ARGUMENT_TEXTS,
+     FIELD(prompts), 0, 0, PLAIN},
+    {"--file", "eval", "FILE", NULL, "predict a text, or a file of tokens in llm.c's format", ARGUMENT_TEXT,
+     FIELD(file), 0, 0, PLAIN},
+    {"--choices", "eval", "FILE", NULL,
+     "choose among endings: lines {\"ctx\": ..., \"endings\": [...], \"label\": 0}, as HellaSwag has them",
+     ARGUMENT_TEXT, FIELD(choices), 0, 0, PLAIN},
+    {"--last-word", "eval", "FILE", NULL, "predict the last word of each line {\"text\": ...}, as LAMBADA has them",
+     ARGUMENT_TEXT, FIELD(last_word), 0, 0, PLAIN},
+    {"--tokens", "generate", "N", "64", "how many tokens to write at most", ARGUMENT_INT, FIELD(tokens), 1, 1 << 20,
+     PLAIN},
+    {"--tokens", "bench profile", "N", "64", "how many decoding steps to measure", ARGUMENT_INT, FIELD(tokens), 1,
+     1 << 20, PLAIN},
+    {"--stop", "generate", "TEXT", NULL,
+     "end where the model writes this text, without printing it; may be given many times", ARGUMENT_TEXTS, FIELD(stops),
+     0, 0, PLAIN},
+    {"--no-stop", "generate", NULL, NULL, "continue after an end of text", ARGUMENT_SWITCH, FIELD(no_stop), 0, 0,
+     PLAIN},
+    {"--context-shift", "generate", NULL, NULL, "when the context is full, drop its oldest half and continue",
+     ARGUMENT_SWITCH, FIELD(context_shift), 0, 0, PLAIN},
+    {"--temperature", "generate", "X", "0",
+     "draw from the probabilities of the logits divided by X; 0: take the likeliest token", ARGUMENT_REAL,
+     FIELD(temperature), 0, 100, PLAIN},
+    {"--top-k", "generate", "K", "0", "draw among the K likeliest tokens; 0: among all", ARGUMENT_INT, FIELD(top_k), 0,
+     INT_MAX, PLAIN},
+    {"--top-p", "generate", "P", "1", "draw among the fewest likeliest tokens with a total probability of P",
+     ARGUMENT_REAL, FIELD(top_p), 0, 1, PLAIN},
+    {"--min-p", "generate", "P", "0", "draw among the tokens with at least P times the probability of the likeliest",
+     ARGUMENT_REAL, FIELD(min_p), 0, 1, PLAIN},
+    {"--repetition-penalty", "generate", "X", "1",
+     "divide the positive logits of the tokens in the context by X, and multiply the negative ones", ARGUMENT_REAL,
+     FIELD(repetition_penalty), 1e-3, 1e3, PLAIN},
+    {"--seed", "generate", "N", "1", "random seed of the draws", ARGUMENT_LONG, FIELD(seed), 0, 9e15, PLAIN},
+    {"--seed", "bench", "N", "1", "random seed of the synthetic weights", ARGUMENT_LONG, FIELD(seed), 0, 9e15, PLAIN},
+    {"--context", "eval", "T", NULL, "tokens in a window (default: the model's context)", ARGUMENT_INT, FIELD(context),
+     1, 1 << 20, PLAIN},
+    {"--stride", "eval", "N", NULL,
+     "let windows overlap: each begins N tokens after the one before it, and only its new tokens count", ARGUMENT_INT,
+     FIELD(stride), 1, 1 << 20, PLAIN},
+    {"--context", "profile", "T", NULL, "tokens of the prompt (default: what the model's context has room for)",
+     ARGUMENT_INT, FIELD(context), 1, 1 << 20, PLAIN},
+    {"--batch", "eval", "B", "1", "how many windows or examples to compute at once", ARGUMENT_INT, FIELD(batch), 1,
+     1 << 12, PLAIN},
+    {"--batch", "profile", "B", "1", "how many sequences to compute at once", ARGUMENT_INT, FIELD(batch), 1, 1 << 12,
+     PLAIN},
+    {"--sizes", "bench", "LIST", "124M,355M,774M,1558M", "sizes of synthetic weights, without --model", ARGUMENT_TEXT,
+     FIELD(sizes), 0, 0, PLAIN},
+    {"--types", "bench", "LIST", "bf16,f32", "of f32, tf32, f16 and bf16", ARGUMENT_TEXT, FIELD(types), 0, 0, PLAIN},
+    {"--batch", "bench", "LIST", "1,4,8,16,32", "how many sequences to compute at once", ARGUMENT_TEXT, FIELD(batches),
+     0, 0, PLAIN},
+    {"--lengths", "bench", "LIST", "128,256,512,1024", "lengths of prompts; 0: no prompts", ARGUMENT_TEXT,
+     FIELD(lengths), 0, 0, PLAIN},
+    {"--positions", "bench", "LIST", "short,1000", "first positions of decoding; short is 64; 0: no decoding",
+     ARGUMENT_TEXT, FIELD(positions), 0, 0, PLAIN},
+    {"--seconds", "bench", "X", "1", "measure each cell at least so long", ARGUMENT_REAL, FIELD(seconds), 0, 600,
+     PLAIN},
+    {"--against", "check", "SET", "float64",
+     "compare with another kernel set, with float64 (plain loops on the host), or with a dump NAME.safetensors",
+     ARGUMENT_TEXT, FIELD(against), 0, 0, PLAIN},
+    {"--tolerance", "check", "X", NULL,
+     "the largest relative difference of a row (default: by type); with a dump, the largest ratio of errors (default: "
+     "2)",
+     ARGUMENT_REAL, FIELD(tolerance), 0, 1e9, PLAIN},
+    {"--tokenizer", "generate eval check profile convert", "PATH", NULL,
+     "a folder or file with the tokenizer (default: beside the model)", ARGUMENT_TEXT, FIELD(tokenizer), 0, 0, PLAIN},
+    {"--no-tokenizer", "convert", NULL, NULL, "convert the weights alone", ARGUMENT_SWITCH, FIELD(no_tokenizer), 0, 0,
+     PLAIN},
+    {"--type", "generate eval check profile", "TYPE", "f32", "compute in f32, tf32, f16 or bf16", ARGUMENT_TEXT,
+     FIELD(type), 0, 0, PLAIN},
+    {"--type", "convert", "TYPE", NULL, "write f32, f16 or bf16 (default: the type of the file)", ARGUMENT_TEXT,
+     FIELD(type), 0, 0, PLAIN},
+    {"--kernels", MODELS, "SET", "reference",
+     "the kernel set: naive, reference, lab or a path; SET,op=SET,... takes single ops from another", ARGUMENT_TEXT,
+     FIELD(kernels), 0, 0, PLAIN},
+    {"--attention", MODELS, "FORM", "auto", "attention of prompts: taught, fused or auto", ARGUMENT_TEXT,
+     FIELD(attention), 0, 0, PLAIN},
+    {"--decode", MODELS, "FORM", "auto", "decoding steps: taught, fused, persistent or auto", ARGUMENT_TEXT,
+     FIELD(decode), 0, 0, PLAIN},
+    {"--no-graph", MODELS, NULL, NULL, "launch each kernel by itself, without a CUDA graph", ARGUMENT_SWITCH,
+     FIELD(no_graph), 0, 0, PLAIN},
+    {"--threads", MODELS, "N", NULL, "processor threads of the CPU backend (default: one for each processor)",
+     ARGUMENT_INT, FIELD(threads), 1, 256, PLAIN},
+    {"--json", "generate", NULL, NULL, "print tokens, text and times as one JSON object, instead of the text",
+     ARGUMENT_SWITCH, FIELD(json), 0, 0, PLAIN},
+    {"--json", "check bench", "FILE", NULL, "also write each line as a JSON object to FILE", ARGUMENT_TEXT,
+     FIELD(json_file), 0, 0, PLAIN},
+    {"--trace", "profile", "FILE", NULL, "also write every interval as a Chrome trace (chrome://tracing, Perfetto)",
+     ARGUMENT_TEXT, FIELD(trace), 0, 0, PLAIN},
+    {"--dot", "profile", "FILE", NULL, "also draw the passes, with bytes and times, for Graphviz", ARGUMENT_TEXT,
+     FIELD(dot), 0, 0, PLAIN},
+    {"--force", "convert", NULL, NULL, "replace existing files", ARGUMENT_SWITCH, FIELD(force), 0, 0, PLAIN},
+    {"--quiet", MODELS " convert", NULL, NULL, "print the result alone: no times, notes or progress", ARGUMENT_SWITCH,
+     FIELD(quiet), 0, 0, PLAIN},
 };
-enum { OPTIONS = sizeof table / sizeof *table };
 
 const char *model_path(const char *given) {
     static const struct { const char *name, *path; } shipped[] = {{"tiny", GPT2_DIR "/tiny"}};
@@ -112,97 +144,24 @@ const struct type_name *type_named(const char *name) {
     return NULL;
 }
 
-void options_print(FILE *to, const char *command) {
-    for (int i = 0; i < OPTIONS; i++) {
-        if (command != NULL && strstr(table[i].commands, command) == NULL) { continue; }
-        char left[64];
-        snprintf(left, sizeof left, "%s %s", table[i].name, table[i].value ? table[i].value : "");
-        fprintf(to, "  %-18s %s\n", left, table[i].what);
-    }
+struct arguments arguments_of(const char *command) {
+    return (struct arguments){table, sizeof table / sizeof *table, command};
 }
 
-static bool number(const struct option *option, const char *text, double *value, struct gpt2_error *error) {
-    char *end;
-    errno = 0;
-    *value = option->kind == REAL ? strtod(text, &end) : (double)strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || !(*value >= option->least && *value <= option->most)) {
-        return gpt2_fail(error, "%s %s: a number from %.16g to %.16g is needed", option->name, text, option->least,
-                         option->most);
-    }
+static bool take(void *context, int row, const char *text, struct gpt2_error *error) {
+    struct options *options = context;
+    if (!argument_store(options, &table[row], text, error)) { return false; }
+    if (table[row].role == PROMPT_FILE) { options->prompt_is_file[options->prompts.count - 1] = true; }
     return true;
 }
 
-static bool take(struct options *options, const struct option *option, const char *text, struct gpt2_error *error) {
-    void *place = (char *)options + option->offset;
-    double value;
-    switch (option->kind) {
-        case TEXT: *(const char **)place = text; return true;
-        case SWITCH: *(bool *)place = true; return true;
-        case PROMPT:
-            if (options->prompt_count == MOST_PROMPTS) {
-                return gpt2_fail(error, "more than %d prompts", (int)MOST_PROMPTS);
-            }
-            options->prompts[options->prompt_count++] = text;
-            return true;
-        case INTEGER:
-        case LONG:
-        case REAL: break;
-    }
-    if (!number(option, text, &value, error)) { return false; }
-    if (option->kind == INTEGER) { *(int *)place = (int)value; }
-    if (option->kind == LONG) { *(long *)place = (long)value; }
-    if (option->kind == REAL) { *(double *)place = value; }
-    return true;
-}
-
-bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error) {
-    static const struct option batch = {.name = "--batch", .kind = INTEGER, .least = 1, .most = 1 << 12};
-    double value = 1.0;
-    if (is_bench) {
-        if (options->batches == NULL) { options->batches = "1,4,8,16,32"; }
-        return true;
-    }
-    if (options->batches != NULL && !number(&batch, options->batches, &value, error)) { return false; }
-    options->batch = (int)value;
-    return true;
-}
-
-bool options_parse(struct options *options, const char *command, int count, char **arguments,
-                   struct gpt2_error *error) {
-    *options = (struct options){.tokens = 64,
-                                .top_p = 1.0,
-                                .seed = 1,
-                                .batch = 1,
-                                .tolerance = -1.0, /* the default of the command */
-                                .kernels = "reference",
-                                .against = "float64",
-                                .type = type_by_default,
-                                .attention = "auto",
-                                .decode = "auto",
-                                .sizes = "124M,355M,774M,1558M",
-                                .types = "bf16,f32",
-                                .lengths = "128,256,512,1024",
-                                .positions = "short,1000",
-                                .seconds = 1.0};
-    for (int i = 0; i < count; i++) {
-        int at = 0;
-        while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
-        if (at == OPTIONS || strstr(table[at].commands, command) == NULL) {
-            return gpt2_fail(error, "%s has no option '%s' (gpt2 %s --help lists them)", command, arguments[i],
-                             command);
-        }
-        bool has_value = table[at].kind != SWITCH;
-        if (has_value && i + 1 == count) {
-            return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
-        }
-        if (table[at].kind == TEXT && arguments[i + 1][0] == '\0') {
-            return gpt2_fail(error, "%s is empty: %s", table[at].name, table[at].value);
-        }
-        if (!take(options, &table[at], arguments[i + has_value], error)) { return false; }
-        i += has_value;
-    }
+enum arguments_result options_parse(struct options *options, int count, char **words, struct gpt2_error *error) {
+    const struct arguments arguments = arguments_of(words[0]);
+    *options = (struct options){.type = type_by_default, .tolerance = -1.0}; /* -1: the default of the command */
+    if (!arguments_store_usual(&arguments, options, error)) { return ARGUMENTS_WRONG; }
+    enum arguments_result result = arguments_parse(&arguments, count, words, take, options, error);
     options->model = model_path(options->model);
     options->from = model_path(options->from);
     options->tokenizer = model_path(options->tokenizer);
-    return true;
+    return result;
 }

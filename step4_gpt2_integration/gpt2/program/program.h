@@ -7,32 +7,34 @@
 
 #include "gpt2/kernels/load.h"
 #include "gpt2/model/model.h"
+#include "gpt2/program/arguments.h"
+#include "gpt2/program/progress.h"
 #include "gpt2/tokenizer/tokenizer.h"
 
-enum { MOST_PROMPTS = 64 };
+enum { MOST_PROMPTS = MOST_TEXTS };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
-    const char *from, *to, *choices, *last_word, *json;
-    const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists; batches is --batch as given */
-    const char *prompts[MOST_PROMPTS];
-    int prompt_count;
-    int tokens, context, batch, top_k;
-    double temperature, top_p, tolerance, seconds;
+    const char *from, *to, *choices, *last_word, *json_file;
+    const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists */
+    struct text_list prompts, stops;
+    bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
+    int tokens, context, stride, batch, top_k, threads;
+    double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
     long seed;
-    bool tf32, no_graph, no_stop, no_tokenizer, force, quiet;
+    bool tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift;
 };
 
 extern const char type_by_default[]; /* options.type where --type was not given */
 
-/* From the arguments after the command. False: an invalid option, also one of another command. */
-bool options_parse(struct options *options, const char *command, int count, char **arguments, struct gpt2_error *error);
-/* Parses --batch, which is a list for bench and a number for the others. */
-bool options_complete(struct options *options, bool is_bench, struct gpt2_error *error);
+/* The options of a command, for arguments.h. */
+struct arguments arguments_of(const char *command);
+
+/* words[0] is the command. */
+enum arguments_result options_parse(struct options *options, int count, char **words, struct gpt2_error *error);
 /* The path of a model or of its tokenizer: what was given where there is such a file, else the path of the model that ships
  * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
 const char *model_path(const char *given);
-void options_print(FILE *to, const char *command); /* the list for --help, of one command, or for NULL of all */
 
 /* ---- shared by the commands ---- */
 
@@ -45,7 +47,7 @@ const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; N
 
 bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error);
 
-/* The options of the model: kernels, graph, forms. False: an unknown form. */
+/* The options of the model: kernels, graph, forms; and --threads. False: an unknown form, or threads on a GPU. */
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
 
@@ -64,14 +66,20 @@ bool session_start(struct session *session, const struct options *options, const
 void session_stop(struct session *session); /* closes the model and its kernels; weights and tokenizer stay open */
 void session_close(struct session *session);
 
+/* The labs teach GPT-2's GELU alone. Tells on standard error that a learner's set lacks the model's activation (model/activation.cuh). */
+void note_activation(const struct gpt2_config *config, const struct kernel_choice *kernels);
+
+/* Does this token end a text? By the model's eos_token_id; where it names none, <|endoftext|> does. session_end_token: the first of
+ * these that the model can choose, -1: none. */
+bool session_ends_at(const struct session *session, int token);
+int session_end_token(const struct session *session);
+
 /* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's folder,
  * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
 
 /* Prints a note for each file of the learner that is newer than what was built from it (stale.c). */
 void note_stale_program(void);
-
-double seconds(void);
 
 /* ---- the commands. They return an exit status; 2 with the error filled ---- */
 

@@ -1,4 +1,4 @@
-/* sample.c — sampling with temperature, top-k and top-p (sample.h). */
+/* sample.c — sampling with a repetition penalty, temperature, top-k, top-p and min-p (sample.h). */
 #include "sample.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static uint64_t next_random(uint64_t *state) {
     return random;
 }
 
-struct sampler sampler_make(double temperature, int top_k, double top_p, uint64_t seed, uint64_t sequence) {
-    struct sampler sampler = {temperature, top_p, top_k, seed};
+struct sampler sampler_make(const struct sampling *by, uint64_t seed, uint64_t sequence) {
+    struct sampler sampler = {*by, seed};
     sampler.state = next_random(&sampler.state) ^ sequence * 0xd1342543de82ef95u;
     return sampler;
 }
@@ -45,47 +45,66 @@ static void sift(const float *logits, int *heap, int count, int at) {
     }
 }
 
-int sampler_choose(struct sampler *sampler, float *logits, int *heap, int V) {
+/* Once for each token, however often it occurs. marks: scratch of V. */
+static void penalise(float penalty, float *logits, const int32_t *ids, size_t count, int *marks, int V) {
+    for (int v = 0; v < V; v++) { marks[v] = 0; }
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] >= V || marks[ids[i]]++ > 0) { continue; }
+        float *logit = &logits[ids[i]];
+        *logit = *logit < 0.0f ? *logit * penalty : *logit / penalty;
+    }
+}
+
+/* From unordered weights. */
+static int draw_among_all(const float *weights, double draw, double least, int V, int best) {
+    double total = 0.0;
+    for (int v = 0; v < V; v++) { total += (double)weights[v] >= least ? (double)weights[v] : 0.0; }
+    double left = draw * total;
+    for (int v = 0; v < V; v++) {
+        left -= (double)weights[v] >= least ? (double)weights[v] : 0.0;
+        if (left < 0.0) { return v; }
+    }
+    return best;
+}
+
+int sampler_choose(struct sampler *sampler, float *logits, const int32_t *ids, size_t count, int *heap, int V) {
+    const struct sampling *by = &sampler->by;
     for (int v = 0; v < V; v++) {
         if (isnan(logits[v])) { return -1; }
     }
+    if (by->repetition_penalty != 1.0) { penalise((float)by->repetition_penalty, logits, ids, count, heap, V); }
     int best = likeliest(logits, V);
-    if (sampler->temperature == 0.0) { return best; }
+    if (by->temperature == 0.0) { return best; }
 
     /* Logits become weights; the likeliest token has 1. */
     double largest = (double)logits[best], total = 0.0;
     for (int v = 0; v < V; v++) {
-        logits[v] = (float)exp(((double)logits[v] - largest) / sampler->temperature);
+        logits[v] = (float)exp(((double)logits[v] - largest) / by->temperature);
         heap[v] = v;
         total += (double)logits[v];
     }
-    /* A heap gives the likeliest tokens in order, as many as both limits allow. */
-    int limit = sampler->top_k > 0 && sampler->top_k < V ? sampler->top_k : V;
+    int limit = by->top_k > 0 && by->top_k < V ? by->top_k : V;
     double draw = (double)(next_random(&sampler->state) >> 11) * 0x1p-53;
-    if (limit == V && sampler->top_p >= 1.0) { /* no limit: no order needed */
-        double left = draw * total;
-        for (int v = 0; v < V; v++) {
-            left -= (double)logits[v];
-            if (left < 0.0) { return v; }
-        }
-        return best;
-    }
+    if (limit == V && by->top_p >= 1.0) { return draw_among_all(logits, draw, by->min_p, V, best); }
+
+    /* A heap gives the likeliest tokens in order, as many as the limits allow. */
     for (int at = V / 2 - 1; at >= 0; at--) { sift(logits, heap, V, at); }
     double of_top_k = 0.0, kept = 0.0;
-    int count = 0;
-    for (int left = V; count < limit; count++) { /* each is moved to the end of the array */
+    int ordered = 0;
+    for (int left = V; ordered < limit; ordered++) { /* each is moved to the end of the array */
         int first = heap[0];
         heap[0] = heap[--left];
         heap[left] = first;
         sift(logits, heap, left, 0);
         of_top_k += (double)logits[first];
-        if (limit == V && of_top_k >= sampler->top_p * total) { /* top_p alone: these are enough */
-            count++;
+        if (limit == V && of_top_k >= by->top_p * total) { /* top_p alone: these are enough */
+            ordered++;
             break;
         }
     }
     int used = 0;
-    while (used < count && (used == 0 || kept < sampler->top_p * (limit == V ? total : of_top_k))) {
+    while (used < ordered && (used == 0 || kept < by->top_p * (limit == V ? total : of_top_k))) {
+        if (used > 0 && (double)logits[heap[V - 1 - used]] < by->min_p) { break; }
         kept += (double)logits[heap[V - 1 - used++]];
     }
     double left = draw * kept;

@@ -3,16 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "program.h"
-
-double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool parse_type(struct session *session, const struct options *options, struct gpt2_error *error) {
     const struct type_name *type = type_named(options->type);
@@ -39,6 +32,7 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
                     const struct kernel_table *kernels, struct gpt2_error *error) {
     settings->graph = !options->no_graph;
     settings->kernels = kernels;
+    if (options->threads > 0 && !gpt2_device_threads(options->threads, error)) { return false; }
     return parse_form(&settings->attention, "--attention", options->attention, error) &&
            parse_form(&settings->decode, "--decode", options->decode, error);
 }
@@ -114,9 +108,42 @@ bool session_open(struct session *session, const struct options *options, struct
     return false;
 }
 
+bool session_ends_at(const struct session *session, int token) {
+    const struct gpt2_stops *stops = &session->weights.config.stops;
+    if (!stops->given) { return token == gpt2_tokenizer_end_of_text(session->tokenizer); }
+    for (int i = 0; i < stops->count; i++) {
+        if (stops->ids[i] == token) { return true; }
+    }
+    return false;
+}
+
+int session_end_token(const struct session *session) {
+    const struct gpt2_config *config = &session->weights.config;
+    if (!config->stops.given) {
+        int end = gpt2_tokenizer_end_of_text(session->tokenizer);
+        return end < config->vocabulary ? end : -1;
+    }
+    for (int i = 0; i < config->stops.count; i++) {
+        if (config->stops.ids[i] >= 0 && config->stops.ids[i] < config->vocabulary) { return config->stops.ids[i]; }
+    }
+    return -1;
+}
+
+void note_activation(const struct gpt2_config *config, const struct kernel_choice *kernels) {
+    const char *name = kernel_choice_table(kernels)->name;
+    if (config->activation == GPT2_GELU_TANH || strcmp(name, "reference") == 0 || strcmp(name, "naive") == 0) {
+        return;
+    }
+    fprintf(stderr,
+            "gpt2: note: the kernel set %s has no %s, the model's activation: the program's own kernel computes it\n",
+            name, gpt2_activation_name(config->activation));
+}
+
 bool session_start(struct session *session, const struct options *options, const char *kernels, int batch, int prompt,
                    int context, struct gpt2_error *error) {
-    struct gpt2_source source = gpt2_weights_source(&session->weights);
+    struct gpt2_source weights = gpt2_weights_source(&session->weights);
+    struct counted_source counted;
+    struct progress progress;
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
@@ -125,7 +152,11 @@ bool session_start(struct session *session, const struct options *options, const
                                           .prompt = prompt,
                                           .context = context};
     if (!model_settings(&settings, options, kernel_choice_table(session->kernels), error)) { return false; }
+    if (!options->quiet) { note_activation(&session->weights.config, session->kernels); }
+    progress_begin(&progress, "loading", "million weights", progress_source_total(&weights.config), options->quiet);
+    struct gpt2_source source = progress_source(&counted, &weights, &progress);
     session->model = gpt2_model_open(&source, &settings, error);
+    progress_end(&progress);
     return session->model != NULL;
 }
 

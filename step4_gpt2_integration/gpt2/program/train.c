@@ -15,6 +15,7 @@
 #include "gpt2/train/schedule.h"
 #include "program.h"
 #include "train.h"
+#include "train_log.h"
 
 struct training {
     struct train_options options;
@@ -28,6 +29,7 @@ struct training {
     struct gpt2_trainer *trainer;
     struct gpt2_data data, val;
     struct train_report report;
+    struct train_log log;
     struct gpt2_config config;
     int64_t best;     /* the step of the lowest loss on --val; 0: none was measured */
     double best_loss; /* its loss; infinite: the next measurement is lower */
@@ -58,6 +60,10 @@ static bool open_out(struct training *t, struct gpt2_error *error) {
     t->step = step != NULL ? strtoll(step, &end, 10) : -1;
     if (t->step < 0 || end == step || *end != '\0') {
         return gpt2_fail(error, "%s: its notes name no step", t->notes.file.path);
+    }
+    if (options->steps < t->step) {
+        return gpt2_fail(error, "--steps %ld: the run in %s has done %lld", options->steps, options->out,
+                         (long long)t->step);
     }
     return train_options_check(options, true, error);
 }
@@ -125,6 +131,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     struct gpt2_source source = from_file ? gpt2_weights_source(&t->weights) : gpt2_initial_source(&t->initial);
     t->kernels = kernel_choice_open(o->kernels, error);
     if (t->kernels == NULL) { return false; }
+    note_activation(&t->config, t->kernels);
     enum gpt2_form attention;
     if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
     struct gpt2_trainer_options settings = {.type = strcmp(o->type, "bf16") == 0 ? GPT2_BF16 : GPT2_F32,
@@ -145,6 +152,12 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
                       t->latest != NULL ? "resuming after" : "from", (long long)t->step,
                       (double)gpt2_config_weights(&t->config, t->config.vocabulary) / 1e6, epochs,
                       (long long)t->data.count, (double)gpt2_trainer_bytes(t->trainer) / 1e6);
+    const char *planned = t->latest != NULL ? safetensors_metadata(&t->notes, "steps") : NULL;
+    if (planned != NULL && strtol(planned, NULL, 10) != o->steps) {
+        train_report_line(&t->report,
+                          "the run was planned for %s steps: from here on its learning rate is that of %ld steps",
+                          planned, o->steps);
+    }
     if (!same_bits) {
         train_report_line(&t->report, "the checkpoint is from another device, library or version of gpt2: the run "
                                       "continues, rounded differently");
@@ -152,11 +165,20 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     return true;
 }
 
-/* From the arguments after the command: a new run, or one at its latest checkpoint. The caller closes it, also after a failure. */
-static bool training_open(struct training *t, int count, char **arguments, struct gpt2_error *error) {
+/* Before the first step: the checkpoints that are kept at once, and the one that is written beside them. */
+static bool check_room(const struct training *t, struct gpt2_error *error) {
+    const struct train_options *o = &t->options;
+    bool several = t->latest != NULL || o->val != NULL || (o->save_every > 0 && o->save_every < o->steps);
+    int most = 1 + several + (o->val != NULL), there = t->latest != NULL;
+    return t->step == o->steps || gpt2_out_has_room(&t->out, &t->config, most - there, error);
+}
+
+/* From the command line: a new run, or one at its latest checkpoint. The caller closes it, also after a failure. */
+static bool training_open(struct training *t, int count, char **words, struct gpt2_error *error) {
     *t = (struct training){.out = {.lock = -1}, .best_loss = INFINITY};
-    return train_options_parse(&t->options, count, arguments, error) && open_out(t, error) && open_model(t, error) &&
-           open_data(t, error) && open_trainer(t, error);
+    return train_options_parse(&t->options, count, words, error) && open_out(t, error) && open_model(t, error) &&
+           open_data(t, error) && check_room(t, error) && open_trainer(t, error) &&
+           train_log_open(&t->log, &t->out, t->step, error);
 }
 
 static void training_close(struct training *t) {
@@ -170,6 +192,7 @@ static void training_close(struct training *t) {
     gpt2_weights_close(&t->weights);
     safetensors_close(&t->notes);
     free(t->latest);
+    train_log_close(&t->log);
     gpt2_out_close(&t->out);
 }
 
@@ -208,6 +231,7 @@ static void recall_best(struct training *t) {
 /* ---- the steps ---- */
 
 static bool save(struct training *t, struct gpt2_error *error) {
+    if (!gpt2_out_has_room(&t->out, &t->config, 1, error) || !train_log_draw(&t->log, error)) { return false; }
     const char *notes[2 * TRAIN_MOST_OPTIONS + 16];
     char step[24], hash[20], device[320], best[24], loss[32], measured[64];
     snprintf(step, sizeof step, "%lld", (long long)t->step);
@@ -238,6 +262,7 @@ static bool validate(struct training *t, struct gpt2_error *error) {
     if (!gpt2_trainer_take_loss(t->trainer, &sum, error)) { return false; }
     double mean = sum / (double)(windows * t->T);
     const bool lowest = mean < t->best_loss;
+    if (!train_log_validation(&t->log, mean, error)) { return false; }
     if (lowest) { t->best = t->step, t->best_loss = mean; }
     train_report_line(&t->report, "step %lld/%ld  validation loss %.4f  perplexity %.2f%s", (long long)t->step,
                       t->options.steps, mean, exp(mean), lowest ? "  lowest so far" : "");
@@ -267,6 +292,7 @@ static bool one_step(struct training *t, struct gpt2_error *error) {
         return false;
     }
     t->step++;
+    if (!train_log_step(&t->log, t->step, loss / (double)predicted, settings.rate, norm, error)) { return false; }
     train_report_step(&t->report, (long)t->step, loss / (double)predicted, settings.rate, norm,
                       (double)predicted / (seconds() - began));
     return true;
@@ -290,9 +316,9 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
     return true;
 }
 
-int command_train(int count, char **arguments, struct gpt2_error *error) {
+int command_train(int count, char **words, struct gpt2_error *error) {
     struct training t;
-    bool good = training_open(&t, count, arguments, error) && all_steps(&t, error);
+    bool good = training_open(&t, count, words, error) && all_steps(&t, error);
     if (t.report.open) { printf("\n"); }
     training_close(&t);
     return good ? 0 : 2;

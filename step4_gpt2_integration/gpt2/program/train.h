@@ -6,9 +6,13 @@
 
 #include "gpt2/formats/config.h"
 #include "gpt2/formats/safetensors.h"
+#include "gpt2/program/arguments.h"
 
-/* Parses its own options, from the arguments after the command. Returns an exit status; 2 with the error filled. */
-int command_train(int count, char **arguments, struct gpt2_error *error);
+/* The options of train, for arguments.h. Its own table, because a checkpoint stores them. */
+extern const struct arguments train_arguments;
+
+/* Parses its options; words[0] is the command. Returns an exit status; 2 with the error filled. */
+int command_train(int count, char **words, struct gpt2_error *error);
 
 enum { TRAIN_MOST_OPTIONS = 32 };
 
@@ -21,10 +25,8 @@ struct train_options {
     const char *text[TRAIN_MOST_OPTIONS]; /* as given, in the order of the table; NULL: not given */
 };
 
-void train_options_print(FILE *to);
-
-/* From the arguments after the command. Each value is checked against its range; train_options_check checks them together. */
-bool train_options_parse(struct train_options *options, int count, char **arguments, struct gpt2_error *error);
+/* words[0] is the command. Each value is checked against its range; train_options_check checks them together. */
+bool train_options_parse(struct train_options *options, int count, char **words, struct gpt2_error *error);
 
 /* For --resume: takes all options that were not given from the notes of a checkpoint. Refused: a different value for an option that
  * affects the numbers. */
@@ -43,10 +45,12 @@ int train_options_notes(const struct train_options *options, const char **notes)
 /* ---- the output ---- */
 
 struct train_report {
-    bool terminal;      /* the line of a step overwrites the one before */
+    int width;          /* of the terminal, on which the line of a step overwrites the one before; 0: none */
     bool open;          /* the cursor is in such a line */
     double flops, peak; /* operations per token; of the device per second, 0: unknown */
     long steps;
+    long steps_done; /* by this process */
+    double began;    /* the end of its first step */
 };
 
 /* flops: 6 for each weight of a product (2 forward, 4 backward), and 12 L C T for the two products of attention. */

@@ -1,120 +1,81 @@
-/* train_options.c — the options of gpt2 train, in one table that parses, checks, saves and restores them (train.h). */
-#include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
+/* train_options.c — the options of gpt2 train: their table (arguments.h), and what a checkpoint keeps of them (train.h). */
 #include <string.h>
 
 #include "program.h"
 #include "train.h"
 
-enum kind { TEXT, WHOLE, REAL, SWITCH };
-
 /* The role of an option in a checkpoint. START: not stored. COMFORT: stored, and may change. FIXED: stored, and must not change. */
 enum keep { START, COMFORT, FIXED };
 
 #define FIELD(field) offsetof(struct train_options, field)
-static const struct option {
-    const char *name, *value, *usual, *what;
-    enum kind kind;
-    enum keep keep;
-    size_t offset;
-    double least, most;
-} table[] = {
-    {"--data", "FILE", NULL, "training data: a text, or tokens in llm.c's format", TEXT, COMFORT, FIELD(data), 0, 0},
-    {"--val", "FILE", NULL, "validation data, of the same kinds; the checkpoint with the lowest loss is kept", TEXT,
-     COMFORT, FIELD(val), 0, 0},
-    {"--out", "DIR", NULL, "folder of the checkpoints: DIR/latest and, with --val, DIR/best, models for all commands",
-     TEXT, START, FIELD(out), 0, 0},
-    {"--model", "PATH", NULL, "start from these weights; else from random ones, of these sizes:", TEXT, START,
-     FIELD(model), 0, 0},
-    {"--layers", "L", NULL, "number of blocks", WHOLE, START, FIELD(layers), 1, 1 << 12},
-    {"--heads", "H", NULL, "heads of a block; divides the channels", WHOLE, START, FIELD(heads), 1, 1 << 12},
-    {"--channels", "C", NULL, "number of channels", WHOLE, START, FIELD(channels), 1, 1 << 16},
-    {"--context", "T", NULL, "context of the model in tokens (--length)", WHOLE, START, FIELD(context), 1, 1 << 20},
-    {"--tokenizer", "PATH", NULL, "a folder or file with the tokenizer (else: in the model's folder)", TEXT, START,
-     FIELD(tokenizer), 0, 0},
-    {"--steps", "N", NULL, "number of updates", WHOLE, FIXED, FIELD(steps), 1, 1e9},
-    {"--batch", "B", "8", "sequences in a batch", WHOLE, FIXED, FIELD(batch), 1, 1 << 16},
-    {"--length", "T", NULL, "tokens of a sequence (the model's context)", WHOLE, FIXED, FIELD(length), 1, 1 << 20},
-    {"--accumulate", "K", "1", "batches in an update", WHOLE, FIXED, FIELD(accumulate), 1, 1 << 20},
-    {"--lr", "X", "6e-4", "learning rate after the warm-up", REAL, FIXED, FIELD(rate), 0, 1e3},
-    {"--min-lr", "X", NULL, "learning rate at the end (a tenth of --lr)", REAL, FIXED, FIELD(least), 0, 1e3},
-    {"--warmup", "N", "0", "steps over which the learning rate rises", WHOLE, FIXED, FIELD(warmup), 0, 1e9},
-    {"--weight-decay", "X", "0.1", "weight decay of the matrices", REAL, FIXED, FIELD(decay), 0, 1e3},
-    {"--clip", "X", "1", "upper bound of the gradients' norm; 0: none", REAL, FIXED, FIELD(clip), 0, 1e9},
-    {"--seed", "N", "1", "random seed of the weights and of the order of the data", WHOLE, FIXED, FIELD(seed), 0, 9e15},
-    {"--type", "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", TEXT, FIXED, FIELD(type), 0,
-     0},
-    {"--kernels", "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops", TEXT, FIXED,
-     FIELD(kernels), 0, 0},
-    {"--attention", "FORM", "auto", "taught, fused (bf16 on a GPU: no scores in memory), or auto", TEXT, FIXED,
-     FIELD(attention), 0, 0},
-    {"--recompute", NULL, NULL, "keep fewer activations and compute them again: the same numbers, less memory", SWITCH,
-     COMFORT, FIELD(recompute), 0, 0},
-    {"--save-every", "N", "0", "steps between checkpoints, besides those of a lowest loss; 0: only one at the end",
-     WHOLE, COMFORT, FIELD(save_every), 0, 1e9},
-    {"--val-every", "N", "100", "steps between measurements on --val", WHOLE, COMFORT, FIELD(val_every), 1, 1e9},
-    {"--val-batches", "N", "20", "the most batches of a measurement", WHOLE, COMFORT, FIELD(val_batches), 1, 1e9},
-    {"--resume", NULL, NULL, "continue from the latest checkpoint in --out, if there is one", SWITCH, START,
-     FIELD(resume), 0, 0},
+static const struct argument table[] = {
+    {"--data", NULL, "FILE", NULL, "training data: a text, or tokens in llm.c's format", ARGUMENT_TEXT, FIELD(data), 0,
+     0, COMFORT},
+    {"--val", NULL, "FILE", NULL, "validation data, of the same kinds; the checkpoint with the lowest loss is kept",
+     ARGUMENT_TEXT, FIELD(val), 0, 0, COMFORT},
+    {"--out", NULL, "DIR", NULL,
+     "folder of the checkpoints: DIR/latest and, with --val, DIR/best, models for all commands", ARGUMENT_TEXT,
+     FIELD(out), 0, 0, START},
+    {"--model", NULL, "PATH", NULL, "start from these weights (default: from random ones of the sizes below)",
+     ARGUMENT_TEXT, FIELD(model), 0, 0, START},
+    {"--layers", NULL, "L", NULL, "number of blocks, without --model", ARGUMENT_LONG, FIELD(layers), 1, 1 << 12, START},
+    {"--heads", NULL, "H", NULL, "heads of a block; divides the channels", ARGUMENT_LONG, FIELD(heads), 1, 1 << 12,
+     START},
+    {"--channels", NULL, "C", NULL, "number of channels", ARGUMENT_LONG, FIELD(channels), 1, 1 << 16, START},
+    {"--context", NULL, "T", NULL, "context of the model in tokens (default: --length)", ARGUMENT_LONG, FIELD(context),
+     1, 1 << 20, START},
+    {"--tokenizer", NULL, "PATH", NULL, "a folder or file with the tokenizer (default: in the model's folder)",
+     ARGUMENT_TEXT, FIELD(tokenizer), 0, 0, START},
+    {"--steps", NULL, "N", NULL, "number of updates; with --resume another number extends the run, or shortens it",
+     ARGUMENT_LONG, FIELD(steps), 1, 1e9, COMFORT},
+    {"--batch", NULL, "B", "8", "sequences in a batch", ARGUMENT_LONG, FIELD(batch), 1, 1 << 16, FIXED},
+    {"--length", NULL, "T", NULL, "tokens of a sequence (default: the model's context)", ARGUMENT_LONG, FIELD(length),
+     1, 1 << 20, FIXED},
+    {"--accumulate", NULL, "K", "1", "batches in an update", ARGUMENT_LONG, FIELD(accumulate), 1, 1 << 20, FIXED},
+    {"--lr", NULL, "X", "6e-4", "learning rate after the warm-up", ARGUMENT_REAL, FIELD(rate), 0, 1e3, FIXED},
+    {"--min-lr", NULL, "X", NULL, "learning rate at the end (default: a tenth of --lr)", ARGUMENT_REAL, FIELD(least), 0,
+     1e3, FIXED},
+    {"--warmup", NULL, "N", "0", "steps over which the learning rate rises", ARGUMENT_LONG, FIELD(warmup), 0, 1e9,
+     FIXED},
+    {"--weight-decay", NULL, "X", "0.1", "weight decay of the matrices", ARGUMENT_REAL, FIELD(decay), 0, 1e3, FIXED},
+    {"--clip", NULL, "X", "1", "upper bound of the gradients' norm; 0: none", ARGUMENT_REAL, FIELD(clip), 0, 1e9,
+     FIXED},
+    {"--seed", NULL, "N", "1", "random seed of the weights and of the order of the data", ARGUMENT_LONG, FIELD(seed), 0,
+     9e15, FIXED},
+    {"--type", NULL, "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", ARGUMENT_TEXT,
+     FIELD(type), 0, 0, FIXED},
+    {"--kernels", NULL, "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops",
+     ARGUMENT_TEXT, FIELD(kernels), 0, 0, FIXED},
+    {"--attention", NULL, "FORM", "auto", "taught, fused (bf16 on a GPU: no scores in memory), or auto", ARGUMENT_TEXT,
+     FIELD(attention), 0, 0, FIXED},
+    {"--recompute", NULL, NULL, NULL, "keep fewer activations and compute them again: the same numbers, less memory",
+     ARGUMENT_SWITCH, FIELD(recompute), 0, 0, COMFORT},
+    {"--save-every", NULL, "N", "0",
+     "steps between checkpoints, besides those of a lowest loss; 0: only one at the end", ARGUMENT_LONG,
+     FIELD(save_every), 0, 1e9, COMFORT},
+    {"--val-every", NULL, "N", "100", "steps between measurements on --val", ARGUMENT_LONG, FIELD(val_every), 1, 1e9,
+     COMFORT},
+    {"--val-batches", NULL, "N", "20", "the most batches of a measurement", ARGUMENT_LONG, FIELD(val_batches), 1, 1e9,
+     COMFORT},
+    {"--resume", NULL, NULL, NULL, "continue from the latest checkpoint in --out, if there is one", ARGUMENT_SWITCH,
+     FIELD(resume), 0, 0, START},
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 _Static_assert(OPTIONS <= (int)TRAIN_MOST_OPTIONS, "train_options.text has no room");
 
-void train_options_print(FILE *to) {
-    for (int i = 0; i < OPTIONS; i++) {
-        char left[64];
-        snprintf(left, sizeof left, "%s %s", table[i].name, table[i].value ? table[i].value : "");
-        fprintf(to, "  %-18s %s", left, table[i].what);
-        fprintf(to, table[i].usual ? " (%s)\n" : "\n", table[i].usual);
-    }
+const struct arguments train_arguments = {table, OPTIONS, "train"};
+
+static bool take(void *context, int row, const char *text, struct gpt2_error *error) {
+    struct train_options *options = context;
+    options->text[row] = text;
+    return argument_store(options, &table[row], text, error);
 }
 
-static bool take(struct train_options *options, const struct option *option, const char *text,
-                 struct gpt2_error *error) {
-    char *place = (char *)options + option->offset, *end;
-    if (option->kind == TEXT) { memcpy(place, &text, sizeof text); }
-    if (option->kind == SWITCH) { *(bool *)place = true; }
-    if (option->kind == TEXT || option->kind == SWITCH) { return true; }
-    errno = 0;
-    long whole = option->kind == WHOLE ? strtol(text, &end, 10) : 0;
-    double value = option->kind == WHOLE ? (double)whole : strtod(text, &end);
-    if (end == text || *end != '\0' || errno != 0 || !(value >= option->least && value <= option->most)) {
-        return gpt2_fail(error,
-                         option->kind == WHOLE ? "%s %s: a whole number from %.0f to %.0f is needed"
-                                               : "%s %s: a number from %.16g to %.16g is needed",
-                         option->name, text, option->least, option->most);
-    }
-    if (option->kind == WHOLE) { memcpy(place, &whole, sizeof whole); }
-    if (option->kind == REAL) { memcpy(place, &value, sizeof value); }
-    return true;
-}
-
-static bool take_text(struct train_options *options, int at, const char *text, struct gpt2_error *error) {
-    options->text[at] = text;
-    return take(options, &table[at], text, error);
-}
-
-bool train_options_parse(struct train_options *options, int count, char **arguments, struct gpt2_error *error) {
+bool train_options_parse(struct train_options *options, int count, char **words, struct gpt2_error *error) {
     *options = (struct train_options){.least = -1.0};
-    for (int i = 0; i < OPTIONS; i++) {
-        if (table[i].usual != NULL && !take(options, &table[i], table[i].usual, error)) { return false; }
-    }
-    for (int i = 0; i < count; i++) {
-        int at = 0;
-        while (at < OPTIONS && strcmp(table[at].name, arguments[i]) != 0) { at++; }
-        if (at == OPTIONS) {
-            return gpt2_fail(error, "there is no option '%s' (gpt2 train --help lists them)", arguments[i]);
-        }
-        bool has_value = table[at].kind != SWITCH;
-        if (has_value && (i + 1 == count || strncmp(arguments[i + 1], "--", 2) == 0)) {
-            return gpt2_fail(error, "%s needs a value: %s", table[at].name, table[at].value);
-        }
-        if (has_value && arguments[i + 1][0] == '\0') {
-            return gpt2_fail(error, "%s is empty: %s", table[at].name, table[at].value);
-        }
-        if (!take_text(options, at, has_value ? arguments[i + 1] : "yes", error)) { return false; }
-        i += has_value;
+    if (!arguments_store_usual(&train_arguments, options, error) ||
+        arguments_parse(&train_arguments, count, words, take, options, error) != ARGUMENTS_TAKEN) {
+        return false;
     }
     options->model = model_path(options->model);
     options->tokenizer = model_path(options->tokenizer);
@@ -127,7 +88,7 @@ int train_options_notes(const struct train_options *options, const char **notes)
     int count = 0;
     for (int i = 0; i < OPTIONS; i++) {
         const char *text = options->text[i] != NULL ? options->text[i] : table[i].usual;
-        if (table[i].keep == START || text == NULL) { continue; }
+        if (table[i].role == START || text == NULL) { continue; }
         notes[count++] = table[i].name + 2;
         notes[count++] = text;
     }
@@ -157,12 +118,12 @@ bool train_options_sizes(const struct train_options *options, const struct gpt2_
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error) {
     for (int i = 0; i < OPTIONS; i++) {
         const char *then = safetensors_metadata(notes, table[i].name + 2), *now = options->text[i];
-        if (table[i].keep == FIXED && now != NULL && (then == NULL || strcmp(now, then) != 0)) {
+        if (table[i].role == FIXED && now != NULL && (then == NULL || strcmp(now, then) != 0)) {
             return gpt2_fail(error, "%s %s: the run in %s has %s; omit the option to continue it", table[i].name, now,
                              options->out, then != NULL ? then : "none");
         }
-        if (table[i].keep == START || then == NULL || now != NULL) { continue; }
-        if (!take_text(options, i, then, error)) { return false; }
+        if (table[i].role == START || then == NULL || now != NULL) { continue; }
+        if (!take(options, i, then, error)) { return false; }
     }
     return true;
 }

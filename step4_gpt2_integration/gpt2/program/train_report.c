@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "train.h"
 
 /* Operations a second of dense products in f32, tf32 and bf16, from NVIDIA's data sheets, by the beginning of the device's name. */
@@ -20,7 +21,7 @@ static const struct {
 void train_report_start(struct train_report *report, const struct gpt2_config *config, const char *type,
                         const char *device, int T, long steps) {
     const double C = config->channels, L = config->layers;
-    *report = (struct train_report){.terminal = isatty(STDOUT_FILENO) != 0, .steps = steps};
+    *report = (struct train_report){.width = terminal_width(STDOUT_FILENO), .steps = steps};
     report->flops = 6.0 * (12.0 * L * C * C + config->vocabulary * C) + 12.0 * L * C * T;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
         size_t length = strlen(peaks[i].device); /* "NVIDIA A10" is neither "NVIDIA A100" nor "NVIDIA A10G" */
@@ -34,15 +35,25 @@ void train_report_start(struct train_report *report, const struct gpt2_config *c
 
 void train_report_step(struct train_report *report, long step, double loss, double rate, double norm,
                        double tokens_per_second) {
-    char line[160];
+    char line[200];
     int used = snprintf(line, sizeof line, "step %ld/%ld  loss %.4f  lr %.3e  norm %.4f  %.0f tok/s", step,
                         report->steps, loss, rate, norm, tokens_per_second);
     if (report->peak > 0.0) {
         snprintf(line + used, sizeof line - (size_t)used, "  MFU %.1f%%",
                  100.0 * report->flops * tokens_per_second / report->peak);
     }
-    printf(report->terminal ? "\r\033[K%s" : "%s\n", line);
-    report->open = report->terminal;
+    if (report->steps_done++ == 0) { report->began = seconds(); } /* the first step also chooses algorithms */
+    if (report->width > 0) {
+        long timed = report->steps_done - 1; /* with their measurements and checkpoints */
+        char left[40];
+        time_text((seconds() - report->began) / (double)(timed > 0 ? timed : 1) * (double)(report->steps - step), left,
+                  sizeof left);
+        if (timed > 0) { snprintf(line + strlen(line), sizeof line - strlen(line), "  %s left", left); }
+        printf("\r\033[K%.*s", report->width - 1, line);
+    } else {
+        printf("%s\n", line);
+    }
+    report->open = report->width > 0;
     fflush(stdout);
 }
 

@@ -137,7 +137,7 @@ static inline void check_seeded(const struct gpt2_weights *weights) {
         int64_t rows = gpt2_tensor_rows(&weights->config, t), columns = gpt2_tensor_columns(&weights->config, t);
         float *values = malloc((size_t)(rows * columns) * sizeof *values);
         uint16_t *halves = malloc((size_t)(rows * columns) * sizeof *halves);
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? weights->config.layers : 1); layer++) {
+        for (int layer = 0; layer < gpt2_tensor_layers(&weights->config, t); layer++) {
             for (int by_in = 0; by_in < 2; by_in++) {
                 enum gpt2_layout layout = by_in ? GPT2_IN_OUT : GPT2_OUT_IN;
                 bool turned = by_in && gpt2_tensor_is_linear(t);

@@ -3,13 +3,9 @@
 #include "gpt2/model/tests/tiny.h"
 
 static struct gpt2_error error;
-static const struct gpt2_config config = {.max_tokens = 9,
-                                          .vocabulary = 23,
-                                          .padded_vocabulary = 23,
-                                          .layers = 2,
-                                          .heads = 3,
-                                          .channels = 15,
-                                          .epsilon = 1e-5f};
+static const struct gpt2_config configs[] = {TINY(9, 23, 23, 2, 3, 15),
+                                             RELATIVE(9, 23, 23, 2, 3, 15, GPT2_GELU_ERF, true, false)};
+static struct gpt2_config config; /* the one of the test */
 enum { T = 7 };
 
 TestSuite(gpt2_reference, .timeout = 60);
@@ -49,7 +45,7 @@ static double loss_with(float by, float *moved) {
     return loss;
 }
 
-Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
+static void check_gradients(void) {
     const double scale = 0.25;
     struct gpt2_source source = tiny_source(&config);
     struct gpt2_reference_gradients gradients;
@@ -59,7 +55,7 @@ Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(&config, t);
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config.layers : 1); layer++) {
+        for (int layer = 0; layer < gpt2_tensor_layers(&config, t); layer++) {
             const double *got = gradients.at[tensor * config.layers + layer];
             for (int sample = 0; sample < 12; sample++) {
                 change = (struct change){.tensor = t, .layer = layer};
@@ -74,6 +70,55 @@ Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
         }
     }
     gpt2_reference_gradients_close(&gradients);
+}
+
+Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        config = configs[i];
+        check_gradients();
+    }
+}
+
+/* ---- GPT-2's relatives ---- */
+
+static double last_state(const struct gpt2_config *of, const char *stage, int layer, int64_t at) {
+    struct states states = {.count = 0};
+    struct gpt2_source source = tiny_source(of);
+    double value = NAN;
+    cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &states, &error), "%s", error.text);
+    for (int i = 0; i < states.count; i++) {
+        if (states.at[i].layer == layer && strcmp(states.at[i].stage, stage) == 0) { value = states.at[i].values[at]; }
+    }
+    states_free(&states);
+    return value;
+}
+
+/* Of the same input u, from max(u, 0): both forms of GELU are between 0 and u for positive u, and near each other. */
+Test(gpt2_reference, activations_are_those_of_their_names) {
+    static const struct gpt2_config of[] = {RELATIVE(9, 23, 23, 1, 1, 15, GPT2_RELU, false, false),
+                                            RELATIVE(9, 23, 23, 1, 1, 15, GPT2_GELU_ERF, false, false),
+                                            TINY(9, 23, 23, 1, 1, 15)};
+    int positive = 0;
+    for (int64_t at = 0; at < 60; at++) {
+        double u = last_state(&of[0], "gelu", 0, at), erf_form = last_state(&of[1], "gelu", 0, at);
+        double tanh_form = last_state(&of[2], "gelu", 0, at);
+        cr_assert(u >= 0.0 && fabs(erf_form - tanh_form) < 1e-3 && erf_form != tanh_form);
+        if (u == 0.0) { continue; }
+        positive++;
+        cr_assert(fabs(erf_form - 0.5 * u * (1.0 + erf(u / sqrt(2.0)))) < 1e-12, "%g: %g", u, erf_form);
+    }
+    cr_assert(positive > 10 && positive < 50, "%d", positive);
+}
+
+/* In layer 2 the queries are half of those without the setting, for the same input; in layer 1 they are the same. */
+Test(gpt2_reference, scores_are_divided_by_the_layers_number) {
+    static const struct gpt2_config without = TINY(9, 23, 23, 2, 3, 15),
+                                    with = RELATIVE(9, 23, 23, 2, 3, 15, GPT2_GELU_TANH, false, true);
+    for (int64_t at = 0; at < 45; at++) {
+        double expected = last_state(&without, "qkv", 1, at) / (at < 15 ? 2.0 : 1.0);
+        cr_assert(fabs(last_state(&with, "qkv", 0, at) - last_state(&without, "qkv", 0, at)) == 0.0);
+        cr_assert(fabs(last_state(&with, "qkv", 1, at) - expected) < 1e-6 * (1.0 + fabs(expected)), "%d", (int)at);
+    }
 }
 
 /* ---- the model that the course ships ---- */

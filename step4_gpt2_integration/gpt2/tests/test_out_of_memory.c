@@ -56,7 +56,7 @@ static bool from_llmc(void) {
     return open_and_convert("m.bin", true);
 }
 
-static bool use(struct gpt2_tokenizer *tokenizer) {
+static bool use(struct gpt2_tokenizer *tokenizer, bool plain) {
     struct gpt2_ids ids = {0};
     struct gpt2_text back = {0};
     struct gpt2_stream stream = {0};
@@ -66,20 +66,36 @@ static bool use(struct gpt2_tokenizer *tokenizer) {
         ok = gpt2_stream_push(&stream, tokenizer, ids.ids[i], &back, &error);
     }
     ok = ok && gpt2_stream_end(&stream, &back, &error) && gpt2_tokenizer_write_hf(tokenizer, at("out"), &error) &&
-         gpt2_tokenizer_write_llmc(tokenizer, at("out.bin"), &error);
+         (!plain || gpt2_tokenizer_write_llmc(tokenizer, at("out.bin"), &error));
     gpt2_ids_free(&ids);
     gpt2_text_free(&back);
     gpt2_tokenizer_close(tokenizer);
     return ok;
 }
 static bool tokenizer_from_hf(void) {
-    return use(gpt2_tokenizer_open(at("hf"), &error));
+    return use(gpt2_tokenizer_open(at("hf"), &error), true);
 }
 static bool tokenizer_from_llmc(void) {
-    return use(gpt2_tokenizer_open(at("t.bin"), &error));
+    return use(gpt2_tokenizer_open(at("t.bin"), &error), true);
 }
 static bool tokenizer_from_text(void) {
-    return use(gpt2_tokenizer_train(text, strlen(text), 270, 2, &error));
+    return use(gpt2_tokenizer_train(text, strlen(text), 270, 2, &error), true);
+}
+
+static bool tokenizer_from_settings(void) {
+    return use(gpt2_tokenizer_open(at("s"), &error), false);
+}
+
+/* A folder with every file that names added tokens. */
+static void make_settings(const struct gpt2_tokenizer *tokenizer) {
+    cr_assert_eq(mkdir(at("s"), 0777), 0);
+    cr_assert(gpt2_tokenizer_write_hf(tokenizer, at("s"), &error), "%s", error.text);
+    put_text("s/config.json", "{\"model_type\": \"gpt2\"}");
+    put_text("s/tokenizer_config.json",
+             "{\"add_prefix_space\": true, \"image_token\": \"<i>\", \"additional_special_tokens\": [\"<e>\"]}");
+    put_text("s/special_tokens_map.json",
+             "{\"pad_token\": {\"content\": \"mat\", \"lstrip\": true}, \"bos_token\": \"<s>\"}");
+    put_text("s/added_tokens.json", "{\"cat\": 270, \"<s>\": 271}");
 }
 
 static void make_files(void) {
@@ -93,6 +109,7 @@ static void make_files(void) {
     cr_assert(gpt2_llmc_write(at("m.bin"), &source, GPT2_F32, &error), "%s", error.text);
     cr_assert(gpt2_tokenizer_write_hf(tokenizer, at("hf"), &error), "%s", error.text);
     cr_assert(gpt2_tokenizer_write_llmc(tokenizer, at("t.bin"), &error), "%s", error.text);
+    make_settings(tokenizer);
     cr_assert_eq(mkdir(at("out"), 0777), 0);
     gpt2_tokenizer_close(tokenizer);
 }
@@ -120,6 +137,7 @@ Test(out_of_memory, loading_and_writing_weights) {
 
 Test(out_of_memory, tokenizers) {
     check(tokenizer_from_hf, 100);
+    check(tokenizer_from_settings, 100);
     check(tokenizer_from_llmc, 30);
     check(tokenizer_from_text, 50);
 }

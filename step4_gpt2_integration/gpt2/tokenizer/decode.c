@@ -62,10 +62,16 @@ bool gpt2_stream_push(struct gpt2_stream *stream, const struct gpt2_tokenizer *t
                       struct gpt2_text *text, struct gpt2_error *error) {
     size_t size;
     const uint8_t *token = token_of(tokenizer, id, &size, error);
-    for (size_t i = 0; token && i < size; i++) {
-        if (!push_byte(stream, token[i], text, error)) { return false; }
+    return token && gpt2_stream_bytes(stream, token, size, text, error);
+}
+
+bool gpt2_stream_bytes(struct gpt2_stream *stream, const void *bytes, size_t size, struct gpt2_text *text,
+                       struct gpt2_error *error) {
+    const uint8_t *next = bytes;
+    for (size_t i = 0; i < size; i++) {
+        if (!push_byte(stream, next[i], text, error)) { return false; }
     }
-    return token != NULL;
+    return true;
 }
 
 bool gpt2_stream_end(struct gpt2_stream *stream, struct gpt2_text *text, struct gpt2_error *error) {

@@ -1,4 +1,4 @@
-/* encode.c — text to ids: <|endoftext|>, pre-tokens, then the cache or byte-pair encoding.
+/* encode.c — text to ids: added tokens, pre-tokens, then the cache or byte-pair encoding.
  *
  * Byte-pair encoding of a pre-token starts with a token for each byte. While two neighbours have a merge, the pair of the lowest rank is
  * joined, of equal ranks the leftmost. For words of a few bytes, scanning all pairs each time is fastest. A pre-token can also be a
@@ -139,6 +139,7 @@ void gpt2_ids_free(struct gpt2_ids *ids) {
 struct encoding {
     struct gpt2_tokenizer *tokenizer;
     struct gpt2_ids *ids;
+    bool special; /* are special tokens found? */
 };
 
 static void remember(struct cached *entry, const uint8_t *pretoken, size_t size, const int32_t *ids, size_t count) {
@@ -169,27 +170,57 @@ static bool encode_pretoken(void *context, const uint8_t *pretoken, size_t size,
     return true;
 }
 
+static bool push_id(struct gpt2_ids *ids, int32_t id, struct gpt2_error *error) {
+    if (!grow(&ids->ids, &ids->room, ids->count + 1, sizeof *ids->ids)) {
+        return gpt2_fail(error, "the tokenizer: out of memory");
+    }
+    ids->ids[ids->count++] = id;
+    return true;
+}
+
+/* A text without added tokens. */
+static bool encode_ordinary(struct encoding *encoding, const uint8_t *text, size_t size, struct gpt2_error *error) {
+    struct gpt2_tokenizer *tokenizer = encoding->tokenizer;
+    if (!tokenizer->prefix_space || text[0] == ' ') {
+        return each_pretoken(tokenizer->pretokenizer, text, size, encode_pretoken, encoding, error);
+    }
+    uint8_t *longer = malloc(size + 1);
+    if (!longer) { return gpt2_fail(error, "the tokenizer: out of memory"); }
+    longer[0] = ' ';
+    memcpy(longer + 1, text, size);
+    bool ok = each_pretoken(tokenizer->pretokenizer, longer, size + 1, encode_pretoken, encoding, error);
+    free(longer);
+    return ok;
+}
+
+/* Splits the text at the added tokens of this pass; the next pass splits the rest. */
+static bool encode_split(struct encoding *encoding, int pass, const uint8_t *text, size_t size,
+                         struct gpt2_error *error) {
+    const struct added_token *added;
+    size_t done = 0, at = 0;
+    if (pass == 2) { return size == 0 || encode_ordinary(encoding, text, size, error); }
+    while ((added = added_find(encoding->tokenizer, pass, text, size, &at)) != NULL) {
+        size_t begin = at, end = at + added->size;
+        at = end;
+        if (added->special && !encoding->special) { continue; }
+        if (added->lstrip) {
+            begin = blanks_before(text, begin);
+            if (begin < done) { begin = done; } /* the token before has taken it */
+        }
+        if (added->rstrip) { end += blanks_after(text + end, size - end); }
+        if (done < begin && !encode_split(encoding, pass + 1, text + done, begin - done, error)) { return false; }
+        if (begin >= end) { continue; } /* all of it has been taken */
+        if (!push_id(encoding->ids, added->id, error)) { return false; }
+        done = end;
+    }
+    return encode_split(encoding, pass + 1, text + done, size - done, error);
+}
+
 bool gpt2_tokenizer_encode(struct gpt2_tokenizer *tokenizer, const void *text, size_t size, bool special,
                            struct gpt2_ids *ids, struct gpt2_error *error) {
-    struct encoding encoding = {tokenizer, ids};
-    const uint8_t *at = text, *end = at ? at + size : at;
+    struct encoding encoding = {tokenizer, ids, special};
     size_t before = ids->count;
-    bool ok = true;
-    while (ok && at < end) {
-        const uint8_t *found = NULL;
-        if (special && tokenizer->end_of_text >= 0) {
-            found = memmem(at, (size_t)(end - at), END_OF_TEXT, END_OF_TEXT_BYTES);
-        }
-        const uint8_t *stop = found ? found : end;
-        ok = each_pretoken(tokenizer->pretokenizer, at, (size_t)(stop - at), encode_pretoken, &encoding, error);
-        at = stop;
-        if (ok && found) {
-            ok = grow(&ids->ids, &ids->room, ids->count + 1, sizeof *ids->ids) ||
-                 gpt2_fail(error, "the tokenizer: out of memory");
-            if (ok) { ids->ids[ids->count++] = tokenizer->end_of_text; }
-            at += END_OF_TEXT_BYTES;
-        }
-    }
+    bool ok = size == 0 || encode_split(&encoding, 0, text, size, error);
     if (!ok) { ids->count = before; }
     return ok;
 }

@@ -1,4 +1,5 @@
-/* hf_files.c — Hugging Face's files: vocab.json and merges.txt, read and written, and tokenizer.json, read. */
+/* hf_files.c — Hugging Face's files: vocab.json and merges.txt, read and written; the model of a tokenizer.json, read; tokenizer_config.json,
+ * written. hf_folder.c decides which of them count. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ static bool read_lines(struct gpt2_tokenizer *tokenizer, const struct gpt2_file 
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((newline ? newline : end) - at), size = length;
         if (size > 0 && at[size - 1] == '\r') { size--; }
-        bool is_header = number == 1 && size >= 8 && memcmp(at, "#version", 8) == 0;
+        bool is_header = size >= 8 && memcmp(at, "#version", 8) == 0; /* on any line, as tokenizers has it */
         char where[300];
         snprintf(where, sizeof where, "%.250s, line %d", file->path, number);
         if (!is_header && size > 0 && !add_line(tokenizer, at, size, where, error)) { return false; }
@@ -76,10 +77,9 @@ static bool read_lines(struct gpt2_tokenizer *tokenizer, const struct gpt2_file 
     return true;
 }
 
-bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *vocabulary, const char *merges,
-                               struct gpt2_error *error) {
+bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *merges, struct gpt2_error *error) {
     struct gpt2_file lines;
-    cJSON *root = gpt2_json_read(vocabulary, MOST_BYTES, error);
+    cJSON *root = gpt2_json_read(tokenizer->path, MOST_BYTES, error);
     tokenizer->most = root ? cJSON_GetArraySize(root) : 0;
     bool ok = root && read_tokens(tokenizer, root, error) && tokenizer_index(tokenizer, error);
     cJSON_Delete(root);
@@ -90,74 +90,6 @@ bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *voc
 }
 
 /* ---- tokenizer.json ---- */
-
-static bool is_text(const cJSON *object, const char *key) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    return text && text[0] != '\0';
-}
-
-static bool is_true(const cJSON *object, const char *key) {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
-}
-
-/* The post-processor: none, or a template of the text alone. */
-static bool adds_tokens(const cJSON *processor) {
-    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(processor, "type"));
-    if (!processor || cJSON_IsNull(processor) || (type && strcmp(type, "ByteLevel") == 0)) { return false; }
-    return !type || strcmp(type, "TemplateProcessing") != 0 ||
-           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(processor, "single")) != 1;
-}
-
-/* Refuses settings that split or merge in another way than GPT-2. */
-static bool check_kind(const cJSON *root, const cJSON *model, const char *path, struct gpt2_error *error) {
-    const cJSON *cut = cJSON_GetObjectItemCaseSensitive(root, "pre_tokenizer");
-    const cJSON *normalizer = cJSON_GetObjectItemCaseSensitive(root, "normalizer");
-    const cJSON *dropout = cJSON_GetObjectItemCaseSensitive(model, "dropout");
-    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cut, "type"));
-    const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "type"));
-    if (!kind || strcmp(kind, "BPE") != 0) { return gpt2_fail(error, "%s: its model is not BPE", path); }
-    if (!type || strcmp(type, "ByteLevel") != 0) {
-        return gpt2_fail(error, "%s: its pre_tokenizer is not ByteLevel alone, as that of GPT-2", path);
-    }
-    if (!cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(cut, "add_prefix_space"))) {
-        return gpt2_fail(error, "%s: its pre_tokenizer adds a leading space, unlike that of GPT-2", path);
-    }
-    if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(cut, "use_regex")) ||
-        (normalizer && !cJSON_IsNull(normalizer)) || is_true(model, "ignore_merges") ||
-        is_true(model, "byte_fallback") || is_text(model, "continuing_subword_prefix") ||
-        is_text(model, "end_of_word_suffix") || (dropout && dropout->valuedouble > 0.0)) {
-        return gpt2_fail(error, "%s: it normalizes, splits or merges in another way than GPT-2", path);
-    }
-    if (adds_tokens(cJSON_GetObjectItemCaseSensitive(root, "post_processor"))) {
-        return gpt2_fail(error, "%s: its post_processor adds tokens to a text, unlike that of GPT-2", path);
-    }
-    return true;
-}
-
-/* Added tokens: <|endoftext|> alone. */
-static bool read_added(struct gpt2_tokenizer *tokenizer, const cJSON *added, const cJSON *vocabulary,
-                       struct gpt2_error *error) {
-    const cJSON *entry;
-    cJSON_ArrayForEach(entry, added) {
-        const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "content"));
-        int64_t id;
-        if (!text || !gpt2_json_integer(cJSON_GetObjectItemCaseSensitive(entry, "id"), &id)) {
-            return gpt2_fail(error, "%s: an added token has no content or no id", tokenizer->path);
-        }
-        if (strcmp(text, END_OF_TEXT) != 0) {
-            return gpt2_fail(error, "%s: the added token \"%.40s\" is not a token of GPT-2", tokenizer->path, text);
-        }
-        if (is_true(entry, "lstrip") || is_true(entry, "rstrip") || is_true(entry, "single_word")) {
-            return gpt2_fail(error, "%s: the added token \"%s\" looks at what is beside it, as GPT-2's does not",
-                             tokenizer->path, text);
-        }
-        if (!cJSON_GetObjectItemCaseSensitive(vocabulary, text) &&
-            !tokenizer_add_token(tokenizer, id, (const uint8_t *)text, strlen(text), error)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Merges are texts with a space, or pairs of texts (tokenizers 0.20 and later). */
 static bool read_merges(struct gpt2_tokenizer *tokenizer, const cJSON *merges, const char *path,
@@ -181,22 +113,17 @@ static bool read_merges(struct gpt2_tokenizer *tokenizer, const cJSON *merges, c
     return true;
 }
 
-bool tokenizer_read_json(struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error) {
-    cJSON *root = gpt2_json_read(path, MOST_BYTES, error);
-    if (!root) { return false; }
-    const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
+bool tokenizer_read_model(struct gpt2_tokenizer *tokenizer, const cJSON *model, struct gpt2_error *error) {
     const cJSON *vocabulary = cJSON_GetObjectItemCaseSensitive(model, "vocab");
     const cJSON *merges = cJSON_GetObjectItemCaseSensitive(model, "merges");
-    bool ok = check_kind(root, model, path, error);
-    if (ok && (!cJSON_IsObject(vocabulary) || !cJSON_IsArray(merges))) {
-        ok = gpt2_fail(error, "%s: its model has no vocab or no merges", path);
+    const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model, "type"));
+    if (!kind || strcmp(kind, "BPE") != 0) { return gpt2_fail(error, "%s: its model is not BPE", tokenizer->path); }
+    if (!cJSON_IsObject(vocabulary) || !cJSON_IsArray(merges)) {
+        return gpt2_fail(error, "%s: its model has no vocab or no merges", tokenizer->path);
     }
-    const cJSON *added = cJSON_GetObjectItemCaseSensitive(root, "added_tokens");
-    tokenizer->most = cJSON_GetArraySize(vocabulary) + cJSON_GetArraySize(added);
-    ok = ok && read_tokens(tokenizer, vocabulary, error) && read_added(tokenizer, added, vocabulary, error) &&
-         tokenizer_index(tokenizer, error) && read_merges(tokenizer, merges, path, error);
-    cJSON_Delete(root);
-    return ok;
+    tokenizer->most = cJSON_GetArraySize(vocabulary);
+    return read_tokens(tokenizer, vocabulary, error) && tokenizer_index(tokenizer, error) &&
+           read_merges(tokenizer, merges, tokenizer->path, error);
 }
 
 /* ---- writing ---- */
@@ -220,7 +147,7 @@ static bool write_vocabulary(const struct gpt2_tokenizer *tokenizer, const char 
                              struct gpt2_error *error) {
     struct gpt2_output output;
     bool ok = gpt2_output_begin(&output, path, error);
-    for (int id = 0; ok && id < tokenizer->count; id++) {
+    for (int id = 0; ok && id < tokenizer->learned; id++) {
         char number[24];
         int length = snprintf(number, sizeof number, ": %d", id);
         ok = gpt2_output_write(&output, id == 0 ? "{" : ", ", id == 0 ? 1 : 2, error) &&
@@ -245,6 +172,70 @@ static bool write_merges(const struct gpt2_tokenizer *tokenizer, const char *pat
     return ok && gpt2_output_commit(&output, error);
 }
 
+/* ---- tokenizer_config.json, for what a vocabulary and merges do not say ---- */
+
+static cJSON *added_object(const struct gpt2_tokenizer *tokenizer, const struct added_token *added,
+                           struct gpt2_error *error) {
+    char *text = strndup((const char *)tokenizer->pool + added->offset, added->size);
+    cJSON *object = cJSON_CreateObject();
+    bool ok = text && object && cJSON_AddStringToObject(object, "content", text) &&
+              cJSON_AddBoolToObject(object, "lstrip", added->lstrip) &&
+              cJSON_AddBoolToObject(object, "normalized", added->normalized) &&
+              cJSON_AddBoolToObject(object, "rstrip", added->rstrip) &&
+              cJSON_AddBoolToObject(object, "single_word", false) &&
+              cJSON_AddBoolToObject(object, "special", added->special);
+    free(text);
+    if (ok) { return object; }
+    cJSON_Delete(object);
+    gpt2_fail(error, "%s: out of memory", tokenizer->path);
+    return NULL;
+}
+
+/* The ids of tokens that the vocabulary lacks follow from their order. The three roles default to <|endoftext|>, which is added only if
+ * it was. */
+static bool fill_settings(const struct gpt2_tokenizer *tokenizer, cJSON *settings, struct gpt2_error *error) {
+    static const char *const roles[] = {"bos_token", "eos_token", "unk_token"};
+    cJSON *decoder = cJSON_AddObjectToObject(settings, "added_tokens_decoder");
+    bool ok = decoder && cJSON_AddStringToObject(settings, "tokenizer_class", "GPT2Tokenizer") &&
+              cJSON_AddBoolToObject(settings, "add_prefix_space", tokenizer->prefix_space);
+    for (int i = 0; ok && i < 3; i++) {
+        ok = tokenizer->end_of_text >= 0 ? cJSON_AddStringToObject(settings, roles[i], END_OF_TEXT) != NULL
+                                         : cJSON_AddNullToObject(settings, roles[i]) != NULL;
+    }
+    if (!ok) { return gpt2_fail(error, "%s: out of memory", tokenizer->path); }
+    const struct added_token **by_id = calloc((size_t)tokenizer->count, sizeof *by_id);
+    ok = by_id || gpt2_fail(error, "%s: out of memory", tokenizer->path);
+    for (int i = 0; ok && i < tokenizer->added_count; i++) { by_id[tokenizer->added[i].id] = &tokenizer->added[i]; }
+    for (int i = 0; ok && i < tokenizer->count; i++) {
+        char id[16];
+        if (!by_id[i]) { continue; }
+        cJSON *object = added_object(tokenizer, by_id[i], error);
+        snprintf(id, sizeof id, "%d", i);
+        ok = object != NULL;
+        if (ok && !cJSON_AddItemToObject(decoder, id, object)) {
+            cJSON_Delete(object);
+            ok = gpt2_fail(error, "%s: out of memory", tokenizer->path);
+        }
+    }
+    free(by_id);
+    return ok;
+}
+
+static bool write_settings(const struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
+    char *path = gpt2_path(folder, "tokenizer_config.json"), *text = NULL;
+    cJSON *settings = cJSON_CreateObject();
+    bool ok = (path && settings) || gpt2_fail(error, "%s: out of memory", folder);
+    ok = ok && fill_settings(tokenizer, settings, error);
+    if (ok) {
+        text = cJSON_Print(settings);
+        ok = text ? gpt2_file_write(path, text, strlen(text), error) : gpt2_fail(error, "%s: out of memory", folder);
+    }
+    cJSON_Delete(settings);
+    cJSON_free(text);
+    free(path);
+    return ok;
+}
+
 bool gpt2_tokenizer_write_hf(const struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
     char *vocabulary = gpt2_path(folder, "vocab.json"), *merges = gpt2_path(folder, "merges.txt");
     char *spelling = malloc((size_t)TOKENIZER_LONGEST_TOKEN * 2);
@@ -253,7 +244,8 @@ bool gpt2_tokenizer_write_hf(const struct gpt2_tokenizer *tokenizer, const char 
         gpt2_fail(error, "%s: out of memory", folder);
     } else {
         ok = write_vocabulary(tokenizer, vocabulary, spelling, error) &&
-             write_merges(tokenizer, merges, spelling, error);
+             write_merges(tokenizer, merges, spelling, error) &&
+             (tokenizer_is_plain(tokenizer) || write_settings(tokenizer, folder, error));
     }
     free(vocabulary);
     free(merges);

@@ -2,6 +2,8 @@
 #ifndef GPT2_TOKENIZER_INTERNAL_H
 #define GPT2_TOKENIZER_INTERNAL_H
 
+#include <cjson/cJSON.h>
+
 #include "gpt2/file.h"
 #include "gpt2/tokenizer/tokenizer.h"
 
@@ -46,6 +48,20 @@ struct token {
     uint32_t size; /* 0: no such id (yet) */
 };
 
+/* A text that is one token wherever it occurs (added.c). */
+struct added_token {
+    int32_t id;
+    bool special, normalized; /* normalized: searched for after those that are not */
+    bool lstrip, rstrip;      /* white space before or after it belongs to it */
+    size_t offset;            /* of the text; into pool */
+    uint32_t size;
+};
+struct added_finder {
+    int *sorted; /* (count) indices of added tokens, by their texts */
+    int count;
+    bool begins[256]; /* does one begin with this byte? */
+};
+
 /* A pre-token that was encoded before: 64 bytes, a cache line. */
 enum { CACHE_BYTES = 30, CACHE_IDS = 8, CACHE_ENTRIES = 1 << 15 };
 struct cached {
@@ -69,10 +85,15 @@ struct gpt2_tokenizer {
     size_t pool_size, pool_room;
     struct token *tokens; /* (count) */
     int count, token_room;
-    int most; /* the largest number of tokens: ids are 0..most-1; set before the first is added */
+    int most;    /* the largest number of tokens: ids are 0..most-1; set before the first is added */
+    int learned; /* ids from here on are of added tokens that the vocabulary lacks; set by tokenizer_index */
     int32_t byte_token[256];
     int end_of_text;   /* -1: none */
-    int32_t *by_bytes; /* open addressing: ids by their bytes; -1: free */
+    bool prefix_space; /* a text that does not begin with a blank gets one, as does each text between added tokens */
+    struct added_token *added; /* (added_count) */
+    int added_count, added_room;
+    struct added_finder finders[2]; /* of the tokens that are not normalized, and that are */
+    int32_t *by_bytes;              /* open addressing: ids by their bytes; -1: free */
     size_t by_bytes_mask;
     struct merge *merges; /* (merge_count), by rank */
     int merge_count, merge_room;
@@ -89,7 +110,7 @@ bool grow(void *array, size_t *room, size_t count, size_t size);
 
 /* ---- building one (tokenizer.c) ---- */
 
-/* In this order: new, every token, index, every merge, finish. Each writes a message when it fails; the caller closes. */
+/* In this order: new, every token, index, every merge, every added token, finish_added, finish. Each writes a message when it fails; the caller closes. */
 struct gpt2_tokenizer *tokenizer_new(const char *path, struct gpt2_error *error);
 bool tokenizer_add_token(struct gpt2_tokenizer *tokenizer, int64_t id, const uint8_t *bytes, size_t size,
                          struct gpt2_error *error);
@@ -99,13 +120,35 @@ bool tokenizer_add_to_index(struct gpt2_tokenizer *tokenizer, int id, struct gpt
 /* where: for the message, "merges.txt, line 12". */
 bool tokenizer_add_merge(struct gpt2_tokenizer *tokenizer, int left, int right, const char *where,
                          struct gpt2_error *error);
+/* An added token with these flags; the flags of a text that has been added change. Its id is that of the token of the vocabulary with this
+ * spelling, else the next free one. */
+bool tokenizer_add_added(struct gpt2_tokenizer *tokenizer, const char *text, struct added_token flags,
+                         struct gpt2_error *error);
+bool tokenizer_finish_added(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error);
+/* In place of both: <|endoftext|> alone, where the vocabulary has it. */
+bool tokenizer_add_end_of_text(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error);
 bool tokenizer_finish(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error);
+
+/* Nothing but a vocabulary, merges, and <|endoftext|> as a special token? */
+bool tokenizer_is_plain(const struct gpt2_tokenizer *tokenizer);
+
+/* ---- using added tokens (added.c) ---- */
+
+/* The first token in the text from *at on, of pass 0 or 1 (`finders`), and its place in *at; NULL: there is none. */
+const struct added_token *added_find(const struct gpt2_tokenizer *tokenizer, int pass, const uint8_t *text, size_t size,
+                                     size_t *at);
+
+/* The number of bytes of white space at the start; and the number of bytes before the white space at the end. */
+size_t blanks_after(const uint8_t *text, size_t size);
+size_t blanks_before(const uint8_t *text, size_t size);
 
 /* ---- readers of the file formats: each fills a new tokenizer; the caller calls tokenizer_finish ---- */
 
-bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *vocabulary, const char *merges,
-                               struct gpt2_error *error);
-bool tokenizer_read_json(struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error);
+/* A folder of Hugging Face's (hf_folder.c), from its files (hf_files.c): the vocabulary of vocab.json and merges.txt, or of the "model" of a
+ * tokenizer.json. tokenizer->path names the file. */
+bool tokenizer_read_folder(struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error);
+bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *merges, struct gpt2_error *error);
+bool tokenizer_read_model(struct gpt2_tokenizer *tokenizer, const cJSON *model, struct gpt2_error *error);
 bool tokenizer_read_llmc(struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error);
 
 /* ---- characters (characters.c) ---- */

@@ -74,6 +74,10 @@ bool tokenizer_read_llmc(struct gpt2_tokenizer *tokenizer, const char *path, str
 /* Could the file be read again? Merge `i` must give the i-th token that is neither a byte nor <|endoftext|>. */
 static bool check_order(const struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error) {
     int rank = 0;
+    if (!tokenizer_is_plain(tokenizer)) {
+        return gpt2_fail(error, "%s: llm.c's format has no added tokens but " END_OF_TEXT " and no add_prefix_space",
+                         path);
+    }
     if (tokenizer->end_of_text < 0) { return gpt2_fail(error, "%s: there is no " END_OF_TEXT " to put into it", path); }
     for (int id = 0; id < tokenizer->count; id++) {
         size_t size = tokenizer->tokens[id].size;

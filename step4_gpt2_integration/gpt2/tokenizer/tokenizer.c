@@ -60,6 +60,8 @@ void gpt2_tokenizer_close(struct gpt2_tokenizer *tokenizer) {
     free(tokenizer->merges);
     free(tokenizer->pairs.slots);
     free(tokenizer->cache);
+    free(tokenizer->added);
+    for (int pass = 0; pass < 2; pass++) { free(tokenizer->finders[pass].sorted); }
     free(tokenizer->symbols);
     free(tokenizer->heap);
     free(tokenizer);
@@ -138,6 +140,7 @@ bool tokenizer_index(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error)
         }
     }
     tokenizer->end_of_text = gpt2_tokenizer_find(tokenizer, END_OF_TEXT, END_OF_TEXT_BYTES);
+    tokenizer->learned = tokenizer->count;
     return true;
 }
 
@@ -189,33 +192,9 @@ bool tokenizer_finish(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error
 
 /* ---- opening ---- */
 
-static bool is_there(const char *path) {
-    struct stat status;
-    return path && stat(path, &status) == 0;
-}
-
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), end_length = strlen(end);
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-static bool read_folder(struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error) {
-    char *vocabulary = gpt2_path(folder, "vocab.json"), *merges = gpt2_path(folder, "merges.txt");
-    char *json = gpt2_path(folder, "tokenizer.json");
-    bool ok = vocabulary && merges && json;
-    if (!ok) {
-        gpt2_fail(error, "%s: out of memory", folder);
-    } else {
-        bool alone = is_there(json) && !is_there(vocabulary);
-        char **file = alone ? &json : &vocabulary, *given = tokenizer->path;
-        tokenizer->path = *file, *file = given; /* for messages: the file, not the folder */
-        ok = alone ? tokenizer_read_json(tokenizer, tokenizer->path, error)
-                   : tokenizer_read_vocabulary(tokenizer, tokenizer->path, merges, error);
-    }
-    free(vocabulary);
-    free(merges);
-    free(json);
-    return ok;
 }
 
 struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *error) {
@@ -228,7 +207,8 @@ struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *
         gpt2_tokenizer_close(tokenizer);
         return NULL;
     }
-    bool ok = folder ? read_folder(tokenizer, path, error) : tokenizer_read_llmc(tokenizer, path, error);
+    bool ok = folder ? tokenizer_read_folder(tokenizer, path, error)
+                     : tokenizer_read_llmc(tokenizer, path, error) && tokenizer_add_end_of_text(tokenizer, error);
     if (ok && tokenizer_finish(tokenizer, error)) { return tokenizer; }
     gpt2_tokenizer_close(tokenizer);
     return NULL;
@@ -260,7 +240,8 @@ int gpt2_tokenizer_find(const struct gpt2_tokenizer *tokenizer, const void *byte
 
 bool gpt2_tokenizer_fits(const struct gpt2_tokenizer *tokenizer, int vocabulary, const char *path,
                          struct gpt2_error *error) {
-    if (tokenizer->count <= vocabulary && vocabulary <= (tokenizer->count + 127) / 128 * 128) { return true; }
+    int least = tokenizer->learned, most = (tokenizer->count + 127) / 128 * 128;
+    if (least <= vocabulary && vocabulary <= most) { return true; }
     return gpt2_fail(error, "%s: its vocabulary is %d; the tokenizer %s has %d tokens", path, vocabulary,
-                     tokenizer->path, tokenizer->count);
+                     tokenizer->path, vocabulary < least ? least : tokenizer->count);
 }

@@ -7,9 +7,10 @@
  *     gpt2_ids_free(&ids);
  *     gpt2_tokenizer_close(tokenizer);
  *
- * encode: GPT-2's regular expression splits the text into pre-tokens (pretokenize.c). encode.c merges the bytes of each pre-token, pair
- * by pair, in the order in which the pairs were learned. A cache holds the results of frequent pre-tokens. Any bytes can be encoded,
- * also invalid UTF-8, and decode returns the same bytes.
+ * encode: added.c finds added tokens. GPT-2's regular expression splits the rest into pre-tokens (pretokenize.c). encode.c merges the
+ * bytes of each pre-token, pair by pair, in the order in which the pairs were learned. A cache holds the results of frequent pre-tokens.
+ * Any bytes can be encoded, also invalid UTF-8, and decode returns the same bytes, except for white space that an added token takes and
+ * a prefix blank.
  *
  * A tokenizer owns scratch memory, so only one thread at a time may encode with it.
  */
@@ -37,9 +38,9 @@ void gpt2_text_free(struct gpt2_text *text);
 
 /* ---- files ---- */
 
-/* path: a folder with vocab.json and merges.txt, or else with tokenizer.json; or a tokenizer file of llm.c, whose order of tokens
- * determines the merges. NULL and a message for a missing or invalid file; when the ids are not 0..n-1, each once; when a byte has no
- * token; when a part or the result of a merge is not a token. */
+/* path: a folder of Hugging Face's, whose files count as for AutoTokenizer (hf_folder.c); or a tokenizer file of llm.c, whose order of
+ * tokens determines the merges. NULL and a message for a missing or invalid file; when the ids of the vocabulary are not 0..n-1, each
+ * once; when a byte has no token; when a part or the result of a merge is not a token; for a setting that is not supported. */
 struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *error);
 
 /* Learns a tokenizer: the 256 bytes, then merges of the most frequent pair (of equally frequent ones, that with the smaller ids), and
@@ -51,28 +52,29 @@ struct gpt2_tokenizer *gpt2_tokenizer_train(const void *text, size_t size, int v
 /* NULL is allowed. */
 void gpt2_tokenizer_close(struct gpt2_tokenizer *tokenizer);
 
-/* Writes vocab.json and merges.txt to an existing folder. */
+/* Writes vocab.json and merges.txt to an existing folder, and where these are not all, tokenizer_config.json. */
 bool gpt2_tokenizer_write_hf(const struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error);
 
 /* Writes llm.c's file, which has no merges. Refused, because it could not be read again: a token of more than 255 bytes, no
- * <|endoftext|>, an order of tokens that differs from that of the merges. */
+ * <|endoftext|>, an order of tokens that differs from that of the merges, other added tokens, add_prefix_space. */
 bool gpt2_tokenizer_write_llmc(const struct gpt2_tokenizer *tokenizer, const char *path, struct gpt2_error *error);
 
 /* ---- tokens ---- */
 
-/* The number of tokens n; ids are 0..n-1. */
+/* The number of tokens n, with added ones; ids are 0..n-1. */
 int gpt2_tokenizer_size(const struct gpt2_tokenizer *tokenizer);
 
-/* The id of <|endoftext|>, or -1. */
+/* The id of the added token <|endoftext|>; -1: there is none, or no file has it. */
 int gpt2_tokenizer_end_of_text(const struct gpt2_tokenizer *tokenizer);
 
 /* The bytes of one token, not NUL-terminated; NULL: no such id. */
 const uint8_t *gpt2_tokenizer_token(const struct gpt2_tokenizer *tokenizer, int id, size_t *size);
 
-/* The id of the token with exactly these bytes, or -1. */
+/* The id of the token of the vocabulary with exactly these bytes, or -1. */
 int gpt2_tokenizer_find(const struct gpt2_tokenizer *tokenizer, const void *bytes, size_t size);
 
-/* Does it fit a model with this vocabulary? The model must have all its ids, and at most the padding to a multiple of 128 besides.
+/* Does it fit a model with this vocabulary? The model must have all ids of the tokenizer's vocabulary, and at most the padding to a
+ * multiple of 128 besides. Added tokens may be beyond it: a pass refuses them.
  * path: the model's, for the message. */
 bool gpt2_tokenizer_fits(const struct gpt2_tokenizer *tokenizer, int vocabulary, const char *path,
                          struct gpt2_error *error);
@@ -82,8 +84,8 @@ bool gpt2_tokenizer_is_compiled(const struct gpt2_tokenizer *tokenizer);
 
 /* ---- text to ids ---- */
 
-/* Appends the ids of `size` bytes of text. With `special`, "<|endoftext|>" in the text becomes that one token; without, it is ordinary
- * text. False: out of memory; ids->count is unchanged. */
+/* Appends the ids of `size` bytes of text. Each added token in it becomes that one token; without `special` those that are special, as
+ * "<|endoftext|>", are ordinary text. False: out of memory; ids->count is unchanged. */
 bool gpt2_tokenizer_encode(struct gpt2_tokenizer *tokenizer, const void *text, size_t size, bool special,
                            struct gpt2_ids *ids, struct gpt2_error *error);
 
@@ -103,6 +105,8 @@ struct gpt2_stream {
 /* Appends the characters that are complete. */
 bool gpt2_stream_push(struct gpt2_stream *stream, const struct gpt2_tokenizer *tokenizer, int id,
                       struct gpt2_text *text, struct gpt2_error *error);
+bool gpt2_stream_bytes(struct gpt2_stream *stream, const void *bytes, size_t size, struct gpt2_text *text,
+                       struct gpt2_error *error);
 
 /* Ends the stream: an incomplete character becomes U+FFFD. The stream can be reused. */
 bool gpt2_stream_end(struct gpt2_stream *stream, struct gpt2_text *text, struct gpt2_error *error);

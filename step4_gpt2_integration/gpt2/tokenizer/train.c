@@ -303,8 +303,9 @@ static bool add_bytes(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error
     return tokenizer_index(tokenizer, error) && tokenizer_finish(tokenizer, error);
 }
 
-static bool add_end_of_text(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error) {
+static bool append_end_of_text(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error) {
     tokenizer->end_of_text = tokenizer->count;
+    tokenizer->learned = tokenizer->count + 1;
     return tokenizer_add_token(tokenizer, tokenizer->count, (const uint8_t *)END_OF_TEXT, END_OF_TEXT_BYTES, error) &&
            tokenizer_add_to_index(tokenizer, tokenizer->end_of_text, error);
 }
@@ -333,7 +334,7 @@ struct gpt2_tokenizer *gpt2_tokenizer_train(const void *text, size_t size, int v
     trainer.tokenizer->most = vocabulary;
     bool ok = add_bytes(trainer.tokenizer, error) && count_words(&trainer, size, error) &&
               (pairs_start(&trainer) || out_of_memory(error)) && learn(&trainer, vocabulary, least, error) &&
-              add_end_of_text(trainer.tokenizer, error);
+              append_end_of_text(trainer.tokenizer, error) && tokenizer_add_end_of_text(trainer.tokenizer, error);
     free_trainer(&trainer);
     if (ok) { return trainer.tokenizer; }
     gpt2_tokenizer_close(trainer.tokenizer);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/version.h"
 #include "gpt2/formats/hf.h"
 #include "gpt2/tokenizer/tokenizer.h"
 
@@ -44,7 +45,15 @@ int main(int count, char **arguments) {
     struct gpt2_source source = {.config = config, .read = read};
     struct gpt2_file text = {NULL, 0, NULL};
     struct gpt2_tokenizer *tokenizer = NULL;
-    bool good = (count == 3 || gpt2_fail(&error, "random_model FOLDER TEXT")) &&
+    const char *first = count > 1 ? arguments[1] : "";
+    if (strcmp(first, "-h") == 0 || strcmp(first, "--help") == 0) {
+        puts("usage: random_model FOLDER TEXT\n\n"
+             "Writes a small GPT-2 of seeded random numbers to FOLDER, with a vocabulary learned\n"
+             "from the file TEXT.\n\n  -h, --help    print this help\n  --version     print the version");
+        return 0;
+    }
+    if (strcmp(first, "--version") == 0) { return puts("random_model " COURSE_VERSION) < 0 ? 2 : 0; }
+    bool good = (count == 3 || gpt2_fail(&error, "it needs a folder and a text: random_model FOLDER TEXT")) &&
                 gpt2_file_open(&text, arguments[2], &error) &&
                 (tokenizer = gpt2_tokenizer_train(text.bytes, text.size, config.vocabulary, 2, &error)) &&
                 gpt2_hf_write(arguments[1], &source, GPT2_F32, gpt2_tokenizer_end_of_text(tokenizer), &error) &&

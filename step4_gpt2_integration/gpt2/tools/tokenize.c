@@ -1,11 +1,4 @@
-/* tokenize — the tokenizer on the command line: learning, use, timing.
- *
- *   tokenize train FOLDER SIZE [LEAST] <text     write vocab.json and merges.txt with SIZE tokens
- *   tokenize encode PATH [--special] [--records] <text    ids in a line; --records: a line for each record, ended by a byte 0xff
- *   tokenize decode PATH <ids
- *   tokenize convert PATH FILE                   write llm.c's tokenizer file
- *   tokenize bench PATH FILE                     MB/s of encoding the file
- *   tokenize classes                             the class of each Unicode character: letter, number, white space or other
+/* tokenize — the tokenizer on the command line: learning, use, timing. tokenize --help lists its commands.
  *
  * Exit status: 0, or 2 after an error, which is one line.
  */
@@ -14,7 +7,24 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/version.h"
 #include "gpt2/tokenizer/internal.h"
+
+static const char help[] =
+    "usage: tokenize COMMAND ...\n\n"
+    "  train FOLDER SIZE [LEAST] <TEXT     learn SIZE tokens, of pairs that occur LEAST times (2)\n"
+    "                                      or more; write vocab.json and merges.txt\n"
+    "  encode PATH [--special] [--records] <TEXT\n"
+    "                                      print ids in a line. --special: <|endoftext|> is one token;\n"
+    "                                      --records: a line for each record, ended by a byte 0xff\n"
+    "  decode PATH <IDS                    print the text of ids\n"
+    "  convert PATH FILE                   write llm.c's tokenizer file\n"
+    "  bench PATH FILE                     MB/s of encoding the file\n"
+    "  classes                             the class of each Unicode character: l(etter), n(umber),\n"
+    "                                      b(lank) or o(ther)\n\n"
+    "  -h, --help                          print this help\n"
+    "  --version                           print the version\n\n"
+    "PATH is a folder or file with a tokenizer. Exit status: 0, or 2 after an error.\n";
 
 static struct gpt2_error error;
 
@@ -150,26 +160,28 @@ static bool use(int count, char **arguments) {
     } else if (ok && strcmp(command, "bench") == 0 && count == 4) {
         ok = bench(tokenizer, arguments[3]);
     } else if (ok) {
-        ok = gpt2_fail(&error, "see the top of gpt2/tools/tokenize.c for how it is called");
+        ok = gpt2_fail(&error, "%s: no such command, or a word too few (tokenize --help lists them)", command);
     }
     gpt2_tokenizer_close(tokenizer);
     return ok;
 }
 
 int main(int count, char **arguments) {
+    const char *first = count > 1 ? arguments[1] : "";
     bool ok;
-    if (count == 2 && strcmp(arguments[1], "classes") == 0) {
+    if (strcmp(first, "-h") == 0 || strcmp(first, "--help") == 0) {
+        ok = fputs(help, stdout) >= 0;
+    } else if (strcmp(first, "--version") == 0) {
+        ok = puts("tokenize " COURSE_VERSION) >= 0;
+    } else if (count == 2 && strcmp(first, "classes") == 0) {
         ok = classes();
-    } else if (count >= 4 && strcmp(arguments[1], "train") == 0) {
+    } else if (count >= 4 && strcmp(first, "train") == 0) {
         ok = train(arguments[2], atoi(arguments[3]), count > 4 ? atoi(arguments[4]) : 2);
     } else if (count >= 3) {
         ok = use(count, arguments);
     } else {
-        fputs("tokenize train FOLDER SIZE [LEAST] | encode PATH [--special] [--records] | decode PATH | convert PATH "
-              "FILE |\n"
-              "         bench PATH FILE | classes\n",
-              stdout);
-        return count == 2 && strcmp(arguments[1], "--help") == 0 ? 0 : 2;
+        fputs(help, stderr);
+        return 2;
     }
     if (fflush(stdout) != 0) { ok = gpt2_fail(&error, "standard output: %s", strerror(errno)); }
     return ok ? 0 : complain(error.text);

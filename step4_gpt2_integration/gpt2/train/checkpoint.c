@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "gpt2/file.h"
@@ -71,6 +72,22 @@ bool gpt2_out_has_latest(const char *path) {
     bool there = link != NULL && lstat(link, &status) == 0;
     free(link);
     return there;
+}
+
+/* Weights and two moments in F32; a tokenizer, whose tokens have 64 bytes in its two files at most on the average; headers. */
+static double checkpoint_bytes(const struct gpt2_config *config) {
+    return 12.0 * (double)gpt2_config_weights(config, config->vocabulary) + 64.0 * config->vocabulary + (1 << 16);
+}
+
+bool gpt2_out_has_room(const struct gpt2_out *out, const struct gpt2_config *config, int count,
+                       struct gpt2_error *error) {
+    struct statvfs disk;
+    double needed = count * checkpoint_bytes(config);
+    if (statvfs(out->path, &disk) != 0) { return true; } /* writing will tell */
+    double room = (double)disk.f_bavail * (double)disk.f_frsize;
+    return needed <= room ||
+           gpt2_fail(error, "%s: %d checkpoint%s need%s %.1f MB, and its disk has %.1f MB free", out->path, count,
+                     count > 1 ? "s" : "", count > 1 ? "" : "s", needed / 1e6, room / 1e6);
 }
 
 /* ---- folders of steps ---- */
@@ -219,7 +236,7 @@ static bool list_tensors(struct listing *listing, const struct gpt2_config *conf
     for (int part = GPT2_MOMENT1; part <= GPT2_MOMENT2; part++) {
         for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
             enum gpt2_tensor t = (enum gpt2_tensor)tensor;
-            for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++) {
+            for (int layer = 0; layer < gpt2_tensor_layers(config, t); layer++) {
                 struct entry *entry = &listing->entries[listing->count];
                 *entry = (struct entry){.part = (enum gpt2_part)part, .tensor = t, .layer = layer};
                 memcpy(entry->name, part == GPT2_MOMENT1 ? "m." : "v.", 2);

@@ -40,6 +40,10 @@ void gpt2_out_close(struct gpt2_out *out); /* may be called on an all-zero struc
 bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error);
 bool gpt2_out_has_latest(const char *path);
 
+/* Is there room for `count` checkpoints of this model on the folder's disk? False: the message has the needed and the free bytes. */
+bool gpt2_out_has_room(const struct gpt2_out *out, const struct gpt2_config *config, int count,
+                       struct gpt2_error *error);
+
 /* Points `best` to that step's checkpoint. False: there is none. */
 bool gpt2_out_best(const struct gpt2_out *out, int64_t step);
 

@@ -37,7 +37,7 @@ $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/trai
 	@mkdir -p $(@D)
 	$(GPT2_LINK) -lcriterion
 
-$(GPT2_TESTS_OUT)/test_train_report: $(GPT2_OUT)/program/train_report.o
+$(GPT2_TESTS_OUT)/test_train_report: $(GPT2_OUT)/program/train_report.o $(GPT2_OUT)/program/progress.o
 
 TESTS += $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%)
 SIMT_TEST_NAMES += $(GPT2_TRAIN_TESTS)

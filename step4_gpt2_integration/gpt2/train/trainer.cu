@@ -2,6 +2,7 @@
 // reads and writes the state
 #include "gpt2/train/trainer.h"
 
+#include "gpt2/model/activation.cuh"
 #include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
@@ -172,6 +173,11 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
                   options->length, config.max_tokens);
         return nullptr;
     }
+    if (config.scale_by_layer) { // its factor is in the weights of the queries, which AdamW would scale in another way
+        gpt2_fail(error,
+                  "a model with scale_attn_by_inverse_layer_idx cannot be trained here; generate and eval take it");
+        return nullptr;
+    }
     gpt2_trainer *trainer = nullptr;
     switch (options->type) {
         case GPT2_F32: trainer = make<float>(*options, error); break;
@@ -183,6 +189,7 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
     }
     if (trainer == nullptr) { return nullptr; }
     trainer->config = config, trainer->options = *options, trainer->kernels = *options->kernels;
+    use_activation(trainer->kernels, config.activation);
     if (!fill(trainer, source, error)) {
         delete trainer;
         return nullptr;
@@ -289,7 +296,7 @@ bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source 
     int code = cudaStreamSynchronize(trainer->device.stream);
     for (int i = 0; good && code == 0 && i < GPT2_TENSORS; i++) {
         gpt2_tensor tensor = (gpt2_tensor)i;
-        int layers = gpt2_tensor_is_layered(tensor) ? config.layers : 1;
+        int layers = gpt2_tensor_layers(&config, tensor);
         for (int layer = 0; good && code == 0 && layer < layers; layer++) {
             good = source->read(source->context, tensor, layer, GPT2_F32, GPT2_OUT_IN, values, error);
             if (!good) { break; }

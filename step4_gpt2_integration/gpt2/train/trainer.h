@@ -35,7 +35,7 @@ struct gpt2_trainer_options {
 };
 
 /* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose gradients would
- * underflow without loss scaling; and where fused attention is requested and not supported. */
+ * underflow without loss scaling; for config.scale_by_layer; and where fused attention is requested and not supported. */
 struct gpt2_trainer *gpt2_trainer_open(const struct gpt2_source *source, const struct gpt2_trainer_options *options,
                                        struct gpt2_error *error);
 void gpt2_trainer_close(struct gpt2_trainer *trainer); /* NULL is fine */

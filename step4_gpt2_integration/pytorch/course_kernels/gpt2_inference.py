@@ -76,8 +76,9 @@ def infer(layers: Layers, hidden: Tensor, normed: Tensor | None, past, mask: Ten
     normalize, add_and_normalize, gelu, attend = kernels
     weight_1, bias_1, *of_attention, weight_2, bias_2, wide_weight, wide_bias, weight, bias, next_weight, next_bias = parameters
     B, T, C = hidden.shape
-    N = B * T
-    if not C == weight_1.numel() == weight_2.numel() == next_weight.numel():
+    N, attention = B * T, layers.attention
+    columns = [bias.numel() for bias in parameters[1::2]]  # of each module's result; the width inside the MLP is free
+    if columns != [C, 3 * C, C, C, wide_bias.numel(), C, C] or attention.num_heads * attention.head_dim != C:
         return None
     statistics = torch.empty(2 * N, dtype=torch.float32, device=hidden.device)  # of each row, for gradients only
     mean = statistics.data_ptr()
@@ -87,7 +88,7 @@ def infer(layers: Layers, hidden: Tensor, normed: Tensor | None, past, mask: Ten
         normed = torch.empty_like(hidden)
         of_norm = weight_1.data_ptr(), bias_1.data_ptr(), N, C, layers.ln_1.eps
         normalize(normed.data_ptr(), mean, rstd, hidden.data_ptr(), *of_norm)
-    rows = _attended(layers.attention, of_attention, normed.view(N, C), B, T, past, mask, attend)
+    rows = _attended(attention, of_attention, normed.view(N, C), B, T, past, mask, attend)
 
     # From here on each kernel overwrites an input of its own: the result of a product or `total`, which no caller holds.
     total = torch.empty_like(hidden)

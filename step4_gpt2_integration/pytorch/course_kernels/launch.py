@@ -47,15 +47,31 @@ def kernel(op: str, dtype: torch.dtype, device: torch.device) -> Callable[..., N
     key = op, dtype, device
     ready = _kernels.get(key)
     if ready is None:
-        ready = _kernels[key] = _prepare(op, dtype, device)
+        loaded = library(device.type)
+        launcher = loaded.launchers.get((op, dtype))
+        if launcher is None:
+            raise LibraryMissing(f"{loaded.path} has no {op} for {dtype}: it was built without that file, see sources()")
+        ready = _kernels[key] = _prepare(loaded, launcher, op, dtype, device)
     return ready
 
 
-def _prepare(op: str, dtype: torch.dtype, device: torch.device) -> Callable[..., None]:
-    loaded = library(device.type)
-    launcher = loaded.launchers.get((op, dtype))
-    if launcher is None:
-        raise LibraryMissing(f"{loaded.path} has no {op} for {dtype}: it was built without that file, see sources()")
+class Exchanged:
+    """A context in which another launcher, with the same arguments, runs in place of the library's launcher of `op`."""
+
+    def __init__(self, op: str, dtype: torch.dtype, device: torch.device, launcher: Callable[..., int]):
+        self.key = op, dtype, device
+        self.other = _prepare(library(device.type), launcher, *self.key)
+
+    def __enter__(self) -> None:
+        self.before, _kernels[self.key] = kernel(*self.key), self.other
+
+    def __exit__(self, *_) -> None:
+        _kernels[self.key] = self.before
+
+
+def _prepare(
+    loaded: Library, launcher: Callable[..., int], op: str, dtype: torch.dtype, device: torch.device
+) -> Callable[..., None]:
     start = _on_device(loaded, launcher, device)
 
     def run(*arguments) -> None:

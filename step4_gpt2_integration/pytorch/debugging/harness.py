@@ -6,7 +6,9 @@ FILE has enable(model, library) and disable(model). The other ways of calling it
 
     check          is everything here that the exercise needs? Prints this Python, or what is missing
     run FILE       runs the patched models: the hidden states and the library's trace. This process loads FILE
-    judge FILE     compares such an answer with unpatched models. This process never loads FILE
+    judge          compares such an answer with unpatched models. This process loads no FILE
+
+cases.py and PyTorch are imported where they are used, because `check` runs without them.
 """
 
 import argparse
@@ -132,16 +134,22 @@ def wrong_states(case, observed: dict, wanted: list) -> str:
     return ""
 
 
-def wrong_calls(case, observed: dict, wanted: list) -> str:
-    """A layer with a parallel residual is one call, and its result is the layer's hidden state."""
+def wrong_number(case, calls: list) -> str:
+    """A layer with a parallel residual is one call. In a serial one the kernel may be used or not."""
+    if case.disabled:
+        return f"three_way_add was called {len(calls)} times after disable()" if calls else ""
+    if case.parallel and len(calls) != case.layers:
+        return f"the library's trace has {len(calls)} calls of three_way_add, and a pass needs {case.layers}: one for each layer"
+    return ""
+
+
+def wrong_calls(case, calls: list, wanted: list) -> str:
+    """The result of a call is the hidden state after its layer."""
     import cases
 
-    calls = observed["calls"]
-    if case.disabled or not case.parallel:
-        return f"three_way_add was called {len(calls)} times after disable()" if case.disabled and calls else ""
-    if len(calls) != case.layers:
-        return f"the library's trace has {len(calls)} calls of three_way_add, and a pass needs {case.layers}: one for each layer"
-    for number, (call, state) in enumerate(zip(calls, wanted), 1):
+    if wrong := wrong_number(case, calls):
+        return wrong
+    for number, (call, state) in enumerate(zip(calls if case.parallel else [], wanted), 1):
         if call["type"] != case.type:
             return f"call {number} was of the launcher for {call['type']}, and the tensors are {case.type}"
         if call["N"] * call["C"] != state.numel() or call["checksum"] != cases.checksum_of(cases.bytes_of(state)):
@@ -155,12 +163,10 @@ def judge_case(case, observed: dict) -> str:
 
     if "error" in observed:
         return str(observed["error"])
-    wanted = cases.states_of(cases.model_of(case), cases.input_of(case))
-    if case.check == "calls" and len(observed["calls"]) != case.layers:
-        return wrong_calls(case, observed, wanted)
     if case.check == "calls":
-        return ""
-    return wrong_states(case, observed, wanted) or wrong_calls(case, observed, wanted)
+        return wrong_number(case, observed["calls"])
+    wanted = cases.states_of(cases.model_of(case), cases.input_of(case))
+    return wrong_states(case, observed, wanted) or wrong_calls(case, observed["calls"], wanted)
 
 
 def judge_safely(case, observed) -> str:
@@ -276,9 +282,11 @@ def main() -> int:
         print(missing or sys.executable)
         return 2 if missing else 0
     sys.path.insert(0, str(HERE))
-    if not arguments.file:
+    if arguments.action != "judge" and not (arguments.file or "").endswith(".py"):
         parser.error(f"{arguments.action} needs FILE, such as lab/step4_gpt2_integration/debug_integration.py")
     if arguments.action == "show":
+        if not Path(arguments.file).is_file():
+            parser.error(f"there is no file {arguments.file}")
         return show(arguments)
     return answer_grader(arguments.action, arguments.file)
 

@@ -141,3 +141,4 @@ def test_show(run):
     assert "['fp16', 'fp16', 'fp16']" in out and out.count("equal bit for bit") == 4
     out = run("debugging/harness.py", "show", STEP / "skeleton" / "debug_integration.py")
     assert "none" in out
+    assert "there is no file" in run("debugging/harness.py", "show", "nowhere.py", status=2)

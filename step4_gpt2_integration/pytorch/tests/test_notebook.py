@@ -1,6 +1,7 @@
 """colab.ipynb runs from top to bottom in a checkout, and shows the kernels and a measurement."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -29,7 +30,20 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     assert re.search(r"^sdpa +[\d.]+ +[\d.]+ +[\d.]+ +1\.00$", out, re.M) and re.search(r"^ours +[\d.]+ .* [\d.]+$", out, re.M)
 
 
+def first_cell():
+    cells = nbformat.read(FOLDER / "colab.ipynb", as_version=4).cells
+    return next(cell for cell in cells if cell.cell_type == "code").source
+
+
+def test_elsewhere_it_clones_the_course(tmp_path, monkeypatch, capsys):
+    root = FOLDER.parents[1]
+    if subprocess.run(["git", "-C", root, "rev-parse"], capture_output=True).returncode != 0:
+        pytest.skip("this course is no git repository")
+    monkeypatch.chdir(tmp_path)
+    exec(first_cell().replace('REPOSITORY = ""', f'REPOSITORY = "file://{root}"'), {})
+    assert f"the course is in {tmp_path}/course" in capsys.readouterr().out and (tmp_path / "course/Makefile").is_file()
+
+
 def test_without_the_course_it_says_what_to_set(tmp_path):
-    source = next(cell for cell in nbformat.read(FOLDER / "colab.ipynb", as_version=4).cells if cell.cell_type == "code").source
     with pytest.raises(SystemExit, match="set REPOSITORY"):
-        exec(source.replace("here = Path.cwd()", f"here = Path({str(tmp_path)!r})"), {})
+        exec(first_cell().replace("here = Path.cwd()", f"here = Path({str(tmp_path)!r})"), {})

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,16 +35,25 @@ def test_a_cell_that_does_not_exist_is_named(run, device):
     assert "huge:1:16:f32" in out and "tiny, distil, small" in out
 
 
-def test_profile(run, device, tmp_path):
+def test_profile(run, device, tmp_path, monkeypatch):
+    """Also that the profiled blocks are those that a user runs: without a call of the modules inside them."""
+    from course_kernels import gpt2_inference, gpt2_model
+
+    inferred = []
+    monkeypatch.setattr(gpt2_model, "infer", lambda *of: inferred.append(gpt2_inference.infer(*of)) or inferred[-1])
     common = ("--size", "tiny", "--batch", 1, "--tokens", 32, "--type", "f32", "--times", 2, "--device", device)
     for variant, row in (("eager", "softmax"), ("ours", "residuals + LayerNorms")):
         trace, out = tmp_path / f"{variant}.json", tmp_path / "out.jsonl"
         run("profile_model.py", "--variant", variant, "--trace", trace, "--out", out, *common)
         line = json.loads(out.read_text().splitlines()[-1])
-        assert line["variant"] == variant and line["row"][row] > 0 and line["layer"]["block 1"] > 0
+        assert line["variant"] == variant and line["layer"]["block 1"] > 0
+        rows = {row, "QKV", "projection", "MLP expansion", "MLP projection", "output layer", "embedding"}
+        assert all(line["row"][row] > 0 for row in rows)
         assert json.loads(trace.read_text())["traceEvents"]
         total = pytest.approx(sum(line["kernel"].values()), abs=1e-3)
         assert sum(line["row"].values()) == total and sum(line["layer"].values()) == total
+    passes = 3 + 2 + 1 + 2  # to warm up, timed, before the trace, traced
+    assert len(inferred) == 2 * passes and None not in inferred
 
 
 def test_decode_steps_are_all_the_same(device):
@@ -79,18 +89,26 @@ def test_triton_gives_the_kernels_results(tmp_path):
 
 
 @pytest.mark.parametrize("rung", range(1, 7))
-def test_a_kernel_of_a_ladder_takes_the_launchers_place(device, rung):
+def test_a_kernel_of_a_ladder_takes_the_launchers_place(device, rung, monkeypatch):
     import torch
 
     import course_kernels as ck
-    from experiments import OnRung
+    from experiments import on_rung
 
     x, weight, bias = torch.randn(5, 2560, device=device).half(), *torch.randn(2, 2560, device=device).half()
-    launcher = ck.library(device).launchers["layernorm_forward", torch.float16]
-    with OnRung(device, "layernorm_forward", torch.float16, rung):
-        assert ck.library(device).launchers["layernorm_forward", torch.float16] is not launcher
-        found = ck.layer_norm(x, weight, bias)
-    assert ck.library(device).launchers["layernorm_forward", torch.float16] is launcher
+    kernel_of, launched = ck.library(device).rung, []
+
+    def noted(op, dtype, number):
+        launcher = kernel_of(op, dtype, number)
+        return lambda *arguments: launched.append((op, number)) or launcher(*arguments)
+
+    monkeypatch.setattr(ck.library(device), "rung", noted)
+    ck.layer_norm(x, weight, bias)  # the launcher is ready, and the kernel still takes its place
+    arguments = SimpleNamespace(type="f16", device=device)
+    found = on_rung("layernorm_forward", rung, arguments, lambda: ck.layer_norm(x, weight, bias))()
+    assert launched == [("layernorm_forward", rung)]
+    ck.layer_norm(x, weight, bias)
+    assert len(launched) == 1
     wanted = torch.nn.functional.layer_norm(x.cpu().double(), (2560,), weight.cpu().double(), bias.cpu().double())
     assert_close(found, wanted, torch.float16)
 
@@ -138,6 +156,23 @@ def test_what_counts_as_slower(new, worse):
     assert len(compared) == (0 if "error" in new[-1] else 1)
 
 
+def test_a_variant_is_judged_beside_its_like():
+    from measuring import judge
+
+    stored = [line("eager", 10.0), line("eager-graph", 2.0), line("ours", 8.0), line("ours-graph", 1.0)]
+    stored += [line("f16 sdpa", 5.0), line("f16 ours", 4.0)]
+    slow_python = [line("eager", 40.0), line("eager-graph", 2.0), line("ours", 32.0), line("ours-graph", 1.5)]
+    worse, compared = judge(slow_python + [line("f16 sdpa", 10.0), line("f16 ours", 8.0)], stored)
+    assert [text.split(":")[0] for text in worse] == ["prompts small ours-graph"] and len(compared) == 3
+
+
+def test_runs_differ_by_more_than_their_samples():
+    from measuring import BETWEEN_RUNS, judge
+
+    for factor, worse in ((BETWEEN_RUNS * 0.99, 0), (BETWEEN_RUNS * 1.01, 1)):
+        assert len(judge([line("ours", 8.0 * factor, spread=0)], [line("ours", 8.0, spread=0)])[0]) == worse
+
+
 def test_against_stored_results(run, device, tmp_path):
     stored = tmp_path / "stored.jsonl"
     common = ("decode", "--cell", "tiny:1:16:f32", "--device", device, "--seconds", 0.1, "--most", 5)
@@ -168,12 +203,15 @@ GPU_TRACE = {
         event("user_annotation", "row: QKV", 10, 20),
         event("cpu_op", "aten::addmm", 12, 15),
         event("cuda_runtime", "cudaLaunchKernel", 14, 5, correlation=1),
+        event("cpu_op", "aten::addmm", 30, 9, **{"Input Dims": [[64], [5, 256], [256, 64], [], []]}),
+        event("cuda_runtime", "cudaLaunchKernel", 31, 5, correlation=5),
         event("user_annotation", "course::bias_gelu_forward", 40, 10),
         event("cuda_runtime", "cudaLaunchKernel", 42, 5, correlation=2),  # by ctypes: no op around it
         event("cuda_runtime", "cudaLaunchKernel", 60, 5, correlation=3),
         event("user_annotation", "row: scores", 55, 30, tid=2),  # another thread's
         event("kernel", "gemm", 1000, 7000, tid=7, correlation=1),
         event("kernel", "bias_gelu_kernel4", 9000, 2000, tid=7, correlation=2),
+        event("kernel", "gemm", 8500, 200, tid=7, correlation=5),
         event("kernel", "add", 12000, 1000, tid=7, correlation=3),
         event("gpu_memset", "Memset", 14000, 500, tid=7, correlation=4),  # its launch is not in the trace
         {"ph": "i", "name": "a mark", "ts": 0},
@@ -185,10 +223,11 @@ def test_every_kernel_of_a_trace_has_a_row():
     from profile_model import launches_of, sums_of
 
     spent = sums_of(GPU_TRACE, "cuda", 2)
-    assert spent["row"] == {"QKV": 3.5, "bias + activation": 1.0, "residuals": 0.5, "launch not in the trace": 0.25}
-    assert spent["layer"] == {"block 0": 5.0, "other": 0.25}
-    assert spent["kernel"] == {"gemm": 3.5, "bias_gelu_kernel4": 1.0, "add": 0.5, "Memset": 0.25}
-    assert launches_of(GPU_TRACE, 2) == {"kernels": 2.0, "launch_us": 5}
+    rows = {"QKV": 3.5, "MLP projection": 0.1, "bias + activation": 1.0, "residuals": 0.5, "launch not in the trace": 0.25}
+    assert spent["row"] == rows
+    assert spent["layer"] == {"block 0": 5.1, "other": 0.25}
+    assert spent["kernel"] == {"gemm": 3.6, "bias_gelu_kernel4": 1.0, "add": 0.5, "Memset": 0.25}
+    assert launches_of(GPU_TRACE, 2) == {"kernels": 2.5, "launch_us": 5}
 
 
 def test_ops_of_the_cpu_count_once():

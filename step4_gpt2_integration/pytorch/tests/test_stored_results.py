@@ -17,8 +17,9 @@ def test_there_are_stored_results():
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_every_stored_line_names_its_command_and_no_folder(path):
-    commands = [line["command"] for line in read_lines(path)]
-    assert all(command.split()[0].endswith(".py") and "/" not in command for command in commands)
+    lines = read_lines(path)
+    assert all(line["command"].split()[0].endswith(".py") and "/" not in line["command"] for line in lines)
+    assert all(line[name] for line in lines for name in ("gpu", "date", "torch", "transformers", "cuda"))
 
 
 @pytest.mark.parametrize("path", [path for path in STORED if path.stem in MEASURED], ids=lambda path: path.stem)

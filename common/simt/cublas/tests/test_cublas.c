@@ -24,12 +24,12 @@ struct shape {
 
 ParameterizedTestParameters(cublas, strided_batched) {
     static struct shape shapes[400];
-    static const int sizes[][4] = {{1, 1, 1, 1},    {5, 1, 7, 1},    {1, 6, 9, 2},
-                                   {33, 17, 65, 3}, {64, 64, 64, 1}, {3, 2, 0, 2}};
+    static const int sizes[][4] = {{1, 1, 1, 1}, {5, 1, 7, 1},     {1, 6, 9, 2},     {33, 17, 65, 3}, {64, 64, 64, 1},
+                                   {3, 2, 0, 2}, {150, 13, 31, 2}, {70, 401, 40, 1}, {20, 5, 0, 1}};
     static const cudaDataType types[][2] = {
         {CUDA_R_32F, CUDA_R_32F}, {CUDA_R_16F, CUDA_R_16F}, {CUDA_R_16BF, CUDA_R_16BF}, {CUDA_R_16BF, CUDA_R_32F}};
     size_t count = 0;
-    for (size_t size = 0; size < 6; size++) {
+    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
         for (size_t type = 0; type < 4; type++) {
             for (int ops = 0; ops < 4; ops++) {
                 const int *s = sizes[size];

@@ -154,6 +154,8 @@ Test(simt_cc, instruments_only_the_checked_build) {
 Test(simt_cc, use) {
     compile("--help");
     cr_expect(said.status == 0 && strstr(said.text, "simt-cc [options] program.cu"), "%s", said.text);
+    compile("--version");
+    cr_expect(said.status == 0 && strncmp(said.text, "simt-cc 1.", 10) == 0, "%s", said.text);
     compile("");
     cr_expect(said.status == 2 && strstr(said.text, "no input"), "%s", said.text);
     compile("missing.cu");

@@ -174,7 +174,7 @@ Test(hf, what_is_truncated_is_refused) {
 #define ALL   SIZES ",\"n_positions\":6"
 
 struct config_case {
-    char text[200], reason[60]; /* reason: "" for a valid config */
+    char text[260], reason[60]; /* reason: "" for a valid config */
 };
 
 ParameterizedTestParameters(hf, configs) {
@@ -195,11 +195,22 @@ ParameterizedTestParameters(hf, configs) {
         {"{\"n_layer\":0,\"n_head\":2,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "number of layers is 0"},
         {"{\"n_layer\":3,\"n_head\":3,\"n_embd\":8,\"vocab_size\":300,\"n_positions\":6}", "among 3 heads"},
         {"{\"n_layer\":3,\"n_head\":2,\"n_embd\":8,\"vocab_size\":2147483647,\"n_positions\":6}", "vocabulary size"},
-        {"{" ALL ",\"activation_function\":\"relu\"}", "activation_function is relu"},
+        {"{" ALL ",\"activation_function\":\"gelu_fast\",\"reorder_and_upcast_attn\":true}", ""},
+        {"{" ALL ",\"num_attention_heads\":2,\"n_head\":4}", "the key \"n_head\" is there twice"},
+        {"{\"n_layer\":9,\"num_hidden_layers\":3,\"n_head\":8,\"num_attention_heads\":2,\"hidden_size\":8,\"vocab_"
+         "size\":300,"
+         "\"max_position_embeddings\":6,\"n_ctx\":7}",
+         ""},
+        {"{" ALL ",\"activation_function\":\"silu\"}", "activation_function is silu"},
         {"{" ALL ",\"activation_function\":7}", "activation_function is no text"},
         {"{" ALL ",\"model_type\":\"gpt_neox\"}", "model_type is gpt_neox"},
-        {"{" ALL ",\"scale_attn_by_inverse_layer_idx\":true}", "scale_attn_by_inverse_layer_idx is not false"},
-        {"{" ALL ",\"tie_word_embeddings\":false}", "tie_word_embeddings is not true"},
+        {"{" ALL ",\"scale_attn_by_inverse_layer_idx\":1}", "is neither true nor false"},
+        {"{" ALL ",\"tie_word_embeddings\":\"no\"}", "is neither true nor false"},
+        {"{" ALL ",\"scale_attn_weights\":false}", "scale_attn_weights is not true"},
+        {"{" ALL ",\"eos_token_id\":7}", ""},
+        {"{" ALL ",\"eos_token_id\":\"end\"}", "eos_token_id is neither"},
+        {"{" ALL ",\"eos_token_id\":[1,[2]]}", "eos_token_id is neither"},
+        {"{" ALL ",\"eos_token_id\":1.5}", "eos_token_id is neither"},
         {"{" ALL ",\"n_inner\":64}", "n_inner"},
         {"{" ALL ",\"layer_norm_epsilon\":\"small\"}", "layer_norm_epsilon is not a number"},
         {"{" ALL ",\"layer_norm_epsilon\":1e999}", "epsilon"},
@@ -229,12 +240,147 @@ Test(hf, missing_files_are_named) {
     remove(at("hf/model.safetensors"));
     cr_assert(fails_with(opens(), "hf/model.safetensors: No such file"));
     put_text("hf/pytorch_model.bin", "");
-    cr_assert(fails_with(opens(), "pytorch_model.bin, which is not supported"));
+    cr_assert(
+        fails_with(opens(), "from transformers import AutoModelForCausalLM; AutoModelForCausalLM.from_pretrained"),
+        "%s", error.text);
+    remove(at("hf/pytorch_model.bin"));
+    put_text("hf/tf_model.h5", "");
+    cr_assert(fails_with(opens(), "tf_model.h5, which is not supported"), "%s", error.text);
     remove(at("hf/config.json"));
     cr_assert(fails_with(opens(), "hf/config.json: No such file"));
     cr_assert(gpt2_file_write(at("x.safetensors"), "", 0, &error));
     struct gpt2_weights weights;
     cr_assert(fails_with(gpt2_hf_open(&weights, at("x.safetensors"), &error), "/config.json: No such file"));
+}
+
+/* ---- GPT-2's relatives ---- */
+
+static struct gpt2_config read_config(const char *text) {
+    struct gpt2_config config;
+    put_text("c.json", text);
+    cr_assert(gpt2_hf_config(&config, at("c.json"), &error), "%s: %s", text, error.text);
+    return config;
+}
+
+Test(hf, settings_are_read) {
+    static const struct {
+        const char *name;
+        enum gpt2_activation activation;
+    } names[] = {{"gelu_new", GPT2_GELU_TANH},         {"gelu_pytorch_tanh", GPT2_GELU_TANH},
+                 {"gelu_python_tanh", GPT2_GELU_TANH}, {"gelu_fast", GPT2_GELU_TANH},
+                 {"gelu_accurate", GPT2_GELU_TANH},    {"gelu", GPT2_GELU_ERF},
+                 {"gelu_python", GPT2_GELU_ERF},       {"relu", GPT2_RELU}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "{" ALL ",\"activation_function\":\"%s\"}", names[i].name);
+        cr_assert_eq(read_config(text).activation, names[i].activation, "%s", names[i].name);
+    }
+    struct gpt2_config plain = read_config("{" ALL "}"), other;
+    cr_assert(!plain.untied && !plain.scale_by_layer && !plain.stops.given && gpt2_config_differs(&plain) == NULL);
+    other = read_config("{" ALL ",\"tie_word_embeddings\":false,\"scale_attn_by_inverse_layer_idx\":true}");
+    cr_assert(other.untied && other.scale_by_layer && !gpt2_config_same(&plain, &other));
+    other = read_config("{" ALL ",\"eos_token_id\":[7,-1,7]}");
+    cr_assert(other.stops.given && other.stops.count == 3 && other.stops.ids[0] == 7 && other.stops.ids[1] == -1);
+    other = read_config("{" ALL ",\"eos_token_id\":null}");
+    cr_assert(!other.stops.given);
+}
+
+Test(hf, relatives_come_back) {
+    struct gpt2_config config = small_config;
+    config.untied = config.scale_by_layer = true, config.activation = GPT2_RELU;
+    config.stops = (struct gpt2_stops){.given = true, .count = 2, .ids = {5, 299}};
+    struct gpt2_source source = seeded_source(&config);
+    struct gpt2_weights weights;
+    cr_assert(gpt2_hf_write(at("hf"), &source, GPT2_F32, 3, &error), "%s", error.text);
+    cr_assert(gpt2_hf_open(&weights, at("hf"), &error), "%s", error.text);
+    check_seeded(&weights);
+    cr_assert(gpt2_config_same(&weights.config, &config));
+    cr_assert(weights.config.stops.count == 2 && weights.config.stops.ids[1] == 299);
+    gpt2_weights_close(&weights);
+    put_text("hf/generation_config.json", "{\"eos_token_id\": 4}");
+    cr_assert(gpt2_hf_open(&weights, at("hf"), &error), "%s", error.text);
+    cr_assert(weights.config.stops.count == 1 && weights.config.stops.ids[0] == 4);
+    gpt2_weights_close(&weights);
+    put_text("hf/generation_config.json", "{\"eos_token_id\": \"4\"}");
+    cr_assert(fails_with(gpt2_hf_open(&weights, at("hf"), &error), "generation_config.json: eos_token_id"));
+}
+
+Test(hf, an_untied_head_has_to_be_there) {
+    struct gpt2_weights weights;
+    put_text("hf/config.json", "{" ALL ",\"tie_word_embeddings\":false}");
+    cr_assert(fails_with(gpt2_hf_open(&weights, at("hf"), &error), "lm_head.weight is missing"), "%s", error.text);
+    for (int i = 0; i < 300 * 8; i++) { head[i] = seeded(GPT2_HEAD, 0, i); }
+    add_head("F32");
+    cr_assert(opens(), "%s", error.text);
+}
+
+/* ---- weights in several files ---- */
+
+static bool odd_tensor; /* which half of the tensors stays */
+static bool half(struct safetensors_tensor *tensor, char *name) {
+    (void)tensor;
+    return (mix((uint64_t)strlen(name)) % 2 == 1) == odd_tensor;
+}
+
+/* Two files of half of the tensors each, and their index. extra: more of its entries. */
+static void write_parts(const char *extra) {
+    struct safetensors part;
+    char index[8192] = "{\"metadata\":{\"total_size\":1},\"weight_map\":{";
+    size_t size, length = strlen(index);
+    uint8_t *whole = get("hf/model.safetensors", &size);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "part-2.safetensors" : "part-1.safetensors";
+        char path[64];
+        snprintf(path, sizeof path, "hf/%s", name);
+        odd_tensor = i;
+        put("hf/model.safetensors", whole, size);
+        rewrite(half, NULL);
+        cr_assert_eq(rename(at("hf/model.safetensors"), at(path)), 0);
+        cr_assert(safetensors_open(&part, at(path), &error), "%s", error.text);
+        cr_assert(part.count > 5);
+        for (int t = 0; t < part.count; t++) {
+            length +=
+                (size_t)snprintf(index + length, sizeof index - length, "\"%s\":\"%s\",", part.tensors[t].name, name);
+        }
+        safetensors_close(&part);
+    }
+    snprintf(index + length - 1, sizeof index - length, "%s}}", extra);
+    put_text("hf/model.safetensors.index.json", index);
+    free(whole);
+}
+
+Test(hf, weights_may_be_in_several_files) {
+    write_parts("");
+    cr_assert(opens(), "%s", error.text);
+}
+
+Test(hf, an_index_has_to_agree_with_its_files) {
+    static const char *const cases[][2] = {
+        {",\"h.9.none\":\"part-1.safetensors\"", "it names 41 tensors; its files have 40"},
+        {",\"none\":\"part-3.safetensors\"", "part-3.safetensors: No such file"},
+        {",\"none\":\"../part-1.safetensors\"", "the file of none is not one beside the index"},
+        {",\"none\":\"..\"", "the file of none is not one beside the index"},
+        {",\"none\":7", "the file of none is not one beside the index"},
+        {",\"transformer.wte.weight\":\"part-1.safetensors\"", "is there twice"},
+    };
+    write_parts("");
+    size_t size;
+    char *index = (char *)get("hf/model.safetensors.index.json", &size);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[9000];
+        snprintf(text, sizeof text, "%.*s%s}}", (int)size - 2, index, cases[i][0]);
+        put_text("hf/model.safetensors.index.json", text);
+        cr_assert(fails_with(opens(), cases[i][1]), "%s: %s", cases[i][0], error.text);
+    }
+    put_text("hf/model.safetensors.index.json", "{\"weight_map\":{}}");
+    cr_assert(fails_with(opens(), "index.json: no weight_map"), "%s", error.text);
+    /* a tensor in the other file than the index says */
+    char *first = strstr(index, "part-1");
+    memcpy(first, "part-2", 6);
+    put_text("hf/model.safetensors.index.json", index);
+    cr_assert(fails_with(opens(), "part-1.safetensors: ") && strstr(error.text, "the index names part-2"), "%s",
+              error.text);
+    free(index);
 }
 
 /* The real sizes, as sparse files with a written header. */
@@ -247,7 +393,7 @@ Test(hf, the_real_sizes_open) {
         int count = 0;
         for (int t = 0; t < GPT2_TENSORS; t++) {
             enum gpt2_tensor tensor = (enum gpt2_tensor)t;
-            for (int layer = 0; layer < (gpt2_tensor_is_layered(tensor) ? config->layers : 1); layer++) {
+            for (int layer = 0; layer < gpt2_tensor_layers(config, tensor); layer++) {
                 int64_t rows = gpt2_tensor_rows(config, tensor), columns = gpt2_tensor_columns(config, tensor);
                 bool linear = gpt2_tensor_is_linear(tensor);
                 gpt2_tensor_name(tensor, layer, text[count]);

@@ -48,7 +48,7 @@ Test(weights, sum_up_to_the_known_numbers) {
         int64_t sum = 0;
         for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
             sum += gpt2_tensor_elements(config, (enum gpt2_tensor)tensor) *
-                   (gpt2_tensor_is_layered((enum gpt2_tensor)tensor) ? config->layers : 1);
+                   gpt2_tensor_layers(config, (enum gpt2_tensor)tensor);
         }
         cr_assert(sum == known[i].weights && gpt2_config_weights(config, config->vocabulary) == sum, "%s",
                   known[i].name);

@@ -6,12 +6,15 @@
 
 TestSuite(model, .timeout = 300);
 
-/* Sizes: even ones, odd ones, one head, a head wider than a warp. */
+/* Sizes: even ones, odd ones, one head, a head wider than a warp; then GPT-2's relatives. */
 static const struct gpt2_config configs[] = {
     TINY(16, 50, 128, 2, 2, 16),
     TINY(11, 37, 37, 3, 3, 15),
     TINY(9, 131, 256, 1, 1, 67),
     TINY(40, 64, 64, 2, 2, 256),
+    RELATIVE(16, 50, 128, 3, 2, 16, GPT2_GELU_ERF, true, false),
+    RELATIVE(11, 37, 37, 3, 3, 15, GPT2_RELU, false, true),
+    RELATIVE(16, 50, 128, 2, 2, 256, GPT2_RELU, true, true),
 };
 enum { CONFIGS = sizeof configs / sizeof *configs };
 
@@ -239,5 +242,46 @@ Test(model, sets_by_name_and_by_op) {
     kernel_choice_close(naive);
     kernel_choice_close(reference);
     kernel_choice_close(mixed);
+}
+#endif
+
+/* ---- for a program's comfort ---- */
+
+static int stages_heard, blocks_heard;
+static void hear(void *context, const char *stage, int layer) {
+    (void)context;
+    stages_heard++;
+    blocks_heard += strcmp(stage, "gelu") == 0;
+    cr_assert(layer >= -1);
+}
+
+Test(model, a_listener_hears_every_stage_and_changes_nothing) {
+    const struct gpt2_config *config = &configs[0];
+    struct gpt2_model *model = open_model(config, sets[0], GPT2_F32, 1, true);
+    int32_t tokens[16], length = 9;
+    float silent[64], heard[64];
+    tiny_tokens(tokens, length, config->vocabulary, 5);
+    cr_assert(gpt2_prefill(model, tokens, &length, 1, length, &error) && gpt2_logits(model, silent, &error));
+    gpt2_listen(model, hear, NULL);
+    cr_assert(gpt2_prefill(model, tokens, &length, 1, length, &error) && gpt2_logits(model, heard, &error));
+    cr_assert(blocks_heard == config->layers && stages_heard > 5 * config->layers, "%d of %d stages", blocks_heard,
+              stages_heard);
+    cr_assert_eq(memcmp(silent, heard, (size_t)config->vocabulary * sizeof *heard), 0);
+    gpt2_listen(model, NULL, NULL);
+    int before = stages_heard;
+    cr_assert(gpt2_prefill(model, tokens, &length, 1, length, &error));
+    cr_assert_eq(stages_heard, before);
+    close_model(model);
+}
+
+#ifdef CHECKED
+extern int openblas_get_num_threads(void);
+Test(model, threads_are_those_of_the_kernels_and_of_the_products) {
+    struct simt_settings settings;
+    for (int threads = 1; threads <= 2; threads++) {
+        cr_assert(gpt2_device_threads(threads, &error), "%s", error.text);
+        simt_settings_get(&settings);
+        cr_assert(settings.os_threads == threads && openblas_get_num_threads() == threads);
+    }
 }
 #endif

@@ -5,7 +5,13 @@
 #include "tiny.h"
 
 static uint64_t launches_of_a_step(enum gpt2_form form, int B) {
-    static const struct gpt2_config config = {40, 64, 67, 2, 2, 256, 1e-5f};
+    static const struct gpt2_config config = {.max_tokens = 40,
+                                              .vocabulary = 64,
+                                              .padded_vocabulary = 67,
+                                              .layers = 2,
+                                              .heads = 2,
+                                              .channels = 256,
+                                              .epsilon = 1e-5f};
     struct gpt2_error error;
     int32_t tokens[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, lengths[9];
     struct simt_counters counters;

@@ -17,6 +17,14 @@
         .epsilon = 1e-5f                                                                                   \
     }
 
+/* A relative of GPT-2 of these sizes: another activation; untied, head: an output projection of its own; by_layer: scores divided by the
+ * layer's number. */
+#define RELATIVE(T, V, Vp, L, H, C, function, head, by_layer)                                              \
+    {                                                                                                      \
+        .max_tokens = T, .vocabulary = V, .padded_vocabulary = Vp, .layers = L, .heads = H, .channels = C, \
+        .epsilon = 1e-5f, .activation = function, .untied = head, .scale_by_layer = by_layer               \
+    }
+
 static inline uint32_t mix(uint64_t z) {
     return (uint32_t)(gpt2_mix(z) >> 32);
 }

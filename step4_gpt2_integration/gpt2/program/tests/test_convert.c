@@ -57,6 +57,36 @@ Test(convert, there_and_back_is_the_same_bytes) {
     same("a_tokenizer.bin", "again_tokenizer.bin");
 }
 
+static bool holds(const char *name, const char *part) {
+    struct gpt2_file file;
+    cr_assert(gpt2_file_open(&file, in(name), &error), "%s", error.text);
+    bool found = memmem(file.bytes, file.size, part, strlen(part)) != NULL;
+    gpt2_file_close(&file);
+    return found;
+}
+
+/* A relative of GPT-2, with added tokens: nothing of it is lost in a folder, and llm.c's format has no place for it. */
+Test(convert, a_relative_comes_back) {
+    static const char settings[] = "{\"added_tokens_decoder\": {\"300\": {\"content\": \"<x>\", \"lstrip\": true}}}";
+    struct gpt2_config relative = config;
+    relative.activation = GPT2_GELU_ERF, relative.untied = relative.scale_by_layer = true;
+    relative.stops = (struct gpt2_stops){.given = true, .count = 2, .ids = {7, 8}};
+    struct gpt2_source source = tiny_source(&relative);
+    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, 299, &error), "%s", error.text);
+    write_text("tokenizer_config.json", settings, strlen(settings));
+    succeeds("convert --from @ --to @/r");
+    succeeds("convert --from @/r --to @/r2");
+    same("model.safetensors", "r/model.safetensors");
+    cr_assert(holds("r/config.json", "\"eos_token_id\": [7, 8]") &&
+              holds("r/config.json", "\"activation_function\": \"gelu\""));
+    cr_assert(holds("r/config.json", "\"tie_word_embeddings\": false,\n  \"scale_attn_by_inverse_layer_idx\": true"));
+    same("r/config.json", "r2/config.json");
+    same("r/tokenizer_config.json", "r2/tokenizer_config.json");
+    fails("convert --from @ --to @/r.bin --no-tokenizer", "no place for the model's tie_word_embeddings false");
+    write_text("r/tokenizer.json", "{}", 2);
+    fails("convert --from @ --to @/r --force", "r/tokenizer.json: would be read together with the new files");
+}
+
 Test(convert, types) {
     succeeds("convert --from @ --to @/b.bin --type bf16");
     succeeds("convert --from @/b.bin --to @/b");
@@ -96,24 +126,16 @@ Test(convert, what_is_there_stays_without_force) {
     says("(BF16) -> ");
 }
 
-static bool holds(const char *name, const char *part) {
-    struct gpt2_file file;
-    cr_assert(gpt2_file_open(&file, in(name), &error), "%s", error.text);
-    bool found = memmem(file.bytes, file.size, part, strlen(part)) != NULL;
-    gpt2_file_close(&file);
-    return found;
-}
-
-/* <|endoftext|> is not always the last token: Hugging Face's trainer puts it first. */
+/* <|endoftext|> is not always the last token: Hugging Face's trainer puts it first. A config.json without eos_token_id. */
 Test(convert, config_json_has_the_tokenizers_end_of_text) {
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
     cr_assert(tokenizer, "%s", error.text);
     int last = gpt2_tokenizer_end_of_text(tokenizer);
     gpt2_tokenizer_close(tokenizer);
-    char exchange[256];
+    char exchange[320];
     snprintf(exchange, sizeof exchange,
              "--help >/dev/null; sed -i 's/\"!\": 0,/\"!\": %d,/; s/\"<|endoftext|>\": %d/\"<|endoftext|>\": 0/' "
-             "@/vocab.json",
+             "@/vocab.json; sed -i '/eos_token_id/d; s/\\(\"bos_token_id\": [0-9]*\\),/\\1/' @/config.json",
              last, last);
     succeeds(exchange);
     succeeds("convert --from @ --to @/first");

@@ -9,15 +9,21 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
         const char *arguments, *message;
     } cases[] = {
         {"", "usage"},
-        {"dance --model @", "there is no command 'dance'"},
+        {"dance --model @", "there is no command 'dance'; the nearest is "},
+        {"genrate --model @", "there is no command 'genrate'; the nearest is generate (gpt2 --help lists them)"},
+        {"--model @ generate", "the command comes before '--model'"},
         {"generate", "--model is missing"},
         {"generate --model", "--model needs a value"},
-        {"generate --model @ --loud", "generate has no option '--loud'"},
-        {"generate --model @ --batch 2", "generate has no option '--batch' (gpt2 generate --help lists them)"},
-        {"bench --model @ --type bf16", "bench has no option '--type'"},
-        {"generate --model @ --tokens x", "--tokens x: a number from"},
-        {"generate --model @ --tokens 0", "--tokens 0: a number from 1 to 1048576"},
-        {"generate --model @ --seed -1", "--seed -1: a number from 0 to 9000000000000000"},
+        {"generate --model @ --loud", "generate has no option '--loud'; the nearest is "},
+        {"generate --model @ --promt=a",
+         "generate has no option '--promt'; the nearest is --prompt (gpt2 generate --help"},
+        {"generate --model @ --batch 2", "generate has no option '--batch'; the nearest is "},
+        {"profile --model @ --types bf16", "profile has no option '--types'; the nearest is --type"},
+        {"train --dta x", "train has no option '--dta'; the nearest is --data"},
+        {"generate --model @ the cat", "generate: 'the' belongs to no option; a text with blanks needs quotes"},
+        {"generate --model @ --tokens x", "--tokens x: a whole number from"},
+        {"generate --model @ --tokens 0", "--tokens 0: a whole number from 1 to 1048576"},
+        {"generate --model @ --seed -1", "--seed -1: a whole number from 0 to 9000000000000000"},
         {"generate --model ''", "--model is empty: PATH"},
         {"convert --from @ --to ''", "--to is empty: PATH"},
         {"train --out ''", "--out is empty: DIR"},
@@ -29,12 +35,21 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
         {"generate --model @ --tokenizer @/merges.txt", "merges.txt: a part of a tokenizer: name the folder"},
         {"generate --model @/text", "text"},
         {"generate --model @ --tokenizer @/absent", "absent"},
-        {"generate --model @ --top-k 5", "--top-k and --top-p need a --temperature"},
+        {"generate --model @ --top-k 5", "--top-k, --top-p and --min-p need a --temperature"},
+        {"generate --model @ --min-p 0.1", "--top-k, --top-p and --min-p need a --temperature"},
+        {"generate --model @ --repetition-penalty 0", "--repetition-penalty 0: a number from 0.001 to 1000"},
+        {"generate --model @ --stop ''", "--stop is empty"},
+        {"generate --model @ --prompt-file @/absent", "absent: cannot be read: No such file"},
+        {"generate --model @ --prompt-file @", "cannot be read: Is a directory"},
+        {"generate --model @ --prompt - --prompt - </dev/null", "standard input is one prompt"},
+        {"generate --model @ --prompt-file /dev/zero", "/dev/zero: longer than any prompt"},
+        {"eval --model @ --file @/text --stride 49", "--stride 49: more than the windows have, which is 48"},
+        {"eval --model @ --file @/text --stride 1 --context 1", "--stride needs windows of two tokens"},
         {"eval --model @", "eval needs --file"},
         {"eval --model @ --file @/absent", "absent"},
         {"eval --model @ --file @/text --context 49", "the model's is 48"},
         {"eval --model @ --file /dev/null", "/dev/null"},
-        {"eval --model @ --choices @/text --context 8", "--context cuts a --file"},
+        {"eval --model @ --choices @/text --context 8", "--context and --stride cut a --file"},
         {"check --model @ --prompt a --against @/d.safetensors", "a dump has its prompts"},
         {"check --model @ --json @/lines", "--json is of a dump"},
         {"check --model @ --prompt a --prompt b", "check takes one --prompt"},
@@ -53,16 +68,43 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
     says("the model's context is 48");
 }
 
-Test(refusals, help_is_of_all_or_of_a_command) {
+Test(refusals, help_and_version_of_every_command) {
+    static const char *const commands[] = {"", "generate", "eval", "train", "convert", "check", "profile", "bench"};
+    static const char *const asked[] = {"-h", "--help", "--version"};
+    for (size_t i = 0; i < 3 * sizeof commands / sizeof *commands; i++) {
+        char arguments[256], wanted[64];
+        snprintf(arguments, sizeof arguments, "%s %s 2>@/errors && [ ! -s @/errors ]", commands[i / 3], asked[i % 3]);
+        succeeds(arguments);
+        snprintf(wanted, sizeof wanted, i % 3 == 2 ? "gpt2 " : "usage: gpt2 %s",
+                 i / 3 > 0 ? commands[i / 3] : "COMMAND");
+        cr_assert_eq(strncmp(output, wanted, strlen(wanted)), 0, "%s: %s", arguments, output);
+        for (char *line = strtok(output, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+            cr_assert(strlen(line) <= 80, "%s: %s", arguments, line);
+        }
+    }
+}
+
+Test(refusals, help_is_of_a_command_alone) {
     succeeds("--help");
+    static const char *const commands[] = {"generate", "eval", "train", "convert", "check", "profile", "bench"};
+    for (int i = 0; i < 7; i++) { says(commands[i]); }
+    cr_assert(!strstr(output, "--kernels") && !strstr(output, "--lr"), "%s", output);
+    succeeds("help");
     says("usage: gpt2 COMMAND");
-    says("  --lr X");
-    succeeds("eval --help");
+    succeeds("help profile");
+    says("usage: gpt2 profile");
+    succeeds("eval --model @ --help --file");
     says("usage: gpt2 eval");
     says("  --last-word FILE");
-    cr_assert(!strstr(output, "--top-p") && !strstr(output, "--lr") && !strstr(output, "  bench"), "%s", output);
+    cr_assert(!strstr(output, "--top-p") && !strstr(output, "--lr") && !strstr(output, "bench"), "%s", output);
     succeeds("train --help");
-    cr_assert(strstr(output, "usage: gpt2 train") && !strstr(output, "--top-p"), "%s", output);
+    cr_assert(strstr(output, "--lr X") && !strstr(output, "--top-p"), "%s", output);
+}
+
+Test(refusals, options_may_be_abbreviated_and_take_an_equals_sign) {
+    succeeds("generate --mod=@ --prompt='the cat' --tokens=1 --temp 0.5 --quiet");
+    cr_assert_eq(run("generate --mode @ --to 1"), 2);
+    says("generate: '--to' is ambiguous: --tokens, --top-k, --top-p, --tokenizer");
 }
 
 Test(refusals, what_cannot_be_said_is_an_error) {

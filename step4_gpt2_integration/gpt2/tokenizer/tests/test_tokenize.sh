@@ -25,5 +25,16 @@ check "a tokenizer that is not there: exit 2" exits 2 encode "$scratch/none"
 check "and one line" one_line encode "$scratch/none"
 check "a folder that is not there: exit 2" exits 2 learn "$scratch/none"
 check "no command: exit 2" exits 2 "$tokenize"
-check "--help: exit 0" exits 0 "$tokenize" --help
+random_model=${BUILD:-build}/gpt2/random_model
+for program in "$tokenize" "$random_model"; do
+    [ -x "$program" ] || continue
+    name=${program##*/}
+    for option in -h --help --version; do
+        silent() { [ -z "$("$program" "$option" 2>&1 >/dev/null)" ]; }
+        check "$name $option: exit 0" exits 0 "$program" "$option"
+        check "on standard output" silent
+    done
+    check "it names itself" says "$name 1" "$program" --version
+done
+check "no command: its help is on standard error" says "usage: tokenize" "$tokenize"
 finish

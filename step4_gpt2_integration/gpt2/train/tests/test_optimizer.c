@@ -32,7 +32,7 @@ static void plain_open(struct plain *plain) {
     for (int i = 0; i < 4; i++) { cr_assert(gpt2_reference_gradients_open(all[i], &config)); }
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config.layers : 1); layer++) {
+        for (int layer = 0; layer < gpt2_tensor_layers(&config, t); layer++) {
             double *to = plain->weights.at[tensor * config.layers + layer];
             for (int64_t i = 0; i < gpt2_tensor_elements(&config, t); i++) {
                 to[i] = (double)tiny_value(&config, t, layer, i);
@@ -96,7 +96,7 @@ static void compare_weights(struct gpt2_trainer *trainer, const struct plain *pl
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(&config, t);
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config.layers : 1); layer++, at += count) {
+        for (int layer = 0; layer < gpt2_tensor_layers(&config, t); layer++, at += count) {
             const double *wanted = plain->weights.at[tensor * config.layers + layer];
             double off = 0.0;
             for (int64_t i = 0; i < count; i++) {

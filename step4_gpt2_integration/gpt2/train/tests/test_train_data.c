@@ -62,8 +62,9 @@ Test(train_data, initial_weights) {
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(&initial.config, t);
+        int last = gpt2_tensor_layers(&initial.config, t) - 1;
+        if (last < 0) { continue; } /* the head is tied */
         float *values = malloc((size_t)count * sizeof *values), *other = malloc((size_t)count * sizeof *other);
-        int last = gpt2_tensor_is_layered(t) ? 2 : 0;
         cr_assert(source.read(source.context, t, last, GPT2_F32, GPT2_OUT_IN, values, &error), "%s", error.text);
         cr_assert(source.read(source.context, t, 0, GPT2_F32, GPT2_OUT_IN, other, &error), "%s", error.text);
         double mean = 0.0, square = 0.0, fourth = 0.0;

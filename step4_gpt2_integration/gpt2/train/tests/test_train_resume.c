@@ -95,6 +95,8 @@ static void check_resume(const char *options, uint64_t seed) {
     cr_assert(same_files("@/whole/latest/model.safetensors", "@/cut/latest/model.safetensors"), "after %d kills",
               kills);
     cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
+    cr_assert(same_files("@/whole/loss.csv", "@/cut/loss.csv"));
+    cr_assert(same_files("@/whole/loss.svg", "@/cut/loss.svg"));
     succeeds(
         "cd @/whole && ls -d *-* && readlink latest best >../links; cd @/cut && readlink latest best | cmp ../links");
     if (strstr(options, "--val") == NULL) { return; }
@@ -152,6 +154,71 @@ Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     says("its tokens are not those that the run");
 }
 
+/* The first 4 steps are those of the shorter run, the rest has the longer run's learning rate. */
+Test(train_resume, another_number_of_steps_extends_a_run) {
+    char first[4096], path[128];
+    succeeds(LEARNER "--out @/run --steps 4 --batch 2 --lr 1e-2");
+    succeeds("cat @/run/loss.csv");
+    strcpy(first, output);
+    cr_assert_eq(run(GPT2 " train --out @/run --resume --steps 3"), 2);
+    says("--steps 3: the run in ");
+    says("has done 4");
+    succeeds(GPT2 " train --out @/run --resume --steps 7");
+    says("the run was planned for 4 steps: from here on its learning rate is that of 7 steps");
+    says("step 7/7 is in ");
+    succeeds("cat @/run/loss.csv");
+    cr_assert_eq(strncmp(output, first, strlen(first)), 0, "%s, not %s", output, first);
+    double rate;
+    const char *row = strstr(output, "\n5,");
+    cr_assert(row && sscanf(row, "\n5,%*f,%lf", &rate) == 1);
+    cr_assert(fabs(rate / (1e-3 + 0.5 * (1.0 + cos(3.14159265358979 * 5 / 7)) * 9e-3) - 1.0) < 1e-6, "%g", rate);
+    succeeds(GPT2 " train --out @/run --resume"); /* the new number is stored */
+    says("step 7/7 is in ");
+    spell(path, sizeof path, "@/run/loss.svg");
+    cr_assert_eq(access(path, R_OK), 0);
+    succeeds("mv @/run/loss.csv @/elsewhere && " GPT2 " train --out @/run --resume --steps 8 && cat @/run/loss.csv");
+    says("step,loss,lr,norm,val_loss\n8,");
+}
+
+Test(train_resume, losses_are_in_a_table_and_a_curve) {
+    succeeds(LEARNER "--out @/run --steps 5 --batch 2 --val @/other --val-every 2");
+    succeeds("cut -d, -f1,5 @/run/loss.csv");
+    int step, rows = 0, measured = 0;
+    double loss;
+    for (char *line = strtok(output, "\n"); line != NULL; line = strtok(NULL, "\n"), rows++) {
+        int fields = sscanf(line, "%d,%lf", &step, &loss);
+        cr_assert(rows == 0 ? fields == 0 : step == rows && fields == 1 + (step % 2 == 0 || step == 5), "%s", line);
+        measured += fields == 2;
+    }
+    cr_assert(rows == 6 && measured == 3);
+    succeeds("grep -c '<polyline' @/run/loss.svg && grep -o 'points=.*' @/run/loss.svg | head -1 | wc -w");
+    cr_assert_str_eq(output, "2\n5\n"); /* two curves, five points */
+}
+
+/* A disk of 300 kB, where the system lets a user mount one. */
+Test(train_resume, a_disk_that_is_too_small_is_refused_before_the_first_step) {
+    static const char mounted[] = "mkdir -p @/disk && unshare -rm sh -c 'mount -t tmpfs -o size=%s none @/disk && %s'";
+    char command[1024];
+    snprintf(command, sizeof command, mounted, "300k", "true");
+    if (run(command) != 0) { cr_skip("no mounts here"); }
+    snprintf(command, sizeof command, mounted, "300k", LEARNER "--out @/disk/run --steps 4 --batch 2");
+    cr_assert_eq(run(command), 2, "%s", output);
+    says("/disk/run: 1 checkpoint needs 0.");
+    says(" MB, and its disk has 0.");
+    cr_assert(!strstr(output, "step 1/4"), "%s", output);
+    snprintf(command, sizeof command, mounted, "900k", LEARNER "--out @/disk/run --steps 4 --batch 2");
+    succeeds(command);
+    snprintf(command, sizeof command, mounted, "900k", LEARNER "--out @/disk/run --steps 4 --batch 2 --save-every 1");
+    cr_assert_eq(run(command), 2, "%s", output);
+    says("/disk/run: 2 checkpoints need 1.");
+    snprintf(command, sizeof command, mounted, "1800k",
+             LEARNER
+             "--out @/disk/run --steps 4 --batch 2 --save-every 2 && dd if=/dev/zero of=@/disk/fill bs=1k count=900 "
+             "2>/dev/null; " LEARNER "--out @/disk/run --resume --steps 6");
+    cr_assert_eq(run(command), 2, "%s", output);
+    says("/disk/run: 1 checkpoint needs 0.");
+}
+
 Test(train_resume, a_full_disk_leaves_the_checkpoint_before) {
     succeeds(LEARNER "--out @/run --steps 6 --batch 2 --save-every 3");
     cr_assert_eq(run("trap '' XFSZ; ulimit -f 20; " LEARNER "--out @/full --steps 2 --batch 2 --save-every 1"), 2);
@@ -199,7 +266,7 @@ Test(train_resume, a_copy_that_followed_links_goes_on) {
     succeeds(GPT2 " train --out @/copy --resume");
     says("resuming after step 3");
     succeeds("cd @/copy && ls && readlink best latest");
-    cr_assert_str_eq(output, "best\nlatest\nlock\nstep-00000004\nstep-00000004\nstep-00000004\n");
+    cr_assert_str_eq(output, "best\nlatest\nlock\nloss.csv\nloss.svg\nstep-00000004\nstep-00000004\nstep-00000004\n");
 }
 
 /* An unreadable folder must not be taken for an empty one and overwritten. */
@@ -252,5 +319,5 @@ Test(train_resume, leftovers_go) {
              "@/run/notes");
     succeeds(LEARNER "--out @/run --steps 2 --batch 2");
     succeeds("cd @/run && ls");
-    cr_assert_str_eq(output, "latest\nlock\nnotes\nstep-00000002\nstep-mine\n");
+    cr_assert_str_eq(output, "latest\nlock\nloss.csv\nloss.svg\nnotes\nstep-00000002\nstep-mine\n");
 }

@@ -9,8 +9,13 @@ TestSuite(training, .timeout = 600);
 /* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; rows of logits, heads and a bias with several
  * 16-byte vectors a thread; and a row of logits that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
-    TINY(11, 37, 37, 3, 3, 15),    TINY(16, 50, 128, 2, 2, 16),    TINY(9, 300, 384, 1, 1, 67),
-    TINY(9, 4999, 5060, 1, 2, 96), TINY(8, 51203, 51208, 1, 1, 3),
+    TINY(11, 37, 37, 3, 3, 15),
+    TINY(16, 50, 128, 2, 2, 16),
+    TINY(9, 300, 384, 1, 1, 67),
+    TINY(9, 4999, 5060, 1, 2, 96),
+    TINY(8, 51203, 51208, 1, 1, 3),
+    RELATIVE(11, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, false),
+    RELATIVE(9, 37, 37, 3, 3, 15, GPT2_RELU, true, false),
 };
 enum { CONFIGS = sizeof configs / sizeof *configs, B = 3, T = 7, N = B * T };
 
@@ -66,7 +71,7 @@ static void check_gradients(const struct gpt2_config *config, const char *set, e
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(config, t);
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++, at += count) {
+        for (int layer = 0; layer < gpt2_tensor_layers(config, t); layer++, at += count) {
             const double *expected = wanted.at[tensor * config->layers + layer];
             double off = 0.0, length = 0.0;
             for (int64_t i = 0; i < count; i++) {
@@ -96,9 +101,21 @@ Test(training, every_gradient_is_the_references) {
     }
 }
 
+Test(training, scores_divided_by_the_layer_are_refused) {
+    static const struct gpt2_config config = RELATIVE(11, 50, 128, 2, 2, 16, GPT2_GELU_TANH, false, true);
+    struct gpt2_source source = source_of(&config, GPT2_F32);
+    struct gpt2_trainer_options options = {.batch = 1, .length = 4, .kernels = kernels_of(sets[0])};
+    cr_assert(!gpt2_trainer_open(&source, &options, &error) && strstr(error.text, "scale_attn_by_inverse_layer_idx"),
+              "%s", error.text);
+    close_kernels();
+}
+
 Test(training, sixteen_bits_are_near_it) {
     for (int set = 0; set < SETS; set++) {
-        for (int i = 0; i < CONFIGS; i++) { check_gradients(&configs[i], sets[set], GPT2_BF16, false, 0.08); }
+        for (int i = 0; i < CONFIGS; i++) {
+            if (configs[i].activation == GPT2_RELU) { continue; } /* its slope jumps at 0: a rounding decides */
+            check_gradients(&configs[i], sets[set], GPT2_BF16, false, 0.08);
+        }
     }
 }
 
@@ -169,7 +186,8 @@ static void check_many(enum gpt2_type type, double tolerance) {
     }
     for (int64_t at = 0, tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         int64_t count = gpt2_tensor_elements(config, (enum gpt2_tensor)tensor);
-        if (gpt2_tensor_is_layered((enum gpt2_tensor)tensor)) { count *= config->layers; }
+        count *= gpt2_tensor_layers(config, (enum gpt2_tensor)tensor);
+        if (count == 0) { continue; } /* the head is tied */
         double off = 0.0, length = 0.0;
         for (int64_t k = at; k < at + count; k++) {
             off += pow((double)got[0][k] - (double)got[1][k], 2.0);

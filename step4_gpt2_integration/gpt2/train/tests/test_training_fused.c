@@ -56,7 +56,7 @@ static double worst(const struct gpt2_config *config, const float *got, const st
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(config, t);
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? config->layers : 1); layer++, at += count) {
+        for (int layer = 0; layer < gpt2_tensor_layers(config, t); layer++, at += count) {
             const double *expected = wanted->at[tensor * config->layers + layer];
             double off = 0.0, length = 0.0;
             for (int64_t i = 0; i < count; i++) {

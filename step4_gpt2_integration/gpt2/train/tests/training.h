@@ -37,7 +37,7 @@ static inline float *part_of(struct gpt2_trainer *trainer, enum gpt2_part part, 
     *total = 0;
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
-        for (int layer = 0; layer < (gpt2_tensor_is_layered(t) ? source.config.layers : 1); layer++) {
+        for (int layer = 0; layer < gpt2_tensor_layers(&source.config, t); layer++) {
             cr_assert(source.read(source.context, t, layer, GPT2_F32, GPT2_OUT_IN, values + *total, &error), "%s",
                       error.text);
             *total += gpt2_tensor_elements(&source.config, t);
