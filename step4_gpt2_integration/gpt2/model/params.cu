@@ -133,7 +133,8 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
     const int64_t padding = (int64_t)(config.padded_vocabulary - config.vocabulary) * config.channels;
     bool good = true;
     int code = 0;
-    for (T *matrix : {all.weights.token_embedding, all.weights.head}) {
+    T *const padded[] = {all.weights.token_embedding, all.weights.head}; // nvcc refuses a list in the for statement
+    for (T *matrix : padded) {
         if (code != 0) { break; }
         code = cudaMemset(matrix + (int64_t)config.vocabulary * config.channels, 0, (size_t)padding * sizeof(T));
     }
