@@ -160,7 +160,7 @@ static bool is_just_above_small(const struct test_case *test) {
 Test(explore, takes_fallbacks_on_a_small_device) {
     struct exploration *unasked = explored("", 5), *found = explored("cudaDeviceGetAttribute", 5);
     cr_expect_eq(count_cases(unasked, is_small), 0);
-    cr_expect_gt(count_cases(found, is_just_above_small), 3);
+    cr_expect_gt(count_cases(found, is_just_above_small), 1, "plain, and with a property");
     free(unasked);
     free(found);
 }

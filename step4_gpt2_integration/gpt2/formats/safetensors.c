@@ -87,23 +87,6 @@ static int by_place(const void *a, const void *b) {
     return (x->end > y->end) - (x->end < y->end);
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool check_names(const struct safetensors *safetensors, struct gpt2_error *error) {
-    size_t count = (size_t)safetensors->count;
-    const char **names = malloc((count + 1) * sizeof *names), *twice = NULL;
-    if (!names) { return gpt2_fail(error, "%s: out of memory", safetensors->file.path); }
-    for (size_t i = 0; i < count; i++) { names[i] = safetensors->tensors[i].name; }
-    qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 1; i < count; i++) {
-        if (strcmp(names[i - 1], names[i]) == 0) { twice = names[i]; }
-    }
-    free(names);
-    return !twice || gpt2_fail(error, "%s: %s is there twice", safetensors->file.path, twice);
-}
-
 /* Do the sorted tensors cover the data exactly, without overlap or gap? */
 static bool check_places(struct safetensors *safetensors, const uint8_t *data, uint64_t size,
                          struct gpt2_error *error) {
@@ -172,8 +155,7 @@ static bool read_header(struct safetensors *safetensors, struct gpt2_error *erro
     safetensors->header = gpt2_json_parse(file->bytes + LENGTH_BYTES, length, file->path, error);
     if (!safetensors->header || !read_entries(safetensors, error)) { return false; }
     qsort(safetensors->tensors, (size_t)safetensors->count, sizeof *safetensors->tensors, by_place);
-    return check_names(safetensors, error) &&
-           check_places(safetensors, file->bytes + LENGTH_BYTES + length, file->size - LENGTH_BYTES - length, error);
+    return check_places(safetensors, file->bytes + LENGTH_BYTES + length, file->size - LENGTH_BYTES - length, error);
 }
 
 bool safetensors_open(struct safetensors *safetensors, const char *path, struct gpt2_error *error) {

@@ -66,7 +66,7 @@ ParameterizedTestParameters(safetensors, refused) {
         {"{" FIRST "}", 0, "a ends at byte 8"},
         {"{" SECOND "}", 11, "b: its bytes come after a hole"},
         {"{" FIRST ",\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[7,11]}}", 11, "b: its bytes overlap"},
-        {"{" FIRST "," FIRST "}", 8, "a is there twice"},
+        {"{" FIRST "," FIRST "}", 8, "the key \"a\" is there twice"},
         {"{" FIRST, 8, "invalid JSON at byte"},
         {"{" FIRST "} x", 8, "invalid JSON at byte"},
         {"["
@@ -77,7 +77,7 @@ ParameterizedTestParameters(safetensors, refused) {
         {"{\"a\":1}", 0, "a: its entry is not dtype"},
         {"{\"a\":{}}", 0, "a: its entry is not dtype"},
         {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
-         "a: its entry is not"},
+         "the key \"dtype\" is there twice"},
         {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "a: unknown type F31"},
         {"{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "a: its dtype is not a text"},
         {"{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
