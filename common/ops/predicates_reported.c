@@ -33,7 +33,8 @@ bool shows_leftover(const struct evidence *evidence, int argument) {
 bool shows_endless(const struct evidence *evidence, int argument) {
     enum { FEW = 1 << 17 };
     const struct evidence_case *first = evidence_failure(evidence);
-    return first && first->end != argument && first->failure.kind == FAILURE_TIMEOUT && op_elements(evidence->op, 0, &first->test.sizes) <= FEW;
+    return first && first->end != argument && first->failure.kind == FAILURE_TIMEOUT &&
+           op_elements(evidence->op, 0, &first->test.sizes) <= FEW;
 }
 
 bool shows_late_timeout(const struct evidence *evidence, int argument) {
