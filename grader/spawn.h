@@ -65,7 +65,8 @@ enum child_status child_start(struct child *child, const char *path, const char 
                               const struct limits *limits);
 
 /* Sends or receives exactly `bytes` before `deadline` (a child_now() value), or, if the child waits for a processor, before
- * it has had call_seconds of processor time; the child's output is drained meanwhile.
+ * it has had call_seconds of processor time, or while blocks of its kernel go on ending; at most six times call_seconds in
+ * all. The child's output is drained meanwhile.
  * On failure the child is dead and reaped, and status and message are set. */
 enum child_status child_send(struct child *child, const void *data, size_t bytes, double deadline);
 enum child_status child_receive(struct child *child, void *data, size_t bytes, double deadline);

@@ -31,8 +31,9 @@ static const uint16_t *start(const struct matrix *matrix, int64_t index) {
     return (const uint16_t *)matrix->start + index * matrix->stride;
 }
 
-/* `count` lines of a matrix, a column every `ld` or, if k is contiguous, a run of k: out[pair][width] is elements 2 pair and
- * 2 pair + 1 of each line. Zeros fill a line that is missing and the second half of the last pair of an odd k. */
+/* from: `count` lines of k elements; element i of line l is from[l * ld + i] if k is contiguous, else from[i * ld + l].
+ * out: (pairs, width); out[p][l] holds elements 2p and 2p + 1 of line l. Zeros fill the lines from `count` on, and the second
+ * half of the last pair of an odd k. */
 TARGET static void pack(const uint16_t *from, int64_t ld, bool k_is_contiguous, int64_t k, int count, int width,
                         uint32_t *out) {
     const int64_t whole = k / 2;

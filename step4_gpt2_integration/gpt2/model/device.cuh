@@ -40,7 +40,7 @@ struct gpt2_device {
     size_t workspace_bytes;
     gpt2_observer *observer; // null: not observed
     void *observer_context;
-    gpt2_stage_listener *listener; // null: nobody listens
+    gpt2_stage_listener *listener; // null: no listener
     void *listener_context;
     stage_clock *clock; // null: not timed
     int capability;     // 90 for Hopper, 75 for Turing

@@ -244,7 +244,7 @@ template <class T> struct weight_stream {
         }
     }
 
-    // Before the kernel ends: copies that nobody needs any more have arrived too.
+    // Before the kernel ends: waits for the copies that no product reads, which write to shared memory too.
     __device__ void finish() {
         pending = __shfl_sync(all_lanes, pending, 0);
         for (; pending > 0; pending--) {
