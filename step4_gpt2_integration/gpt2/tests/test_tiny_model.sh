@@ -30,7 +30,7 @@ check "its held-out loss is noted" measured
 check "in bf16" grep -qa '"BF16"' "$scratch/one/model/model.safetensors"
 check "made twice, it is the same" make_it two
 check "to the byte" same
-STEPS=4 check "other options do not go on with a run" exits 2 make_it one
+LAYERS=2 check "another shape does not go on with a run" exits 2 make_it one
 echo "no reference" >>"$TEXT"
 check "a line that is no verse is named" says "line 406 is no verse after its reference: no reference" make_it three
 TEXT="$scratch/none" check "a text that is not there: exit 2" exits 2 make_it three
