@@ -1,13 +1,19 @@
 #!/bin/sh
-# generate.sh [--check] — rewrite the generated blocks of README.md and the other Markdown pages. --check only compares;
-# its exit status is 1 if a block is not current.
+# generate.sh [--check] [PAGE...] — rewrite the generated blocks of these Markdown pages, or of all. --check only compares; its
+# exit status is 1 if a block is not current.
 #
 # A block is  <!-- begin NAME ARGUMENTS -->  ...  <!-- end -->  and holds the output of `tools/generated/NAME ARGUMENTS`:
 # real output of the course's own commands, or tables from docs/results/. The comparison ignores seconds, which differ
 # from run to run, and decimals after the fourth, which differ from processor to processor.
 set -eu
 cd "$(dirname "$0")/.."
-mode=${1:-write}
+mode='write'
+if [ "${1:-}" = --check ]; then
+    mode=--check
+    shift
+fi
+# shellcheck disable=SC2046 # the pages' names have no spaces
+[ $# -gt 0 ] || set -- $(git ls-files '*.md' | xargs grep -l '^<!-- begin ' || true)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stale=0
@@ -34,7 +40,7 @@ expand() { # expand FILE: print the file with each block replaced
 
 blur() { sed -E 's/[0-9]+(\.[0-9]+)? s\b/N s/g; s/([0-9]\.[0-9]{4})[0-9]+/\1/g; s/ +/ /g' "$1"; }
 
-for file in $(git ls-files '*.md' | xargs grep -l '^<!-- begin ' || true); do
+for file in "$@"; do
     expand "$file" >"$scratch/new" || exit 1
     if [ "$mode" = --check ]; then
         blur "$file" >"$scratch/a"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The chapter "Add an exercise" of docs/instructors.md, followed literally in a copy of the course: its files are written, its
+# The chapter "Add an exercise" of docs/adding-an-exercise.md, followed literally in a copy of the course: its files are written, its
 # commands are run, and what they print is what the chapter shows.
 . tools/tests/tap.sh # makes $scratch
 . tools/tests/copy.sh
@@ -9,7 +9,7 @@ op=leaky_relu_forward
 
 copy_course "$scratch/course"
 cd "$scratch/course" || exit 1
-awk '/^## / { inside = $0 == "## Add an exercise" } inside' docs/instructors.md >"$scratch/chapter.md"
+awk '/^## / { inside = $0 == "## Add an exercise" } inside' docs/adding-an-exercise.md >"$scratch/chapter.md"
 
 # A block  ```LANGUAGE title="PATH"  is a file; with  title="PATH (add)"  it is added to one.
 awk '
