@@ -515,7 +515,8 @@ static const struct op_mistake slow[] = {
      .hint = 2,
      .kernel = "residual_forward/long_chain"},
     {.id = "uncoalesced",
-     .cause = "neighbouring threads access words far apart, so each 4-byte access moves a sector of 32 bytes",
+     .cause = "of the sectors of 32 bytes that move, less than half is used: let neighbouring threads access "
+              "neighbouring words",
      .hint = 1,
      .kernel = "residual_forward/uncoalesced"},
     {.id = "too-many-launches",
@@ -529,10 +530,15 @@ static const struct op_mistake slow[] = {
      .hint = 2,
      .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",
-     .cause = "each byte is read once, but warps start within a sector, which two requests then read: start at "
-              "multiples of 32 bytes",
+     .cause = "each byte moves as often as it must, but some requests use only part of a sector of 32 bytes: begin and "
+              "end them at multiples of 32 bytes",
      .hint = 2,
      .kernel = "residual_forward/split_sectors"},
+    {.id = "scratch-traffic",
+     .cause = "memory that is neither input nor output is read or written: keep these values in registers or in shared "
+              "memory",
+     .hint = 1,
+     .kernel = "residual_forward/through_scratch"},
     {.id = "too-much-traffic",
      .cause = "the rows are read or written more often than needed: keep the values in registers",
      .hint = 1,

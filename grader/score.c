@@ -46,12 +46,45 @@ static double floor_bytes(const struct op *op, const struct op_sizes *sizes) {
     return bytes;
 }
 
+/* Of memory that is no tensor of the op: scratch, copies on the device, local arrays. */
+static double other_bytes(const struct op *op, enum traffic_unit unit, const struct result *result) {
+    double all = traffic_bytes(&result->counters.global, unit) + (double)result->counters.bytes_on_device;
+    return all - counted_bytes(op, unit, result) - small_bytes(op, unit, result);
+}
+
 static void blame(struct outcome *outcome, const char *id) {
     const struct op_mistake *mistake = diagnosis_find(id);
     outcome->failure.kind = FAILURE_SLOW;
     outcome->failure.diagnosis = mistake->id;
     outcome->failure.cause = mistake->cause;
     outcome->failure.hint = mistake->hint;
+}
+
+/* How often each large tensor moved, and what else did: "in sectors: x read 2.00 times, out written 1.00 times, other memory 0.50x the
+ * floor". Elements that the contract leaves out are not counted. */
+static void describe_moves(char *text, size_t size, const struct op *op, const struct traffic_target *target,
+                           const struct result *result) {
+    const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
+    size_t head = (size_t)snprintf(text, size, "in %s: ", unit), length = head;
+    for (int t = 0; t < op_tensor_count(op); t++) {
+        if (!is_large(op, t) || op->tensor[t].role == ROLE_WORK) { continue; }
+        const struct simt_traffic *moved = &result->traffic[t];
+        struct simt_traffic read = {.load_bytes = moved->load_bytes, .load_sectors = moved->load_sectors};
+        double all = traffic_bytes(moved, target->unit), reads = traffic_bytes(&read, target->unit);
+        double once =
+            (double)op_needed_elements(op, t, &target->sizes) * (double)op_element_bytes(op, t, target->sizes.type);
+        const char *const verbs[] = {"read", "written"};
+        const double times[] = {reads / once, (all - reads) / once};
+        for (int way = 0; way < 2; way++) {
+            if (times[way] < 0.005 || length >= size) { continue; }
+            length += (size_t)snprintf(text + length, size - length, "%s%s %s %.2f times", length > head ? ", " : "",
+                                       op->tensor[t].name, verbs[way], times[way]);
+        }
+    }
+    double other = other_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes);
+    if (other >= 0.005 && length < size) {
+        snprintf(text + length, size - length, "%sother memory %.2fx the floor", length > head ? ", " : "", other);
+    }
 }
 
 /* Did sectors move more than twice the requested bytes? */
@@ -83,6 +116,25 @@ static bool score_tiers(struct outcome *outcome, const struct tiers *tiers, doub
     return percent == 100;
 }
 
+/* The cause that the counts leave, and the counts. */
+static void explain_traffic(struct outcome *outcome, const struct op *op, const struct traffic_target *target,
+                            const struct result *result) {
+    struct traffic_target asked = *target;
+    asked.unit = TRAFFIC_BYTES;
+    double limit = target->tiers.limit[0], bytes = score_traffic_multiple(op, &asked, result);
+    double tensors = counted_bytes(op, TRAFFIC_BYTES, result) / floor_bytes(op, &target->sizes);
+    bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
+    bool often = bytes > limit && (tensors > limit || op_is_on_sequences(op));
+    blame(outcome, scattered        ? "uncoalesced"
+                   : often          ? "too-much-traffic"
+                   : bytes <= limit ? "split-sectors"
+                                    : "scratch-traffic");
+    if (!scattered && !often) { outcome->next_rung = NULL; } /* it is about reading rows less often */
+    if (!op_is_on_sequences(op)) {
+        describe_moves(outcome->failure.text, sizeof outcome->failure.text, op, target, result);
+    }
+}
+
 void score_traffic(struct outcome *outcome, const struct result *result) {
     const struct traffic_target *target = &outcome->exercise->traffic;
     const struct op *op = op_find(outcome->exercise->op);
@@ -106,12 +158,7 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
             outcome->figure);
         return;
     }
-    bool scattered = target->unit == TRAFFIC_SECTORS && is_scattered(result);
-    struct traffic_target asked = *target;
-    asked.unit = TRAFFIC_BYTES;
-    bool once = score_traffic_multiple(op, &asked, result) <= target->tiers.limit[0];
-    const char *cause = scattered ? "uncoalesced" : once ? "split-sectors" : "too-much-traffic";
-    if (!reached) { blame(outcome, cause); }
+    if (!reached) { explain_traffic(outcome, op, target, result); }
 }
 
 void score_launches(struct outcome *outcome, const struct result *result) {
@@ -205,6 +252,7 @@ void score_hide(struct outcome *outcome) {
     outcome->figure = outcome->limit = outcome->floor = 0.0;
     outcome->target[0] = '\0';
     snprintf(outcome->measured, sizeof outcome->measured, "figure shown once you have predicted it");
+    if (outcome->failure.kind == FAILURE_SLOW) { outcome->failure.text[0] = '\0'; } /* it has figures */
 }
 
 /* ---- an exercise ---- */

@@ -15,16 +15,17 @@ static struct exercise exercise = {
     .title = "LayerNorm",
     .traffic = {TRAFFIC_SECTORS,
                 {.N = N, .C = C, .eps = 1e-5f},
-                {.limit = {1.05, 2.05, 4.0}, .percent = {100, 60, 20}}},
+                {.limit = {1.05, 2.05, 4.0}, .percent = {100, 60, 20}, .rung = {"fewer passes", "fewer passes"}}},
     .parallel = {64, 20},
 };
 
-/* A run whose (N, C) tensors moved so many times the floor, in sectors; half of it in bytes asked. */
+/* A run that read x so many times the floor, in sectors; half of it in bytes asked. */
 static struct result moved(double multiple) {
     struct result result = {0};
     double floor_bytes = 2.0 * N * C * 4;
     result.counters.global.load_sectors = (uint64_t)(multiple * floor_bytes / SECTOR);
     result.counters.global.load_bytes = (uint64_t)(multiple * floor_bytes / 2);
+    result.traffic[op_tensor_find(op_find("layernorm_forward"), "x")] = result.counters.global;
     return result;
 }
 
@@ -89,7 +90,30 @@ Test(score, scattered_access_is_named) {
 Test(score, split_sectors_are_named) {
     struct result result = moved(1.2);
     result.counters.global.load_bytes = (uint64_t)(2.0 * N * C * 4);
-    cr_assert_str_eq(score(&traffic_check, &result).failure.diagnosis, "split-sectors");
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_str_eq(outcome.failure.diagnosis, "split-sectors");
+    cr_assert_null(outcome.next_rung, "no kernel that reads less");
+}
+
+Test(score, moves_are_counted_for_each_tensor) {
+    struct result result = moved(3.0);
+    result.counters.global.load_bytes *= 2;
+    result.traffic[op_tensor_find(op_find("layernorm_forward"), "out")].store_sectors = N * C * 4 / SECTOR;
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_str_eq(outcome.failure.text, "in sectors: out written 1.00 times, x read 6.00 times");
+    cr_assert_not_null(outcome.next_rung);
+}
+
+Test(score, scratch_is_named_where_the_tensors_move_once) {
+    struct result result = moved(1.0);
+    result.counters.global.load_bytes *= 2;
+    result.traffic[op_tensor_find(op_find("layernorm_forward"), "x")] = result.counters.global;
+    result.counters.global.store_sectors = 2 * result.counters.global.load_sectors;
+    result.counters.global.store_bytes = 2 * result.counters.global.load_bytes;
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_str_eq(outcome.failure.diagnosis, "scratch-traffic");
+    cr_assert_str_eq(outcome.failure.text, "in sectors: x read 2.00 times, other memory 2.00x the floor");
+    cr_assert_null(outcome.next_rung);
 }
 
 Test(score, parallelism_needs_warps_and_short_chains) {
@@ -202,6 +226,11 @@ Test(score, before_the_prediction_points_stay_and_the_figure_is_hidden) {
     cr_assert_eq(hidden.figure, 0.0);
     cr_assert_null(strstr(hidden.measured, "1.00"), "%s", hidden.measured);
     cr_assert_str_eq(hidden.target, "");
+    result = moved(3.0);
+    hidden = score(&traffic_check, &result);
+    cr_assert_str_neq(hidden.failure.text, "");
+    score_hide(&hidden);
+    cr_assert_str_eq(hidden.failure.text, "", "the figures of each tensor are figures");
     score_hide(&parallel);
     cr_assert_str_eq(parallel.measured, parallel_before.measured);
 }
