@@ -11,6 +11,7 @@
  * Pointers  aligned to their element, no more.
  * Order     dweight and dbias may be summed in any order (atomics allowed). Lab 3's are deterministic: the same call
  *           gives the same bits.
+ * Specials  NaN reaches the results into whose formulas it enters, and no other.
  * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_BACKWARD_H

@@ -8,7 +8,8 @@
  * Sizes     N >= 0, C >= 1, eps > 0. N == 0 does nothing and succeeds.
  * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to their element, no more.
- * Specials  a row that holds NaN or an infinity gives NaN in that row only (mean may be infinite).
+ * Specials  a row that holds NaN or an infinity gives NaN in every column of out; its mean and rstd are not defined.
+ *           Other rows are not affected.
  * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_LAYERNORM_FORWARD_H

@@ -7,12 +7,12 @@
  * Aliasing  out may be the same pointer as x or as residual; partial overlap is not allowed.
  * Pointers  aligned to 4 bytes, no more.
  * Result    exact: one rounded addition per element.
- * Returns   0 (cudaSuccess), or the launch's cudaError_t.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_RESIDUAL_FORWARD_H
 #define CONTRACT_RESIDUAL_FORWARD_H
 
-#include <cuda_runtime_api.h>
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,12 +8,12 @@
  * Aliasing  out may be the same pointer as x; everything else is disjoint.
  * Pointers  aligned to 4 bytes, no more.
  * Specials  a row that holds NaN gives NaN in every column of that row and in its rstd, and in no other row.
- * Returns   0 (cudaSuccess), or the launch's cudaError_t.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_RMSNORM_FORWARD_H
 #define CONTRACT_RMSNORM_FORWARD_H
 
-#include <cuda_runtime_api.h>
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {

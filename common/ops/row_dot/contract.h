@@ -6,14 +6,15 @@
  * Sizes     N >= 0, C >= 1. N == 0 does nothing and succeeds.
  * Aliasing  all disjoint.
  * Pointers  aligned to 4 bytes, no more.
- * Order     the terms of a row may be added in any order, which must be the same in every call.
- * Specials  NaN and infinities of a row reach that row's result and no other.
- * Returns   0 (cudaSuccess), or the launch's cudaError_t.
+ * Order     fixed: a row's terms are added in any order that is the same in every call.
+ * Specials  the result is NaN if a term is NaN or if terms are infinities of both signs; it is infinite if terms are
+ *           infinities of one sign. Other rows are not affected.
+ * Returns   0 (cudaSuccess), or the launch's cudaError_t. See types.h for the rules of all contracts.
  */
 #ifndef CONTRACT_ROW_DOT_H
 #define CONTRACT_ROW_DOT_H
 
-#include <cuda_runtime_api.h>
+#include "ops/types.h"
 
 #ifdef __cplusplus
 extern "C" {
