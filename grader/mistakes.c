@@ -511,7 +511,9 @@ static const struct op_mistake slow[] = {
      .hint = 1,
      .kernel = "softmax_forward/one_thread"},
     {.id = "long-chain",
-     .cause = "one warp makes far more dependent requests than needed: distribute the work over more warps",
+     .cause =
+         "one warp makes more requests, one after another, than needed: give it fewer rows, or let each request move "
+         "more bytes",
      .hint = 2,
      .kernel = "residual_forward/long_chain"},
     {.id = "uncoalesced",
