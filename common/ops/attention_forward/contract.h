@@ -7,8 +7,8 @@
  * Defined    by the course, around the template attention_forward, which the lab file defines;
  *            the other ops that it calls come from the naive kernel set.
  * Shapes     k, v: (B, H, S, D), the cache; out: (B, T, C), heads side by side, C = H * D; query: (B, H, T, D) and
- *            scores: (B, H, T, T), scratch; qkv: (B, T, 3, H, D): Q, then K, then V of each position;
- *            lengths: (B), int, 1 to T
+ *            scores: (B, H, T, T), scratch, undefined before and after; qkv: (B, T, 3, H, D): Q, then K, then V of
+ *            each position; lengths: (B), int, 1 to T
  * Sizes      B, T, H, D >= 1, T <= S
  * Aliasing   none
  * Returns    0, a cudaError_t, or 100000 + a cublasStatus_t
