@@ -2,7 +2,8 @@
 //
 //   ladder OP N C     linked with one solution file by tools/generated/ladder
 //
-// Requests and sectors are those of the (N, C) tensors, loads and stores together. The floor counts each tensor once.
+// Of a causal op, C is T and N a multiple of it: matrices (N / T, 1, T, T). Requests and sectors are those of the tensors with
+// rows, loads and stores together. The floor counts each needed element once.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -34,6 +35,8 @@ static column columns[] = {
 static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
     void *tensor[OP_MAX_TENSORS];
     for (int i = 0; i < op_tensor_count(op); i++) {
+        tensor[i] = nullptr;
+        if (!op_is_given(op, i, &sizes)) { continue; }
         size_t count = op_elements(op, i, &sizes);
         std::vector<float> values(count);
         for (size_t k = 0; k < count; k++) { values[k] = (float)(k * 37 % 101) / 101.0f; }
@@ -52,6 +55,7 @@ static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
     simt_counters_get(&counters);
     double requests = 0, sectors = 0, bytes = 0, floor = 0, rows = sizes.N;
     for (int i = 0; i < op_tensor_count(op); i++) {
+        if (!tensor[i]) { continue; }
         simt_traffic traffic;
         simt_allocation_traffic(tensor[i], &traffic);
         cudaFree(tensor[i]);
@@ -59,7 +63,7 @@ static bool count_rung(const op *op, int rung, const op_sizes &sizes) {
         requests += (double)(traffic.load_requests + traffic.store_requests);
         sectors += (double)(traffic.load_sectors + traffic.store_sectors);
         bytes += (double)(traffic.load_bytes + traffic.store_bytes);
-        floor += (double)op_elements(op, i, &sizes) * sizeof(float);
+        floor += (double)op_needed_elements(op, i, &sizes) * sizeof(float);
     }
     double counted[] = {requests / rows,
                         sectors / rows,
@@ -104,7 +108,12 @@ int main(int count, char **arguments) {
     sizes.N = count == 4 ? atoi(arguments[2]) : 0;
     sizes.C = count == 4 ? atoi(arguments[3]) : 0;
     sizes.eps = 1e-5f;
-    if (!op || op_is_on_matrices(op) || sizes.N < 1 || sizes.C < 1 || !launcher_find(op->name, TYPE_F32, 1)) {
+    bool causal = op && op_is_on_matrices(op), right = op && sizes.N > 0 && sizes.C > 0;
+    if (right && causal) {
+        right = sizes.N % sizes.C == 0;
+        sizes = op_causal_sizes(TYPE_F32, sizes.N / sizes.C, 1, sizes.C, 0.125f);
+    }
+    if (!right || !launcher_find(op->name, TYPE_F32, 1)) {
         fprintf(stderr, "usage: ladder OP N C, linked with a file that exports OP's rungs\n");
         return 2;
     }
