@@ -522,13 +522,14 @@ static const struct op_mistake slow[] = {
      .hint = 1,
      .kernel = "residual_forward/uncoalesced"},
     {.id = "too-many-launches",
-     .cause = "more kernels are launched than needed: fuse the residual add into the next LayerNorm, launch once for "
-              "all heads",
+     .cause =
+         "more kernels are launched than needed: fuse kernels that follow one another on the same data, and launch "
+         "once for all heads",
      .hint = 1,
      .kernel = "block_forward/too_many_launches"},
     {.id = "too-many-barriers",
-     .cause = "the warps of a row wait for each other: shuffles within a warp need no barrier, and a warp per row "
-              "needs none",
+     .cause = "warps wait for each other at barriers: shuffles within a warp need none, and neither does a warp per "
+              "row",
      .hint = 2,
      .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",
