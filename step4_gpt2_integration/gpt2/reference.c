@@ -18,6 +18,8 @@ struct run {
     struct transformer_model ends;
     struct field residual, branch, normalised, logits; /* (T, C), (T, C), (T, C), (T, V) */
     double *(*kept)[TRANSFORMER_KEPT];                 /* (L + 1): for the backward pass; or NULL */
+    const struct gpt2_reference_dropout *dropout;      /* or NULL */
+    int layer;                                         /* of the block that is being computed */
 };
 
 /* ---- weights ---- */
@@ -86,6 +88,19 @@ static void observe(void *context, enum transformer_stage stage, int layer, stru
 
 /* ---- passes ---- */
 
+static double factor(void *context, enum transformer_dropout place, size_t index) {
+    const struct run *run = context;
+    return run->dropout->factor(run->dropout->context, 1 + (int)place, run->layer, index);
+}
+
+/* x (T, C) with the mask of the embedding. */
+static void drop_embedding(const struct run *run, double *x) {
+    size_t count = (size_t)run->w.T * (size_t)run->w.C;
+    for (size_t i = 0; run->dropout != NULL && i < count; i++) {
+        x[i] *= run->dropout->factor(run->dropout->context, 0, 0, i);
+    }
+}
+
 static bool forward(struct run *run, const int32_t *tokens) {
     size_t T = (size_t)run->w.T, C = (size_t)run->w.C;
     struct field no_cache = {NULL, NULL};
@@ -93,7 +108,9 @@ static bool forward(struct run *run, const int32_t *tokens) {
     for (size_t t = 0; t < T; t++) {
         transformer_embed(&run->w, field_at(run->residual, t * C), &run->ends, (size_t)tokens[t], t);
     }
+    drop_embedding(run, run->residual.value);
     for (int layer = 0; layer < run->source->config.layers; layer++) {
+        run->layer = layer;
         if (!block_open(run, &block, layer)) { return false; }
         transformer_block(&run->w, &block, layer, run->residual, run->branch, no_cache, no_cache, NULL);
         block_close(&block);
@@ -115,6 +132,7 @@ static bool backward(struct run *run, const int32_t *tokens, const struct gpt2_r
                              (struct field){gradients->at[GPT2_LNFW * layers], NULL},
                              (struct field){gradients->at[GPT2_LNFB * layers], NULL});
     for (int layer = layers - 1; layer >= 0; layer--) {
+        run->layer = layer;
         if (!block_open(run, &block, layer)) { return false; }
         for (int i = 0; i < TRANSFORMER_BLOCK_TENSORS; i++) {
             gradient[i] = (struct field){gradients->at[(GPT2_LN1W + i) * layers + layer], NULL};
@@ -122,6 +140,7 @@ static bool backward(struct run *run, const int32_t *tokens, const struct gpt2_r
         transformer_block_backward(&run->w, &block, run->kept[layer], dx, gradient);
         block_close(&block);
     }
+    drop_embedding(run, dx.value);
     for (size_t i = 0; i < count; i++) {
         dwte[(size_t)tokens[i / C] * C + i % C] += dx.value[i];
         dwpe[i] += dx.value[i];
@@ -150,6 +169,7 @@ static bool pass(struct run *run, const int32_t *tokens, const int32_t *targets,
                                   .eps = (double)config->epsilon,
                                   .activation = (enum transformer_activation)config->activation,
                                   .observer = observe,
+                                  .factor = run->dropout != NULL ? factor : NULL,
                                   .context = run};
     double *memory = calloc(3 * count + (size_t)T * V, sizeof *memory);
     float *wte = tensor(run, GPT2_WTE, 0), *wpe = tensor(run, GPT2_WPE, 0);
@@ -189,9 +209,9 @@ bool gpt2_reference(const struct gpt2_source *source, const int32_t *tokens, int
 }
 
 bool gpt2_reference_backward(const struct gpt2_source *source, const int32_t *tokens, const int32_t *targets, int T,
-                             double scale, double *loss, struct gpt2_reference_gradients *gradients,
-                             struct gpt2_error *error) {
-    struct run run = {.source = source, .error = error};
+                             double scale, const struct gpt2_reference_dropout *dropout, double *loss,
+                             struct gpt2_reference_gradients *gradients, struct gpt2_error *error) {
+    struct run run = {.source = source, .error = error, .dropout = dropout};
     int layers = source->config.layers;
     if (source->config.scale_by_layer) { return gpt2_fail(error, "no gradients with scale_attn_by_inverse_layer_idx"); }
     run.kept = calloc((size_t)layers + 1, sizeof *run.kept);

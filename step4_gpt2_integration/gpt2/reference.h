@@ -27,10 +27,17 @@ struct gpt2_reference_gradients {
 bool gpt2_reference_gradients_open(struct gpt2_reference_gradients *gradients, const struct gpt2_config *config);
 void gpt2_reference_gradients_close(struct gpt2_reference_gradients *gradients);
 
+/* Dropout: the factor of an element of one sequence, 0 or 1 / (1 - p). place 0: the embedding (T, C); 1: the attention's weights
+ * (H, T, T); 2 and 3: the attention's and the MLP's branch (T, C). layer: 0 for the embedding. */
+struct gpt2_reference_dropout {
+    double (*factor)(void *context, int place, int layer, size_t index);
+    void *context;
+};
+
 /* *loss: the cross-entropy of one sequence in nats, summed over its tokens. Adds `scale` times its gradients. tokens, targets:
- * (T); a negative target is ignored. */
+ * (T); a negative target is ignored. dropout: NULL for none. */
 bool gpt2_reference_backward(const struct gpt2_source *source, const int32_t *tokens, const int32_t *targets, int T,
-                             double scale, double *loss, struct gpt2_reference_gradients *gradients,
-                             struct gpt2_error *error);
+                             double scale, const struct gpt2_reference_dropout *dropout, double *loss,
+                             struct gpt2_reference_gradients *gradients, struct gpt2_error *error);
 
 #endif

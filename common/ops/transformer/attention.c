@@ -92,13 +92,19 @@ void transformer_probabilities(const struct transformer *w, struct field p, stru
     softmax(w, p, count);
 }
 
-/* out (D) from the query and `count` keys and values: sum_j p_j v_j */
+void transformer_drop(const struct transformer *w, enum transformer_dropout place, double *x, size_t first,
+                      size_t count) {
+    for (size_t i = 0; w->factor && i < count; i++) { x[i] *= w->factor(w->context, place, first + i); }
+}
+
+/* out (D) from the query and `count` keys and values: sum_j p_j v_j. first: the index of the weight of key 0. */
 static void attend(const struct transformer *w, struct field out, struct field q, struct field k, struct field v,
-                   int count) {
+                   int count, size_t first) {
     size_t D = (size_t)w->D;
     double growth = reference_growth(count);
     struct field p = transformer_field(w, (size_t)count);
     transformer_probabilities(w, p, q, k, count);
+    transformer_drop(w, DROPOUT_OF_WEIGHTS, p.value, first, (size_t)count);
     memset(out.value, 0, D * sizeof(double));
     int summed = w->mistake == TRANSFORMER_LAST_VALUE_MISSING ? count - 1 : count;
     for (int j = 0; j < summed; j++) {
@@ -183,7 +189,9 @@ static void attend_head(const struct transformer *w, struct field out, struct fi
     if (transposed) { attend_transposed(w, heads, part[0], part[1], part[2], b); }
     for (size_t t = 0; t < T; t++) {
         struct field row = field_at(heads, t * D), query = field_at(part[exchanged], t * D);
-        if (!transposed) { attend(w, row, query, part[!exchanged], part[2], transformer_keys(w, b, (int)t)); }
+        if (!transposed) {
+            attend(w, row, query, part[!exchanged], part[2], transformer_keys(w, b, (int)t), (head * T + t) * T);
+        }
         merge(w, out, row, b, h, (int)t);
     }
     for (int i = 0; i < 3; i++) { field_free(part[i]); }
@@ -231,7 +239,7 @@ void transformer_decode(const struct transformer *w, struct field out, struct fi
             }
             size_t read = w->mistake == TRANSFORMER_CACHE_OF_0 ? h * S * D : own;
             attend(w, head, field_at(row, part_at(w, 0, (int)h)), field_at(k, read), field_at(v, read),
-                   decode_keys(w, position));
+                   decode_keys(w, position), 0);
             for (size_t d = 0; decode_keys(w, position) == 0 && d < D; d++) { head.value[d] = NAN; } /* 0 / 0 */
             if (w->mistake == TRANSFORMER_CACHE_USED_ONLY) {
                 field_copy(field_at(k, to), was_key, D);

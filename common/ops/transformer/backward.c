@@ -205,9 +205,10 @@ static void add_scaled(struct field to, double factor, double error, struct fiel
     }
 }
 
-/* ds (count) of query i, the gradients of its scores, from its probabilities p; the errors of p are relative. */
-static void scores_backward(const struct transformer *w, const struct head *h, size_t i, int count, struct field p,
-                            struct field ds) {
+/* ds (count) of query i, the gradients of its scores, from its probabilities p; the errors of p are relative. first: the index of the
+ * weight of key 0. */
+static void scores_backward(const struct transformer *w, const struct head *h, size_t i, int count, size_t first,
+                            struct field p, struct field ds) {
     size_t D = (size_t)w->D;
     struct field dout = field_at(h->dout, i * D);
     double growth = reference_growth(w->D), scale = 1.0 / sqrt(w->D), sum = 0.0, sum_squares = 0.0;
@@ -215,6 +216,7 @@ static void scores_backward(const struct transformer *w, const struct head *h, s
         const double *v = h->part[2].value + (size_t)j * D;
         double dp = 0.0, squares = 0.0;
         for (size_t d = 0; d < D; d++) { dp += dout.value[d] * v[d]; }
+        transformer_drop(w, DROPOUT_OF_WEIGHTS, &dp, first + (size_t)j, 1);
         ds.value[j] = dp;
         sum += p.value[j] * dp;
         if (!ds.error) { continue; }
@@ -234,14 +236,16 @@ static void scores_backward(const struct transformer *w, const struct head *h, s
     }
 }
 
-static void head_backward(const struct transformer *w, const struct head *h, int b) {
+/* head: its number among those of all sequences. */
+static void head_backward(const struct transformer *w, const struct head *h, int b, size_t head) {
     size_t T = (size_t)w->T, D = (size_t)w->D;
     struct field p = transformer_field(w, T), ds = transformer_field(w, T);
     double growth = reference_growth(w->T);
     for (size_t i = 0; i < T; i++) {
         int count = transformer_keys(w, b, (int)i);
         transformer_probabilities(w, p, field_at(h->part[0], i * D), h->part[1], count);
-        scores_backward(w, h, i, count, p, ds);
+        scores_backward(w, h, i, count, (head * T + i) * T, p, ds);
+        transformer_drop(w, DROPOUT_OF_WEIGHTS, p.value, (head * T + i) * T, (size_t)count);
         for (size_t j = 0; j < (size_t)count; j++) {
             double ds_error = ds.error ? ds.error[j] : 0.0, p_error = p.error ? p.value[j] * p.error[j] : 0.0;
             add_scaled(field_at(h->gradient[0], i * D), ds.value[j], ds_error, field_at(h->part[1], j * D), D, growth);
@@ -276,7 +280,7 @@ static void attention_dqkv(const struct transformer *w, struct field dqkv, struc
                     memcpy(h.part[part].value + t * D, qkv + (n * 3 + part) * C + first, D * sizeof(double));
                 }
             }
-            head_backward(w, &h, b);
+            head_backward(w, &h, b, ((size_t)b * C + first) / D);
             for (size_t part = 0; part < 3; part++) {
                 for (size_t t = 0; t < T; t++) {
                     size_t to = (((size_t)b * T + t) * 3 + part) * C + first;
@@ -301,6 +305,7 @@ struct back {
     double *const *kept; /* by stage */
     const struct field *gradient;
     struct field stream; /* (N, C) */
+    struct field branch; /* (N, C)    the gradient of a branch: the stream, with dropout a masked copy */
     struct field narrow; /* (N, C)    of a LayerNorm's output, and of the attention's */
     struct field wide;   /* (N, 4C)   of hidden and fc; of qkv */
     size_t N, C;
@@ -330,6 +335,14 @@ static void gelu_backward(struct back *b) {
     if (is(b, TRANSFORMER_BACK_FC_BIAS_TWICE)) { linear_dbias(dbias, b->wide, b->N, 4 * b->C); }
 }
 
+/* The gradient of a branch, from that of the stream to which it was added. */
+static struct field branch_of(struct back *b, struct field stream, enum transformer_dropout place) {
+    if (!b->w->factor) { return stream; }
+    field_copy(b->branch, stream, b->N * b->C);
+    transformer_drop(b->w, place, b->branch.value, 0, b->N * b->C);
+    return b->branch;
+}
+
 /* `statistics`: the stage of the means, which that of the 1 / deviations follows. */
 static void layernorm_backward(struct back *b, int at, enum transformer_stage x, enum transformer_stage statistics,
                                const float *weight, bool sum_forgotten) {
@@ -348,7 +361,8 @@ static void mlp_backward(struct back *b) {
     if (is(b, TRANSFORMER_BACK_FC_OF_MIDDLE)) { fc_x = STAGE_MIDDLE; }
     if (is(b, TRANSFORMER_BACK_SUM_IS_NORMALISED)) { ln_x = STAGE_NORMALISED_2; }
     if (is(b, TRANSFORMER_BACK_SUM_2_IS_RESIDUAL)) { ln_x = STAGE_RESIDUAL; }
-    linear_backward(b, MLP, b->wide, b->stream, b->kept[is(b, TRANSFORMER_BACK_MLP_OF_FC) ? STAGE_FC : STAGE_HIDDEN],
+    linear_backward(b, MLP, b->wide, branch_of(b, b->stream, DROPOUT_OF_MLP),
+                    b->kept[is(b, TRANSFORMER_BACK_MLP_OF_FC) ? STAGE_FC : STAGE_HIDDEN],
                     exchanged || is(b, TRANSFORMER_BACK_MLP_BY_FC) ? p->fc_weight : p->mlp_weight, biased, 4 * b->C,
                     b->C);
     gelu_backward(b);
@@ -369,8 +383,8 @@ static void attention_backward(struct back *b, struct field stream) {
     if (is(b, TRANSFORMER_BACK_QKV_OF_RESIDUAL)) { qkv_x = STAGE_RESIDUAL; }
     if (is(b, TRANSFORMER_BACK_SUM_IS_NORMALISED)) { ln_x = STAGE_NORMALISED; }
     if (is(b, TRANSFORMER_BACK_SUM_1_IS_MIDDLE)) { ln_x = STAGE_MIDDLE; }
-    linear_backward(b, ATTENTION, b->narrow, stream, b->kept[attention_x], p->attention_weight,
-                    !none && !is(b, TRANSFORMER_BACK_NO_ATTENTION_BIAS), b->C, b->C);
+    linear_backward(b, ATTENTION, b->narrow, branch_of(b, stream, DROPOUT_OF_ATTENTION), b->kept[attention_x],
+                    p->attention_weight, !none && !is(b, TRANSFORMER_BACK_NO_ATTENTION_BIAS), b->C, b->C);
     if (is(b, TRANSFORMER_BACK_TRANSPOSED)) {
         transformer_linear(b->w, b->narrow, stream, p->attention_weight, NULL, b->N, b->C, b->C);
     }
@@ -386,7 +400,8 @@ void transformer_block_backward(const struct transformer *w, const struct transf
                                 const struct field gradient[TRANSFORMER_BLOCK_TENSORS]) {
     size_t N = (size_t)w->B * (size_t)w->T, C = (size_t)w->C;
     struct field narrow = transformer_field(w, N * C), wide = transformer_field(w, 4 * N * C), before = stream;
-    struct back b = {w, p, kept, gradient, stream, narrow, wide, N, C};
+    struct field branch = transformer_field(w, N * C);
+    struct back b = {w, p, kept, gradient, stream, branch, narrow, wide, N, C};
     if (is(&b, TRANSFORMER_BACK_STREAM_NOT_PASSED)) {
         before = transformer_field(w, N * C);
         field_copy(before, stream, N * C);
@@ -395,6 +410,7 @@ void transformer_block_backward(const struct transformer *w, const struct transf
     mlp_backward(&b);
     if (!is(&b, TRANSFORMER_BACK_ORDER)) { attention_backward(&b, before); }
     if (before.value != stream.value) { field_free(before); }
+    field_free(branch);
     field_free(narrow);
     field_free(wide);
 }

@@ -169,6 +169,7 @@ static void attention_part(const struct transformer *w, const struct transformer
                        C, C);
     free(exchanged);
     if (w->mistake == TRANSFORMER_PROJECTION_MISSING) { field_copy(work->attention_branch, work->attention, N * C); }
+    transformer_drop(w, DROPOUT_OF_ATTENTION, work->attention_branch.value, 0, N * C);
     show(w, STAGE_ATTENTION_BRANCH, layer, work->attention_branch, N, C);
 }
 
@@ -181,6 +182,7 @@ static void mlp_part(const struct transformer *w, const struct transformer_block
     show(w, STAGE_HIDDEN, layer, work->hidden, N, 4 * C);
     transformer_linear(w, branch, work->hidden, p->mlp_weight,
                        w->mistake == TRANSFORMER_MLP_BIAS_MISSING ? NULL : p->mlp_bias, N, 4 * C, C);
+    transformer_drop(w, DROPOUT_OF_MLP, branch.value, 0, N * C);
     show(w, STAGE_BRANCH, layer, branch, N, C);
 }
 

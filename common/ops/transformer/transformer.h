@@ -139,6 +139,11 @@ typedef void transformer_observer(void *context, enum transformer_stage stage, i
 /* The function between the MLP's two products. GPT-2's is the first; the others are those of its relatives. */
 enum transformer_activation { TRANSFORMER_GELU_TANH, TRANSFORMER_ERF, TRANSFORMER_RELU };
 
+/* Dropout in training, where GPT-2 has it. The index is that of the element: of the weights (B, H, T, T), of a branch (N, C). Returns
+ * the element's factor. */
+enum transformer_dropout { DROPOUT_OF_WEIGHTS, DROPOUT_OF_ATTENTION, DROPOUT_OF_MLP };
+typedef double transformer_factor(void *context, enum transformer_dropout place, size_t index);
+
 struct transformer {
     int B, T, H, D, S, C;
     double eps;
@@ -148,7 +153,8 @@ struct transformer {
     enum transformer_activation activation;
     const float *lengths;           /* (B): of the prompts; NULL: all T */
     transformer_observer *observer; /* or NULL */
-    void *context;                  /* of the observer */
+    transformer_factor *factor;     /* NULL: no dropout; of whole prompts, and without errors */
+    void *context;                  /* of the observer and the factor */
 };
 
 /* A block's parameters, matrices (out, in). */
@@ -185,6 +191,9 @@ void transformer_linear(const struct transformer *w, struct field out, struct fi
  * no cache. */
 void transformer_attention(const struct transformer *w, struct field out, struct field k, struct field v,
                            struct field qkv);
+/* x[i] *= the factor of element i, for count elements from `first` on; without dropout nothing is done. */
+void transformer_drop(const struct transformer *w, enum transformer_dropout place, double *x, size_t first,
+                      size_t count);
 /* transformer_keys: the number of keys that query i of sequence b of a prompt attends to. transformer_probabilities:
  * their weights p (count), with errors relative to p, from q (D) and k (count, D). */
 int transformer_keys(const struct transformer *w, int b, int i);

@@ -5,8 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* splitmix64 of one number: the random numbers of this library. */
-static inline uint64_t gpt2_mix(uint64_t z) {
+#ifdef __CUDACC__
+#define GPT2_ON_BOTH static __host__ __device__ inline
+#else
+#define GPT2_ON_BOTH static inline
+#endif
+
+/* splitmix64 of one number: the random numbers of this library, on the host and on the device. */
+GPT2_ON_BOTH uint64_t gpt2_mix(uint64_t z) {
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

@@ -14,6 +14,8 @@
 //           5 dQ, dK    products; dQ overwrites dout, dK overwrites K
 //           6 join      dqkv
 //           The forward pass: 1 without dout, 2, out = P V over Q, merge.
+// Dropout   With a mask M the products have M P in place of P, and dP = M (dout V^T). The softmax's gradient needs P itself, so M P is
+//           computed in the memory of dP, and dV, which must then precede dP, has memory of its own.
 #include "gpt2/model/attention_backward.cuh"
 
 #include "gpt2/model/matmul.cuh"
@@ -146,35 +148,49 @@ static int probabilities(const products<T> &products, const kernel_table &kernel
 
 template <class T>
 int attention_taught(gpt2_device &device, const kernel_table &kernels, T *out, const attention_room<T> &room,
-                     const T *qkv, const int *lengths, int B, int T_, int H, int D) {
+                     const T *qkv, const int *lengths, int B, int T_, int H, int D, const dropout &drop,
+                     int64_t first) {
     const products<T> products = {device, B * H, T_, D};
     TRY(split<T>(device, room.query, room.k, room.v, nullptr, qkv, nullptr, B, T_, H, D));
     TRY(probabilities(products, kernels, room.scores, room.query, room.k, lengths, B, H));
+    if (drop.below > 0) {
+        TRY(dropout_forward(device, room.scores, room.scores, (int64_t)B * H * T_ * T_, first, drop));
+    }
     TRY(products.of_rows(room.query, room.scores, room.v));
     return merge(device, out, room.query, B, T_, H, D);
 }
 
 template <class T>
 int attention_backward(gpt2_device &device, const kernel_table &kernels, T *dqkv, const attention_room<T> &room,
-                       const T *dout, const T *qkv, const int *lengths, int B, int T_, int H, int D) {
+                       const T *dout, const T *qkv, const int *lengths, int B, int T_, int H, int D,
+                       const dropout &drop, int64_t first) {
     const auto &op = type_of<T>::kernels(kernels);
     const float scale = 1.0f / sqrtf((float)D);
     const products<T> products = {device, B * H, T_, D};
     T *query = room.query, *k = room.k, *v = room.v, *dheads = room.dout, *p = room.scores, *ds = room.dscores;
+    T *dv = drop.below > 0 ? room.dv : v;
+    const int64_t weights = (int64_t)B * H * T_ * T_;
 
     TRY(split(device, query, k, v, dheads, qkv, dout, B, T_, H, D));
     TRY(probabilities(products, kernels, p, query, k, lengths, B, H));
-    TRY(products.with_transposed(ds, dheads, v));
-    TRY(products.of_columns(v, p, dheads));
+    if (drop.below > 0) {
+        TRY(dropout_forward(device, ds, p, weights, first, drop));
+        TRY(products.of_columns(dv, ds, dheads));
+        TRY(products.with_transposed(ds, dheads, v));
+        TRY(dropout_forward(device, ds, ds, weights, first, drop));
+    } else {
+        TRY(products.with_transposed(ds, dheads, v));
+        TRY(products.of_columns(dv, p, dheads));
+    }
     TRY(op.causal_softmax_backward(ds, ds, p, lengths, B, H, T_, scale, CAUSAL_UPPER_ZERO, device.stream));
     TRY(products.of_rows(dheads, ds, k));
     TRY(products.of_columns(k, ds, query));
-    return join(device, dqkv, dheads, k, v, B, T_, H, D);
+    return join(device, dqkv, dheads, k, dv, B, T_, H, D);
 }
 
 #define INSTANTIATE(T)                                                                                              \
     template int attention_taught(gpt2_device &, const kernel_table &, T *, const attention_room<T> &, const T *,   \
-                                  const int *, int, int, int, int);                                                 \
+                                  const int *, int, int, int, int, const dropout &, int64_t);                       \
     template int attention_backward(gpt2_device &, const kernel_table &, T *, const attention_room<T> &, const T *, \
-                                    const T *, const int *, int, int, int, int);
+                                    const T *, const int *, int, int, int, int, const dropout &, int64_t);
 FOR_EACH_TYPE(INSTANTIATE)

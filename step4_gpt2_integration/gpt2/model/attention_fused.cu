@@ -17,6 +17,7 @@
 //                                    while this one is multiplied (two stages). p is rounded to T for the second product. Each
 //                                    8x8 matrix from shared memory serves M products. M = 1 is limited by shared memory. M = 2
 //                                    has fewer blocks, too few for a short prompt, and is used only without a cache.
+//           Dropped: the same with dropout. A weight is dropped after it has been added to l, just before the second product.
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 
@@ -142,7 +143,7 @@ template <int P, int M> constexpr size_t tensor_shared_bytes() { // Q, and two s
     return (4 + M) * sizeof(uint16_t) * tensor_tile * (P + 8);
 }
 
-template <class T, int P, int M>
+template <class T, int P, int M, bool Dropped>
 __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 4 : 2)
     attention_tensor_kernel(T *__restrict__ out,             // (B, T, H, D)
                             T *__restrict__ k,               // (B, H, S, D)
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 4 : 2)
                             float *__restrict__ lse,         // (B, H, T)
                             const T *__restrict__ qkv,       // (B, T, 3, H, D)
                             const int *__restrict__ lengths, // (B)
-                            int T_, int H, int D, int S, float scale, bool whole) {
+                            int T_, int H, int D, int S, float scale, bool whole, dropout drop) {
     constexpr int width = P + 8, tile = tensor_tile * width, rows = tensor_tile * M;
     extern __shared__ uint4 shared[];
     T *query_tile = (T *)shared, *key_tiles = query_tile + M * tile, *value_tiles = key_tiles + 2 * tile;
@@ -250,6 +251,15 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 4 : 2)
                 o[m][n][2 * half + 1] *= shrink;
             }
         }
+        if constexpr (Dropped) {
+#pragma unroll
+            for (int j = 0; j < M * tensor_tile / 8 * 4; j++) {
+                const int m = j / 4 / (tensor_tile / 8), n = j / 4 % (tensor_tile / 8), e = j % 4;
+                const uint64_t row =
+                    (uint64_t)blockIdx.x * T_ + (query0 + 16 * m + g + e / 2 * 8); // blockIdx.x: b H + h
+                s[m][n][e] *= dropout_factor(drop, row * T_ + (i * tensor_tile + 8 * n + 2 * t + e % 2));
+            }
+        }
 #pragma unroll
         for (int c = 0; c < tensor_tile / 16;
              c++) { // the layout of the weights is that of the next product's left factor
@@ -300,32 +310,37 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 4 : 2)
 
 // ---- launches ----
 
-template <class T, int P, int M>
+template <class T, int P, int M, bool Dropped>
 static int launch_tensor(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                         int T_, int H, int D, int S, float scale) {
+                         int T_, int H, int D, int S, float scale, const dropout &drop) {
     constexpr int rows = tensor_tile * M;
     constexpr size_t shared = tensor_shared_bytes<P, M>();
     const dim3 blocks((unsigned)(B * H), (unsigned)((T_ + rows - 1) / rows));
     if (shared > 48 << 10) {
-        TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P, M>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        TRY(cudaFuncSetAttribute(attention_tensor_kernel<T, P, M, Dropped>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)shared));
     }
-    attention_tensor_kernel<T, P, M><<<blocks, tensor_threads, shared, device.stream>>>(out, k, v, lse, qkv, lengths,
-                                                                                        T_, H, D, S, scale, D % 8 == 0);
+    attention_tensor_kernel<T, P, M, Dropped><<<blocks, tensor_threads, shared, device.stream>>>(
+        out, k, v, lse, qkv, lengths, T_, H, D, S, scale, D % 8 == 0, drop);
     return cudaGetLastError();
 }
 
 template <class T, int P>
 static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                         int T_, int H, int D, int S, bool tensor_cores) {
+                         int T_, int H, int D, int S, bool tensor_cores, const dropout &drop) {
     const float scale = 1.0f / sqrtf((float)D);
     if constexpr (sizeof(T) == 2) {
         if (tensor_cores) {
             constexpr int most = P == 64 ? 2 : 1; // limited by the registers
-            const auto launch = k == nullptr ? launch_tensor<T, P, most> : launch_tensor<T, P, 1>;
-            return launch(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, scale);
+            auto launch = k == nullptr ? launch_tensor<T, P, most, false> : launch_tensor<T, P, 1, false>;
+            if constexpr (has_fused_backward<T>) {
+                if (drop.below > 0 && k == nullptr) { launch = launch_tensor<T, P, most, true>; }
+            }
+            if (drop.below > 0 && (k != nullptr || !has_fused_backward<T>)) { return cudaErrorNotSupported; }
+            return launch(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, scale, drop);
         }
     }
+    if (drop.below > 0) { return cudaErrorNotSupported; }
     dim3 blocks((unsigned)(B * H), (unsigned)((T_ + fma_tile - 1) / fma_tile));
     attention_fma_kernel<T, P>
         <<<blocks, fma_threads, 0, device.stream>>>(out, k, v, lse, qkv, lengths, T_, H, D, S, scale);
@@ -334,13 +349,13 @@ static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, co
 
 template <class T>
 int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                    int T_, int H, int D, int S, bool tensor_cores) {
+                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop) {
     if (D > most_fused_channels) { return cudaErrorInvalidValue; }
     return (D <= 64 ? launch_padded<T, 64> : launch_padded<T, 128>)(device, out, k, v, lse, qkv, lengths, B, T_, H, D,
-                                                                    S, tensor_cores);
+                                                                    S, tensor_cores, drop);
 }
 
 #define INSTANTIATE(T)                                                                                              \
     template int attention_fused(gpt2_device &, T *, T *, T *, float *, const T *, const int *, int, int, int, int, \
-                                 int, bool);
+                                 int, bool, const dropout &);
 FOR_EACH_TYPE(INSTANTIATE)

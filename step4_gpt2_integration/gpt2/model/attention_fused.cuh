@@ -7,7 +7,7 @@
 #ifndef GPT2_ATTENTION_FUSED_CUH
 #define GPT2_ATTENTION_FUSED_CUH
 
-#include "gpt2/model/device.cuh"
+#include "gpt2/model/dropout.cuh"
 
 #include <type_traits>
 
@@ -19,9 +19,10 @@ constexpr int most_fused_channels = 128; // of a head
 // qkv     (B, T, 3, H, D)  the projection's output: Q, then K, then V of each position
 // lengths (B)              the prompts' lengths, 1..T
 // tensor_cores: compute the products of 16-bit types on tensor cores, from sm_80 on, or on the CPU backend.
+// drop: the mask of the weights, for training. Only on tensor cores and without a cache, else cudaErrorNotSupported.
 template <class T>
 int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                    int T_, int H, int D, int S, bool tensor_cores);
+                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop = {});
 
 // ---- the gradient ----
 //
@@ -35,9 +36,10 @@ template <class T> constexpr bool has_fused_backward = std::is_same_v<T, __nv_bf
 // out     (B, T, C)        the output of attention_fused
 // qkv     (B, T, 3, H, D)  its input
 // lse     (B, H, T)        its second output
+// drop                     its mask
 // For any other type: cudaErrorNotSupported.
 template <class T>
 int attention_fused_backward(gpt2_device &device, T *dqkv, float *delta, const T *dout, const T *out, const T *qkv,
-                             const float *lse, int B, int T_, int H, int D);
+                             const float *lse, int B, int T_, int H, int D, const dropout &drop = {});
 
 #endif

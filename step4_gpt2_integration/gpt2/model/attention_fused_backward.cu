@@ -7,6 +7,7 @@
 //           s, dp and all sums are fp32 in registers; p and ds are rounded to T for the products that follow.
 // Bytes     Q, K, V, dout and out are read, dqkv is written: 11 B T C elements. Tiles are read again from L2. The taught form moves
 //           8.5 B H T T elements of scores besides, and 22 B T C to split and join the heads.
+// Dropout   With the factors f of the mask: dV = (f p)^T dout and ds = p (f dp - delta_i). delta keeps its form, because out has them.
 // Launches  2, where the taught form has 9.
 // Kernels   attention_dq_kernel<T, P, M>   a block has 64 M queries and reads the keys; it also computes delta
 //           attention_dkv_kernel<T, P, M>  a block has 64 M keys and reads the queries that attend to them; its scores are
@@ -105,7 +106,7 @@ __device__ inline float row_delta(const uint32_t (&dout)[P / 16][4], int half, c
     return sum;
 }
 
-template <class T, int P, int M>
+template <class T, int P, int M, bool Dropped>
 __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     attention_dq_kernel(T *__restrict__ dqkv,          // (B, T, 3, H, D), its Q
                         float *__restrict__ delta,     // (B, H, T)
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
                         const T *__restrict__ out,     // (B, T, H, D)
                         const T *__restrict__ qkv,     // (B, T, 3, H, D)
                         const float *__restrict__ lse, // (B, H, T)
-                        int T_, int H, int D, float scale, bool whole) {
+                        int T_, int H, int D, float scale, bool whole, dropout drop) {
     constexpr int width = P + 8, tile = tensor_tile * width, rows = tensor_tile * M;
     extern __shared__ uint4 shared[];
     T *tiles = (T *)shared; // K and V of one stage, then of the other
@@ -187,6 +188,11 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
                     for (int e = 0; e < 4; e++) {
                         float p = fast_exp2(base2 * s[m][j][e] - offset[m][e / 2]);
                         if (8 * j + e % 2 > last + 16 * m + e / 2 * 8) { p = 0.0f; }
+                        if constexpr (Dropped) {
+                            const uint64_t row = (uint64_t)row_of_h + (query0 + 16 * m + g + e / 2 * 8);
+                            const int key = i * tensor_tile + 16 * n + 8 * j + 2 * t + e % 2;
+                            dp[m][j][e] *= dropout_factor(drop, row * T_ + key);
+                        }
                         s[m][j][e] = p * (dp[m][j][e] - middle[m][e / 2]);
                     }
                 }
@@ -204,14 +210,14 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     }
 }
 
-template <class T, int P, int M>
+template <class T, int P, int M, bool Dropped>
 __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     attention_dkv_kernel(T *__restrict__ dqkv,            // (B, T, 3, H, D), its K and V
                          const T *__restrict__ dout,      // (B, T, H, D)
                          const T *__restrict__ qkv,       // (B, T, 3, H, D)
                          const float *__restrict__ lse,   // (B, H, T)
                          const float *__restrict__ delta, // (B, H, T)
-                         int T_, int H, int D, float scale, bool whole) {
+                         int T_, int H, int D, float scale, bool whole, dropout drop) {
     constexpr int width = P + 8, tile = tensor_tile * width, rows = tensor_tile * M;
     extern __shared__ uint4 shared[];
     T *tiles = (T *)shared;                       // Q and dout of one stage, then of the other
@@ -282,6 +288,13 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
                         float p = fast_exp2(base2 * s[m][j][e] - log2_of_e * (e % 2 ? offset.y : offset.x));
                         if (16 * m + e / 2 * 8 > last + 8 * j + e % 2) { p = 0.0f; }
                         s[m][j][e] = p;
+                        if constexpr (Dropped) {
+                            const uint64_t row =
+                                (uint64_t)row_of_h + (i * tensor_tile + 16 * n + 8 * j + 2 * t + e % 2);
+                            const float factor = dropout_factor(drop, row * T_ + (key0 + 16 * m + g + e / 2 * 8));
+                            s[m][j][e] *= factor;
+                            dp[m][j][e] *= factor;
+                        }
                         dp[m][j][e] = p * (dp[m][j][e] - (e % 2 ? middle.y : middle.x));
                     }
                 }
@@ -303,37 +316,41 @@ __global__ void __launch_bounds__(tensor_threads, P == 64 && M == 1 ? 3 : 2)
     }
 }
 
-template <class T, int P, int M>
+template <class T, int P, int M, bool Dropped>
 static int launch_padded(gpt2_device &device, T *dqkv, float *delta, const T *dout, const T *out, const T *qkv,
-                         const float *lse, int B, int T_, int H, int D) {
+                         const float *lse, int B, int T_, int H, int D, const dropout &drop) {
     constexpr int shared = backward_shared_bytes<P>(), rows = tensor_tile * M;
     const float scale = 1.0f / sqrtf((float)D);
     const bool whole = D % 8 == 0;
     const dim3 blocks((unsigned)(B * H), (unsigned)((T_ + rows - 1) / rows));
     if (shared > 48 << 10) {
-        TRY(cudaFuncSetAttribute(attention_dq_kernel<T, P, M>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-        TRY(cudaFuncSetAttribute(attention_dkv_kernel<T, P, M>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+        TRY(cudaFuncSetAttribute(attention_dq_kernel<T, P, M, Dropped>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 shared));
+        TRY(cudaFuncSetAttribute(attention_dkv_kernel<T, P, M, Dropped>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 shared));
     }
-    attention_dq_kernel<T, P, M>
-        <<<blocks, tensor_threads, shared, device.stream>>>(dqkv, delta, dout, out, qkv, lse, T_, H, D, scale, whole);
+    attention_dq_kernel<T, P, M, Dropped><<<blocks, tensor_threads, shared, device.stream>>>(
+        dqkv, delta, dout, out, qkv, lse, T_, H, D, scale, whole, drop);
     TRY(cudaGetLastError());
-    attention_dkv_kernel<T, P, M>
-        <<<blocks, tensor_threads, shared, device.stream>>>(dqkv, dout, qkv, lse, delta, T_, H, D, scale, whole);
+    attention_dkv_kernel<T, P, M, Dropped>
+        <<<blocks, tensor_threads, shared, device.stream>>>(dqkv, dout, qkv, lse, delta, T_, H, D, scale, whole, drop);
     return cudaGetLastError();
 }
 
 template <class T>
 int attention_fused_backward(gpt2_device &device, T *dqkv, float *delta, const T *dout, const T *out, const T *qkv,
-                             const float *lse, int B, int T_, int H, int D) {
+                             const float *lse, int B, int T_, int H, int D, const dropout &drop) {
     if (D > most_fused_channels) { return cudaErrorInvalidValue; }
     if constexpr (has_fused_backward<T>) {
-        return (D <= 64 ? launch_padded<T, 64, 2> : launch_padded<T, 128, 1>)(device, dqkv, delta, dout, out, qkv, lse,
-                                                                              B, T_, H, D);
+        const auto launch = drop.below > 0
+                                ? (D <= 64 ? launch_padded<T, 64, 2, true> : launch_padded<T, 128, 1, true>)
+                                : (D <= 64 ? launch_padded<T, 64, 2, false> : launch_padded<T, 128, 1, false>);
+        return launch(device, dqkv, delta, dout, out, qkv, lse, B, T_, H, D, drop);
     }
     return cudaErrorNotSupported;
 }
 
 #define INSTANTIATE(T)                                                                                                 \
     template int attention_fused_backward(gpt2_device &, T *, float *, const T *, const T *, const T *, const float *, \
-                                          int, int, int, int);
+                                          int, int, int, int, const dropout &);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -35,6 +35,7 @@ struct gpt2_model {
     virtual int copy_logits(float *out, int rows) = 0;
     virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
                         float *logits, float *losses) = 0;
+    virtual bool load(const gpt2_source *source, gpt2_error *error) = 0;
     virtual size_t bytes() const = 0;
     virtual gpt2_form greedy_form(int B_) const = 0;
 };
@@ -57,6 +58,11 @@ template <class T> struct model_of final : gpt2_model {
     }
 
     size_t bytes() const override { return all.bytes + device.workspace_bytes; }
+
+    bool load(const gpt2_source *source, gpt2_error *error) override {
+        const gpt2_source scaled = gpt2_scaled_source(source);
+        return tensors_load(all, &scaled, error);
+    }
 
     gpt2_form greedy_form(int B_) const override {
         if (device.observer != nullptr || device.clock != nullptr || B_ != 1 || !all.forms.decode_persistent) {
@@ -184,8 +190,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
         cudaGetLastError(); // clears the error, which the next launch would report
         good = fail_with(code, what, error);
     }
-    const gpt2_source scaled = gpt2_scaled_source(source);
-    good = good && tensors_load(model->all, &scaled, error);
+    good = good && model->load(source, error);
     if (!good) {
         delete model;
         return nullptr;
@@ -212,6 +217,12 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
     }
     gpt2_fail(error, "an unknown type");
     return nullptr;
+}
+
+bool gpt2_model_load(gpt2_model *model, const gpt2_source *source, gpt2_error *error) {
+    if (!gpt2_config_same(&model->config, &source->config)) { return gpt2_fail(error, "a model of other sizes"); }
+    model->B = 0;
+    return gpt2_wait(model, error) && model->load(source, error);
 }
 
 void gpt2_model_close(gpt2_model *model) {

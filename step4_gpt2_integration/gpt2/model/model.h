@@ -48,6 +48,9 @@ struct gpt2_model *gpt2_model_open(const struct gpt2_source *source, const struc
                                    struct gpt2_error *error);
 void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 
+/* Replaces the weights by those of a source of the same sizes, and drops the sequences. Waits. */
+bool gpt2_model_load(struct gpt2_model *model, const struct gpt2_source *source, struct gpt2_error *error);
+
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
 /* The form of greedy decoding of B sequences: taught, fused or persistent. */
 enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);

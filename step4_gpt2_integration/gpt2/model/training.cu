@@ -9,6 +9,8 @@
 //            twice, and their fp32 gradients, 4 bytes an element, are read and written; the kept activations are read.
 // Operations The backward pass has twice those of the forward pass, because each product has two gradients. With recompute it
 //            has three times as many.
+// Dropout    A branch is masked in place before it is added, and its gradient, masked, is in the memory of the branch: the stream's
+//            gradient is needed without the mask too. Masks are computed again wherever they are needed (dropout.cuh).
 // Order      Every sum has a fixed order, so two passes over the same tokens give the same bits.
 #include "gpt2/model/training.cuh"
 
@@ -119,6 +121,7 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     t.room.query = a.query, t.room.scores = a.scores;
     from.take(t.room.k, heads), from.take(t.room.v, heads);
     from.take(t.room.dout, heads);
+    if (t.dropout) { from.take(t.room.dv, heads); }
     from.take(t.room.dscores, scores);
     from.take(t.delta, rows_of_scores);
     from.take(t.partial, bias_most_parts * 4 * C);
@@ -158,26 +161,36 @@ template <class T> void training_free(training<T> &t) {
 // ---- the forward pass ----
 
 template <class T>
-static int attend(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a,
-                  const pass &pass) {
+static int attend(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a, const pass &pass,
+                  const dropout &drop) {
     const activations<T> &work = t.all.work;
     const int C = t.all.config.channels, H = t.all.config.heads;
     if (t.all.forms.attention_fused) {
         return attention_fused<T>(device, a.attention, nullptr, nullptr, a.lse, a.qkv, work.lengths, pass.B, pass.T, H,
-                                  C / H, pass.T, t.all.forms.tensor_cores);
+                                  C / H, pass.T, t.all.forms.tensor_cores, drop);
     }
     for (int b = 0; b < pass.B; b += t.all.group) { // as many sequences at once as fit in the scores' memory
         const int64_t rows = (int64_t)b * pass.T * C;
         TRY(attention_taught(device, kernels, a.attention + rows, t.room, a.qkv + 3 * rows, work.lengths + b,
-                             std::min(t.all.group, pass.B - b), pass.T, H, C / H));
+                             std::min(t.all.group, pass.B - b), pass.T, H, C / H, drop,
+                             (int64_t)b * H * pass.T * pass.T));
     }
     return 0;
+}
+
+// out (N, C) = x (N, C) with one of the masks of the pass; without dropout nothing is done.
+template <class T>
+static int drop_rows(gpt2_device &device, training<T> &t, T *out, const T *x, dropout_place place, int layer,
+                     const pass &pass, const dropout &drop) {
+    if (drop.below == 0) { return 0; }
+    return dropout_forward(device, out, x, (int64_t)pass.N() * t.all.config.channels, 0,
+                           dropout_at(drop, place, layer));
 }
 
 // before: the stream before the last branch was added; null: a.residual is the sum already.
 template <class T>
 static int block(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a, int layer,
-                 const T *before, const pass &pass) {
+                 const T *before, const pass &pass, const dropout &drop) {
     const auto &op = type_of<T>::kernels(kernels);
     const block_weights<T> &w = t.all.weights.blocks[(size_t)layer];
     const int N = pass.N(), C = t.all.config.channels;
@@ -192,28 +205,32 @@ static int block(gpt2_device &device, const kernel_table &kernels, training<T> &
                                           w.ln1_bias, N, C, eps, device.stream));
     }
     TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
-    TRY(attend(device, kernels, t, a, pass));
+    TRY(attend(device, kernels, t, a, pass, dropout_at(drop, DROPOUT_WEIGHTS, layer)));
     TRY(matmul(device, branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
+    TRY(drop_rows(device, t, branch, branch, DROPOUT_ATTENTION, layer, pass, drop));
 
     TRY(op.residual_layernorm_forward(a.normalised2, a.middle, a.mean2, a.rstd2, a.residual, branch, w.ln2_weight,
                                       w.ln2_bias, N, C, eps, device.stream));
     TRY(matmul<T>(device, a.fc, a.normalised2, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
     TRY(op.bias_gelu_forward(a.hidden, a.fc, w.fc_bias, N, 4 * C, device.stream));
     TRY(matmul(device, branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(drop_rows(device, t, branch, branch, DROPOUT_MLP, layer, pass, drop));
     return mark(device, "block", layer);
 }
 
 // From the tokens to end.normalised (N, C). Fills t.blocks.
 template <class T>
-static int forward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const pass &pass) {
+static int forward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const pass &pass,
+                   const dropout &drop) {
     const params<T> &w = t.all.weights;
     const activations<T> &work = t.all.work;
     const int C = t.all.config.channels;
     const T *before = nullptr;
     TRY(embed(device, t.blocks[0].residual, w.token_embedding, w.position_embedding, work.tokens, nullptr, pass.B,
               pass.T, C));
+    TRY(drop_rows(device, t, t.blocks[0].residual, t.blocks[0].residual, DROPOUT_EMBEDDING, 0, pass, drop));
     for (int layer = 0; layer < t.all.config.layers; layer++) {
-        TRY(block(device, kernels, t, t.blocks[(size_t)layer], layer, before, pass));
+        TRY(block(device, kernels, t, t.blocks[(size_t)layer], layer, before, pass, drop));
         before = t.blocks[(size_t)layer].middle;
     }
     return type_of<T>::kernels(kernels).residual_layernorm_forward(
@@ -224,12 +241,12 @@ static int forward(gpt2_device &device, const kernel_table &kernels, training<T>
 // A block's forward pass again, from its input alone. The same kernel reads the input and adds a branch of zeros, so all results
 // have the bits of the first pass.
 template <class T>
-static int forward_again(gpt2_device &device, const kernel_table &kernels, training<T> &t, int layer,
-                         const pass &pass) {
+static int forward_again(gpt2_device &device, const kernel_table &kernels, training<T> &t, int layer, const pass &pass,
+                         const dropout &drop) {
     const kept<T> &a = t.blocks[(size_t)layer];
     const size_t bytes = (size_t)pass.N() * (size_t)t.all.config.channels * sizeof(T);
     TRY(cudaMemsetAsync(t.all.work.branch, 0, bytes, device.stream));
-    return block(device, kernels, t, a, layer, layer == 0 ? nullptr : a.residual, pass);
+    return block(device, kernels, t, a, layer, layer == 0 ? nullptr : a.residual, pass, drop);
 }
 
 // ---- losses and gradients ----
@@ -288,30 +305,33 @@ static int linear_backward(gpt2_device &device, training<T> &t, T *dx, float *dw
 // Computes dqkv in dwide. The gradient of the attention's output is in dnormalised.
 template <class T>
 static int attend_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, const kept<T> &a,
-                           const pass &pass) {
+                           const pass &pass, const dropout &drop) {
     const int C = t.all.config.channels, H = t.all.config.heads;
     if (t.all.forms.attention_fused) {
         return attention_fused_backward(device, t.dwide, t.delta, t.dnormalised, a.attention, a.qkv, a.lse, pass.B,
-                                        pass.T, H, C / H);
+                                        pass.T, H, C / H, drop);
     }
     for (int b = 0; b < pass.B; b += t.all.group) {
         const int64_t rows = (int64_t)b * pass.T * C;
         TRY(attention_backward(device, kernels, t.dwide + 3 * rows, t.room, t.dnormalised + rows, a.qkv + 3 * rows,
-                               t.all.work.lengths + b, std::min(t.all.group, pass.B - b), pass.T, H, C / H));
+                               t.all.work.lengths + b, std::min(t.all.group, pass.B - b), pass.T, H, C / H, drop,
+                               (int64_t)b * H * pass.T * pass.T));
     }
     return 0;
 }
 
 template <class T>
-static int block_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, int layer,
-                          const pass &pass) {
+static int block_backward(gpt2_device &device, const kernel_table &kernels, training<T> &t, int layer, const pass &pass,
+                          const dropout &drop) {
     const auto &op = type_of<T>::kernels(kernels);
     const block_weights<T> &w = t.all.weights.blocks[(size_t)layer];
     const block_weights<float> &g = t.gradients.blocks[(size_t)layer];
     const kept<T> &a = t.blocks[(size_t)layer];
     const int N = pass.N(), C = t.all.config.channels;
+    T *branch = drop.below > 0 ? t.all.work.branch : t.stream; // the gradient of a branch
 
-    TRY(linear_backward(device, t, t.dwide, g.mlp_weight, g.mlp_bias, t.stream, a.hidden, w.mlp_weight, N, 4 * C, C));
+    TRY(drop_rows(device, t, branch, t.stream, DROPOUT_MLP, layer, pass, drop));
+    TRY(linear_backward(device, t, t.dwide, g.mlp_weight, g.mlp_bias, branch, a.hidden, w.mlp_weight, N, 4 * C, C));
     TRY(op.bias_gelu_backward(t.dwide, g.fc_bias, t.dwide, a.fc, w.fc_bias, N, 4 * C, device.stream));
     TRY(linear_backward<T>(device, t, t.dnormalised, g.fc_weight, nullptr, t.dwide, a.normalised2, w.fc_weight, N, C,
                            4 * C));
@@ -319,9 +339,10 @@ static int block_backward(gpt2_device &device, const kernel_table &kernels, trai
                                        w.ln2_weight, a.mean2, a.rstd2, N, C, device.stream));
     TRY(mark(device, "mlp backward", layer));
 
-    TRY(linear_backward(device, t, t.dnormalised, g.attention_weight, g.attention_bias, t.stream, a.attention,
+    TRY(drop_rows(device, t, branch, t.stream, DROPOUT_ATTENTION, layer, pass, drop));
+    TRY(linear_backward(device, t, t.dnormalised, g.attention_weight, g.attention_bias, branch, a.attention,
                         w.attention_weight, N, C, C));
-    TRY(attend_backward(device, kernels, t, a, pass));
+    TRY(attend_backward(device, kernels, t, a, pass, dropout_at(drop, DROPOUT_WEIGHTS, layer)));
     TRY(linear_backward(device, t, t.dnormalised, g.qkv_weight, g.qkv_bias, t.dwide, a.normalised, w.qkv_weight, N, C,
                         3 * C));
     TRY(op.residual_layernorm_backward(t.stream, g.ln1_weight, g.ln1_bias, t.dnormalised, t.stream, a.residual,
@@ -336,16 +357,17 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
 
 template <class T>
 int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_) {
+                       int T_, const dropout &drop) {
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
-    TRY(forward(device, kernels, t, pass));
+    TRY(forward(device, kernels, t, pass, drop));
     TRY(end_backward(device, kernels, t, scale, pass.N()));
     TRY(add_losses(device, t, pass.N()));
     for (int layer = last; layer >= 0; layer--) {
-        if (t.recompute && layer < last) { TRY(forward_again(device, kernels, t, layer, pass)); }
-        TRY(block_backward(device, kernels, t, layer, pass));
+        if (t.recompute && layer < last) { TRY(forward_again(device, kernels, t, layer, pass, drop)); }
+        TRY(block_backward(device, kernels, t, layer, pass, drop));
     }
+    TRY(drop_rows(device, t, t.stream, t.stream, DROPOUT_EMBEDDING, 0, pass, drop));
     return embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream,
                           t.all.work.tokens, t.order, t.starts, runs, B, T_, C);
 }
@@ -354,7 +376,7 @@ template <class T>
 int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_) {
     activations<T> &a = t.all.work;
     const int N = B * T_, V = t.all.config.vocabulary, Vp = t.all.config.padded_vocabulary;
-    TRY(forward(device, kernels, t, {B, T_, false}));
+    TRY(forward(device, kernels, t, {B, T_, false}, {}));
     for (int first = 0; first < N; first += t.all.logit_rows) {
         const int rows = std::min(t.all.logit_rows, N - first);
         TRY(logits(device, t, first, rows));
@@ -363,9 +385,10 @@ int training_losses(gpt2_device &device, const kernel_table &kernels, training<T
     return add_losses(device, t, N);
 }
 
-#define INSTANTIATE(T)                                                                                         \
-    template int training_allocate(training<T> &);                                                             \
-    template void training_free(training<T> &);                                                                \
-    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, int, int, int); \
+#define INSTANTIATE(T)                                                                                        \
+    template int training_allocate(training<T> &);                                                            \
+    template void training_free(training<T> &);                                                               \
+    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, int, int, int, \
+                                    const dropout &);                                                         \
     template int training_losses(gpt2_device &, const kernel_table &, training<T> &, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -39,6 +39,7 @@ template <class T> struct training {
     std::vector<kept<T>> blocks; // (L)
     kept<T> end;                 // the last LayerNorm's: residual, normalised, mean, rstd
     bool recompute;
+    bool dropout;            // may a pass have masks? Then memory for them is allocated
     T *flat_weights;         // (flat_offset(GPT2_TENSORS))
     float *flat_gradients;   // the same
     params<float> gradients; // points into flat_gradients
@@ -52,19 +53,19 @@ template <class T> struct training {
     double *loss;            // (1)        summed over all tokens since it was zeroed
 };
 
-// The caller has set all.config, batch, prompt (T of a sequence) and forms, and recompute. Weights and gradients become zeros.
+// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute and dropout. Weights and gradients become zeros.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 
 // ---- passes over B * T tokens (all.work.tokens), with targets (all.work.targets) ----
 
 // Adds the losses to *loss, and scale times the gradients of their sum to the gradients. runs: the number of token runs
-// (embedding.cuh) in order and starts.
+// (embedding.cuh) in order and starts. drop: the masks of this pass.
 template <class T>
 int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_);
+                       int T_, const dropout &drop);
 
-// Adds the losses to *loss.
+// Adds the losses to *loss. Without dropout.
 template <class T> int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_);
 
 #endif

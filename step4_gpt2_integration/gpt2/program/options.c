@@ -15,11 +15,14 @@ enum role { PLAIN, PROMPT_FILE };
 /* An option whose meaning differs between commands has a row for each meaning. */
 static const struct argument table[] = {
     {"--model", MODELS, "PATH", NULL,
-     "the model: a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, or tiny, which comes with the "
-     "course",
+     "the model: a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, the folder of a run of gpt2 "
+     "train, or tiny, which comes with the course",
      ARGUMENT_TEXT, FIELD(model), 0, 0, PLAIN},
     {"--from", "convert", "PATH", NULL, "the model to convert: a path, or tiny", ARGUMENT_TEXT, FIELD(from), 0, 0,
      PLAIN},
+    {"--best", MODELS " convert", NULL, NULL,
+     "of the folder of a run: its checkpoint with the lowest loss on --val, in place of the latest", ARGUMENT_SWITCH,
+     FIELD(best), 0, 0, PLAIN},
     {"--to", "convert", "PATH", NULL, "where to: NAME.bin for llm.c's format, else a folder of Hugging Face's",
      ARGUMENT_TEXT, FIELD(to), 0, 0, PLAIN},
     {"--prompt", "generate", "TEXT", NULL,
@@ -163,5 +166,10 @@ enum arguments_result options_parse(struct options *options, int count, char **w
     options->model = model_path(options->model);
     options->from = model_path(options->from);
     options->tokenizer = model_path(options->tokenizer);
-    return result;
+    if (result != ARGUMENTS_TAKEN) { return result; }
+    const bool converts = strcmp(arguments.command, "convert") == 0;
+    return run_checkpoint(converts ? &options->from : &options->model, converts ? "--from" : "--model", options->best,
+                          error)
+               ? ARGUMENTS_TAKEN
+               : ARGUMENTS_WRONG;
 }

@@ -22,7 +22,7 @@ struct options {
     int tokens, context, stride, batch, top_k, threads;
     double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
     long seed;
-    bool tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift;
+    bool best, tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift;
 };
 
 extern const char type_by_default[]; /* options.type where --type was not given */
@@ -35,6 +35,11 @@ enum arguments_result options_parse(struct options *options, int count, char **w
 /* The path of a model or of its tokenizer: what was given where there is such a file, else the path of the model that ships
  * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
 const char *model_path(const char *given);
+
+/* Where *path is the folder of a run of gpt2 train: replaces it by that of the run's latest checkpoint, or of its best one. Any other
+ * path stays. False: the run has no such checkpoint; `best` and no run. option: that names the path, for the message. The new path is
+ * valid until the next call. */
+bool run_checkpoint(const char **path, const char *option, bool best, struct gpt2_error *error);
 
 /* ---- shared by the commands ---- */
 

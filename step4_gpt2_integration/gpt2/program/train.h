@@ -14,14 +14,16 @@ extern const struct arguments train_arguments;
 /* Parses its options; words[0] is the command. Returns an exit status; 2 with the error filled. */
 int command_train(int count, char **words, struct gpt2_error *error);
 
-enum { TRAIN_MOST_OPTIONS = 32 };
+enum { TRAIN_MOST_OPTIONS = 48 };
 
 struct train_options {
-    const char *data, *val, *model, *tokenizer, *out, *type, *attention, *kernels;
+    const char *data, *val, *model, *tokenizer, *out, *type, *attention, *kernels, *sample_prompt;
     long layers, heads, channels, context;
-    long steps, batch, length, accumulate, warmup, seed, save_every, val_every, val_batches;
-    double rate, least, decay, clip;
-    bool recompute, resume;
+    long steps, batch, length, accumulate, tokens_per_step, warmup, seed, save_every, val_every, val_batches, patience;
+    long sample_every, sample_tokens;
+    double rate, least, decay, clip, dropout, sample_temperature;
+    bool recompute, resume, best;
+    char derived[24];                     /* the text of --accumulate, where --tokens-per-step determines it */
     const char *text[TRAIN_MOST_OPTIONS]; /* as given, in the order of the table; NULL: not given */
 };
 
@@ -38,6 +40,10 @@ bool train_options_sizes(const struct train_options *options, const struct gpt2_
 
 /* Are all options given that a run needs, and are they consistent? from_checkpoint: the model is that of the checkpoint. */
 bool train_options_check(struct train_options *options, bool from_checkpoint, struct gpt2_error *error);
+
+/* With --tokens-per-step: --accumulate for sequences of T tokens. Refused: tokens that are not whole batches; in a run from a
+ * checkpoint, another number than it has. */
+bool train_options_accumulate(struct train_options *options, int T, bool from_checkpoint, struct gpt2_error *error);
 
 /* Writes the notes of a checkpoint to `notes`: key, text, ... of all options with a value. Returns the number of pointers. */
 int train_options_notes(const struct train_options *options, const char **notes);

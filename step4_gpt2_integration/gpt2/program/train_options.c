@@ -32,6 +32,8 @@ static const struct argument table[] = {
     {"--length", NULL, "T", NULL, "tokens of a sequence (default: the model's context)", ARGUMENT_LONG, FIELD(length),
      1, 1 << 20, FIXED},
     {"--accumulate", NULL, "K", "1", "batches in an update", ARGUMENT_LONG, FIELD(accumulate), 1, 1 << 20, FIXED},
+    {"--tokens-per-step", NULL, "N", NULL, "tokens in an update, in place of --accumulate: K = N / (B T)",
+     ARGUMENT_LONG, FIELD(tokens_per_step), 1, 1e15, START},
     {"--lr", NULL, "X", "6e-4", "learning rate after the warm-up", ARGUMENT_REAL, FIELD(rate), 0, 1e3, FIXED},
     {"--min-lr", NULL, "X", NULL, "learning rate at the end (default: a tenth of --lr)", ARGUMENT_REAL, FIELD(least), 0,
      1e3, FIXED},
@@ -40,8 +42,10 @@ static const struct argument table[] = {
     {"--weight-decay", NULL, "X", "0.1", "weight decay of the matrices", ARGUMENT_REAL, FIELD(decay), 0, 1e3, FIXED},
     {"--clip", NULL, "X", "1", "upper bound of the gradients' norm; 0: none", ARGUMENT_REAL, FIELD(clip), 0, 1e9,
      FIXED},
-    {"--seed", NULL, "N", "1", "random seed of the weights and of the order of the data", ARGUMENT_LONG, FIELD(seed), 0,
-     9e15, FIXED},
+    {"--dropout", NULL, "P", "0", "dropout of the embedding, of attention's weights and of both branches of a block",
+     ARGUMENT_REAL, FIELD(dropout), 0, 0.99, FIXED},
+    {"--seed", NULL, "N", "1", "random seed of the weights, the order of the data, dropout and samples", ARGUMENT_LONG,
+     FIELD(seed), 0, 9e15, FIXED},
     {"--type", NULL, "TYPE", "f32", "f32, tf32 or bf16; master weights and gradients are f32", ARGUMENT_TEXT,
      FIELD(type), 0, 0, FIXED},
     {"--kernels", NULL, "SET", "reference", "naive, reference, lab, a path; and SET,op=SET,... for single ops",
@@ -57,8 +61,21 @@ static const struct argument table[] = {
      COMFORT},
     {"--val-batches", NULL, "N", "20", "the most batches of a measurement", ARGUMENT_LONG, FIELD(val_batches), 1, 1e9,
      COMFORT},
+    {"--patience", NULL, "N", "0", "end after N measurements on --val without a lower loss; 0: never", ARGUMENT_LONG,
+     FIELD(patience), 0, 1e9, COMFORT},
+    {"--sample-every", NULL, "N", "0", "steps between texts that the model writes, kept in DIR/samples.txt; 0: none",
+     ARGUMENT_LONG, FIELD(sample_every), 0, 1e9, COMFORT},
+    {"--sample-prompt", NULL, "TEXT", NULL, "the text that they continue (default: the beginning of a document)",
+     ARGUMENT_TEXT, FIELD(sample_prompt), 0, 0, COMFORT},
+    {"--sample-tokens", NULL, "N", "64", "the most tokens of such a text", ARGUMENT_LONG, FIELD(sample_tokens), 1,
+     1 << 20, COMFORT},
+    {"--sample-temperature", NULL, "X", "0.8", "draw them with this temperature; 0: the likeliest tokens",
+     ARGUMENT_REAL, FIELD(sample_temperature), 0, 100, COMFORT},
     {"--resume", NULL, NULL, NULL, "continue from the latest checkpoint in --out, if there is one", ARGUMENT_SWITCH,
      FIELD(resume), 0, 0, START},
+    {"--best", NULL, NULL, NULL,
+     "with --resume: go back to the checkpoint with the lowest loss on --val; with --model RUN: start from that one",
+     ARGUMENT_SWITCH, FIELD(best), 0, 0, START},
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 _Static_assert(OPTIONS <= (int)TRAIN_MOST_OPTIONS, "train_options.text has no room");
@@ -130,10 +147,41 @@ bool train_options_resume(struct train_options *options, const struct safetensor
 
 /* ---- together ---- */
 
-static bool given(const struct train_options *o, const char *name) {
+static int row_of(const char *name) {
     int at = 0;
     while (strcmp(table[at].name, name) != 0) { at++; }
-    return o->text[at] != NULL;
+    return at;
+}
+
+static bool given(const struct train_options *o, const char *name) {
+    return o->text[row_of(name)] != NULL;
+}
+
+bool train_options_accumulate(struct train_options *o, int T, bool from_checkpoint, struct gpt2_error *error) {
+    const long batch = o->batch * T, N = o->tokens_per_step, whole = N / batch;
+    if (N == 0) { return true; }
+    if (from_checkpoint) {
+        return N == o->accumulate * batch ||
+               gpt2_fail(error, "--tokens-per-step %ld: the run in %s has %ld; omit the option to continue it", N,
+                         o->out, o->accumulate * batch);
+    }
+    if (given(o, "--accumulate")) {
+        return gpt2_fail(error, "--tokens-per-step determines --accumulate: omit one of them");
+    }
+    if (N % batch != 0) {
+        char below[40] = "";
+        if (whole > 0) { snprintf(below, sizeof below, "%ld or ", whole * batch); }
+        return gpt2_fail(error,
+                         "--tokens-per-step %ld: a batch has %ld x %d = %ld tokens; the nearest whole number of "
+                         "batches is %s%ld",
+                         N, o->batch, T, batch, below, (whole + 1) * batch);
+    }
+    if (whole > 1 << 20) {
+        return gpt2_fail(error, "--tokens-per-step %ld: %ld batches of %ld tokens, and at most %d are possible", N,
+                         whole, batch, 1 << 20);
+    }
+    snprintf(o->derived, sizeof o->derived, "%ld", whole);
+    return take(o, row_of("--accumulate"), o->derived, error);
 }
 
 bool train_options_check(struct train_options *o, bool from_checkpoint, struct gpt2_error *error) {
@@ -151,7 +199,12 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
     }
     enum gpt2_form attention;
     if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
+    if (o->val == NULL && o->patience > 0) { return gpt2_fail(error, "--val is missing: --patience is of its losses"); }
     if (from_checkpoint) { return true; }
+    if (o->sample_every == 0 &&
+        (given(o, "--sample-prompt") || given(o, "--sample-tokens") || given(o, "--sample-temperature"))) {
+        return gpt2_fail(error, "--sample-every is missing: the number of steps between samples");
+    }
     if (o->val == NULL && (given(o, "--val-every") || given(o, "--val-batches"))) {
         return gpt2_fail(error, "--val is missing: --val-every and --val-batches are options of its measurement");
     }

@@ -33,13 +33,22 @@ static bool changed_read(void *context, enum gpt2_tensor tensor, int layer, enum
 static const int32_t tokens[T] = {3, 7, 3, 22, 0, 7, 11};
 static int32_t targets[T] = {7, 3, 22, -1, 7, 11, 3};
 
+/* A third of the elements of each place is dropped. */
+static double factor(void *context, int place, int layer, size_t index) {
+    (void)context;
+    return mix(0xd0 + (uint64_t)place * 100000 + (uint64_t)layer * 10000 + index) % 3 == 0 ? 0.0 : 1.5;
+}
+
+static const struct gpt2_reference_dropout dropout = {factor, NULL}, *drops; /* drops: of the test, or NULL */
+
 static double loss_with(float by, float *moved) {
     struct gpt2_source source = {.config = config, .read = changed_read, .context = (void *)(uintptr_t)&config};
     struct gpt2_reference_gradients unused;
     double loss = 0.0;
     change.by = by;
     cr_assert(gpt2_reference_gradients_open(&unused, &config));
-    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, 1.0, &loss, &unused, &error), "%s", error.text);
+    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, 1.0, drops, &loss, &unused, &error), "%s",
+              error.text);
     gpt2_reference_gradients_close(&unused);
     *moved = change.by;
     return loss;
@@ -51,7 +60,8 @@ static void check_gradients(void) {
     struct gpt2_reference_gradients gradients;
     double loss = 0.0;
     cr_assert(gpt2_reference_gradients_open(&gradients, &config));
-    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, scale, &loss, &gradients, &error), "%s", error.text);
+    cr_assert(gpt2_reference_backward(&source, tokens, targets, T, scale, drops, &loss, &gradients, &error), "%s",
+              error.text);
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(&config, t);
@@ -61,7 +71,7 @@ static void check_gradients(void) {
                 change = (struct change){.tensor = t, .layer = layer};
                 change.at = (int64_t)(mix((uint64_t)(tensor * 100 + layer * 50 + sample)) % (uint64_t)count);
                 float up, down;
-                double above = loss_with(0x1p-9f, &up), below = loss_with(-0x1p-9f, &down);
+                double above = loss_with(0x1p-11f, &up), below = loss_with(-0x1p-11f, &down);
                 double slope = scale * (above - below) / ((double)up - (double)down);
                 cr_assert(fabs(got[change.at] - slope) <= 1e-4 * fabs(slope) + 2e-5,
                           "tensor %d, layer %d, element %d: %g, and the slope is %g", tensor, layer, (int)change.at,
@@ -77,6 +87,16 @@ Test(gpt2_reference, gradients_are_the_slopes_of_the_loss) {
         config = configs[i];
         check_gradients();
     }
+}
+
+/* The loss has the masks too: each place changes it. */
+Test(gpt2_reference, also_with_dropout) {
+    float unused;
+    config = configs[0];
+    double without = loss_with(0.0f, &unused);
+    drops = &dropout;
+    cr_assert(fabs(loss_with(0.0f, &unused) - without) > 1e-3);
+    check_gradients();
 }
 
 /* ---- GPT-2's relatives ---- */
@@ -155,7 +175,7 @@ Test(gpt2_reference, the_tiny_model_is_what_another_program_computes) {
     for (int t = 0; t < PROMPT; t++) { prompt[t] = (int32_t)next_number(golden); }
     prompt[PROMPT] = -1;
     cr_assert(gpt2_reference_gradients_open(&unused, &source.config));
-    cr_assert(gpt2_reference_backward(&source, prompt, prompt + 1, PROMPT, 1.0, &loss, &unused, &error), "%s",
+    cr_assert(gpt2_reference_backward(&source, prompt, prompt + 1, PROMPT, 1.0, drops, &loss, &unused, &error), "%s",
               error.text);
     cr_assert(gpt2_reference(&source, prompt, PROMPT, states_of_reference, &states, &error), "%s", error.text);
     expect_word(golden, "loss");

@@ -45,22 +45,22 @@ void gpt2_out_close(struct gpt2_out *out) {
     *out = (struct gpt2_out){.lock = -1};
 }
 
-/* In a copied run the links may have become folders: then `latest` is the checkpoint itself. */
-bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error) {
-    char name[256], *link = gpt2_path(out->path, "latest");
-    *latest = NULL;
+/* In a copied run the links may have become folders: then the link is the checkpoint itself. */
+bool gpt2_out_find(const struct gpt2_out *out, const char *name, char **found, struct gpt2_error *error) {
+    char target[256], *link = gpt2_path(out->path, name);
+    *found = NULL;
     if (link == NULL) { return gpt2_fail(error, "out of memory"); }
-    ssize_t length = readlink(link, name, sizeof name - 1);
+    ssize_t length = readlink(link, target, sizeof target - 1);
     if (length < 0 && errno == EINVAL) {
-        *latest = link;
+        *found = link;
         return true;
     }
     bool good = length >= 0 || errno == ENOENT;
     if (!good) { gpt2_fail(error, "%s: cannot be read: %s", link, strerror(errno)); }
     if (length >= 0) {
-        name[length] = '\0';
-        *latest = gpt2_path(out->path, name);
-        good = *latest != NULL || gpt2_fail(error, "out of memory");
+        target[length] = '\0';
+        *found = gpt2_path(out->path, target);
+        good = *found != NULL || gpt2_fail(error, "out of memory");
     }
     free(link);
     return good;
@@ -122,6 +122,16 @@ static void remove_folder(const char *path) {
     rmdir(path);
 }
 
+/* A file of a run that was being replaced by gpt2_output when its process was killed. */
+static bool is_leftover(const char *name) {
+    static const char *const files[] = {"loss.csv", "loss.svg", "samples.txt", "run.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t length = strlen(files[i]);
+        if (strncmp(name, files[i], length) == 0 && strncmp(name + length, ".part-", 6) == 0) { return true; }
+    }
+    return false;
+}
+
 static void remove_others(const struct gpt2_out *out, int64_t latest, int64_t best) {
     char latest_name[NAME_BYTES], best_name[NAME_BYTES];
     name_step(latest_name, latest, "");
@@ -130,6 +140,7 @@ static void remove_others(const struct gpt2_out *out, int64_t latest, int64_t be
     if (folder == NULL) { return; }
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         const char *name = entry->d_name;
+        if (is_leftover(name)) { unlinkat(dirfd(folder), name, 0); }
         if (!is_step(name) || strcmp(name, latest_name) == 0 || strcmp(name, best_name) == 0) { continue; }
         char *path = gpt2_path(out->path, name);
         if (path != NULL) { remove_folder(path); }
@@ -177,11 +188,11 @@ static bool point(const struct gpt2_out *out, const char *name, int64_t step, st
     return good;
 }
 
-bool gpt2_out_best(const struct gpt2_out *out, int64_t step) {
-    char *whole = step_path(out, step, "", NULL);
-    bool there = whole != NULL && access(whole, F_OK) == 0;
+bool gpt2_out_point(const struct gpt2_out *out, const char *name, int64_t step, struct gpt2_error *error) {
+    char *whole = step_path(out, step, "", error);
+    bool there = whole != NULL && (access(whole, F_OK) == 0 || gpt2_fail(error, "%s: it is missing", whole));
     free(whole);
-    return there && point(out, "best", step, NULL);
+    return there && point(out, name, step, error);
 }
 
 char *gpt2_out_begin(const struct gpt2_out *out, int64_t step, struct gpt2_error *error) {

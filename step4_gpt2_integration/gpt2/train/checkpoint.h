@@ -1,7 +1,7 @@
 /* checkpoint.h — the state of a run in a folder, complete at any moment.
  *
- *     OUT/latest -> step-00000200          the newest checkpoint, from which a run resumes: `gpt2 generate --model OUT/latest`
- *     OUT/best -> step-00000150            the one with the lowest validation loss, where the run validates
+ *     OUT/latest -> step-00000200          the newest checkpoint, from which a run resumes: `gpt2 generate --model OUT`
+ *     OUT/best -> step-00000150            the one with the lowest validation loss, where the run validates: the same with --best
  *     OUT/step-00000200/config.json, model.safetensors         the weights (fp32), in Hugging Face's format
  *                       vocab.json, merges.txt                 the tokenizer
  *                       optimizer.safetensors                  both moments, the notes, the algorithms of cuBLASLt
@@ -35,17 +35,17 @@ struct gpt2_out {
 bool gpt2_out_open(struct gpt2_out *out, const char *path, struct gpt2_error *error);
 void gpt2_out_close(struct gpt2_out *out); /* may be called on an all-zero struct */
 
-/* gpt2_out_latest: the folder that `latest` names, in a new string; NULL: there is none. False: it cannot be determined, so a new run
- * must not begin. gpt2_out_has_latest: is there one, for a folder that is not open? */
-bool gpt2_out_latest(const struct gpt2_out *out, char **latest, struct gpt2_error *error);
+/* gpt2_out_find: the folder that the link `name`, "latest" or "best", names, in a new string; NULL: there is none. False: it cannot be
+ * determined, so a new run must not begin. gpt2_out_has_latest: is there a latest one, for a folder that is not open? */
+bool gpt2_out_find(const struct gpt2_out *out, const char *name, char **found, struct gpt2_error *error);
 bool gpt2_out_has_latest(const char *path);
 
 /* Is there room for `count` checkpoints of this model on the folder's disk? False: the message has the needed and the free bytes. */
 bool gpt2_out_has_room(const struct gpt2_out *out, const struct gpt2_config *config, int count,
                        struct gpt2_error *error);
 
-/* Points `best` to that step's checkpoint. False: there is none. */
-bool gpt2_out_best(const struct gpt2_out *out, int64_t step);
+/* Points the link `name` to that step's checkpoint. False: there is none. */
+bool gpt2_out_point(const struct gpt2_out *out, const char *name, int64_t step, struct gpt2_error *error);
 
 /* The path of the folder to make and fill, in a new string. */
 char *gpt2_out_begin(const struct gpt2_out *out, int64_t step, struct gpt2_error *error);

@@ -25,7 +25,7 @@ $(GPT2_TRAIN_FAST): $(GPT2_OUT)/fast/train_%.o: $(GPT2_DIR)/train/%.cu
 	$(NVCC) -std=c++17 -O3 -arch=$(CUDA_ARCH) -lineinfo -I$(COURSE) $(GPT2_INCLUDE) -Xcompiler -Wall,-Wextra -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 endif
 
-# ---- tests: as the model's, with every kernel set; and three of them on the checked CPU backend ----
+# ---- tests: as the model's, with every kernel set; and four of them on the checked CPU backend ----
 GPT2_TRAIN_TESTS := $(notdir $(basename $(wildcard $(GPT2_DIR)/train/tests/test_*.c)))
 
 $(GPT2_TRAIN_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%.o: $(GPT2_DIR)/train/tests/%.c
@@ -43,7 +43,8 @@ TESTS += $(GPT2_TRAIN_TESTS:%=$(GPT2_TESTS_OUT)/%)
 SIMT_TEST_NAMES += $(GPT2_TRAIN_TESTS)
 
 ifeq ($(BACKEND),cpu)
-GPT2_TRAIN_CHECKED_TESTS := test_training_checked test_training_fused_checked test_optimizer_checked
+GPT2_TRAIN_CHECKED_TESTS := test_training_checked test_training_fused_checked test_training_dropout_checked \
+    test_optimizer_checked
 
 $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_OUT)/train/%.o): $(GPT2_OUT)/train/%_checked.o: $(GPT2_DIR)/train/tests/%.c
 	@mkdir -p $(@D)

@@ -30,6 +30,7 @@ struct gpt2_trainer {
     double *norm = nullptr, *partial = nullptr;
     char *memory = nullptr; // of the optimizer
     size_t optimizer_bytes = 0;
+    int64_t pass_number = 0; // for the masks of dropout
 
     // The contexts of the sources, one for each part.
     struct reader {
@@ -82,7 +83,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
 
     int allocate() override {
         t.all.config = config, t.all.batch = options.batch, t.all.prompt = options.length;
-        t.recompute = options.recompute;
+        t.recompute = options.recompute, t.dropout = options.dropout > 0.0;
         const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
         arena counted = {nullptr, 0};
         lay_out(counted, count);
@@ -116,7 +117,8 @@ template <class T> struct trainer_of final : gpt2_trainer {
         const token_runs runs = token_runs_of(tokens, N, config.vocabulary);
         TRY(upload(t.order, runs.order.data(), runs.order.size()));
         TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
-        return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_);
+        return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_,
+                                  dropout_of_pass(options.dropout, options.seed, pass_number));
     }
 
     int take_loss(double *sum) override {
@@ -178,6 +180,10 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
                   "a model with scale_attn_by_inverse_layer_idx cannot be trained here; generate and eval take it");
         return nullptr;
     }
+    if (!(options->dropout >= 0.0 && options->dropout <= 0.99)) {
+        gpt2_fail(error, "a dropout of %g: a probability from 0 to 0.99 is needed", options->dropout);
+        return nullptr;
+    }
     gpt2_trainer *trainer = nullptr;
     switch (options->type) {
         case GPT2_F32: trainer = make<float>(*options, error); break;
@@ -222,6 +228,10 @@ static bool pass(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *ta
     }
     int code = trainer->pass(tokens, targets, B, T, scale);
     return code == 0 || trainer_fail(code, "the pass failed", error);
+}
+
+void gpt2_trainer_pass(gpt2_trainer *trainer, int64_t number) {
+    trainer->pass_number = number;
 }
 
 bool gpt2_trainer_gradients(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,

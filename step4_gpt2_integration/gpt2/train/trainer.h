@@ -3,6 +3,7 @@
  *     struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, error);
  *     for (int64_t step = 1; step <= steps; step++) {
  *         for (each of K micro-batches) { gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f / (K * B * T), error); }
+ *                          (with dropout, gpt2_trainer_pass before each of them)
  *         gpt2_trainer_update(trainer, &settings, step, &norm, error);
  *         gpt2_trainer_take_loss(trainer, &sum, error);
  *     }
@@ -31,6 +32,8 @@ struct gpt2_trainer_options {
     enum gpt2_form attention; /* with all scores in memory, or with none, which needs BF16 (forms.cuh) */
     bool recompute;           /* keep only each block's input and run the block again in the backward pass: same bits */
     int batch, length;        /* the largest number of sequences in a pass, and of tokens in a sequence */
+    double dropout;           /* the probability of GPT-2's three dropouts (dropout.cuh), 0 to 0.99; 0: none */
+    uint64_t seed;            /* of their masks */
     const struct kernel_table *kernels; /* with every op, also the backward ones */
 };
 
@@ -45,12 +48,15 @@ size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 
 /* ---- a step ---- */
 
+/* Before gradients with dropout: the number of their pass among all passes of the run, which determines the masks. */
+void gpt2_trainer_pass(struct gpt2_trainer *trainer, int64_t number);
+
 /* Adds the gradients of scale * (sum of the losses) to those since the last update, and the losses to their sum.
  * tokens, targets: (B, T), 0..V-1; a negative target has no loss and no gradient. Does not wait. */
 bool gpt2_trainer_gradients(struct gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
                             float scale, struct gpt2_error *error);
 
-/* Adds the losses alone. */
+/* Adds the losses alone, without dropout. */
 bool gpt2_trainer_losses(struct gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
                          struct gpt2_error *error);
 

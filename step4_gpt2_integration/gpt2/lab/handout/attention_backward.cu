@@ -91,7 +91,8 @@ __global__ void keys(T *dqkv, attention_room<T> room, const T *dout, const T *qk
 
 template <class T>
 int attention_backward(gpt2_device &device, const kernel_table &, T *dqkv, const attention_room<T> &room, const T *dout,
-                       const T *qkv, const int *lengths, int B, int T_, int H, int D) {
+                       const T *qkv, const int *lengths, int B, int T_, int H, int D, const dropout &drop, int64_t) {
+    if (drop.below > 0) { return cudaErrorNotSupported; } // a handout does not train
     const int64_t threads = (int64_t)B * H * T_;
     const unsigned blocks = blocks_of(threads, threads_per_block);
     queries<<<blocks, threads_per_block, 0, device.stream>>>(dqkv, room, dout, qkv, lengths, threads, T_, H, D,
@@ -103,5 +104,5 @@ int attention_backward(gpt2_device &device, const kernel_table &, T *dqkv, const
 
 #define INSTANTIATE(T)                                                                                              \
     template int attention_backward(gpt2_device &, const kernel_table &, T *, const attention_room<T> &, const T *, \
-                                    const T *, const int *, int, int, int, int);
+                                    const T *, const int *, int, int, int, int, const dropout &, int64_t);
 FOR_EACH_TYPE(INSTANTIATE)

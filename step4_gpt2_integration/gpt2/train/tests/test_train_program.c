@@ -78,6 +78,35 @@ Test(train_program, accumulated_batches_are_a_larger_one) {
     }
 }
 
+/* One window, and no learning: each batch of an update has the masks that a step of its own would have. */
+Test(train_program, accumulated_batches_have_masks_of_their_own) {
+    double losses[3];
+    succeeds(GPT2 " train --kernels naive --data @/one " SIZES
+                  "--batch 1 --lr 0 --dropout 0.5 --steps 2 --out @/apart");
+    succeeds("cut -d, -f2 @/apart/loss.csv");
+    cr_assert_eq(sscanf(output, "loss %lf %lf", &losses[0], &losses[1]), 2, "%s", output);
+    succeeds(GPT2 " train --kernels naive --data @/one " SIZES
+                  "--batch 1 --lr 0 --dropout 0.5 --steps 1 --accumulate 2 --out @/together");
+    succeeds("cut -d, -f2 @/together/loss.csv");
+    cr_assert_eq(sscanf(output, "loss %lf", &losses[2]), 1, "%s", output);
+    cr_assert(fabs(losses[0] - losses[1]) > 1e-4, "%g, %g", losses[0], losses[1]);
+    cr_assert(fabs(losses[2] - 0.5 * (losses[0] + losses[1])) < 1e-6, "%g, not %g", losses[2],
+              0.5 * (losses[0] + losses[1]));
+}
+
+/* Masks are of training: a measurement has none. */
+Test(train_program, a_measurement_has_no_dropout) {
+    double losses[2];
+    for (int i = 0; i < 2; i++) {
+        char command[512];
+        snprintf(command, sizeof command, LEARNER "--out @/%d --steps 1 --lr 0 --val @/other --dropout %s", i,
+                 i == 0 ? "0" : "0.5");
+        succeeds(command);
+        losses[i] = last_number("validation loss ");
+    }
+    cr_assert_eq(losses[0], losses[1]);
+}
+
 /* ---- the output ---- */
 
 Test(train_program, help_is_about_training) {
@@ -103,6 +132,10 @@ Test(train_program, bad_input_is_one_line_and_status_2) {
         {"--out @/x --data @/text --steps 3x", "--steps 3x: a whole number from 1"},
         {"--out @/x --data @/text --steps 3 --val-every 1", "--val is missing"},
         {"--out @/x --data @/text --steps 3 --val-batches 1", "--val is missing"},
+        {"--out @/x --data @/text --steps 3 --patience 1", "--val is missing"},
+        {"--out @/x --data @/text --steps 3 --sample-tokens 1", "--sample-every is missing"},
+        {"--out @/x --data @/text --steps 3 --dropout 1", "--dropout 1: a number from 0 to 0.99 is needed"},
+        {"--out @/x --data @/text --steps 3 --best " SIZES, "--best needs --model: the folder of a run"},
         {"--out @/x --data @/text --steps 3 --lr", "--lr needs a value"},
         {"--out @/x --data @/text --steps 3 --fast", "train has no option '--fast'; the nearest is "},
         {"--out @/x --data @/text --steps 3", "--model is missing; or"},

@@ -97,6 +97,7 @@ static void check_resume(const char *options, uint64_t seed) {
     cr_assert(same_files("@/whole/latest/optimizer.safetensors", "@/cut/latest/optimizer.safetensors"));
     cr_assert(same_files("@/whole/loss.csv", "@/cut/loss.csv"));
     cr_assert(same_files("@/whole/loss.svg", "@/cut/loss.svg"));
+    if (strstr(options, "--sample") != NULL) { cr_assert(same_files("@/whole/samples.txt", "@/cut/samples.txt")); }
     succeeds(
         "cd @/whole && ls -d *-* && readlink latest best >../links; cd @/cut && readlink latest best | cmp ../links");
     if (strstr(options, "--val") == NULL) { return; }
@@ -116,12 +117,16 @@ Test(train_resume, also_with_the_best_checkpoint) {
     check_resume("--val @/other --val-every 1 --lr 3e-2", 4);
 }
 
+Test(train_resume, also_with_dropout_and_samples) {
+    check_resume("--dropout 0.2 --accumulate 2 --sample-every 1 --sample-tokens 6 --sample-prompt And", 5);
+}
+
 Test(train_resume, also_with_fused_attention) {
     if (run(LEARNER "--type bf16 --attention fused --steps 1 --batch 1 --out @/can") != 0) {
         says("attention cannot be fused"); /* an older GPU */
         return;
     }
-    check_resume("--type bf16 --attention fused", 3);
+    check_resume("--type bf16 --attention fused --dropout 0.1", 3);
 }
 
 /* Resuming with another batch is refused; with recomputation the bits are the same. */
@@ -139,6 +144,9 @@ Test(train_resume, resuming_keeps_what_decides_on_the_numbers) {
     cr_assert_eq(run(LEARNER "--out @/run --resume --attention taught"), 2);
     says("--attention taught: the run in ");
     says("has auto");
+    cr_assert_eq(run(LEARNER "--out @/run --resume --dropout 0.1"), 2);
+    says("--dropout 0.1: the run in ");
+    says("has 0; omit the option to continue it");
     cr_assert_eq(run(LEARNER "--out @/run --resume --layers 3"), 2);
     says("--layers 3: the run in ");
     says("has 2");
@@ -266,7 +274,8 @@ Test(train_resume, a_copy_that_followed_links_goes_on) {
     succeeds(GPT2 " train --out @/copy --resume");
     says("resuming after step 3");
     succeeds("cd @/copy && ls && readlink best latest");
-    cr_assert_str_eq(output, "best\nlatest\nlock\nloss.csv\nloss.svg\nstep-00000004\nstep-00000004\nstep-00000004\n");
+    cr_assert_str_eq(output,
+                     "best\nlatest\nlock\nloss.csv\nloss.svg\nrun.json\nstep-00000004\nstep-00000004\nstep-00000004\n");
 }
 
 /* An unreadable folder must not be taken for an empty one and overwritten. */
@@ -274,9 +283,9 @@ Test(train_resume, what_cannot_be_read_is_not_nothing) {
     char path[128], *latest;
     spell(path, sizeof path, "@/text");
     struct gpt2_out not_a_folder = {.path = path}, empty = {.path = folder};
-    cr_assert(!gpt2_out_latest(&not_a_folder, &latest, &error));
+    cr_assert(!gpt2_out_find(&not_a_folder, "latest", &latest, &error));
     cr_assert(strstr(error.text, "text/latest: cannot be read: Not a directory"), "%s", error.text);
-    cr_assert(gpt2_out_latest(&empty, &latest, &error) && latest == NULL);
+    cr_assert(gpt2_out_find(&empty, "latest", &latest, &error) && latest == NULL);
 }
 
 /* Without a checkpoint --resume starts a run. A broken checkpoint is an error and is not changed. */
@@ -319,5 +328,5 @@ Test(train_resume, leftovers_go) {
              "@/run/notes");
     succeeds(LEARNER "--out @/run --steps 2 --batch 2");
     succeeds("cd @/run && ls");
-    cr_assert_str_eq(output, "latest\nlock\nloss.csv\nloss.svg\nnotes\nstep-00000002\nstep-mine\n");
+    cr_assert_str_eq(output, "latest\nlock\nloss.csv\nloss.svg\nnotes\nrun.json\nstep-00000002\nstep-mine\n");
 }
