@@ -107,6 +107,7 @@ test)
     have zip || need zip zip
     have unzip || need unzip unzip
     have xmllint || need libxml2-utils xmllint
+    have dot || need graphviz Graphviz
     need_python "python3 python3-jsonschema python3-yaml" jsonschema yaml
     ;;
 gradescope)
