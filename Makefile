@@ -236,8 +236,10 @@ check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 generated: ## rewrite what the documents show between markers, and draw their diagrams
 	@tools/install.sh check
 	@tools/diagrams.sh --check >/dev/null || tools/install.sh diagrams
+	@tools/plots/draw --check >/dev/null || tools/install.sh plots
 	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/diagrams.sh
+	@tools/plots/draw --check >/dev/null || $$(tools/python-with matplotlib) tools/plots/draw
 	@tools/generate.sh
 
 docs: ## build the book into build/docs/site
