@@ -38,7 +38,7 @@ help: ## this list
 
 # ---- the student's folder -------------------------------------------------------------------------------------------
 
-.PHONY: lab lab-reset handout gradescope grade programs demo simt-cc pytorch $(STEPS)
+.PHONY: lab lab-reset handout gradescope grade graph programs demo simt-cc pytorch $(STEPS)
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
@@ -88,6 +88,16 @@ $(STEPS):
 grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
 	@$(MAKE) --no-print-directory -s -f common/step.mk SRC=$(call step_folder,$(STEP))/skeleton OUT=$(BUILD) packages
 	@$(MAKE) --no-print-directory grade-now
+
+graph: ## draw the kernels of lab/, launches and bytes: STEP=step3
+	@tools/install.sh diagrams
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+ifdef SOLUTION
+	@+common/graph . '$(STEP)' solution || [ $$? -eq 1 ]
+else
+	@[ -f lab/Makefile ] || tools/lab.sh create
+	@$(MAKE) --no-print-directory -C lab graph STEP='$(STEP)'
+endif
 
 .PHONY: grade-now
 grade-now: programs
@@ -226,8 +236,10 @@ check-cuda: ## compile every .cu with nvcc, for each GPU it knows
 generated: ## rewrite what the documents show between markers, and draw their diagrams
 	@tools/install.sh check
 	@tools/diagrams.sh --check >/dev/null || tools/install.sh diagrams
+	@tools/plots/draw --check >/dev/null || tools/install.sh plots
 	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
 	@tools/diagrams.sh
+	@tools/plots/draw --check >/dev/null || $$(tools/python-with matplotlib) tools/plots/draw
 	@tools/generate.sh
 
 docs: ## build the book into build/docs/site

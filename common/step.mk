@@ -9,6 +9,7 @@
 #   runners (default)  OUT/NAME: the grader's runner with the file's kernels; on the CPU backend, the checked build
 #   bench              OUT/NAME.bench: times the file's ladders (GPU only; common/runner/bench.cu)
 #   exercise           OUT/NAME.exercise: calls every launcher and rung without the grader, for compute-sanitizer and debuggers
+#   records            OUT/NAME.records: one call of a launcher as launches and bytes (CPU backend only; common/runner/records.cpp)
 #   probes             OUT/NAME.probe: the file's launchers linked with the objects in PROBE, a step's own tests
 #   objects            OUT/obj/NAME.o only, and OUT/obj/imports: LEARNER_IMPORTS
 #   TRACED=1           with runners, on the CPU backend: programs that report the branches of each call (common/runner/trace.cpp)
@@ -59,10 +60,11 @@ TRACING := $(SHARED)/trace.o $(SHARED)/lines.o $(SHARED)/huge.o
 DESCRIBED := $(OPS_DESCRIBED:common/ops/%.c=$(SHARED)/ops/%.o)
 JUDGING   := $(OPS_SOURCES:common/ops/%.c=$(SHARED)/ops/%.o)
 
-.PHONY: runners bench exercise probes objects packages program shared
+.PHONY: runners bench exercise records probes objects packages program shared
 runners: $(NAMES:%=$(OUT)/%)
 bench:   $(NAMES:%=$(OUT)/%.bench)
 exercise: $(NAMES:%=$(OUT)/%.exercise)
+records: $(NAMES:%=$(OUT)/%.records)
 probes: $(NAMES:%=$(OUT)/%.probe)
 
 # $(call logged,COMMAND,LOG): runs the command with its output in LOG. On failure it removes the target and the programs that
@@ -184,6 +186,9 @@ CALLING := launchers reference_call
 $(OUT)/%.exercise: $(OUT)/obj/%.o $(SHARED)/exercise.o $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
+$(OUT)/%.records: $(OUT)/obj/%.o $(SHARED)/records.o $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
+	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
+
 $(OUT)/%.probe: $(OUT)/obj/%.o $(PROBE) $(CALLING:%=$(SHARED)/%.o) $(JUDGING) $(SIMT_LIBRARY)
 	@$(call logged,$(LINK),$(OUT)/obj/$*.link.log)
 
@@ -193,4 +198,4 @@ $(NAMES:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/%.o $(SHARED_NAMES:%=$(SHARED)/%.o) $(
 shared: $(if $(filter cpu,$(BACKEND)),$(TRACING)) $(CU_NEEDS) $(OPS_INDEX) $(SHARED_NAMES:%=$(SHARED)/%.o) $(DESCRIBED) $(SIMT_LIBRARY) $(LAB_SHARED)
 
 .SECONDARY:
--include $(OBJECTS:.o=.d) $(TRACING:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise $(CALLING)) $(JUDGING:.o=.d)
+-include $(OBJECTS:.o=.d) $(TRACING:.o=.d) $(patsubst %,$(SHARED)/%.d,$(SHARED_NAMES) $(BENCH_NAMES) exercise records $(CALLING)) $(JUDGING:.o=.d)

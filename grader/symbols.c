@@ -38,6 +38,7 @@ static const struct forbidden list[] = {
     {MENTIONS, "simt_finding_", "the grader's own runtime"},
     {MENTIONS, "simt_settings_", "the grader's own runtime"},
     {MENTIONS, "simt_allocation_traffic", "the grader's own runtime"},
+    {MENTIONS, "simt_record", "the grader's own runtime"},
     {MENTIONS, "wire_", "the grader's own runtime"},
     {MENTIONS, "_Z9wire_", "the grader's own runtime"},
     {MENTIONS, "_Z10wire_", "the grader's own runtime"},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch,
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, plots, docs, notebooks, pytorch,
 # pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without asking. Otherwise it asks before sudo; with CI=true
 # it does not ask. Where it cannot install, it prints one message with the exact line to type and exits 2. A package that is there is
 # never installed again.
@@ -107,6 +107,7 @@ test)
     have zip || need zip zip
     have unzip || need unzip unzip
     have xmllint || need libxml2-utils xmllint
+    have dot || need graphviz Graphviz
     need_python "python3 python3-jsonschema python3-yaml" jsonschema yaml
     ;;
 gradescope)
@@ -136,6 +137,7 @@ fuzz)
     need_fuzzer
     ;;
 diagrams) have dot || need graphviz Graphviz ;;
+plots) need_python python3-matplotlib matplotlib ;;
 docs)
     have mkdocs && mkdocs build --help | grep -q material || need mkdocs-material "MkDocs with its Material theme"
     have dot || need graphviz Graphviz
@@ -173,7 +175,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, docs, notebooks, pytorch, pytorch-venv, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, plots, docs, notebooks, pytorch, pytorch-venv, gpu)" >&2
     exit 2
     ;;
 esac

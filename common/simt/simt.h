@@ -44,6 +44,41 @@ void simt_counters_reset(void);
  * live allocation contains it. */
 bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
 
+/* Records of the launches, for tools that draw them. A launch reports what it did to each allocation that it accessed. A request is
+ * one instruction of one warp that accesses global memory; of requests that repeat in a loop, some may be counted without a record.
+ * `launched` is called on the thread that launches, `requested` on the thread that runs the block: set SIMT_THREADS=1 for an order
+ * that repeats. The pointers hold during the call. A null function is not called, and NULL ends the records. Without checks there
+ * are none. */
+struct simt_array {
+    const void *start;
+    size_t bytes;
+    struct simt_traffic traffic;
+};
+struct simt_launched {
+    const char *kernel; /* "softmax_kernel1(float *, const float *, int, int)" */
+    unsigned grid[3], block[3];
+    bool failed;
+    const struct simt_counters *counters;
+    const struct simt_array *array;
+    size_t arrays;
+};
+struct simt_requested {
+    const char *kernel;
+    uint64_t block; /* linear */
+    unsigned warp;  /* in the block */
+    enum { SIMT_LOAD, SIMT_STORE, SIMT_ATOMIC } kind;
+    unsigned bytes;          /* of one lane */
+    uint32_t mask;           /* lanes that access memory */
+    const uint64_t *address; /* [lane] */
+    uintptr_t pc;            /* for simt_source_line */
+};
+struct simt_recorder {
+    void (*launched)(const struct simt_launched *launched, void *data);
+    void (*requested)(const struct simt_requested *requested, void *data);
+    void *data;
+};
+void simt_record(const struct simt_recorder *recorder);
+
 /* What the launches have done so far, for a process that watches this one. */
 struct simt_progress {
     uint64_t launches; /* that have begun */

@@ -18,6 +18,11 @@ check "and its last line says what to type next" says "Next:  ./grader step1" fr
 check "its grader marks the skeleton: fewer than full marks" exits 1 fresh ./grader step1 --backend cpu
 check "handed in, its files are named as the student knows them" says "then edit step1_naive/residual.cu" \
     fresh ./grader step1 --backend cpu --submission . --kernel residual_forward
+check "make graph says that there is nothing to draw yet" says "no kernel of step1 runs yet" fresh make BACKEND=cpu graph STEP=step1
+cp "$handout/step1_naive/residual.cu" "$scratch/residual.cu"
+cp step1_naive/solution/residual.cu "$handout/step1_naive"
+check "and draws what is written" says "Drew build/graph/step1/residual_forward.svg" fresh make BACKEND=cpu graph STEP=step1
+cp "$scratch/residual.cu" "$handout/step1_naive"
 python=$(tools/python-with yaml jsonschema)
 step() { # step KEY=VALUE: the `run` of the workflow's step that has it
     "$python" -c '

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "record.h"
+
 void counters_add(struct simt_counters *to, const struct simt_counters *from) {
     uint64_t chain = to->longest_chain > from->longest_chain ? to->longest_chain : from->longest_chain;
     uint64_t grid =
@@ -125,6 +127,11 @@ static __attribute__((noinline)) struct traffic_entry *traffic_find(struct traff
 static void traffic_flush(struct traffic_table *table) {
     pthread_mutex_lock(&totals_lock);
     for (uint32_t i = 1; i < table->count; i++) {
+        const struct traffic_entry *entry = &table->entry[i];
+        if (record_launches) {
+            struct simt_traffic *recorded = record_array((const void *)entry->start, entry->bytes);
+            if (recorded) traffic_sum(recorded, &entry->traffic);
+        }
         if ((totals_count + 1) * 2 > totals_room) totals_grow();
         struct traffic_total *total = total_of(table->entry[i].id);
         if (total->id_plus_1 == 0) {
@@ -338,6 +345,7 @@ void counters_request(const struct request *request, unsigned alive) {
         unsigned sectors = request_sectors(request);
         traffic_add(&counters->global, request->kind, 1, sectors, bytes);
         allocations_add(tally, request, sectors);
+        if (__builtin_expect(record_requests, 0)) record_request(request);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "checks/faults.h"
 #include "checks/json_report.h"
+#include "checks/record.h"
 #include "checks/source.h"
 #include "checks/trace.h"
 #include "scheduler.h"
@@ -132,6 +133,7 @@ static void run(struct simt_launch *launch) {
     shared_finish_launch(launch);
     report_launch_end(launch);
     json_report_launch(launch);
+    record_launch(launch);
     if (launch->error_sticky) arena_context_lost();
     if (launch->error) simt_set_error(launch->error, launch->error_sticky);
 }

@@ -2,6 +2,7 @@
 #include "findings.h"
 
 #include <criterion/parameterized.h>
+#include <string.h>
 
 TestSuite(counters, .init = quiet, .timeout = 60);
 
@@ -166,6 +167,61 @@ Test(counters, each_allocation_by_itself) {
     run_pick(out, a, b);
     free_three(a, b, out);
     cr_expect_not(simt_allocation_traffic(a, &traffic), "freed");
+}
+
+/* Launches and requests, as a program that draws them gets them. */
+struct recorded {
+    int launches, loads, stores;
+    size_t arrays;
+    struct simt_array array[4];
+    uint64_t address[32];
+    uint32_t mask;
+    unsigned bytes;
+};
+
+static void record_launched(const struct simt_launched *launched, void *data) {
+    struct recorded *seen = data;
+    seen->launches++;
+    seen->arrays = launched->arrays;
+    for (size_t i = 0; i < launched->arrays && i < 4; i++) seen->array[i] = launched->array[i];
+    cr_expect(strncmp(launched->kernel, "pick(", 5) == 0, "%s", launched->kernel);
+    cr_expect_eq(launched->counters->launches, 1, "its own counters");
+    cr_expect_not(launched->failed);
+}
+
+static void record_requested(const struct simt_requested *requested, void *data) {
+    struct recorded *seen = data;
+    seen->loads += requested->kind == SIMT_LOAD;
+    seen->stores += requested->kind == SIMT_STORE;
+    if (requested->kind != SIMT_STORE) return;
+    memcpy(seen->address, requested->address, sizeof seen->address);
+    seen->mask = requested->mask;
+    seen->bytes = requested->bytes;
+}
+
+Test(counters, records) {
+    float *a, *b, *out;
+    struct recorded seen = {0};
+    make_three(&a, &b, &out);
+    simt_record(&(struct simt_recorder){record_launched, record_requested, &seen});
+    run_pick(out, a, b);
+    run_pick(out, a, b);
+    simt_record(NULL);
+    run_pick(out, a, b);
+    cr_expect_eq(seen.launches, 2, "%d launches while they were recorded", seen.launches);
+    cr_expect_eq(seen.loads, 2);
+    cr_expect_eq(seen.stores, 2);
+    cr_assert_eq(seen.arrays, 3, "%zu arrays of one launch", seen.arrays);
+    for (size_t i = 0; i < 3; i++) {
+        const struct simt_array *array = &seen.array[i];
+        cr_expect(i == 0 || array->start > seen.array[i - 1].start, "in the order of their addresses");
+        cr_expect_eq(array->traffic.load_bytes, array->start == out ? 0 : 64, "half of a warp, once");
+        cr_expect_eq(array->traffic.store_bytes, array->start == out ? 128 : 0);
+    }
+    cr_expect_eq(seen.mask, UINT32_MAX);
+    cr_expect_eq(seen.bytes, 4);
+    for (int l = 0; l < 32; l++) cr_expect_eq(seen.address[l], (uint64_t)(uintptr_t)(out + l), "lane %d", l);
+    free_three(a, b, out);
 }
 
 /* The same counts on any number of OS threads. */

@@ -55,15 +55,15 @@ $(MODEL_OUT)/libmodel.a: $(MODEL_NAMES:%=$(MODEL_OUT)/%.o) $(MODEL_HOST:%=$(MODE
 
 MODEL_OBJECTS := $(NAIVE_NAMES:%=$(MODEL_OUT)/naive/%.o) $(MODEL_OUT)/host/table.o
 define linked_program
-$(OUT)/$(1) $(OUT)/$(1).exercise: LINK_LIBS := $(MODEL_LIBS)
-$(OUT)/$(1) $(OUT)/$(1).exercise: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \
+$(OUT)/$(1) $(OUT)/$(1).exercise $(OUT)/$(1).records: LINK_LIBS := $(MODEL_LIBS)
+$(OUT)/$(1) $(OUT)/$(1).exercise $(OUT)/$(1).records: $(patsubst %,$(OUT)/obj/%.o,$(filter-out $(1),$(call parts_of,$(1)))) \
     $(MODEL_OUT)/launch_$(1).o $(MODEL_OBJECTS) $(MODEL_OUT)/libmodel.a $(MODEL_ARCHIVES)
 LAB_SHARED += $(MODEL_OUT)/launch_$(1).o
 endef
 $(foreach name,$(LINKED),$(eval $(call linked_program,$(name))))
 LAB_SHARED += $(if $(LINKED),$(MODEL_OBJECTS) $(MODEL_OUT)/libmodel.a $(MODEL_ARCHIVES) $(MODEL_OUT)/launch_model.o)
 $(filter $(OUT)/block,$(LINKED:%=$(OUT)/%)): $(MODEL_OUT)/launch_model.o
-$(filter $(OUT)/block.exercise,$(LINKED:%=$(OUT)/%.exercise)): $(MODEL_OUT)/launch_model.o
+$(filter $(OUT)/block.exercise $(OUT)/block.records,$(LINKED:%=$(OUT)/%.exercise) $(LINKED:%=$(OUT)/%.records)): $(MODEL_OUT)/launch_model.o
 
 # The whole model around the learner's files: ./gpt2. A failure is no error, because the grader marks without it.
 program:
