@@ -23,15 +23,15 @@ template <class T> static int attend(gpt2_device &device, tensors<T> &all, int l
                            all.context, all.forms.tensor_cores);
 }
 
-// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`
+// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
 template <class T>
 static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
-                     int N, bool adds) {
+                     const pass &pass, bool adds) {
     const auto &op = type_of<T>::kernels(kernels);
     activations<T> &a = all.work;
-    const int C = all.config.channels;
+    const int N = pass.N(), C = all.config.channels;
     const float eps = all.config.epsilon;
-    if (all.forms.attention_rows) {
+    if (all.forms.attention_rows && !pass.decoding) {
         const T *const nothing = nullptr;
         return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
     }
@@ -49,7 +49,7 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
 
-    TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, N, layer > 0));
+    TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, pass, layer > 0));
     if (layer > 0) { TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C)); }
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
     TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
@@ -58,7 +58,7 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     TRY(observe(device, "attention", layer, a.attention, N, C, C));
     TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
     TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
-    TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, N, true));
+    TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
     if (all.config.activation == GPT2_GELU_TANH) {

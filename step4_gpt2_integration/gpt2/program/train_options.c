@@ -150,7 +150,7 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
                          o->type);
     }
     enum gpt2_form attention;
-    if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
+    if (!parse_form(&attention, GPT2_AUTO, "--attention", o->attention, error)) { return false; }
     if (from_checkpoint) { return true; }
     if (o->val == NULL && (given(o, "--val-every") || given(o, "--val-batches"))) {
         return gpt2_fail(error, "--val is missing: --val-every and --val-batches are options of its measurement");
