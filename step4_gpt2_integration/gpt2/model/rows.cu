@@ -21,10 +21,19 @@ enum { cache_threads = 128, threads_per_block = 32 };
 #if defined(SIMT_CPU_BACKEND) && defined(__x86_64__)
 #define WITH_AVX2        __attribute__((target("arch=x86-64-v3")))
 #define WITH_AVX512      __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
-#define HAS(level)       __builtin_cpu_supports("x86-64-" level)
 #define INTO_EACH_TARGET __attribute__((always_inline))
+enum processor { any, avx2, avx512 };
+
+processor this_processor() {
+    return __builtin_cpu_supports("x86-64-v4") ? avx512 : __builtin_cpu_supports("x86-64-v3") ? avx2 : any;
+}
 #else
 #define INTO_EACH_TARGET
+enum processor { any };
+
+processor this_processor() {
+    return any;
+}
 #endif
 
 struct lanes {
@@ -144,7 +153,7 @@ INTO_EACH_TARGET __device__ inline void layernorm_row_inline(T *out, T *residual
     }
 }
 
-#ifdef HAS
+#ifdef WITH_AVX512
 #define FOR_PROCESSORS(name)                                                          \
     template <class... A> WITH_AVX512 __device__ void name##_avx512(A... arguments) { \
         name##_inline(arguments...);                                                  \
@@ -152,19 +161,17 @@ INTO_EACH_TARGET __device__ inline void layernorm_row_inline(T *out, T *residual
     template <class... A> WITH_AVX2 __device__ void name##_avx2(A... arguments) {     \
         name##_inline(arguments...);                                                  \
     }                                                                                 \
-    template <class... A> __device__ void name(A... arguments) {                      \
-        if (HAS("v4")) {                                                              \
-            name##_avx512(arguments...);                                              \
-        } else if (HAS("v3")) {                                                       \
-            name##_avx2(arguments...);                                                \
-        } else {                                                                      \
-            name##_inline(arguments...);                                              \
+    template <class... A> __device__ void name(processor on, A... arguments) {        \
+        switch (on) {                                                                 \
+            case avx512: name##_avx512(arguments...); break;                          \
+            case avx2: name##_avx2(arguments...); break;                              \
+            case any: name##_inline(arguments...); break;                             \
         }                                                                             \
     }
 #else
-#define FOR_PROCESSORS(name)                                     \
-    template <class... A> __device__ void name(A... arguments) { \
-        name##_inline(arguments...);                             \
+#define FOR_PROCESSORS(name)                                                        \
+    template <class... A> __device__ void name(processor /*any*/, A... arguments) { \
+        name##_inline(arguments...);                                                \
     }
 #endif
 FOR_PROCESSORS(softmax_row)
@@ -192,21 +199,21 @@ template <class T>
 __global__ void softmax_kernel(T *weights,         // (H, rows, padded)
                                float *scores,      // (H, rows, padded)
                                const int *lengths, // of this sequence
-                               int H, int rows, int padded, int first, float scale) {
+                               int H, int rows, int padded, int first, float scale, processor on) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= H * rows) { return; }
     const int keys = min(first + i % rows + 1, *lengths);
-    softmax_row(weights + (int64_t)i * padded, scores + (int64_t)i * padded, keys, padded, scale);
+    softmax_row(on, weights + (int64_t)i * padded, scores + (int64_t)i * padded, keys, padded, scale);
 }
 
 // A thread per row.
 template <class T>
 __global__ void layernorm_kernel(T *out, T *residual, const T *branch, const T *weight, const T *bias, int N, int C,
-                                 float eps) {
+                                 float eps, processor on) {
     const int n = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (n >= N) { return; }
     const int64_t row = (int64_t)n * C;
-    layernorm_row(out + row, residual + row, branch == nullptr ? branch : branch + row, weight, bias, C, eps);
+    layernorm_row(on, out + row, residual + row, branch == nullptr ? branch : branch + row, weight, bias, C, eps);
 }
 
 // cuBLAS is column-major: a row-major (T, D) is its (D, T). scores^T = K Q^T and out^T = V^T weights^T.
@@ -224,7 +231,7 @@ int attend_tile(gpt2_device &device, T *out, T *scratch, const T *qkv, const int
                                         CUDA_R_32F, padded, of_head, H, device.compute, CUBLAS_GEMM_DEFAULT));
     TRY(mark(device, "attention scores", -1));
     softmax_kernel<<<blocks_of(H * rows, threads_per_block), threads_per_block, 0, device.stream>>>(
-        weights, scores, lengths, H, rows, padded, first, scale);
+        weights, scores, lengths, H, rows, padded, first, scale, this_processor());
     TRY(cudaGetLastError());
     TRY(mark(device, "causal softmax", -1));
     TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, CUBLAS_OP_N, CUBLAS_OP_N, D, rows, keys, &one, qkv + 2 * C, type,
@@ -253,8 +260,8 @@ int attention_rows(gpt2_device &device, T *out, T *k, T *v, T *scratch, const T 
 template <class T>
 int layernorm_rows(gpt2_device &device, T *out, T *residual, const T *branch, const T *weight, const T *bias, int N,
                    int C, float eps) {
-    layernorm_kernel<<<blocks_of(N, threads_per_block), threads_per_block, 0, device.stream>>>(out, residual, branch,
-                                                                                               weight, bias, N, C, eps);
+    layernorm_kernel<<<blocks_of(N, threads_per_block), threads_per_block, 0, device.stream>>>(
+        out, residual, branch, weight, bias, N, C, eps, this_processor());
     return cudaGetLastError();
 }
 
