@@ -112,6 +112,12 @@ def measure_theirs(cell, arguments):
         return cell | {"not_measured": last[:200]}
 
 
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return names[0] if names else os.uname().machine
+
+
 def main():
     arguments = options()
     if arguments.one:
@@ -123,6 +129,8 @@ def main():
         "date": datetime.date.today().isoformat(),
         "command": " ".join(os.path.basename(argument) for argument in sys.argv),  # without folders of this machine
     }
+    if arguments.device == "cpu":
+        about |= {"processor": processor(), "threads": arguments.threads or os.cpu_count()}
     for cell in cells(arguments):
         for turn in range(arguments.rounds):
             for by in arguments.by.split(","):

@@ -31,6 +31,32 @@ static const uint16_t *start(const struct matrix *matrix, int64_t index) {
     return (const uint16_t *)matrix->start + index * matrix->stride;
 }
 
+/* A block of 16 pairs of 16 lines, where k is contiguous. */
+TARGET static inline void transpose(const uint16_t *from, int64_t ld, uint32_t *out, int width) {
+    __m512i row[LANES], pair[LANES];
+    for (int l = 0; l < LANES; l++) { row[l] = _mm512_loadu_si512(from + l * ld); }
+    for (int l = 0; l < LANES; l += 2) {
+        pair[l] = _mm512_unpacklo_epi32(row[l], row[l + 1]);
+        pair[l + 1] = _mm512_unpackhi_epi32(row[l], row[l + 1]);
+    }
+    for (int l = 0; l < LANES; l += 4) { /* row[l + i]: words i, 4 + i, 8 + i and 12 + i of lines l to l + 3 */
+        for (int i = 0; i < 2; i++) {
+            row[l + 2 * i] = _mm512_unpacklo_epi64(pair[l + i], pair[l + 2 + i]);
+            row[l + 2 * i + 1] = _mm512_unpackhi_epi64(pair[l + i], pair[l + 2 + i]);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        const __m512i even = _mm512_shuffle_i32x4(row[i], row[4 + i], 0x88),
+                      odd = _mm512_shuffle_i32x4(row[i], row[4 + i], 0xdd),
+                      high_even = _mm512_shuffle_i32x4(row[8 + i], row[12 + i], 0x88),
+                      high_odd = _mm512_shuffle_i32x4(row[8 + i], row[12 + i], 0xdd);
+        _mm512_storeu_si512(out + i * width, _mm512_shuffle_i32x4(even, high_even, 0x88));
+        _mm512_storeu_si512(out + (4 + i) * width, _mm512_shuffle_i32x4(odd, high_odd, 0x88));
+        _mm512_storeu_si512(out + (8 + i) * width, _mm512_shuffle_i32x4(even, high_even, 0xdd));
+        _mm512_storeu_si512(out + (12 + i) * width, _mm512_shuffle_i32x4(odd, high_odd, 0xdd));
+    }
+}
+
 /* from: `count` lines of k elements; element i of line l is from[l * ld + i] if k is contiguous, else from[i * ld + l].
  * out: (pairs, width); out[p][l] holds elements 2p and 2p + 1 of line l. Zeros fill the lines from `count` on, and the second
  * half of the last pair of an odd k. */
@@ -39,9 +65,15 @@ TARGET static void pack(const uint16_t *from, int64_t ld, bool k_is_contiguous, 
     const int64_t whole = k / 2;
     if (count < width || k % 2) { memset(out, 0, (size_t)((k + 1) / 2 * width) * sizeof *out); }
     if (k_is_contiguous) {
+        const int lines_in_blocks = count / LANES * LANES;
+        const int64_t pairs_in_blocks = whole / LANES * LANES;
         for (int line = 0; line < count; line++) {
             const uint16_t *at = from + line * ld;
-            for (int64_t pair = 0; pair < whole; pair++) { memcpy(&out[pair * width + line], at + 2 * pair, 4); }
+            int64_t pair = line < lines_in_blocks ? pairs_in_blocks : 0;
+            for (int64_t i = 0; line % LANES == 0 && i < pair; i += LANES) {
+                transpose(at + 2 * i, ld, out + i * width + line, width);
+            }
+            for (; pair < whole; pair++) { memcpy(&out[pair * width + line], at + 2 * pair, 4); }
             if (k % 2) { out[whole * width + line] = at[k - 1]; }
         }
         return;

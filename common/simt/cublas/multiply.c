@@ -1,7 +1,6 @@
 /* multiply.c — the arithmetic of a product: OpenBLAS on fp32; 16-bit operands through fp32 copies, unless the processor
  * multiplies bf16 (bf16.c). */
 #include <cblas.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,26 +10,24 @@ __extension__ typedef _Float16 half;
 
 /* ---- 16-bit types: each operand as fp32, packed (ld = rows) ---- */
 
-float product_load(const void *from, int64_t i, cudaDataType type) {
-    if (type == CUDA_R_32F) { return ((const float *)from)[i]; }
-    if (type == CUDA_R_16F) { return (float)((const half *)from)[i]; }
-    uint32_t bits = (uint32_t)((const uint16_t *)from)[i] << 16;
+static inline float float_of_bf16(uint16_t from) {
+    uint32_t bits = (uint32_t)from << 16;
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static void store(void *to, int64_t i, cudaDataType type, float value) {
-    if (type == CUDA_R_32F) {
-        ((float *)to)[i] = value;
-    } else if (type == CUDA_R_16F) {
-        ((half *)to)[i] = (half)value;
-    } else {
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        /* To nearest even; a NaN stays a NaN for any low bits. */
-        ((uint16_t *)to)[i] = value != value ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    }
+/* To nearest even; a NaN stays a NaN for any low bits. */
+static inline uint16_t bf16_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return value != value ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float product_load(const void *from, int64_t i, cudaDataType type) {
+    if (type == CUDA_R_32F) { return ((const float *)from)[i]; }
+    if (type == CUDA_R_16F) { return (float)((const half *)from)[i]; }
+    return float_of_bf16(((const uint16_t *)from)[i]);
 }
 
 FOR_THIS_PROCESSOR static void unpack(float *to, const struct matrix *matrix, int64_t index) {
@@ -64,19 +61,68 @@ static void multiply(const struct product *p, const float *a, int64_t lda, const
     }
 }
 
-static float gelu(float u) {
-    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u)));
+/* ---- the epilogue: runs of results at a time, in loops that the compiler turns into vectors ---- */
+
+/* e^x for finite x, with a relative error of about 1e-7; e^-87 and e^88 beyond. x = n ln 2 + r, |r| <= ln 2 / 2, and e^r is a
+ * polynomial (Cephes, expf). */
+static inline float exponential(float x) {
+    const float shift = 0x1.8p23f; /* adding it rounds to an integer */
+    x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+    float shifted = x * 1.44269504f + shift, n = shifted - shift, r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float power = 1.9875691500e-4f;
+    power = power * r + 1.3981999507e-3f;
+    power = power * r + 8.3334519073e-3f;
+    power = power * r + 4.1665795894e-2f;
+    power = power * r + 1.6666665459e-1f;
+    power = power * r + 5.0000001201e-1f;
+    power = power * r * r + r + 1.0f;
+    uint32_t bits, exponent;
+    memcpy(&bits, &power, sizeof bits);
+    memcpy(&exponent, &shifted, sizeof exponent);
+    bits += exponent << 23; /* the low bits of `shifted` are n */
+    memcpy(&power, &bits, sizeof power);
+    return power;
 }
 
-FOR_THIS_PROCESSOR void product_finish(const struct product *p, const float *d, int64_t ldd, const struct tile *tile) {
-    bool has_gelu = (p->epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
+/* u / 2 (1 + tanh(w)) = u / (1 + exp(-2w)), which does not cancel where u is far below 0. */
+static inline float gelu(float u) {
+    return u / (1.0f + exponential(u * (-1.5957691216057308f - 0.0713548162726f * u * u)));
+}
+
+enum { RUN = 256 };
+
+/* to[i] = epilogue(d[i]) for up to RUN elements of a column; bias: those of their rows, or NULL. */
+#define FINISH_RUN(type, of_float, to_float)                                                                \
+    FOR_THIS_PROCESSOR static void finish_##type(type *to, const float *d, const type *bias, int64_t count, \
+                                                 bool has_gelu) {                                           \
+        float value[RUN];                                                                                   \
+        for (int64_t i = 0; i < count; i++) { value[i] = d[i]; }                                            \
+        for (int64_t i = 0; bias != NULL && i < count; i++) { value[i] += to_float(bias[i]); }              \
+        for (int64_t i = 0; has_gelu && i < count; i++) { value[i] = gelu(value[i]); }                      \
+        for (int64_t i = 0; i < count; i++) { to[i] = of_float(value[i]); }                                 \
+    }
+#define ITSELF(value)  (value)
+#define OF_HALF(value) ((float)(value))
+#define TO_HALF(value) ((half)(value))
+FINISH_RUN(float, ITSELF, ITSELF)
+FINISH_RUN(half, TO_HALF, OF_HALF)
+FINISH_RUN(uint16_t, bf16_of_float, float_of_bf16)
+
+void product_finish(const struct product *p, const float *d, int64_t ldd, const struct tile *tile) {
+    const bool has_gelu = (p->epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
+    const size_t size = element_size(p->d.type);
     for (int64_t column = 0; column < tile->columns; column++) {
-        const int64_t to = tile->index * p->d.stride + (tile->column + column) * p->d.ld + tile->row;
-        for (int64_t row = 0; row < tile->rows; row++) {
-            float value = d[row + column * ldd];
-            if (p->bias != NULL) { value += product_load(p->bias, tile->row + row, p->d.type); }
-            if (has_gelu) { value = gelu(value); }
-            store((void *)(uintptr_t)p->d.start, to + row, p->d.type, value);
+        const int64_t start = tile->index * p->d.stride + (tile->column + column) * p->d.ld + tile->row;
+        for (int64_t row = 0; row < tile->rows; row += RUN) {
+            const int64_t count = tile->rows - row < RUN ? tile->rows - row : RUN;
+            void *to = (char *)(uintptr_t)p->d.start + (size_t)(start + row) * size;
+            const void *bias = p->bias == NULL ? NULL : (const char *)p->bias + (size_t)(tile->row + row) * size;
+            const float *from = d + row + column * ldd;
+            switch (p->d.type) {
+                case CUDA_R_32F: finish_float(to, from, bias, count, has_gelu); break;
+                case CUDA_R_16F: finish_half(to, from, bias, count, has_gelu); break;
+                default: finish_uint16_t(to, from, bias, count, has_gelu); break;
+            }
         }
     }
 }

@@ -14,9 +14,10 @@
 #include "../api/api.h"
 #include "../include/cublasLt.h"
 
-/* Built twice, for processors with AVX2 and F16C and for others: without F16C a half is converted by a call of the library's. */
+/* Built for processors with AVX-512, with AVX2 and F16C, and for others: without F16C a half is converted by a call of the
+ * library's. The results are the same, because sums are not contracted. */
 #if defined(__x86_64__)
-#define FOR_THIS_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define FOR_THIS_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define HAS_BF16_PRODUCTS  1 /* in the compiler; product_is_bf16 asks the processor */
 #else
 #define FOR_THIS_PROCESSOR

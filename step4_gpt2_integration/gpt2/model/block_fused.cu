@@ -8,14 +8,38 @@
 
 #include "gpt2/model/attention_fused.cuh"
 #include "gpt2/model/matmul.cuh"
+#include "gpt2/model/rows.cuh"
 
 template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
     const int H = all.config.heads, D = all.config.channels / H;
     if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
+    if (all.forms.attention_rows) {
+        return attention_rows(device, a.attention, cache.k, cache.v, a.scores, a.qkv, a.lengths, pass.B, pass.T, H, D,
+                              all.context);
+    }
     return attention_fused(device, a.attention, cache.k, cache.v, nullptr, a.qkv, a.lengths, pass.B, pass.T, H, D,
                            all.context, all.forms.tensor_cores);
+}
+
+// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
+template <class T>
+static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
+                     const pass &pass, bool adds) {
+    const auto &op = type_of<T>::kernels(kernels);
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
+    const float eps = all.config.epsilon;
+    if (all.forms.attention_rows && !pass.decoding) {
+        const T *const nothing = nullptr;
+        return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
+    }
+    if (adds) {
+        return op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, weight,
+                                             bias, N, C, eps, device.stream);
+    }
+    return op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, weight, bias, N, C, eps, device.stream);
 }
 
 template <class T>
@@ -24,16 +48,9 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
-    const float eps = all.config.epsilon;
 
-    if (layer == 0) {
-        TRY(op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, w.ln1_weight, w.ln1_bias, N, C, eps,
-                                 device.stream));
-    } else {
-        TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln1_weight,
-                                          w.ln1_bias, N, C, eps, device.stream));
-        TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C));
-    }
+    TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, pass, layer > 0));
+    if (layer > 0) { TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C)); }
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
     TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
     TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
@@ -41,8 +58,7 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     TRY(observe(device, "attention", layer, a.attention, N, C, C));
     TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
     TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
-    TRY(op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, w.ln2_weight,
-                                      w.ln2_bias, N, C, eps, device.stream));
+    TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
     if (all.config.activation == GPT2_GELU_TANH) {

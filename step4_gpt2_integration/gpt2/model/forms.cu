@@ -35,6 +35,7 @@ template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
     const int D = config.channels / config.heads;
     const bool reference = is_reference(*options.kernels);
+    const bool row_threads = options.attention == GPT2_ROWS || (options.attention == GPT2_AUTO && on_cpu && reference);
     bool attention = options.attention == GPT2_FUSED;
     bool decode = options.decode == GPT2_FUSED || options.decode == GPT2_PERSISTENT;
     int rows = most_gemv_rows;
@@ -49,7 +50,8 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
         }
     }
     model_forms forms = {};
-    forms.attention_fused = attention && D <= most_fused_channels;
+    forms.attention_rows = row_threads;
+    forms.attention_fused = row_threads || (attention && D <= most_fused_channels);
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.decode_fused = decode && decode_split_takes<T>(D);
     forms.decode_rows = rows;

@@ -3,12 +3,13 @@
 //                 taught                                    fused
 //   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
 //   (prompts)                                               the epilogue of its product
+//   rows: prompts as in fused, with a thread per row in softmax and LayerNorm, and scores of 128 queries in memory (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
 //   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused
 //
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
-// but the reference. Batches and widths that a fused kernel does not support use the taught form.
+// but the reference. With that set it means rows on the CPU backend, and the taught form of decoding. Batches and widths that a fused kernel does not support use the taught form.
 #ifndef GPT2_FORMS_CUH
 #define GPT2_FORMS_CUH
 
@@ -16,6 +17,7 @@
 
 struct model_forms {
     bool attention_fused;    // prompts
+    bool attention_rows;     // in the fused block: attention and LayerNorm have a thread per row (rows.cuh)
     bool tensor_cores;       // in fused attention
     bool decode_fused;       // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
     bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh

@@ -26,15 +26,15 @@ struct kernel_table;
 struct gpt2_model;
 
 /* Forms with the same results, to rounding. Taught: as lab 4 builds it. Fused: as forms.cuh lists it. Auto: the faster one on
- * this device, by a table in forms.cu. Persistent, of decoding: greedy steps of one sequence in one kernel where the device and
- * the model allow it, else fused. */
-enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_PERSISTENT };
+ * this device, by a table in forms.cu. Rows, of attention: the one that suits the CPU backend. Persistent, of decoding: greedy
+ * steps of one sequence in one kernel where the device and the model allow it, else fused. */
+enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT };
 
 struct gpt2_model_options {
     enum gpt2_type type;      /* of weights and activations; sums and statistics are fp32 in all */
     bool tf32;                /* products of F32 may round their factors to TF32 */
     bool graph;               /* decode as one CUDA graph */
-    enum gpt2_form attention; /* over prompts: with all scores in memory, or with none */
+    enum gpt2_form attention; /* over prompts: with all scores in memory, a few, or none */
     enum gpt2_form decode;    /* of steps: with the set's kernels and cuBLAS, or with few launches */
     int batch;                /* the largest number of sequences at once */
     int prompt;               /* the largest number of tokens of a prompt */

@@ -1,6 +1,8 @@
 // params.cu — lays out the tensors in one allocation and copies the weights (params.cuh)
 #include "gpt2/model/params.cuh"
 
+#include "gpt2/model/rows.cuh"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -44,7 +46,9 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.attention, N * C);
     const bool writes_scores = !all.forms.attention_fused;
     from.take(a.query, writes_scores ? N * C : 0);
-    from.take(a.scores, writes_scores ? (int64_t)all.group * config.heads * all.prompt * all.prompt : 0);
+    from.take(a.scores, writes_scores              ? (int64_t)all.group * config.heads * all.prompt * all.prompt
+                        : all.forms.attention_rows ? rows_scratch<T>(all.prompt, config.heads)
+                                                   : 0);
     if (writes_scores) {
         from.take(a.hidden, 4 * N * C);
     } else {

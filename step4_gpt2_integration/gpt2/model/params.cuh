@@ -64,7 +64,7 @@ template <class T> struct activations {
     T *qkv;             // (N, 3C)
     T *attention;       // (N, C)
     T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs; empty where attention is fused
-    T *scores;          // (group, H, T, T); empty likewise
+    T *scores;          // (group, H, T, T); empty likewise, or the scratch memory of rows.cuh
     T *hidden;          // (N, 4C)    shares the memory of qkv and attention where attention is fused
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)

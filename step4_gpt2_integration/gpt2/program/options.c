@@ -104,7 +104,7 @@ static const struct argument table[] = {
     {"--kernels", MODELS, "SET", "reference",
      "the kernel set: naive, reference, lab or a path; SET,op=SET,... takes single ops from another", ARGUMENT_TEXT,
      FIELD(kernels), 0, 0, PLAIN},
-    {"--attention", MODELS, "FORM", "auto", "attention of prompts: taught, fused or auto", ARGUMENT_TEXT,
+    {"--attention", MODELS, "FORM", "auto", "attention of prompts: taught, fused, rows or auto", ARGUMENT_TEXT,
      FIELD(attention), 0, 0, PLAIN},
     {"--decode", MODELS, "FORM", "auto", "decoding steps: taught, fused, persistent or auto", ARGUMENT_TEXT,
      FIELD(decode), 0, 0, PLAIN},

@@ -50,7 +50,9 @@ struct type_name {
 };
 const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
 
-bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error);
+/* Accepts taught, fused, auto, and a further form unless that is GPT2_AUTO. */
+bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
+                struct gpt2_error *error);
 
 /* The options of the model: kernels, graph, forms; and --threads. False: an unknown form, or threads on a GPU. */
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,

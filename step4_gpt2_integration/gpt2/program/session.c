@@ -14,18 +14,22 @@ static bool parse_type(struct session *session, const struct options *options, s
     return true;
 }
 
-bool parse_form(enum gpt2_form *form, const char *option, const char *text, struct gpt2_error *error) {
-    static const char *const names[] = {
-        [GPT2_TAUGHT] = "taught", [GPT2_FUSED] = "fused", [GPT2_AUTO] = "auto", [GPT2_PERSISTENT] = "persistent"};
-    const bool decodes = strcmp(option, "--decode") == 0;
-    for (int i = 0; i < 3 + decodes; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *form = (enum gpt2_form)i;
+bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
+                struct gpt2_error *error) {
+    static const char *const names[] = {[GPT2_TAUGHT] = "taught",
+                                        [GPT2_FUSED] = "fused",
+                                        [GPT2_AUTO] = "auto",
+                                        [GPT2_ROWS] = "rows",
+                                        [GPT2_PERSISTENT] = "persistent"};
+    const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, further};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(text, names[forms[i]]) == 0) {
+            *form = forms[i];
             return true;
         }
     }
-    return gpt2_fail(error, "%s %s: auto, taught%s fused%s", option, text, decodes ? "," : " or",
-                     decodes ? " or persistent" : "");
+    if (further == GPT2_AUTO) { return gpt2_fail(error, "%s %s: auto, taught or fused", option, text); }
+    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, names[further]);
 }
 
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
@@ -33,8 +37,8 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
     settings->graph = !options->no_graph;
     settings->kernels = kernels;
     if (options->threads > 0 && !gpt2_device_threads(options->threads, error)) { return false; }
-    return parse_form(&settings->attention, "--attention", options->attention, error) &&
-           parse_form(&settings->decode, "--decode", options->decode, error);
+    return parse_form(&settings->attention, GPT2_ROWS, "--attention", options->attention, error) &&
+           parse_form(&settings->decode, GPT2_PERSISTENT, "--decode", options->decode, error);
 }
 
 /* folder/name, or for a NULL folder name, if the file exists; else NULL. */

@@ -165,7 +165,7 @@ static bool open_trainer(struct training *t, struct gpt2_error *error) {
     if (t->kernels == NULL) { return false; }
     note_activation(&t->config, t->kernels);
     enum gpt2_form attention;
-    if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
+    if (!parse_form(&attention, GPT2_AUTO, "--attention", o->attention, error)) { return false; }
     struct gpt2_trainer_options settings = {.type = strcmp(o->type, "bf16") == 0 ? GPT2_BF16 : GPT2_F32,
                                             .tf32 = strcmp(o->type, "tf32") == 0,
                                             .attention = attention,

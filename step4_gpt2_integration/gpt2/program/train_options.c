@@ -198,7 +198,7 @@ bool train_options_check(struct train_options *o, bool from_checkpoint, struct g
                          o->type);
     }
     enum gpt2_form attention;
-    if (!parse_form(&attention, "--attention", o->attention, error)) { return false; }
+    if (!parse_form(&attention, GPT2_AUTO, "--attention", o->attention, error)) { return false; }
     if (o->val == NULL && o->patience > 0) { return gpt2_fail(error, "--val is missing: --patience is of its losses"); }
     if (from_checkpoint) { return true; }
     if (o->sample_every == 0 &&

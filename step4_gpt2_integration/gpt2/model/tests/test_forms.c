@@ -1,4 +1,4 @@
-/* The fused forms against the float64 reference and the taught ones: every hidden state of prompts, prompts of different length,
+/* The fused forms and rows against the float64 reference and the taught ones: every hidden state of prompts, prompts of different length,
  * decoding, and greedy decoding. Like test_model.c, also on the checked build. */
 #define _GNU_SOURCE
 #include "kernel_sets.h"
@@ -44,14 +44,15 @@ static void close_model(struct gpt2_model *model) {
 
 /* ---- prompts ---- */
 
-static void check_states(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+static void check_states(const struct gpt2_config *config, enum gpt2_type type, enum gpt2_form attention,
+                         double tolerance) {
     int T = config->max_tokens;
     int32_t tokens[MOST_T], length = T;
     struct states wanted = {.count = 0}, got = {.count = 0};
     struct gpt2_source source = tiny_source(config);
     tiny_tokens(tokens, T, config->vocabulary, 5);
     cr_assert(gpt2_reference(&source, tokens, T, states_of_reference, &wanted, &error), "%s", error.text);
-    struct gpt2_model *model = open_model(config, type, 1, GPT2_FUSED, false);
+    struct gpt2_model *model = open_forms(config, type, 1, attention, GPT2_TAUGHT, false);
     float *logits = malloc((size_t)T * (size_t)config->vocabulary * sizeof *logits);
     gpt2_observe(model, states_of_model, &got);
     cr_assert(gpt2_all_logits(model, tokens, &length, 1, T, logits, &error), "%s", error.text);
@@ -71,39 +72,54 @@ static void check_states(const struct gpt2_config *config, enum gpt2_type type, 
     close_model(model);
 }
 
-Test(forms, fused_attention_has_the_references_states) {
+static void check_states_of_types(enum gpt2_form attention) {
     for (int i = 0; i < CONFIGS; i++) {
-        check_states(&configs[i], GPT2_F32, 2e-5);
-        check_states(&configs[i], GPT2_F16, 0.03);
-        check_states(&configs[i], GPT2_BF16, 0.2);
+        check_states(&configs[i], GPT2_F32, attention, 2e-5);
+        check_states(&configs[i], GPT2_F16, attention, 0.03);
+        check_states(&configs[i], GPT2_BF16, attention, 0.2);
     }
 }
 
-/* Prompts of different length, padded, in both forms: the last position's logits. */
+Test(forms, fused_attention_has_the_references_states) {
+    check_states_of_types(GPT2_FUSED);
+}
+
+Test(forms, rows_have_the_references_states) {
+    check_states_of_types(GPT2_ROWS);
+    check_states(&wide, GPT2_F32, GPT2_ROWS, 2e-5);
+}
+
+/* Prompts of different length, padded, in all forms: the logits of the last position and of a step after it. */
 static void check_lengths(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
-    enum { B = 3 };
-    int T = config->max_tokens, V = config->vocabulary;
+    static const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_ROWS};
+    enum { B = 3, FORMS = 3 };
+    int T = config->max_tokens - 1, V = config->vocabulary;
     int32_t tokens[B * MOST_T], lengths[B] = {T, 1, T / 2 + 1};
-    float logits[2][B * MOST_V];
+    const int32_t next[B] = {3, 4, 5};
+    static float logits[FORMS][2][B * MOST_V]; /* after the prompts, after a step */
     tiny_tokens(tokens, B * T, V, 8);
-    for (int form = 0; form < 2; form++) {
-        struct gpt2_model *model = open_model(config, type, B, form == 0 ? GPT2_TAUGHT : GPT2_FUSED, false);
+    for (int form = 0; form < FORMS; form++) {
+        struct gpt2_model *model = open_forms(config, type, B, forms[form], GPT2_TAUGHT, false);
         cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
-        cr_assert(gpt2_logits(model, logits[form], &error), "%s", error.text);
+        cr_assert(gpt2_logits(model, logits[form][0], &error), "%s", error.text);
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+        cr_assert(gpt2_logits(model, logits[form][1], &error), "%s", error.text);
         close_model(model);
     }
-    for (int b = 0; b < B; b++) {
+    for (int i = 0; i < 2 * (FORMS - 1) * B; i++) {
+        const int b = i % B, form = 1 + i / B % (FORMS - 1), step = i / B / (FORMS - 1);
         double one[MOST_V], other[MOST_V];
         for (int v = 0; v < V; v++) {
-            one[v] = (double)logits[0][b * V + v];
-            other[v] = (double)logits[1][b * V + v];
+            one[v] = (double)logits[0][step][b * V + v];
+            other[v] = (double)logits[form][step][b * V + v];
         }
         double off = row_error(other, one, V);
-        cr_assert(off <= tolerance, "C %d, length %d: off by %g", config->channels, lengths[b], off);
+        cr_assert(off <= tolerance, "form %d, C %d, length %d, step %d: off by %g", form, config->channels, lengths[b],
+                  step, off);
     }
 }
 
-Test(forms, padded_prompts_are_the_same_in_both) {
+Test(forms, padded_prompts_are_the_same_in_all) {
     for (int i = 0; i < CONFIGS; i++) {
         check_lengths(&configs[i], GPT2_F32, 2e-5);
         check_lengths(&configs[i], GPT2_F16, 0.03);
@@ -121,6 +137,22 @@ Test(forms, fused_attention_needs_no_room_for_scores) {
               gpt2_model_bytes(taught), gpt2_model_bytes(fused));
     close_model(taught);
     close_model(fused);
+}
+
+/* By the memory that each form needs: of 128 queries' scores here, of all or of none in the other forms. */
+Test(forms, auto_is_rows_with_the_reference_set_on_the_cpu_backend) {
+    const struct gpt2_config *config = &configs[5];
+    static const enum gpt2_form forms[] = {GPT2_AUTO, GPT2_ROWS, GPT2_FUSED, GPT2_TAUGHT};
+    struct gpt2_device_info device;
+    size_t bytes[4];
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    for (int i = 0; i < 4; i++) {
+        struct gpt2_model *model = open_forms(config, GPT2_F32, 1, forms[i], GPT2_TAUGHT, false);
+        bytes[i] = gpt2_model_bytes(model);
+        close_model(model);
+    }
+    cr_assert(bytes[1] != bytes[2] && bytes[1] != bytes[3] && bytes[2] != bytes[3]);
+    if (device.is_cpu) { cr_assert_eq(bytes[0], bytes[strcmp(sets[SETS - 1], "reference") == 0 ? 1 : 3]); }
 }
 
 /* ---- decoding: each step's logits are those of the whole sequence ---- */

@@ -340,7 +340,7 @@ Test(program, bench) {
     cr_assert(lines == 20 && measured == 16, "%d lines, %d measured", lines, measured);
     cr_assert_eq(run("bench --sizes 1558M --types f32 --batch 4096 --lengths 0 --positions 1000 --seconds 0"), 0);
     says("not measured: it needs ");
-    cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught or fused"));
+    cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught, fused or rows"));
     cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
     says("--batch 1,2: a whole number from 1 to 4096 is needed");
 }
@@ -351,6 +351,12 @@ Test(program, forms_write_the_same_text) {
     strcpy(taught, output);
     succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention fused --decode fused");
     cr_assert_str_eq(output, taught);
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention rows --decode fused");
+    cr_assert_str_eq(output, taught);
+    cr_assert_eq(run("bench --decode rows"), 2);
+    says("--decode rows: auto, taught, fused or persistent");
+    cr_assert_eq(run("train --data @ --out @/run --steps 1 --attention rows"), 2);
+    says("--attention rows: auto, taught or fused");
 }
 
 Test(program, the_shipped_model_is_called_by_its_name) {
