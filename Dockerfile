@@ -6,7 +6,7 @@
 ARG BASE=debian:12-slim
 FROM ${BASE}
 ENV CI=true DEBIAN_FRONTEND=noninteractive
-COPY tools/install.sh /usr/local/share/course/install.sh
+COPY tools/install.sh tools/progress /usr/local/share/course/
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates git make \
     && sh /usr/local/share/course/install.sh build \

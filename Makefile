@@ -42,7 +42,7 @@ help: ## this list
 lab: ## make lab/, where you work; installs what is missing
 	@tools/install.sh build
 	@[ -e $(BUILD)/grader/grader ] || echo 'Building the grader and the CPU backend, once: about half a minute.'
-	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	+@$(call building,$(BUILD)/grader/grader) programs
 	@tools/lab.sh create
 
 lab-reset: ## start a step again, after a backup: STEP=step1
@@ -50,34 +50,36 @@ lab-reset: ## start a step again, after a backup: STEP=step1
 
 handout: ## pack lab/ as a self-contained archive for students
 	@tools/install.sh build
-	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	+@$(call building,$(BUILD)/grader/grader) programs
 	@tools/lab.sh handout
 
 gradescope: ## pack a lab's autograder: STEP=step1 CONFIG=class.conf SEED=N
 	@tools/install.sh gradescope
-	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	+@$(call building,$(BUILD)/grader/grader) programs
 	@tools/gradescope/pack '$(STEP)' '$(CONFIG)' '$(SEED)'
 
 demo: ## a tiny GPT-2 writes: PROMPT="In the beginning"
 	@tools/install.sh gpt2
 	@[ -e $(GPT2) ] || echo 'Building the program gpt2, once: a minute or two.'
-	@$(MAKE) --no-print-directory -s $(PARALLEL) gpt2
+	+@$(call building,$(GPT2)) gpt2
 	@tools/demo $(GPT2) # PROMPT and SEED reach it through the environment
 
 simt-cc: ## the CPU backend's compiler, for programs of your own
 	@tools/install.sh gpt2
-	@$(MAKE) --no-print-directory -s $(PARALLEL) programs $(SIMT_CUBLAS_CHECKED) $(SIMT_CUBLAS_FAST)
+	+@$(call building,$(BUILD)/simt-cc) programs $(SIMT_CUBLAS_CHECKED) $(SIMT_CUBLAS_FAST)
 	@ln -sfn $(CURDIR)/common/simt/simt-cc $(BUILD)/simt-cc
 	@echo 'Built build/simt-cc. Try:  build/simt-cc program.cu -o program && ./program'
 
 pytorch: ## the kernels as a library for PyTorch; KERNELS=FOLDER: yours
 	@tools/install.sh build
 	@echo 'Building the kernels for Python, once: some minutes.'
-	@$(MAKE) --no-print-directory -s $(PARALLEL) pytorch-libraries
+	+@$(call building) pytorch-libraries
 	@echo 'Built build/pytorch$(if $(KERNELS),/own). Try:  python3 step4_gpt2_integration/pytorch/demo.py'
 
 # What a lab needs built, in parallel unless the caller said otherwise. -s: a learner is not shown compiler command lines.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+# While FILE is not there, a build takes longer than people wait in silence.
+building = $(if $(wildcard $(1)),,tools/progress) $(MAKE) -s --no-print-directory $(PARALLEL)
 programs: $(PROGRAMS)
 	@:
 
@@ -87,6 +89,7 @@ $(STEPS):
 
 grade: ## mark lab/: STEP=step1; SOLUTION=1 marks the reference
 	@$(MAKE) --no-print-directory -s -f common/step.mk SRC=$(call step_folder,$(STEP))/skeleton OUT=$(BUILD) packages
+	+@$(call building,$(BUILD)/grader/grader) programs
 	@$(MAKE) --no-print-directory grade-now
 
 graph: ## draw the kernels of lab/, launches and bytes: STEP=step3
@@ -145,10 +148,10 @@ test-all: ## all tests, all wrong and right kernels, sanitizers
 	@TEST_ALL=1 TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
 	@$(MAKE) --no-print-directory test-asan
 
-test-build: programs $(call QUICK,$(TESTS)) corpus-quick
+test-build: programs $(call QUICK,$(TESTS)) corpus-quick $(GPT2) $(BUILD)/gpt2/tokenize
 	+@$(MAKE) --no-print-directory $(ASAN) $(BUILD)/asan/tests/$(SMOKE_TEST)
 
-test-build-all: programs $(TESTS) corpus-list
+test-build-all: programs $(TESTS) corpus-list $(GPT2) $(BUILD)/gpt2/tokenize
 	@$(foreach test,$(filter-out $(notdir $(TESTS) $(SHELL_TESTS)),$(LONG_TESTS)),$(error LONG_TESTS: there is no $(test)))
 
 test-run:

@@ -111,7 +111,7 @@ static bool read_values(struct reader *reader, const char *word) {
 
 static bool read_tensor(struct reader *reader, const char *name, size_t length, int *tensor) {
     char text[NAME_BYTES];
-    snprintf(text, sizeof text, "%.*s", (int)length, name);
+    snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1), name);
     *tensor = op_tensor_find(reader->op, text);
     return *tensor >= 0 || refuse(reader, "%s has no tensor %s", reader->op->name, text);
 }

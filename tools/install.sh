@@ -209,10 +209,12 @@ else
 fi
 
 # shellcheck disable=SC2086 # both are lists of words
-install() { $sudo env DEBIAN_FRONTEND=noninteractive $line -qq >/dev/null; }
+install() { "$progress" $sudo env DEBIAN_FRONTEND=noninteractive $line -qq; }
 
+progress=$(dirname "$0")/progress # apt is silent for a minute or more
 echo "Installing $wanted: ${sudo:+$sudo }$line" >&2
+[ "$sudo" != sudo ] || sudo -v || give_up "By hand:  sudo $line" # asks for the password before the line that shows progress
 if ! install 2>/dev/null; then
-    $sudo apt-get update -qq >/dev/null && install ||
+    "$progress" $sudo apt-get update -qq && install ||
         give_up "apt could not install them; its message is above. By hand:  ${sudo:+sudo }$line"
 fi

@@ -156,7 +156,7 @@ write_course() { # write_course DIR
     course=$1
     mkdir -p "$course/tools"
     cp Makefile LICENSE "$course"
-    cp tools/install.sh "$course/tools"
+    cp tools/install.sh tools/progress "$course/tools"
     for step in $(steps); do # the lab's description
         mkdir -p "$course/$step"
         for part in lab.conf lab.mk; do [ ! -e "$step/$part" ] || cp -p "$step/$part" "$course/$step"; done

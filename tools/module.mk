@@ -4,7 +4,7 @@ SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_c
                                        test_handout_builds.sh test_peers.sh test_new_exercise.sh test_op_pieces.sh \
                                        test_side_by_side.sh test_graph.sh test_plots.sh \
                                        test_hf_compare.sh test_hf_wirings.sh test_hf_folders.sh test_gpt2_bench.sh \
-                                       test_faults_beside_sanitizer.sh test_gradescope.sh)
+                                       test_faults_beside_sanitizer.sh test_gradescope.sh test_docs_commands.sh)
 
 # ---- skeletons: the learner's files, made from the solutions ----
 

@@ -10,7 +10,7 @@ log=$scratch/calls
 machine() {
     bin=$scratch/$1
     mkdir -p "$bin"
-    for tool in sh sed cut cat grep find env make git patch echo nproc sort tail dirname tr; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
+    for tool in sh sed cut cat grep find env make git patch echo nproc sort tail dirname tr date mktemp mv rm sleep wc; do ln -s "$(command -v "$tool")" "$bin/$tool"; done
     program id "echo $2"
     [ -n "${3-}" ] || return 0
     program apt-get 'echo "apt-get $*" >>'"$log"
@@ -50,6 +50,7 @@ if script -qec true /dev/null >/dev/null 2>&1; then
     check "the question shows the line" grep -q "Run \"sudo $line g++\"" "$scratch/typescript"
     answer y
     check "asked, and yes: sudo is called" grep -q "^sudo env" "$log"
+    check "after its question for a password, which no line of progress overwrites" test "$(head -1 "$log")" = "sudo -v"
 else
     skip "asking" "no script(1), or no pseudo-terminal, here"
 fi

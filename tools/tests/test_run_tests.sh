@@ -54,6 +54,12 @@ check "progress is shown: how many of how many, and the file" grep -q "^\[ [23]/
 check "and in the end the time" grep -q "^Built in [0-9]* s\.$" "$scratch/built"
 check "what a command says on its standard error is shown" says "no such file" build bad
 check "a build that fails fails" exits 2 build bad
+sleeping() { "$root/tools/progress" sh -c 'echo hidden; sleep 6; echo shown >&2; exit 3'; }
+sleeping >"$scratch/slept" 2>&1
+check "of another command it says the seconds" grep -qx "[56] s" "$scratch/slept"
+check "shows what it says on its standard error" grep -qx shown "$scratch/slept"
+check "and no more" test "$(wc -l <"$scratch/slept")" = 2
+check "its exit status is the command's" exits 3 sleeping
 if script -qec true /dev/null >/dev/null 2>&1; then
     rm "$scratch/three"
     script -qec "$root/tools/progress make --no-print-directory -C $scratch three" "$scratch/typescript" >/dev/null
