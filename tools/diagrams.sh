@@ -1,18 +1,26 @@
 #!/bin/sh
-# diagrams.sh [--check] — draw docs/diagrams/NAME.svg again if NAME.dot has changed; --check only names those pictures. The
-# pictures are committed, so every viewer of a sheet shows them. The last line of an SVG has the checksum of its source.
+# diagrams.sh [--check] — draw docs/diagrams/NAME.svg again if NAME.dot or the dark colors have changed; --check only names those
+# pictures. The pictures are committed, so every viewer of a sheet shows them, and they follow its light or dark scheme. The last
+# line of an SVG has the checksum of its sources.
 set -eu
 cd "$(dirname "$0")/../docs/diagrams"
 stale=0
 for source in *.dot; do
     picture=${source%.dot}.svg
-    sum="<!-- $source $(cksum <"$source") -->"
+    sum="<!-- $source $(cat "$source" dark.css | cksum) -->"
     [ "$(tail -n 1 "$picture" 2>/dev/null)" != "$sum" ] || continue
     if [ "${1:-}" = --check ]; then
-        echo "docs/diagrams/$picture is older than $source"
+        echo "docs/diagrams/$picture is older than $source or dark.css"
         stale=1
     else
-        dot -Tsvg "$source" >"$picture.part"
+        dot -Tsvg "$source" | awk '
+            /<g id="graph0"/ {
+                printf "<style>@media (prefers-color-scheme: dark) { text:not([fill]) { fill: #eceefb; } [fill=\"white\"] { fill: #2e303e; }"
+                while ((getline line < "dark.css") > 0) if (line ~ /^\[/) printf " %s", line
+                print " }</style>" # on one line: tools/docs.sh leaves it out
+            }
+            { print }
+            END { exit NR == 0 }' >"$picture.part"
         echo "$sum" >>"$picture.part"
         mv "$picture.part" "$picture"
         echo "drew docs/diagrams/$picture"
