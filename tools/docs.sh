@@ -22,7 +22,7 @@ page() { # page SOURCE TARGET SED-EXPRESSION: a page of the book
                 if (match(line, /viewBox="[^"]*"/)) {
                     split(substr(line, RSTART), number, " ")
                     width = number[3]
-                    printf "<div class=\"diagram\" tabindex=\"0\"><svg role=\"img\" aria-label=\"%s\" style=\"--width: %d\" %s>\n", text, width,
+                    printf "<div class=\"diagram\"><svg role=\"img\" aria-label=\"%s\" style=\"--width: %d\" %s>\n", text, width,
                         substr(line, RSTART, RLENGTH)
                 } else if (width && line !~ /^<(title|style|!--)/) {
                     gsub(/ id="[^"]*"/, "", line)
@@ -42,6 +42,7 @@ page() { # page SOURCE TARGET SED-EXPRESSION: a page of the book
         { print }' >"$2"
 }
 
+tools/diagrams.sh
 rm -rf "$source"
 mkdir -p "$source/labs"
 for file in docs/*.md; do
