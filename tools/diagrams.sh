@@ -1,7 +1,7 @@
 #!/bin/sh
-# diagrams.sh [--check] — draw docs/diagrams/NAME.svg again if NAME.dot or the dark colors have changed; --check only names those
-# pictures. The pictures are committed, so every viewer of a sheet shows them, and they follow its light or dark scheme. The last
-# line of an SVG has the checksum of its sources.
+# diagrams.sh [--check] — draw docs/diagrams/NAME.svg again if NAME.dot or the dark colours have changed; --check only names those
+# pictures. Both fail if a colour has no dark one. The pictures are committed, so every viewer of a sheet shows them, and they follow
+# its light or dark scheme. The last line of an SVG has the checksum of its sources.
 set -eu
 cd "$(dirname "$0")/../docs/diagrams"
 stale=0
@@ -25,5 +25,8 @@ for source in *.dot; do
         mv "$picture.part" "$picture"
         echo "drew docs/diagrams/$picture"
     fi
+done
+for colour in $(grep -ohE '(fill|stroke)="#[0-9a-f]{6}"' -- *.svg | sort -u); do
+    grep -qF "[$colour]" dark.css || { echo "docs/diagrams/dark.css does not have $colour of $(grep -lF "$colour" -- *.svg | paste -sd' ' -)"; stale=1; }
 done
 [ "$stale" = 0 ]

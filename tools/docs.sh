@@ -1,7 +1,7 @@
 #!/bin/sh
 # docs.sh — gather the book's sources in build/docs/source and build the site in build/docs/site.
 #   - Lab sheets are chapters: stepN_x/README.md becomes labs/stepN_x.md, and the links to it are changed.
-#   - Diagrams become part of the page, so that they have the colors of the reader's scheme.
+#   - Diagrams become part of the page, so that they have the colours of the reader's scheme.
 #   - The repository's address is REPOSITORY, or that of the remote `origin` if it can be opened in a browser. Without one the
 #     pages have no link to it.
 set -eu

@@ -105,7 +105,7 @@ def look(site, pages, scheme):
                             findings.append((where, f"[{violation['id']}] {why}: {' '.join(node['html'].split())[:100]}"))
                     findings += [(where, text) for text in tab.evaluate(PALE_DRAWING, None)]
                     if tab.evaluate("document.body.dataset.mdColorScheme") != SCHEMES[scheme]:
-                        findings.append((where, "the page does not have the colors that the system asks for"))
+                        findings.append((where, "the page does not have the colours that the system asks for"))
             references[page] = tab.evaluate(REFERENCES)
             findings += [(where, f"a picture does not load: {source}") for source in references[page]["broken"]]
         drawings = {name for each in references.values() for name in each["pictures"] if name.split("#")[0].endswith(".svg")}

@@ -12,7 +12,7 @@ page() { sed "s#<article[^>]*>#&$2#" "$site/index.html" >"$site/$1.html"; }
 cells=$(printf '<td>%s</td>' quitelonglonglongword1 quitelonglonglongword2 quitelonglonglongword3 quitelonglonglongword4 quitelonglonglongword5 \
     quitelonglonglongword6 quitelonglonglongword7 quitelonglonglongword8 quitelonglonglongword9)
 page pale '<p>A word and <a href="index.html" style="color: \#99f">a pale link</a>.</p>'
-page unlike '<p>Words among which there is <a href="index.html" style="text-decoration: none">a link</a> that only its color tells from them.</p>'
+page unlike '<p>Words among which there is <a href="index.html" style="text-decoration: none">a link</a> that only its colour tells from them.</p>'
 page wide '<p style="width: 500px">Wider than a phone.</p>'
 page table "<table><tr>$cells</tr></table>"
 page anchor '<p><a href="index.html\#nowhere">There is no such place.</a></p>'
@@ -36,7 +36,7 @@ check "a link to no place" found "anchor.html: there is no such place: index.htm
 check "a link to no page" found "file.html: there is no gone.html"
 check "a picture that is not there" found "picture.html, light: a picture does not load: gone.png"
 check "a picture without words" found "nameless.html, light: [image-alt]"
-check "a diagram whose color the dark does not know" found "diagram.html, dark: drawn text has a contrast of"
+check "a diagram whose colour the dark does not know" found "diagram.html, dark: drawn text has a contrast of"
 check "which is fine in the light" exits 1 grep 'diagram.html, light' "$scratch/found"
 check "a page that stays white in the dark" found "scheme.html, dark: [color-contrast]"
 check "a site without pages: exit 2" exits 2 env SITE="$scratch" tools/check-pages
