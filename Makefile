@@ -222,7 +222,7 @@ test-pytorch: ## the kernels in PyTorch and Hugging Face's GPT-2
 
 # ---- measurements, checks, documents --------------------------------------------------------------------------------
 
-.PHONY: bench check check-cuda docs generated format clean
+.PHONY: bench check check-cuda check-pages docs generated format clean
 bench: ## time every kernel on this machine's GPU; STEP=step3: of that step
 	@tools/install.sh gpu
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
@@ -248,6 +248,11 @@ generated: ## rewrite what the documents show between markers, and draw their di
 docs: ## build the book into build/docs/site
 	@tools/install.sh docs
 	@tools/docs.sh
+
+check-pages: docs ## look at the book in a browser: contrast, widths, links
+	@tools/install.sh pages
+	@$(RUN_TESTS) tools/tests/test_check_pages.sh
+	@tools/check-pages $(PAGES)
 
 format: ## lay out every C and CUDA file by .clang-format
 	@tools/install.sh format

@@ -1,10 +1,10 @@
 #!/bin/sh
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
-# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, format, fuzz, diagrams, plots, docs, notebooks, pytorch,
-# pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without asking. Otherwise it asks before sudo; with CI=true
-# it does not ask. Where it cannot install, it prints one message with the exact line to type and exits 2. A package that is there is
-# never installed again.
+# PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, spelling, format, fuzz, diagrams, plots, docs, pages (a browser
+# that looks at the docs), notebooks, pytorch, pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without
+# asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it prints one message with the exact
+# line to type and exits 2. A package that is there is never installed again.
 set -eu
 
 part=${1:-build}
@@ -131,6 +131,10 @@ format) # a layout is one version's
         need clang-format-14 "clang-format 14"
     have git || need git git
     ;;
+spelling)
+    have hunspell || need hunspell hunspell
+    [ -e /usr/share/hunspell/en_GB.dic ] || need hunspell-en-gb "its British dictionary"
+    ;;
 fuzz)
     need_compiler
     need_gpt2_libraries
@@ -141,6 +145,10 @@ plots) need_python python3-matplotlib matplotlib ;;
 docs)
     have mkdocs && mkdocs build --help | grep -q material || need mkdocs-material "MkDocs with its Material theme"
     have dot || need graphviz Graphviz
+    ;;
+pages)
+    have chromium || have chromium-browser || have google-chrome || need chromium Chromium
+    need_python "python3 python3-venv" venv ensurepip
     ;;
 notebooks)
     need_compiler
@@ -175,7 +183,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, format, fuzz, diagrams, plots, docs, notebooks, pytorch, pytorch-venv, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, spelling, format, fuzz, diagrams, plots, docs, pages, notebooks, pytorch, pytorch-venv, gpu)" >&2
     exit 2
     ;;
 esac

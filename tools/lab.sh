@@ -38,6 +38,38 @@ write_skeleton() { # write_skeleton DIR
         done
         cp -R "$step/skeleton/." "$1/$step"
     done
+    for page in $(cat "$1"/step*/README.md | grep -o '](\.\./docs/[a-z0-9-]*\.md' | sed 's|.*/||' | sort -u); do
+        {
+            printf "*A page of the course's book. The files that it names are in the course's repository.*\n\n"
+            cat "docs/$page"
+        } >"$1/docs/$page"
+    done
+    own_links "$1"
+}
+
+# A link to what is not in the folder becomes its text.
+own_links() { # own_links DIR
+    find "$1" -name '*.md' | while read -r page; do
+        awk -v folder="$(dirname "$page")" '
+            function flush() { # print the collected text, without the links that lead out of the folder
+                while (match(text, /\[[^][]*\]\([^(): \n]+\)/)) {
+                    words = target = substr(text, RSTART, RLENGTH)
+                    sub(/^[^]]*\]\(/, "", target)
+                    sub(/(#.*)?\)$/, "", target)
+                    gsub(/^\[|\]\(.*/, "", words)
+                    there = target !~ /\/|\.[a-z]+$/ || system("[ -e \"" folder "/" target "\" ]") == 0
+                    printf "%s%s", substr(text, 1, RSTART - 1), there ? substr(text, RSTART, RLENGTH) : words
+                    text = substr(text, RSTART + RLENGTH)
+                }
+                printf "%s", text
+                text = ""
+            }
+            /^ *```/ { flush(); code = !code }
+            code { print; next }
+            { text = text $0 "\n" }
+            END { flush() }' "$page" >"$page.new"
+        if cmp -s "$page" "$page.new"; then rm "$page.new"; else cat "$page.new" >"$page" && rm "$page.new"; fi
+    done
 }
 
 # Commit DIR's content to the branch `course`. The work tree is not changed.
@@ -182,6 +214,7 @@ handout() {
     mkdir -p "$build/handout/$name/.github/workflows"
     cp tools/lab/classroom.yml "$build/handout/$name/.github/workflows"
     write_course "$build/handout/$name/course"
+    own_links "$build/handout/$name/course"
     tar -C "$build/handout" --sort=name --owner=0 --group=0 --numeric-owner -czf "$build/handout/$name.tar.gz" "$name"
     echo "Packed $build/handout/$name.tar.gz ($(du -h "$build/handout/$name.tar.gz" | cut -f1)): no solutions in it."
     echo "Students:  tar xzf $name.tar.gz && cd $name && make step1 && ./grader step1"

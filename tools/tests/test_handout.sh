@@ -17,6 +17,25 @@ check "what wires a block, forward or back, is not in it" test -z "$(find "$hand
     -name 'training*.cu')"
 check "nor is anything of a folder called tests" test -z "$(find "$handout" -path '*/tests*')"
 
+# What its pages refer to is there; those of the book that a sheet refers to are, too.
+check "every link and path of its pages leads to a file of it" tools/check-links "$handout" .
+check "a page of the book is in it, and says that it is one" says "A page of the course's book" cat "$handout/docs/results.md"
+check "where it links to another, the words stay" exits 1 grep -F '](pytorch.md)' "$handout/docs/results.md"
+sheet=$handout/step1_naive/README.md
+unlike() { # unlike TEXT: check-links fails with the sheet that ends so
+    cp "$sheet" "$scratch/sheet"
+    echo "$1" >>"$sheet"
+    tools/check-links "$handout" . >"$scratch/links"
+    unlike_status=$?
+    cp "$scratch/sheet" "$sheet"
+    [ $unlike_status = 1 ]
+}
+check "a link to a page of the book that is not in it would be found" unlike "Read [this](../docs/decode.md)."
+check "and a link out of it" unlike "Read [this](../../README.md)."
+check "and a place that the page does not have" unlike "Read [this](../docs/results.md#nowhere)."
+check "and a path that only the repository has" unlike 'Read `common/ops/README.md`.'
+check "not if the sheet says so" fails unlike 'Read `common/ops/README.md` in the course.'
+
 # What a learner must not find: the marked regions of the solutions, everything of what only the reference does, and the kernels
 # of the corpus. Excluded are lines that a skeleton, a contract or the header of dependent launches shows, and lines that are
 # too short or too common to give anything away.

@@ -79,6 +79,7 @@ check "make check names lab 4's libraries" says "libcjson-dev" target check
 check "make fuzz names clang" says "clang with libFuzzer" target fuzz
 check "make format names the version that it needs" says "$line clang-format-14" target format
 check "make docs names MkDocs" says "$line mkdocs-material graphviz" target docs
+check "what looks at the pages: a browser" says "$line chromium" install pages
 check "make check-cuda names nvcc" says "no nvcc here" target check-cuda NVCC=none
 check "make bench names what a GPU needs" says "This needs" target bench
 program clang-format 'echo clang-format version 19.1'

@@ -8,7 +8,7 @@ course=$scratch/course
 mkdir "$course"
 mkdir "$course/docs"
 cp -R Makefile common tools step[0-9]*_* "$course"
-cp -R docs/diagrams "$course/docs"
+cp -R docs/*.md docs/diagrams "$course/docs"
 cd "$course" || exit 1
 pictures() { # in a lab's folder: every picture of a sheet is where the sheet says
     found=0
