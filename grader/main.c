@@ -117,6 +117,7 @@ static enum exit_code grade_once(struct session *session) {
     if (!takes_screen(&session->options)) { report_show(stdout, &report, &prediction); }
     if (!write_outputs(session, &report, &prediction)) { return complain(EXIT_USAGE, session->error); }
     if (!session->request.test) { hint_remember(&report, session->out); }
+    if (prediction.made && !session->request.official) { predict_note_measured(&report, session->request.files); }
     return code;
 }
 

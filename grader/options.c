@@ -15,7 +15,7 @@ static const struct {
     {'b', "backend", "NAME", "auto (default), cpu or cuda"},
     {'k', "kernel", "OP", "mark one op only, or one type of it; --list shows their names"},
     {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
-    {'p', "predict", NULL, "answer the questions before the first measurement"},
+    {'p', "predict", NULL, "answer the questions, or correct an answer, before the first measurement"},
     {'l', "list", NULL, "list the steps, their exercises and points"},
     {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
     {'s', "seed", "N", "repeat a run with the seed that its report shows"},

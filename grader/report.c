@@ -188,23 +188,23 @@ static int print_group(const struct page *page, int first, const char *title) {
     return last;
 }
 
-/* Is its figure the answer to a question? The traffic is, or the launches of an exercise without traffic. */
-static bool is_counted(const struct outcome *outcome) {
-    bool traffic = false;
-    for (const struct check *check = outcome->exercise->checks; check->kind; check++) {
-        traffic = traffic || check->kind == CHECK_TRAFFIC;
+/* Has this report, or one before it, shown a figure? Until then the computed answers are held back, for they may be corrected. */
+static bool is_measured(const struct report *report, const struct prediction *prediction) {
+    bool measured = prediction->is_measured;
+    for (int i = 0; i < report->outcome_count; i++) {
+        measured = measured || (report->outcomes[i].exercise && predict_is_figure(&report->outcomes[i]));
     }
-    return outcome->check->kind == (traffic ? CHECK_TRAFFIC : CHECK_LAUNCHES) && outcome->figure > 0.0;
+    return measured;
 }
 
 static void print_counted(const struct page *page, const struct prediction *prediction) {
     const struct step *step = page->report->step;
     for (int i = 0; i < predict_question_count(step); i++) {
         const struct question *question = &step->questions[i];
-        double truth = question->truth;
+        double truth = is_measured(page->report, prediction) ? question->truth : 0.0;
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
-            if (outcome->exercise && is_counted(outcome) && exercise_is(outcome->exercise, question->counted)) {
+            if (outcome->exercise && predict_is_figure(outcome) && exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
         }
