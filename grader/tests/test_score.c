@@ -170,8 +170,9 @@ Test(score, launches_have_tiers) {
 /* Scratch and the kernel set's traffic do not count: the figure of a model part is that of its own tensors. */
 Test(score, a_model_parts_traffic_is_that_of_its_tensors) {
     const struct op *op = op_find("attention_forward");
-    struct traffic_target target = {
-        TRAFFIC_BYTES, op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8), {.limit = {1.0}, .percent = {100}}};
+    struct traffic_target target = {.unit = TRAFFIC_BYTES,
+                                    .sizes = op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8),
+                                    .tiers = {.limit = {1.0}, .percent = {100}}};
     struct result result = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);
