@@ -186,7 +186,7 @@ static const struct op_mistake *first_shown(const struct op_mistake *list, enum 
     for (const struct op_mistake *mistake = list; mistake->id; mistake++) {
         enum op_mistake_stage own = mistake->stage ? mistake->stage : MISTAKE_SUSPECTED;
         if (!mistake->predicate || (is_own && own != stage)) { continue; }
-        if (!is_possible(record_of(mistake), evidence)) { continue; }
+        if (stage == MISTAKE_SUSPECTED && !is_possible(record_of(mistake), evidence)) { continue; }
         if (mistake->predicate(evidence, mistake->argument)) { return mistake; }
     }
     return NULL;
