@@ -163,6 +163,9 @@ static void keep(struct evidence *evidence, struct evidence_case *shown) {
 }
 
 static void count_bytes(struct evidence *evidence, const struct result *result) {
+    const struct simt_counters *counters = &result->counters;
+    evidence->exchanges += counters->barriers + counters->warp_syncs + counters->shuffles + counters->votes +
+                           counters->reduces + counters->shared.load_requests;
     const struct simt_traffic *spaces[] = {&result->counters.global, &result->counters.shared};
     for (int i = 0; i < 2; i++) {
         evidence->bytes += spaces[i]->load_bytes + spaces[i]->store_bytes + spaces[i]->atomic_bytes;

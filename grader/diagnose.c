@@ -120,6 +120,21 @@ static long wrong_numbers(const struct evidence *evidence) {
     return numbers;
 }
 
+static const struct op_mistake *record_of(const struct op_mistake *mistake) {
+    return mistake->cause || mistake->fact ? mistake : diagnosis_find(mistake->id);
+}
+
+/* A mistake in what threads exchange is none of a kernel whose threads exchange nothing, though its numbers may agree. */
+static bool is_possible(const struct op_mistake *mistake, const struct evidence *evidence) {
+    static const char *const words[] = {"lane", "shuffle", "shfl", "warp's", "barrier", "tree"};
+    const char *text = mistake->cause ? mistake->cause : mistake->fact;
+    bool exchanges = evidence->exchanges > 0 || evidence->bytes == 0; /* 0 bytes: not counted */
+    for (size_t i = 0; text && !exchanges && i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(text, words[i])) { return false; }
+    }
+    return true;
+}
+
 /* How far the outputs of the calls are those that the mistake computes. */
 enum agreement {
     NO_AGREEMENT,
@@ -150,7 +165,8 @@ static int computed_mistakes(const struct evidence *evidence, const struct op_mi
     int count = 0;
     for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
         for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
-            enum agreement here = mistake->compute ? agreement_of(mistake, evidence) : NO_AGREEMENT;
+            bool computes = mistake->compute && is_possible(record_of(mistake), evidence);
+            enum agreement here = computes ? agreement_of(mistake, evidence) : NO_AGREEMENT;
             if (here < best) { continue; }
             if (here > best) { count = 0; }
             best = here;
@@ -170,6 +186,7 @@ static const struct op_mistake *first_shown(const struct op_mistake *list, enum 
     for (const struct op_mistake *mistake = list; mistake->id; mistake++) {
         enum op_mistake_stage own = mistake->stage ? mistake->stage : MISTAKE_SUSPECTED;
         if (!mistake->predicate || (is_own && own != stage)) { continue; }
+        if (stage == MISTAKE_SUSPECTED && !is_possible(record_of(mistake), evidence)) { continue; }
         if (mistake->predicate(evidence, mistake->argument)) { return mistake; }
     }
     return NULL;
@@ -182,10 +199,6 @@ static const struct op_mistake *first_of_stage(enum op_mistake_stage stage, cons
         if (found) { return found; }
     }
     return mistakes_of_stage[stage] ? first_shown(mistakes_of_stage[stage], stage, false, evidence) : NULL;
-}
-
-static const struct op_mistake *record_of(const struct op_mistake *mistake) {
-    return mistake->cause || mistake->fact ? mistake : diagnosis_find(mistake->id);
 }
 
 /* More than two candidates say little: then a fact is the diagnosis. */

@@ -63,6 +63,7 @@ struct traffic_target {
     enum traffic_unit unit;
     struct op_sizes sizes;
     struct tiers tiers;
+    bool everything; /* scratch memory and small tensors are counted, too, and nothing may move uncounted */
 };
 
 /* Parallelism, on the same shape as the traffic. */
@@ -89,6 +90,12 @@ struct rate_target {
     int column;            /* ... has the figure as its word of this number, from 1 */
 };
 
+/* A problem on an exercise's op whose answer is not in the course: without points, judged by bytes alone. */
+struct open_problem {
+    const char *title; /* NULL: none */
+    struct traffic_target goal;
+};
+
 struct exercise {
     const char *op;                   /* ops.h; also the name of its hints: hints/<op>.<level>.md */
     enum op_type type;                /* of the launcher that is marked; also the type in all sizes below */
@@ -105,6 +112,8 @@ struct exercise {
     struct parallel_target parallel;
     struct band_target bands;
     struct rate_target rate;
+    struct open_problem open; /* marked with --open alone */
+    bool is_open;             /* this is the open problem: step_open */
 };
 
 /* A question of --predict. `counted` names the exercise whose counted traffic the report later shows beside the answer,

@@ -8,7 +8,7 @@
 
 enum { PATH_BYTES = 1024, HINT_BYTES = 16384 };
 
-static const char *const level_names[] = {"", "the concept", "the place", "near-code"};
+static const char *const level_names[] = {"", "the idea", "the method", "near-code"};
 
 /* A line of OUT/last-run: an exercise that is not solved, what is wrong with it, and the level of its next hint. */
 struct note {

@@ -30,6 +30,12 @@ const struct step *step_find(const struct step *steps, const char *name);
 /* The step after it in the same array, or NULL. */
 const struct step *step_after(const struct step *step);
 
+/* The lab's exercise with an open problem, or NULL. */
+const struct exercise *step_open(const struct step *step);
+
+/* Leaves the lab's open problem as its only exercise, optional, with the goal as its traffic. False: it has none. */
+bool step_keep_open(struct step *step);
+
 /* Is this the exercise's op ("softmax_forward"), or the launcher that it marks ("softmax_forward_bf16")? */
 bool exercise_is(const struct exercise *exercise, const char *name);
 

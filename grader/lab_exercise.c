@@ -260,12 +260,47 @@ static bool read_rate(struct reader *reader) {
            words_fail(reader->words, 0, "rate needs program= and reference= (files), arguments=, row= and column=");
 }
 
+/* open bytes 1.05 N=4 C=50257 "softmax of 50,257 columns" */
+static bool read_open(struct reader *reader) {
+    struct open_problem *open = &reader->draft.exercise.open;
+    struct traffic_target *goal = &open->goal;
+    struct given given = {.op = op_find(reader->draft.exercise.op)};
+    struct word *word;
+    const char *unit, *limit;
+    *open = (struct open_problem){.goal.everything = true, .goal.tiers.percent = {100}};
+    if (!words_take_one(reader->words, &unit, "a unit, bytes or sectors") ||
+        !words_take_one(reader->words, &limit, "a goal, like 1.05: times the floor")) {
+        return false;
+    }
+    if (strcmp(unit, "bytes") != 0 && strcmp(unit, "sectors") != 0) {
+        return words_fail(reader->words, 0, "an open problem is in bytes or in sectors, not in '%s'", unit);
+    }
+    goal->unit = strcmp(unit, "bytes") == 0 ? TRAFFIC_BYTES : TRAFFIC_SECTORS;
+    if (!word_is_number(limit, &goal->tiers.limit[0]) || !(goal->tiers.limit[0] >= 1.0)) {
+        return words_fail(reader->words, 0, "'%s' is no goal: write at most how many times the floor, from 1", limit);
+    }
+    while ((word = words_take(reader->words))) {
+        if (word->quoted && !open->title) {
+            open->title = word->text;
+        } else if (!take_size(&given, word)) {
+            return wrong_size(reader, word);
+        }
+    }
+    if (!open->title || !open->title[0] || strlen(open->title) >= EXERCISE_TITLE_BYTES) {
+        return words_fail(reader->words, 0, "open needs a title of 1 to %d characters", EXERCISE_TITLE_BYTES - 1);
+    }
+    return finish_sizes(reader, &given, &goal->sizes);
+}
+
 static const struct setting exercise_settings[] = {
-    {"title", read_title},       {"file", read_file},         {"includes", read_includes},
-    {"linked_with", read_parts}, {"library", read_library},   {"optional", read_optional},
-    {"points", read_points},     {"counted", read_counted},   {"traffic", read_traffic},
-    {"launches", read_launches}, {"barriers", read_barriers}, {"parallelism", read_parallelism},
-    {"speed", read_speed},       {"rate", read_rate},         {0},
+    {"title", read_title},       {"file", read_file},
+    {"includes", read_includes}, {"linked_with", read_parts},
+    {"library", read_library},   {"optional", read_optional},
+    {"points", read_points},     {"counted", read_counted},
+    {"traffic", read_traffic},   {"launches", read_launches},
+    {"barriers", read_barriers}, {"parallelism", read_parallelism},
+    {"speed", read_speed},       {"rate", read_rate},
+    {"open", read_open},         {0},
 };
 
 /* ---- the statement ---- */
@@ -356,6 +391,7 @@ static bool add_exercise(struct reader *reader, enum op_type type, bool several,
     }
     *exercise = reader->draft.exercise;
     exercise->type = exercise->traffic.sizes.type = exercise->bands.sizes.type = type;
+    exercise->open.goal.sizes.type = type;
     if (!write_title(reader, exercise, several, line)) {
         *exercise = (struct exercise){0};
         return false;
@@ -382,6 +418,7 @@ bool reader_exercise(struct reader *reader) {
         if (reader->drafts[i].exercise.op == op->name) { reader->draft = reader->drafts[i]; }
     }
     reader->draft.paid = 0;
+    reader->draft.exercise.open = (struct open_problem){0};
     memset(reader->draft.points, 0, sizeof reader->draft.points);
     while (!words_opens(reader->words) && find_type(reader->words->word[reader->words->at].text, &type)) {
         if (count == OP_TYPES) { return words_fail(reader->words, line, "%s names a type twice", name); }
@@ -393,6 +430,9 @@ bool reader_exercise(struct reader *reader) {
         return words_fail(reader->words, line, "%s needs the learner's file, like file softmax.cu", name);
     }
     if (!make_checks(reader, line)) { return false; }
+    if (reader->draft.exercise.open.title && (count > 1 || step_open(reader->step))) {
+        return words_fail(reader->words, line, "a lab has one open problem, on an op in one type");
+    }
     for (int i = 0; i < (count ? count : 1); i++) {
         if (!add_exercise(reader, types[i], count > 1, line)) { return false; }
     }

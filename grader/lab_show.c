@@ -22,6 +22,8 @@ void labs_list(FILE *out, const struct step *steps) {
                 fprintf(out, " %2d correctness + %d counted\n", points_of(exercise, true), points_of(exercise, false));
             }
         }
+        const struct exercise *open = step_open(step);
+        if (open) { fprintf(out, "  %-32s %-30s %-30s open problem\n", "--open", open->file, open->open.title); }
         for (const struct script *script = step->scripts; script->name; script++) {
             fprintf(out, "  %-32s %-30s %-30s optional, with PyTorch\n", script->name, script->file, script->title);
         }
@@ -113,8 +115,20 @@ static void describe_bands(FILE *out, const struct step *step) {
     }
 }
 
+static void describe_open(FILE *out, const struct step *step) {
+    const struct exercise *exercise = step_open(step);
+    if (!exercise) { return; }
+    const struct traffic_target *goal = &exercise->open.goal;
+    fprintf(out, "\n| open problem | file | sizes | goal |\n|---|---|---|---|\n| %s | `%s` | ", exercise->open.title,
+            exercise->file);
+    print_sizes(out, op_find(exercise->op), &goal->sizes);
+    fprintf(out, " | in %s, all of them, at most %.2f x |\n", goal->unit == TRAFFIC_BYTES ? "bytes" : "sectors",
+            goal->tiers.limit[0]);
+}
+
 void lab_describe(FILE *out, const struct step *step) {
     describe_points(out, step);
     describe_targets(out, step);
     describe_bands(out, step);
+    describe_open(out, step);
 }

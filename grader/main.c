@@ -116,7 +116,10 @@ static enum exit_code grade_once(struct session *session) {
     report_next(&report, &prediction, session->options.submission ? report.step->folder : session->request.files);
     if (!takes_screen(&session->options)) { report_show(stdout, &report, &prediction); }
     if (!write_outputs(session, &report, &prediction)) { return complain(EXIT_USAGE, session->error); }
-    if (!session->request.test) { hint_remember(&report, session->out); }
+    if (!session->request.test && !session->options.open) { hint_remember(&report, session->out); }
+    if (prediction.made && !session->request.official && !session->options.open) {
+        predict_note_measured(&report, session->request.files);
+    }
     return code;
 }
 
@@ -163,6 +166,12 @@ static enum exit_code find_step(struct session *session) {
                  options->step ? options->step : "");
         return complain(EXIT_USAGE, session->error);
     }
+    if (options->open && !step_keep_open((struct step *)(uintptr_t)request->step)) {
+        snprintf(session->error, sizeof session->error, "%s has no open problem; ./grader --list shows them all",
+                 request->step->name);
+        return complain(EXIT_USAGE, session->error);
+    }
+    if (options->open) { request->kernel = request->step->exercises[0].op; } /* no predictions in the report */
     if (options->kernel && !exercise_find(request->step, options->kernel) &&
         !script_find(request->step, options->kernel)) {
         snprintf(session->error, sizeof session->error, "%s has no op '%s'; ./grader --list shows them all",

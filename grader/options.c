@@ -15,7 +15,8 @@ static const struct {
     {'b', "backend", "NAME", "auto (default), cpu or cuda"},
     {'k', "kernel", "OP", "mark one op only, or one type of it; --list shows their names"},
     {'i', "hint", "[=N]", "show the hint for what is not solved yet; levels 1 to 3"},
-    {'p', "predict", NULL, "answer the questions before the first measurement"},
+    {'p', "predict", NULL, "answer the questions, or correct an answer, before the first measurement"},
+    {'O', "open", NULL, "mark the lab's open problem: without points, by its bytes"},
     {'l', "list", NULL, "list the steps, their exercises and points"},
     {'d', "describe", NULL, "print a step's points, targets and bands as Markdown"},
     {'s', "seed", "N", "repeat a run with the seed that its report shows"},
@@ -96,6 +97,7 @@ static bool apply(int letter, struct options *options, char *error, size_t error
         case 'k': options->kernel = optarg; break;
         case 'p': options->predict = true; break;
         case 'l': options->list = true; break;
+        case 'O': options->open = true; break;
         case 'd': options->describe = true; break;
         case 'w': options->watch = true; break;
         case 'h': options->help = true; break;

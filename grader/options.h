@@ -17,7 +17,7 @@ struct options {
     const char *backend; /* "auto", "cpu", "cuda" */
     const char *kernel;  /* op, or NULL: all */
     int hint;            /* HINT_NONE, HINT_SUGGESTED, or a level from 1 */
-    bool predict, list, describe, watch, help, version;
+    bool predict, open, list, describe, watch, help, version;
     bool has_seed;
     uint64_t seed;
     const char *test_case;                /* a case's word, or NULL */

@@ -132,6 +132,12 @@ static void print_failure(const struct page *page, const struct outcome *outcome
 
 /* ---- rows ---- */
 
+/* The result is right, and the goal of the open problem is not reached: no mistake. */
+static bool is_still_open(const struct outcome *outcome) {
+    return outcome->exercise && outcome->exercise->is_open && outcome->check->kind == CHECK_TRAFFIC &&
+           outcome->verdict == VERDICT_FAIL && outcome->failure.kind == FAILURE_NONE;
+}
+
 static void print_row(const struct page *page, const char *title, const char *checks, const struct outcome *outcome,
                       double points, int points_max) {
     char mark[24] = "";
@@ -143,8 +149,8 @@ static void print_row(const struct page *page, const char *title, const char *ch
     if (title[0] && page->title_width < TITLE_WIDTH) { fprintf(page->out, "  %s\n", title); }
     if (page->title_width < TITLE_WIDTH) { title = ""; }
     fprintf(page->out, "  %-*.*s  %-*s  %s%-*s%s %8s", page->title_width, TITLE_WIDTH, title, CHECK_WIDTH, checks,
-            page->colour ? colour_of(outcome->verdict) : "", VERDICT_WIDTH, report_verdict(outcome->verdict),
-            page->colour ? "\033[0m" : "", mark);
+            page->colour ? colour_of(outcome->verdict) : "", VERDICT_WIDTH,
+            is_still_open(outcome) ? "open" : report_verdict(outcome->verdict), page->colour ? "\033[0m" : "", mark);
     if (outcome->verdict == VERDICT_NOT_STARTED) { fprintf(page->out, "  %s", outcome->exercise->file); }
     if (outcome->measured[0]) { fprintf(page->out, "  %s", outcome->measured); }
     if (outcome->target[0]) { fprintf(page->out, " (%s)", outcome->target); }
@@ -188,23 +194,23 @@ static int print_group(const struct page *page, int first, const char *title) {
     return last;
 }
 
-/* Is its figure the answer to a question? The traffic is, or the launches of an exercise without traffic. */
-static bool is_counted(const struct outcome *outcome) {
-    bool traffic = false;
-    for (const struct check *check = outcome->exercise->checks; check->kind; check++) {
-        traffic = traffic || check->kind == CHECK_TRAFFIC;
+/* Has this report, or one before it, shown a figure? Until then the computed answers are held back, for they may be corrected. */
+static bool is_measured(const struct report *report, const struct prediction *prediction) {
+    bool measured = prediction->is_measured;
+    for (int i = 0; i < report->outcome_count; i++) {
+        measured = measured || (report->outcomes[i].exercise && predict_is_figure(&report->outcomes[i]));
     }
-    return outcome->check->kind == (traffic ? CHECK_TRAFFIC : CHECK_LAUNCHES) && outcome->figure > 0.0;
+    return measured;
 }
 
 static void print_counted(const struct page *page, const struct prediction *prediction) {
     const struct step *step = page->report->step;
     for (int i = 0; i < predict_question_count(step); i++) {
         const struct question *question = &step->questions[i];
-        double truth = question->truth;
+        double truth = is_measured(page->report, prediction) ? question->truth : 0.0;
         for (int k = 0; question->counted && k < page->report->outcome_count; k++) {
             const struct outcome *outcome = &page->report->outcomes[k];
-            if (outcome->exercise && is_counted(outcome) && exercise_is(outcome->exercise, question->counted)) {
+            if (outcome->exercise && predict_is_figure(outcome) && exercise_is(outcome->exercise, question->counted)) {
                 truth = outcome->figure;
             }
         }
@@ -303,7 +309,7 @@ void report_next(struct report *report, const struct prediction *prediction, con
                  exercise_name(step, report->outcomes[0].exercise, name));
         return;
     }
-    if (report->points_max == 0.0) { open = extra; } /* --kernel with an op of track B */
+    if (report->points_max == 0.0) { open = extra; } /* --kernel with an op of track B, or --open */
     if (open) { exercise_name(step, open->exercise, name); }
     if (!prediction->made && (!open || open->verdict == VERDICT_NOT_STARTED)) {
         snprintf(report->next, size,
@@ -315,6 +321,11 @@ void report_next(struct report *report, const struct prediction *prediction, con
         snprintf(report->next, size,
                  "edit %s/%s (%s), then make %s && ./grader %s; ./grader %s --kernel %s --hint helps", files,
                  open->exercise->file, open->exercise->title, step->name, step->name, step->name, name);
+    } else if (open && is_still_open(open)) {
+        snprintf(report->next, size, "the result is right, the goal is open: %s/%s, then ./grader %s --open", files,
+                 open->exercise->file, step->name);
+    } else if (!open && report->outcomes[0].exercise && report->outcomes[0].exercise->is_open) {
+        snprintf(report->next, size, "the open problem is solved. Write down how; a GPU says whether it is faster");
     } else if (open && open->failure.kind == FAILURE_SLOW) {
         snprintf(report->next, size, "%s is right; now its %s: %s/%s; ./grader %s --kernel %s --hint helps",
                  open->exercise->title, check_name(open->check->kind), files, open->exercise->file, step->name, name);

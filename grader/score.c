@@ -94,8 +94,9 @@ static bool is_scattered(const struct result *result) {
 }
 
 double score_traffic_multiple(const struct op *op, const struct traffic_target *target, const struct result *result) {
-    if (op_is_on_sequences(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
     double all = traffic_bytes(&result->counters.global, target->unit) + (double)result->counters.bytes_on_device;
+    if (target->everything) { return all / floor_bytes(op, &target->sizes); }
+    if (op_is_on_sequences(op)) { return counted_bytes(op, target->unit, result) / floor_bytes(op, &target->sizes); }
     return (all - small_bytes(op, target->unit, result)) / floor_bytes(op, &target->sizes);
 }
 
@@ -140,7 +141,7 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
     const struct op *op = op_find(outcome->exercise->op);
     const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
     bool reached = score_tiers(outcome, &target->tiers, score_traffic_multiple(op, target, result));
-    double small = score_parameter_multiple(op, target, result);
+    double small = target->everything ? 0.0 : score_parameter_multiple(op, target, result);
     int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
     if (small >= 0.005) {
         snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length,
@@ -158,6 +159,14 @@ void score_traffic(struct outcome *outcome, const struct result *result) {
             outcome->figure);
         return;
     }
+    if (target->everything && result->products > 0) {
+        outcome->verdict = VERDICT_FAIL;
+        snprintf(outcome->measured, sizeof outcome->measured,
+                 "%.2fx, without the bytes of %llu library products: only kernels count", outcome->figure,
+                 (unsigned long long)result->products);
+        return;
+    }
+    if (outcome->exercise->is_open) { return; } /* no known cause keeps a kernel from the goal */
     if (!reached) { explain_traffic(outcome, op, target, result); }
 }
 

@@ -101,6 +101,8 @@ struct evidence {
     const struct op *op;
     enum op_type type;
     uint64_t bytes; /* CPU backend: that all calls accessed, in global and shared memory */
+    uint64_t
+        exchanges; /* CPU backend: instructions with which threads pass values to each other, or wait for each other */
     int count;
     struct evidence_case *cases[EVIDENCE_MAX_CASES];
 };

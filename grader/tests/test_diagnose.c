@@ -127,6 +127,8 @@ ParameterizedTest(int *index, diagnose, each_computed_mistake_is_named) {
     }
 }
 
+static uint64_t played_bytes, played_exchanges; /* counted, as on the CPU backend; 0 bytes: not counted */
+
 static struct diagnosis diagnose_played(const struct op_mistake *mistake, const char *op,
                                         const struct test_case *test) {
     struct fake fake = {.kernel = play};
@@ -141,9 +143,36 @@ static struct diagnosis diagnose_played(const struct op_mistake *mistake, const 
     for (int kind = CHECK_SHAPES; kind <= CHECK_VALUES && !test; kind++) {
         check_run(&device, (enum check_kind)kind, 2024, 77, &evidence, &failure);
     }
+    evidence.bytes = played_bytes;
+    evidence.exchanges = played_exchanges;
     struct diagnosis diagnosis = diagnose(&evidence);
     evidence_free(&evidence);
     return diagnosis;
+}
+
+/* The first of the op's mistakes of that id, which computes; the text of the id is in the general lists. */
+static const struct op_mistake *computed_mistake(const char *op, const char *id) {
+    const struct op_reference *reference = reference_of(op_find(op));
+    for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
+        for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
+            if (mistake->compute && strcmp(mistake->id, id) == 0) { return mistake; }
+        }
+    }
+    cr_assert(false, "%s has no computed mistake %s", op, id);
+    return NULL;
+}
+
+/* The numbers agree, but a thread for each row passes nothing to another one: lab 1 has no reductions of warps. */
+Test(diagnose, what_exchanges_nothing_has_no_mistake_in_an_exchange) {
+    const struct op_mistake *lost = computed_mistake("softmax_forward", "other-warps-lost");
+    cr_assert_str_eq(diagnose_played(lost, "softmax_forward", NULL).found->id, "other-warps-lost");
+    played_bytes = 1;
+    struct diagnosis diagnosis = diagnose_played(lost, "softmax_forward", NULL);
+    cr_assert(!diagnosis.found || strcmp(diagnosis.found->id, "other-warps-lost") != 0);
+    cr_assert(!diagnosis.other || strcmp(diagnosis.other->id, "other-warps-lost") != 0);
+    played_exchanges = 1;
+    cr_assert_str_eq(diagnose_played(lost, "softmax_forward", NULL).found->id, "other-warps-lost");
+    played_bytes = played_exchanges = 0;
 }
 
 /* Parts that are merged without being rescaled count each element as 1: their sum is C. */

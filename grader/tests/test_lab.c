@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "../options.h"
@@ -213,6 +214,62 @@ Test(lab, a_description_names_each_lab_once_in_order) {
     cr_assert_geq(number, 4);
 }
 
+/* Lab 1 is read before lab 2: its texts do without the words that lab 2 explains. */
+static void assert_says_none(const char *path) {
+    static const char *const words[] = {"lane",          "lanes",     "shuffle", "coalesced", "__shfl_xor_sync",
+                                        "__syncthreads", "__shared__"};
+    static char text[1 << 17];
+    FILE *file = fopen(path, "r");
+    cr_assert(file, "%s", path);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    cr_assert(length > 0 && length < sizeof text - 1, "%s", path);
+    text[length] = '\0';
+    for (char *word = strtok(text, " \t\n.,:;()<>*`'\"!?"); word; word = strtok(NULL, " \t\n.,:;()<>*`'\"!?")) {
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+            cr_assert(strcasecmp(word, words[i]) != 0, "%s: %s", path, word);
+        }
+    }
+}
+
+Test(lab, lab_1_does_without_the_words_of_lab_2) {
+    const struct step *step = lab("step1");
+    char path[256];
+    snprintf(path, sizeof path, "%s/README.md", step->folder);
+    assert_says_none(path);
+    for (const struct exercise *exercise = step->exercises; exercise->op; exercise++) {
+        snprintf(path, sizeof path, "%s/skeleton/%s", step->folder, exercise->file);
+        assert_says_none(path);
+        snprintf(path, sizeof path, "common/ops/%s/contract.h", exercise->op);
+        assert_says_none(path);
+        for (int level = 1; level <= HINT_LEVELS; level++) {
+            snprintf(path, sizeof path, "%s/hints/%s.%d.md", step->folder, exercise->op, level);
+            assert_says_none(path);
+        }
+    }
+}
+
+/* ---- open problems ---- */
+
+Test(lab, each_lab_has_an_open_problem_without_points) {
+    for (const struct step *labs = all_labs(); labs->name; labs++) {
+        struct step kept = *labs;
+        const struct exercise *from = step_open(labs), *open = &kept.exercises[0];
+        cr_assert(from, "%s", labs->name);
+        cr_assert(step_keep_open(&kept));
+        cr_assert_null(kept.exercises[1].op);
+        cr_assert_null(kept.scripts[0].name);
+        cr_assert(open->is_open && open->optional);
+        cr_assert_str_eq(open->op, from->op);
+        cr_assert_str_eq(open->title, from->open.title);
+        cr_assert_eq(open->type, open->traffic.sizes.type);
+        cr_assert(open->traffic.everything);
+        cr_assert(exercise_check(open, CHECK_SECRET) && exercise_check(open, CHECK_TRAFFIC));
+        for (const struct check *check = open->checks; check->kind; check++) { cr_assert_eq(check->points, 0); }
+        cr_assert(!from->is_open && !from->traffic.everything); /* the lab itself is as it was */
+    }
+}
+
 /* ---- reading ---- */
 
 #define HEAD "title \"t\"\npredictions 10\n"
@@ -240,6 +297,42 @@ Test(lab, one_line_is_an_exercise) {
     cr_assert_eq(exercise->checks[4].kind, 0);
     cr_assert_null(step.exercises[1].op);
     lab_free(&step);
+}
+
+Test(lab, an_open_problem_is_one_line) {
+    cr_assert(read_lab(HEAD "exercise softmax_forward file a.cu points shapes=1\n"
+                            "    open sectors 1.05 N=4 C=100 \"one read\"\n"),
+              "%s", error);
+    const struct open_problem *open = &step.exercises[0].open;
+    cr_assert_str_eq(open->title, "one read");
+    cr_assert_eq(open->goal.unit, TRAFFIC_SECTORS);
+    cr_assert_eq(open->goal.tiers.limit[0], 1.05);
+    cr_assert_eq(open->goal.sizes.C, 100);
+    lab_free(&step);
+}
+
+Test(lab, an_open_problem_is_complete_and_alone) {
+    static const struct {
+        const char *setting, *reason;
+    } wrong[] = {
+        {"open", "open needs a unit"},
+        {"open bytes", "bytes needs a goal"},
+        {"open words 1.5 N=4 C=8 \"t\"", "in bytes or in sectors"},
+        {"open bytes 0.5 N=4 C=8 \"t\"", "'0.5' is no goal"},
+        {"open bytes 1.5 N=4 C=8", "open needs a title"},
+        {"open bytes 1.5 N=4 \"t\"", "the size C of residual_forward is missing"},
+        {"open bytes 1.5 N=4 T=8 \"t\"", "'T=8' is no size"},
+        {"open bytes 1.5 N=4 C=8 \"a title that is too long for its column\"", "open needs a title"},
+    };
+    char text[512];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, HEAD "exercise residual_forward file a.cu points shapes=1 %s\n", wrong[i].setting);
+        cr_assert(!read_lab(text), "%s", wrong[i].setting);
+        cr_assert(strstr(error, wrong[i].reason), "%s: %s", wrong[i].setting, error);
+    }
+    cr_assert(!read_lab(HEAD "exercise residual_forward file a.cu points shapes=1 open bytes 1.5 N=4 C=8 \"t\"\n"
+                             "exercise softmax_forward file b.cu points shapes=1 open bytes 1.5 N=4 C=8 \"u\"\n"));
+    cr_assert(strstr(error, "one open problem"), "%s", error);
 }
 
 Test(lab, further_types_start_from_the_first) {

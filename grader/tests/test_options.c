@@ -29,6 +29,14 @@ Test(options, defaults) {
     cr_assert(!options.predict && !options.list && !options.watch && !options.help && !options.has_seed);
 }
 
+Test(options, the_open_problem_is_asked_for) {
+    struct options options;
+    cr_assert(parse("step1 --open", &options));
+    cr_assert(options.open);
+    cr_assert(parse("step1", &options));
+    cr_assert(!options.open);
+}
+
 Test(options, everything_at_once_in_any_order) {
     struct options options;
     cr_assert(

@@ -178,6 +178,17 @@ Test(report, predictions_stand_beside_what_was_counted) {
     assert_says("computed     1.87x");
 }
 
+Test(report, computed_answers_wait_for_the_first_measurement) {
+    all(VERDICT_PASS);
+    predicted();
+    print(false);
+    assert_says("softmax_share      predicted      3.5x");
+    cr_assert(!strstr(screen, "computed"), "%s", screen);
+    prediction.is_measured = true; /* in a run before */
+    print(false);
+    assert_says("computed     1.87x");
+}
+
 Test(report, figures_wait_for_the_prediction) {
     all(VERDICT_PASS);
     for (int i = 0; i < report.outcome_count; i++) {

@@ -170,8 +170,9 @@ Test(score, launches_have_tiers) {
 /* Scratch and the kernel set's traffic do not count: the figure of a model part is that of its own tensors. */
 Test(score, a_model_parts_traffic_is_that_of_its_tensors) {
     const struct op *op = op_find("attention_forward");
-    struct traffic_target target = {
-        TRAFFIC_BYTES, op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8), {.limit = {1.0}, .percent = {100}}};
+    struct traffic_target target = {.unit = TRAFFIC_BYTES,
+                                    .sizes = op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8),
+                                    .tiers = {.limit = {1.0}, .percent = {100}}};
     struct result result = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         result.traffic[t].load_bytes = op_elements(op, t, &target.sizes) * op_element_bytes(op, t, TYPE_F32);
@@ -183,6 +184,31 @@ Test(score, a_model_parts_traffic_is_that_of_its_tensors) {
     cr_assert(score_traffic_multiple(op, &target, &result) < 1.001);
     result.traffic[op_tensor_find(op, "k")].store_bytes = result.traffic[op_tensor_find(op, "k")].load_bytes;
     cr_assert(score_traffic_multiple(op, &target, &result) > 1.1);
+}
+
+/* An open problem counts scratch memory and small tensors, too, and refuses what the products of a library move uncounted. */
+Test(score, an_open_problem_counts_everything) {
+    static struct exercise exercise = {.op = "attention_forward", .is_open = true};
+    struct outcome outcome = {.exercise = &exercise, .check = &traffic_check};
+    struct result result = {0};
+    exercise.traffic = (struct traffic_target){.unit = TRAFFIC_BYTES,
+                                               .sizes = op_model_sizes(TYPE_F32, 1, 8, 2, 4, 8),
+                                               .tiers = {.limit = {1.5}, .percent = {100}},
+                                               .everything = true};
+    size_t floor = 6 * 8 * 2 * 4 * sizeof(float); /* qkv, k, v and out */
+    result.counters.global.load_bytes = floor;
+    score_traffic(&outcome, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_PASS, "%s", outcome.measured);
+    result.counters.global.store_bytes = floor; /* of no tensor: scratch */
+    score_traffic(&outcome, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_FAIL, "%s", outcome.measured);
+    cr_assert_eq(outcome.failure.kind, FAILURE_NONE);
+    cr_assert_null(outcome.failure.cause);
+    result.counters.global.store_bytes = 0;
+    result.products = 2;
+    score_traffic(&outcome, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_FAIL);
+    cr_assert(strstr(outcome.measured, "2 library products"), "%s", outcome.measured);
 }
 
 Test(score, totals) {

@@ -4,9 +4,16 @@
 // Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
 //           Without m, exp(89) is already infinite in fp32. Subtracting m does not change the quotient.
 // Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
+//:omit
 //           Kernel 1 requests 20 N C bytes, kernel 2 16 N C.
+//:end
+//:swap
 // Kernels   1  three passes; the exponentials wait in out
 //           2  no waiting: each exponential is computed twice, which is cheaper than a trip to memory
+//:stub
+//: // Kernels   1  the softmax of a row
+//: //           2  the same with fewer bytes requested
+//:end
 // Launcher  softmax_forward_f32, declared in common/ops/softmax_forward/contract.h
 #include "common/cuda_check.h"
 #include "common/ops/softmax_forward/contract.h"
@@ -21,8 +28,10 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     //:todo 2a Which row is this thread's? One thread takes one whole row.
-    //: Compute n from blockIdx.x, blockDim.x and threadIdx.x; leave at once if there is no row n.
-    //: Then x_row and out_row point to the row's C columns: x + (size_t)n * C, since n * C may pass 2^31.
+    //: Goal      n, the row of this thread; x_row and out_row, pointers to the C elements of row n. No row: no work.
+    //: Shapes    x, out (N, C): the rows lie one after the other.
+    //: Contract  no pointer is used that belongs to a row from N on; right for N * C above 2^31.
+    //: Question  what did the guard of the residual add count, and what does this one count?
     //:solution
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= N) { return; }
@@ -30,10 +39,14 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
     float *out_row = out + (size_t)n * C;   // (C)
     //:end
 
-    //:todo 2b Three passes over the row.
-    //: Pass 1: the largest element of x_row. Start from -INFINITY; fmaxf(a, b) is the larger of two floats.
-    //: Pass 2: expf(x_row[c] - largest) goes to out_row[c] and, summed, into a register.
-    //: Pass 3: every out_row[c] is divided by the sum.
+    //:todo 2b The softmax of the row, stored in out_row.
+    //: Goal      out_row[c] = exp(x_row[c] - m) / the sum of these exponentials, with m the largest element of the
+    //:           row.
+    //: Contract  right for elements up to 1e38, for a row of negative numbers, and for out == x; each row of out sums
+    //:           to 1.
+    //: Question  the sum is known after a pass over the row, and every output needs it. Where are the exponentials
+    //:           until then?
+    //: Known     fmaxf(a, b), expf(v), INFINITY.
     //:solution
     float largest = -INFINITY;
     for (int c = 0; c < C; c++) { largest = fmaxf(largest, x_row[c]); }
@@ -52,9 +65,10 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
 __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    //:todo 2c The same with one read and one write less. Do this when kernel 1 is right.
-    //: Copy kernel 1. Pass 2 now only sums and writes nothing; pass 3 reads x_row again and computes the
-    //: exponential once more. Before you run it: how many reads and writes per element did this save?
+    //:todo 2c The same outputs in fewer requested bytes. Do this when kernel 1 is right.
+    //: Goal      one read and one write of the row less. Nothing is stored that is not a result.
+    //: Contract  that of 2b.
+    //: Question  which accesses of kernel 1 does the result not need? Count yours before you run it.
     //:solution
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= N) { return; }
@@ -72,8 +86,10 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
 }
 
 int softmax_forward_f32(float *out, const float *x, int N, int C, cudaStream_t stream) {
-    //:todo 2d Launch one thread per row, as you launched the residual add.
-    //: N == 0 succeeds without a launch. Start with kernel 1; change the name to kernel 2 when that is written.
+    //:todo 2d The launch: one thread for each row.
+    //: Goal      kernel 1 runs for all N rows; later, kernel 2.
+    //: Contract  N == 0 succeeds without a launch. An error of the launch is returned.
+    //: Question  what does the number of blocks depend on here, and what not any more?
     //:solution
     if (N == 0) { return cudaSuccess; }
     int blocks = (N + threads_per_block - 1) / threads_per_block;

@@ -30,15 +30,18 @@ __global__ void layernorm_backward_kernel2(float *dinp,                      // 
                                            const float *__restrict__ mean,   // (N)
                                            const float *__restrict__ rstd,   // (N)
                                            int N, int C) {
-    // TODO 7a (19 lines): One warp takes one row of dinp.
-    //   Pass 1, per lane: sum g and g * xhat over the lane's columns, then warp_sum both and divide by C.
-    //   Pass 2: dinp by the formula. All rows add to the same dweight[c] and dbias[c], so plain += would lose
-    //   terms: atomicAdd(&dweight[c], value). Read dout[n][c] before you write dinp[n][c]: they may be one address.
+    // TODO 7a (19 lines): One warp takes one row of dinp, and adds its part of dweight and dbias.
+    //   Goal      dinp, and the row's terms added to dweight (C) and dbias (C), by the math above; coalesced accesses
+    //             only.
+    //   Contract  dinp may be dout. dweight and dbias are added to what they hold. No term is lost when two rows add to
+    //             one column.
+    //   Question  which of the sums run along the row, and which ones down the columns? Who else adds to dweight[c]?
+    //   Known     atomicAdd(&dweight[c], value).
 }
 
 int layernorm_backward_f32(float *dinp, float *dweight, float *dbias, const float *dout, const float *x,
                            const float *weight, const float *mean, const float *rstd, int N, int C,
                            cudaStream_t stream) {
-    // TODO 7b (5 lines): Launch kernel 2, one warp per row.
+    // TODO 7b (5 lines): The launch of kernel 2: one warp for each row, as in TODO 4b.
     return cudaErrorNotSupported; // "not started": replace this line
 }

@@ -48,30 +48,36 @@ __device__ inline float block_tree_sum(float value, float *shared) {
 // ---- one warp: all 32 lanes call ----
 
 __device__ inline float warp_max(float value) {
-    // TODO 2a (4 lines): The largest value of 32 lanes, in five steps, for every lane.
-    //   __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
-    //   bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has the maximum of all lanes.
+    // TODO 2a (4 lines): The largest of the 32 values of a warp, in every lane.
+    //   Goal      five shuffles, no memory, no barrier.
+    //   Contract  every lane returns the same value, for any 32 values.
+    //   Known     __shfl_xor_sync(all_lanes, value, offset) is the value of the lane whose number differs in the bit
+    //             `offset`.
+    //   Question  after the first exchange two lanes know the maximum of two values. Which offsets make that 4, 8, 16,
+    //             32?
     return value;
 }
 
 __device__ inline float warp_sum(float value) {
-    // TODO 2b (2 lines): The same exchange with a sum.
+    // TODO 2b (2 lines): The sum of the 32 values of a warp, in every lane.
+    //   Goal      and contract as above, with a sum.
     return value;
 }
 
 // ---- one block: blockDim.x a multiple of 32; shared: one float for each of up to 32 warps ----
 
 __device__ inline float block_max(float value, float *shared) {
-    // TODO 2c (7 lines): First within each warp, then over the warps' results.
-    //   1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
-    //   2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results are there.
-    //   3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
-    //      changes no maximum. 4. Barrier: no thread may overwrite shared before all threads have read it.
+    // TODO 2c (7 lines): The largest value of a block, in every thread.
+    //   Goal      two barriers. Every thread of the block calls it and gets the result.
+    //   Shapes    shared has one float for each warp; a block has 1 to 32 warps.
+    //   Contract  shared may be used again as soon as the function returns; right for 1 warp, for 3, and for 32.
+    //   Question  what does each of the two barriers separate? What may a lane contribute that stands for no warp?
     return value;
 }
 
 __device__ inline float block_sum(float value, float *shared) {
-    // TODO 2d (7 lines): The same with a sum. Which value changes no sum?
+    // TODO 2d (7 lines): The sum of the values of a block, in every thread.
+    //   Goal      and contract as in 2c. Which value changes no sum?
     return value;
 }
 
@@ -85,13 +91,16 @@ struct softmax_part {
 
 __device__ inline softmax_part softmax_merge(softmax_part a, softmax_part b) {
     // TODO 5a (2 lines): Two parts of a row become one.
-    //   The larger of the two maxima is the new one. Each sum is relative to its own maximum: multiply it by
-    //   exp(own maximum - new maximum), then add the two.
+    //   Goal      from (m1, s1) and (m2, s2) the pair that one pass over both parts would give.
+    //   Contract  in any order the same result, up to rounding; a part without elements changes nothing; no NaN from
+    //             two finite parts.
+    //   Question  s1 is relative to m1. What is it relative to the larger maximum?
     return a;
 }
 
 __device__ inline softmax_part warp_softmax_merge(softmax_part part) {
-    // TODO 5b (6 lines): The five exchanges of warp_max, for both members, joined by softmax_merge.
+    // TODO 5b (6 lines): The part that is the whole row, in every lane.
+    //   Goal      as warp_max, for pairs: one call for each of the 32 lanes, five exchanges of two values.
     return part;
 }
 

@@ -25,13 +25,14 @@ __global__ void rmsnorm_forward_kernel2(float *out,                       // (N,
                                         const float *x,                   // (N, C)
                                         const float *__restrict__ weight, // (C)
                                         int N, int C, float eps) {
-    // TODO 6a (10 lines): One warp takes one row: LayerNorm's kernel 3 with one reduction in place of two.
-    //   Lane, row, guard and column loops as there. Each lane sums the squares of its own columns; warp_sum gives every
-    //   lane the sum of the row. Then each lane writes its own columns. rstd[n] is one value a row: one lane writes it.
+    // TODO 6a (10 lines): One warp takes one row.
+    //   Goal      out and rstd in 1.50 times the floor in sectors: one reduction.
+    //   Contract  out may be x; rstd[n] is written once.
+    //   Question  what does RMSNorm leave out of LayerNorm, and which pass is not needed then?
 }
 
 int rmsnorm_forward_f32(float *out, float *rstd, const float *x, const float *weight, int N, int C, float eps,
                         cudaStream_t stream) {
-    // TODO 6b (5 lines): Launch one warp per row, as in TODO 4b.
+    // TODO 6b (5 lines): The launch: one warp for each row, as in TODO 4b.
     return cudaErrorNotSupported; // "not started": replace this line
 }

@@ -3,7 +3,6 @@
 // Purpose   The same op as in lab 1. Now neighbouring threads read neighbouring addresses, and reduce together.
 // Math      m = max_c x[n][c]      out[n][c] = exp(x[n][c] - m) / sum_k exp(x[n][k] - m)     out, x: (N, C), fp32
 // Bytes     floor: read x once, write out once: 8 N C bytes. 8192 x 1024: 67.1 MB, 14.0 us on an H200 (4.8 TB/s).
-//           Kernels 1 to 4 request 16 N C bytes, kernel 5 12 N C; kernel 1 moves 8 times what it requests.
 // Kernels   1  thread per row: yours from lab 1; copy it here if you want to compare
 //           2  block per row: coalesced; reductions by a tree in shared memory
 //           3  block per row: reductions by shuffles, 4 barriers in place of 18
@@ -27,36 +26,40 @@ enum { threads_per_block = 128, warps_per_block = threads_per_block / warp_size 
 __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
-    // TODO 1a (11 lines): One block takes one row, so that neighbouring threads read neighbouring addresses.
-    //   1. The row is n = blockIdx.x; x_row and out_row as in lab 1. Memory for the reductions, one float for each
-    //      thread of the block: __shared__ float shared[threads_per_block];
-    //   2. Thread t takes the columns t, t + blockDim.x, t + 2 * blockDim.x, ... in each of the three passes. C need
-    //      not be a multiple of blockDim.x, and may be smaller.
-    //   3. After pass 1, block_tree_max(largest, shared) gives every thread the maximum of the row; after pass 2,
-    //      block_tree_sum does the same for the sum. Every thread of the block must call them.
+    // TODO 1a (11 lines): One block takes one row; neighbouring threads read neighbouring addresses.
+    //   Goal      lab 1's three passes, shared among the threads of a block: as many sectors as the requested bytes fill.
+    //   Shapes    the block is row blockIdx.x; C is any number from 1, also smaller than the block.
+    //   Given     block_tree_max and block_tree_sum (reduce.cuh), which every thread of the block must call, and memory
+    //             for them:
+    //             __shared__ float shared[threads_per_block].
+    //   Contract  that of the op; a thread without a column changes no result.
+    //   Question  which columns does thread t take, so that one request of 32 threads touches 4 sectors?
 }
 
 __global__ void softmax_forward_kernel3(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
-    // TODO 2e (11 lines): Kernel 2 with block_max and block_sum in place of the trees.
-    //   Copy kernel 2 and change the two calls. They need one float for each warp: __shared__ float shared[warp_size];
+    // TODO 2e (11 lines): A block per row with your own reductions: 16 barriers a row in place of 72.
+    //   Goal      kernel 2's result with block_max and block_sum. Only the reductions and their memory change.
+    //   Question  how many floats of shared memory does a row need now?
 }
 
 __global__ void softmax_forward_kernel4(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    // TODO 3a (12 lines): One warp takes one row; a block holds warps_per_block rows.
-    //   lane as in TODO 2c; n is the warp's number in the whole grid. A warp without a row leaves: all 32 lanes of it,
-    //   which is why that is safe before a shuffle. Lane l takes the columns l, l + 32, ...; warp_max and warp_sum.
+    // TODO 3a (12 lines): One warp takes one row: no shared memory, no barrier.
+    //   Goal      as kernel 3, with 0 barriers; a block holds warps_per_block rows, and the launch below fits that.
+    //   Contract  a warp without a row leaves as a whole; no shuffle names a lane that has left.
+    //   Question  from threadIdx.x and blockIdx.x: which row, and which columns of it, are this lane's?
 }
 
 __global__ void softmax_forward_kernel5(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
-    // TODO 5c (9 lines): Kernel 4 with the first two passes in one.
-    //   A lane keeps a softmax_part, at first {-FLT_MAX, 0}. A single element v is a part of the row as well: {v, 1}.
-    //   After the pass, warp_softmax_merge gives every lane the part that is the whole row.
+    // TODO 5c (9 lines): One read less: maximum and sum in one pass.
+    //   Goal      a quarter fewer bytes than kernel 4, with softmax_merge and warp_softmax_merge.
+    //   Contract  right for a row that begins with -INFINITY.
+    //   Question  a lane that has no column: which part of the row does it hold? And one element, as a part?
 }
 
 // Launches kernel `rung` of the ladder.

@@ -4,7 +4,10 @@
 // Math      mean = sum_c x[c] / C     rstd = 1 / sqrt(sum_c (x[c] - mean)^2 / C + eps)
 //           out[c] = (x[c] - mean) * rstd * weight[c] + bias[c]      out, x: (N, C); mean, rstd: (N); weight, bias: (C)
 // Bytes     floor: read x once, write out once, 8 bytes a row: 8 N C + 8 N. 8192 x 768: 50.4 MB, 10.5 us on an H200
-//           (4.8 TB/s). Kernels 1 to 3 request 16 N C; weight and bias are small and stay in the caches.
+//           (4.8 TB/s). Weight and bias are small and stay in the caches.
+//:omit
+//           Kernels 1 to 3 request 16 N C.
+//:end
 //:swap
 // Kernels   1  thread per row: lab 1's kernel, for comparison
 //           2  block per row: coalesced; block_sum
@@ -97,9 +100,10 @@ __global__ void layernorm_forward_kernel3(float *out,                       // (
                                           const float *__restrict__ bias,   // (C)
                                           int N, int C, float eps) {
     //:todo 4a One warp takes one row: lab 1's three passes, shared among 32 lanes.
-    //: Lane, row, guard and column loops as in TODO 3a. Each lane sums its own columns; warp_sum gives every lane
-    //: the sum of the row. Twice: for the mean, and, once the mean is known, for the squared distances.
-    //: mean[n] and rstd[n] are one value a row: one lane writes them.
+    //: Goal      out, mean and rstd, coalesced and without a barrier.
+    //: Contract  that of lab 1: two passes for the statistics, out may be x. mean[n] and rstd[n] are written once
+    //:           each.
+    //: Question  which lanes need the mean for the next pass? Which of them writes it?
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;
@@ -203,7 +207,9 @@ extern "C" int layernorm_forward_f32_rung(int rung, float *out, float *mean, flo
 //:end
 int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
                           int N, int C, float eps, cudaStream_t stream) {
-    //:todo 4b Launch one warp per row. How many blocks do N rows need?
+    //:todo 4b The launch: one warp for each row.
+    //: Goal      as many blocks of threads_per_block threads as N rows need; N == 0 launches nothing; errors are
+    //:           returned.
     //:solution
     if (N == 0) { return cudaSuccess; }
     int blocks = (N + warps_per_block - 1) / warps_per_block;

@@ -48,9 +48,13 @@ __device__ inline float block_tree_sum(float value, float *shared) {
 // ---- one warp: all 32 lanes call ----
 
 __device__ inline float warp_max(float value) {
-    //:todo 2a The largest value of 32 lanes, in five steps, for every lane.
-    //: __shfl_xor_sync(all_lanes, value, offset) gives this lane the value of the lane whose number differs in the
-    //: bit `offset`. With offset = 16, 8, 4, 2, 1 and fmaxf after each exchange, every lane has the maximum of all lanes.
+    //:todo 2a The largest of the 32 values of a warp, in every lane.
+    //: Goal      five shuffles, no memory, no barrier.
+    //: Contract  every lane returns the same value, for any 32 values.
+    //: Known     __shfl_xor_sync(all_lanes, value, offset) is the value of the lane whose number differs in the bit
+    //:           `offset`.
+    //: Question  after the first exchange two lanes know the maximum of two values. Which offsets make that 4, 8, 16,
+    //:           32?
     //:solution
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
@@ -62,7 +66,8 @@ __device__ inline float warp_max(float value) {
 }
 
 __device__ inline float warp_sum(float value) {
-    //:todo 2b The same exchange with a sum.
+    //:todo 2b The sum of the 32 values of a warp, in every lane.
+    //: Goal      and contract as above, with a sum.
     //:solution
     for (int offset = warp_size / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(all_lanes, value, offset); }
     return value;
@@ -74,11 +79,11 @@ __device__ inline float warp_sum(float value) {
 // ---- one block: blockDim.x a multiple of 32; shared: one float for each of up to 32 warps ----
 
 __device__ inline float block_max(float value, float *shared) {
-    //:todo 2c First within each warp, then over the warps' results.
-    //: 1. lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size; reduce the values of this warp.
-    //: 2. One lane of each warp puts the warp's result into shared[warp]. Barrier: all results are there.
-    //: 3. Every warp reduces the results again: lane l takes shared[l] if there is a warp l, else the value that
-    //:    changes no maximum. 4. Barrier: no thread may overwrite shared before all threads have read it.
+    //:todo 2c The largest value of a block, in every thread.
+    //: Goal      two barriers. Every thread of the block calls it and gets the result.
+    //: Shapes    shared has one float for each warp; a block has 1 to 32 warps.
+    //: Contract  shared may be used again as soon as the function returns; right for 1 warp, for 3, and for 32.
+    //: Question  what does each of the two barriers separate? What may a lane contribute that stands for no warp?
     //:solution
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
     value = warp_max(value);
@@ -93,7 +98,8 @@ __device__ inline float block_max(float value, float *shared) {
 }
 
 __device__ inline float block_sum(float value, float *shared) {
-    //:todo 2d The same with a sum. Which value changes no sum?
+    //:todo 2d The sum of the values of a block, in every thread.
+    //: Goal      and contract as in 2c. Which value changes no sum?
     //:solution
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
     value = warp_sum(value);
@@ -117,8 +123,10 @@ struct softmax_part {
 
 __device__ inline softmax_part softmax_merge(softmax_part a, softmax_part b) {
     //:todo 5a Two parts of a row become one.
-    //: The larger of the two maxima is the new one. Each sum is relative to its own maximum: multiply it by
-    //: exp(own maximum - new maximum), then add the two.
+    //: Goal      from (m1, s1) and (m2, s2) the pair that one pass over both parts would give.
+    //: Contract  in any order the same result, up to rounding; a part without elements changes nothing; no NaN from
+    //:           two finite parts.
+    //: Question  s1 is relative to m1. What is it relative to the larger maximum?
     //:solution
     float largest = fmaxf(a.largest, b.largest);
     return {largest, a.sum * expf(a.largest - largest) + b.sum * expf(b.largest - largest)};
@@ -128,7 +136,8 @@ __device__ inline softmax_part softmax_merge(softmax_part a, softmax_part b) {
 }
 
 __device__ inline softmax_part warp_softmax_merge(softmax_part part) {
-    //:todo 5b The five exchanges of warp_max, for both members, joined by softmax_merge.
+    //:todo 5b The part that is the whole row, in every lane.
+    //: Goal      as warp_max, for pairs: one call for each of the 32 lanes, five exchanges of two values.
     //:solution
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         softmax_part other = {__shfl_xor_sync(all_lanes, part.largest, offset),

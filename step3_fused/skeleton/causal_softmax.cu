@@ -1,7 +1,7 @@
 // causal_softmax.cu — scale, causal mask and softmax in one kernel (lab 3)
 //
-// Purpose   The middle of attention: query i sees the keys j <= i. Frameworks run three kernels over the whole matrix. One
-//           kernel that skips the upper triangle moves a quarter of their bytes.
+// Purpose   The middle of attention: query i sees the keys j <= i. Frameworks run three kernels over the whole matrix; one
+//           kernel can skip the upper triangle.
 // Math      keys = min(i + 1, lengths[b])      m = max_(j < keys) scale x[i][j]
 //           out[i][j] = exp(scale x[i][j] - m) / sum_(k < keys) exp(scale x[i][k] - m) for j < keys, else 0
 //           out, x: (B, H, T, T); lengths: (B) or null; row n of N = B H T is query i = n % T of batch n / T / H
@@ -37,12 +37,14 @@ __global__ void causal_softmax_forward_kernel2(float *out,         // (N, T)
                                                const float *x,     // (N, T)
                                                const int *lengths, // (B) or null
                                                int N, int H, int T_, float scale, int upper) {
-    // TODO 1a (14 lines): Lab 2's warp per row, for the first range.keys columns.
-    //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
-    //   causal_range range = causal_range_of(n, lengths, H, T_, upper); x_row and out_row begin at (size_t)n * T_.
-    //   Three passes: lane l takes the columns l, l + 32, ... before range.keys, and reads no others. The maximum and the
-    //   exponents are of scale * x. Then warp_zeros writes the columns range.keys .. range.end - 1. A row without keys is
-    //   all zeros: check that no 0 / 0 gets into it.
+    // TODO 1a (14 lines): A warp per row, for the columns that the mask leaves.
+    //   Goal      lab 2's warp per row on the first range.keys columns of row n, and zeros behind them.
+    //   Shapes    x, out (N, T), N = B H T rows; a row begins at (size_t)n * T_. causal_range_of(n, lengths, H, T_,
+    //             upper) says how
+    //             many columns are keys and how many are written.
+    //   Contract  no load beyond range.keys, no store from range.end on. A row without keys is all zeros, not NaN.
+    //   Question  the exponent has scale * x. Of what is m the maximum?
+    //   Given     causal_range.cuh: causal_range_of, warp_zeros.
 }
 
 // aligned: every row begins at a multiple of 16 bytes. A vec that the diagonal cuts is read element by element.
@@ -50,12 +52,14 @@ __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
                                                const float *x,     // (N, T)
                                                const int *lengths, // (B) or null
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
-    // TODO 2a (28 lines): Kernel 2 with 16 bytes for each access.
-    //   The same beginning; constexpr int size = vec<float>::size, step = warp_size * size;
-    //   Lane l takes the columns 4 l .. 4 l + 3, then those 128 further on. Of the vec at j, min(4, range.keys - j) columns
-    //   are keys: row_vec if all of them are and the row is aligned, else vec_load_part(x_row + j, count). vec_unpack
-    //   gives four floats. In the last pass a vec may hold keys and zeros: store the part of it that lies before range.end,
-    //   by vec_store or vec_store_part. Vecs beyond the keys are zeros too.
+    // TODO 2a (28 lines): 16 bytes for each access.
+    //   Goal      kernel 2's result and its sectors, in a quarter of the requests.
+    //   Shapes    a vec<float> is 4 columns; 32 lanes take 128 neighbouring columns at a time.
+    //   Contract  that of 1a, for every T and, if `aligned` is false, for rows that begin anywhere. A vec that reaches
+    //             past the keys
+    //             or the row's end is read and written element by element.
+    //   Question  which kinds of columns can one vec hold in the last pass? Draw T = 6, rows 2 and 4.
+    //   Given     row_vec, vec_load_part, vec_unpack; vec_pack, vec_store, vec_store_part.
 }
 
 // VECS: of a row, in one lane. The loops over them are unrolled, since registers cannot be indexed.
@@ -65,10 +69,13 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                const int *lengths, // (B) or null
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
     // TODO 3a (47 lines): One read: the row stays in registers. First for T = float, then for every T.
-    //   The same beginning, with vec<T> and T in place of float.
-    //   vec<T> row[VECS]; lane l's vec k begins at column j = (k * 32 + l) * size. Load all of them first, so that all loads
-    //   are in flight together; then the three passes of kernel 3 over row[k]. #pragma unroll before each loop over k. A
-    //   vec<T> holds 4 or 8 elements: write size, not a number, and try T = 1, 31, 1023 and 1024 in each type.
+    //   Goal      1.00 times the floor: each key is loaded once, each column stored once; all loads of a row in flight
+    //             together.
+    //   Shapes    vec<T> row[VECS], a lane's share of the row. vec<T>::size is 4 or 8.
+    //   Contract  that of 2a in fp32, fp16 and bf16: arithmetic in fp32, one rounding. T = 1, 31, 1023 and 1024 are
+    //             right in each.
+    //   Question  registers have no addresses. Which loops must be unrolled (#pragma unroll), and what has to be known
+    //             then?
 }
 
 // ---- launchers ----

@@ -30,11 +30,11 @@ __global__ void causal_softmax_backward_kernel1(T *dx,                     // (N
                                                 const T *__restrict__ out, // (N, T)
                                                 const int *lengths,        // (B) or null
                                                 int N, int H, int T_, float scale, int upper) {
-    // TODO 7a (13 lines): Two passes over the first range.keys columns.
-    //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
-    //   causal_range range = causal_range_of(n, lengths, H, T_, upper); the rows begin at (size_t)n * T_.
-    //   s is the sum of out * dout over them, in fp32 (to_float); then dx by the formula, rounded once (from_float<T>), and
-    //   warp_zeros beyond them. dx may be dout: read dout[j] before you write dx[j].
+    // TODO 7a (13 lines): Two passes over the columns that the mask leaves.
+    //   Goal      dx by the math above, a warp per row; zeros behind the keys.
+    //   Contract  nothing beyond range.keys is read. Sums in fp32, one rounding. dx may be dout.
+    //   Question  which number does the second pass need from the first?
+    //   Known     to_float(value), from_float<T>(value); causal_range_of and warp_zeros as in the forward pass.
 }
 
 // ---- launchers ----

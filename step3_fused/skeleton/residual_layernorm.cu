@@ -6,10 +6,10 @@
 //           out = (sum - mean) * rstd * weight + bias
 //           out, sum, x, residual: (N, C), T; mean, rstd: (N), float; weight, bias: (C), T
 // Bytes     floor: read x and residual, write sum and out: 4 s N C + 8 N, where an element has s bytes. 8192 x 768: 101 MB
-//           in fp32, 50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s). Two kernels move at least 5 s N C.
-// Kernels   1  two kernels: an add, then lab 2's warp per row: yours, if you want to compare. 7 s N C requested
-//           3  fused, warp per row, one element at a time: 6 s N C
-//           4  fused, warp per row, 16 bytes at a time, the sum in registers: 4 s N C; one template for all types
+//           in fp32, 50 MB in bf16: 21.0 and 10.5 us on an H200 (4.8 TB/s).
+// Kernels   1  two kernels: an add, then lab 2's warp per row: yours, if you want to compare
+//           3  fused, warp per row, one element at a time
+//           4  fused, warp per row, 16 bytes at a time, the sum in registers; one template for all types
 // Launchers residual_layernorm_forward_f32, _f16, _bf16, declared in common/ops/residual_layernorm_forward/contract.h
 #include "common/cuda_check.h"
 #include "common/ops/residual_layernorm_forward/contract.h"
@@ -39,12 +39,13 @@ __global__ void residual_layernorm_forward_kernel3(T *out,                      
                                                    const T *__restrict__ weight, // (C)
                                                    const T *__restrict__ bias,   // (C)
                                                    int N, int C, float eps) {
-    // TODO 4a (22 lines): Lab 2's warp per row; the add moves into its first pass. First with T = float in mind.
-    //   lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
-    //   every tensor's row begins at (size_t)n * C.
-    //   Pass 1, columns lane, lane + 32, ...: value = x + residual, rounded by from_float<T>; write it to sum, and add
-    //   the ROUNDED value to the lane's total (to_float). Pass 2 and 3 as in lab 2, over sum: a lane reads only what
-    //   it wrote itself. mean[n] and rstd[n] are written by one lane.
+    // TODO 4a (22 lines): The add moves into the first pass of lab 2's warp per row.
+    //   Goal      sum, out, mean and rstd by one launch; the sum is not read from memory by another kernel.
+    //   Shapes    x, residual, sum, out (N, C); mean, rstd (N); weight, bias (C).
+    //   Contract  mean and rstd are those of the ROUNDED sum, the tensor that is written. sum may be x or residual, out
+    //             may be x.
+    //   Question  pass 2 reads what pass 1 has written. Which lane wrote it, and is a barrier needed?
+    //   Known     to_float(value), from_float<T>(value).
 }
 
 // VECS: of a row, in one lane. aligned: every row begins at a multiple of 16 bytes and ends with a whole vec. Then
@@ -59,12 +60,12 @@ __global__ void residual_layernorm_forward_kernel4(T *out,                      
                                                    const T *__restrict__ weight, // (C)
                                                    const T *__restrict__ bias,   // (C)
                                                    int N, int C, float eps, bool aligned) {
-    // TODO 5a (31 lines): 16 bytes at a time, and the sum stays in registers: nothing is read twice.
-    //   The same beginning.
-    //   vec<T> row[VECS]; lane l's vec k begins at column c = (k * 32 + l) * size, if c < C, and count = C - c elements are
-    //   left there. Load: row[k] = vec_add(x's vec, residual's vec), stored to sum at once. Then vec_sum, warp_sum, the
-    //   mean; vec_squares(row[k], mean, count), warp_sum, rstd; and vec_normalise into out. #pragma unroll before each
-    //   loop over k, since registers cannot be indexed. size is vec<T>::size, 4 or 8: write no number.
+    // TODO 5a (31 lines): The sum stays in registers.
+    //   Goal      1.00 times the floor: two tensors read and two written, each once, 16 bytes at a time.
+    //   Shapes    vec<T> row[VECS], a lane's share; a vec exists if its first column is below C.
+    //   Contract  that of 4a in every type, and for C that no vec divides. The sum is stored as soon as it is known.
+    //   Question  the elements of a last vec behind the row are 0. Which of the sums must not count them?
+    //   Given     layernorm_vec.cuh; vec_load and vec_store with (..., count, aligned).
 }
 
 // ---- launchers ----

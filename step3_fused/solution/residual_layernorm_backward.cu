@@ -56,11 +56,9 @@ __global__ void residual_layernorm_backward_kernel2(T *dinp,                    
                                                     const float *__restrict__ rstd, // (N)
                                                     int N, int C) {
     //:todo 8a One warp takes one row of dinp.
-    //: lane and n as in lab 2 (warps_per_block rows a block; a warp without a row leaves);
-    //: every tensor's row begins at (size_t)n * C.
-    //: Pass 1, columns lane, lane + 32, ...: sum g and g * xhat, then warp_sum both and divide by C. Pass 2: dinp by the
-    //: formula, with dsum added before the one rounding. The given kernels compute dweight and dbias. When that works, try
-    //: vec<T>, and the row in registers: this kernel then reads everything once.
+    //: Goal      dinp (N, C) by the math above. dweight and dbias come from the given kernels.
+    //: Contract  dsum is added before the one rounding. dinp may be dout or dsum.
+    //: Question  when it works: what would vec<T> and a row in registers save? (The open problem asks for all of it.)
     //:solution
     int lane = threadIdx.x % warp_size;
     int n = blockIdx.x * warps_per_block + threadIdx.x / warp_size;

@@ -34,22 +34,27 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
 
 template <class T>
 int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
-    // TODO 2a (20 lines): The first sub-layer: LayerNorm 1, qkv, attention, its projection; and the names that both halves need.
-    //   op = type_of<T>::kernels(kernels), the kernel set's table in this type; w = all.weights.blocks[layer]; a = all.work;
-    //   N = pass.N(), C = all.config.channels, eps = all.config.epsilon; everything on device.stream, every call in TRY().
-    //   LayerNorm 1 into a.normalised. From layer 1 on it first adds a.branch, the previous block's result, to a.residual:
-    //   op.residual_layernorm_forward(a.normalised, a.residual, a.mean, a.rstd, a.residual, a.branch, ...) does both. Layer 0
-    //   has nothing to add: op.layernorm_forward. Then matmul (gpt2/model/matmul.cuh) into a.qkv (3C wide), attend(), and
-    //   matmul into a.branch, each with its bias.
-    //   After each of them report it, for `gpt2 check` and `gpt2 profile`:
-    //   observe(device, NAME, layer, TENSOR, N, width, width), with the names of gpt2/model/model.h: "residual after mlp" (of
-    //   layer - 1, after the add), "ln1", "qkv", "attention", "attention projection".
+    // TODO 2a (20 lines): The first sub-layer: LayerNorm 1, qkv, attention, its projection.
+    //   Goal      a.branch holds the sub-layer's result, a.residual the stream that it was computed from.
+    //   Shapes    N = pass.N() rows; a.residual, a.normalised, a.attention, a.branch (N, C); a.qkv (N, 3C).
+    //   Contract  from layer 1 on, the previous block's a.branch is added to a.residual first, in the launch that
+    //             normalises. Layer 0
+    //             has nothing to add. Every call is in TRY().
+    //   Question  which output of residual_layernorm_forward is the new stream?
+    //   Given     type_of<T>::kernels(kernels), all.weights.blocks[layer], all.work; matmul (gpt2/model/matmul.cuh),
+    //             attend(). After
+    //             each step observe(device, NAME, layer, TENSOR, N, width, width), with the names of
+    //             gpt2/model/model.h: "residual
+    //             after mlp" (of layer - 1, after the add), "ln1", "qkv", "attention", "attention projection".
 
-    // TODO 2b (11 lines): The second sub-layer: the add and LayerNorm 2 in one, then the MLP.
-    //   residual_layernorm_forward adds a.branch to a.residual and normalises the sum. Then matmul to 4C into a.hidden, with
-    //   nullptr for the bias: op.bias_gelu_forward adds it, in place. Then matmul from 4C to C into a.branch, with its bias:
-    //   it stays there for the next block. Observe "residual after attention", "ln2", "gelu" (4C), "mlp projection", and
-    //   TRY(mark(device, "fc", layer)) between the product and bias_gelu.
+    // TODO 2b (11 lines): The second sub-layer: LayerNorm 2 with the add, then the MLP.
+    //   Goal      a.branch holds the MLP's result; it stays there for the next block.
+    //   Shapes    a.hidden (N, 4C).
+    //   Contract  each bias is added once: op.bias_gelu_forward adds that of the first product, in place.
+    //   Question  which tensor has to be added before LayerNorm 2, and who reads the sum after this block?
+    //   Given     observe "residual after attention", "ln2", "gelu" (4C), "mlp projection"; TRY(mark(device, "fc",
+    //             layer)) between
+    //             the product and bias_gelu.
     return cudaErrorNotSupported; // "not started"
 }
 

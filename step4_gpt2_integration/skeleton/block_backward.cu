@@ -17,8 +17,11 @@ template <class T>
 static int linear_backward(gpt2_device &device, T *dx, float *dweight, float *dbias, float *partial, const T *dout,
                            const T *x, const T *weight, int N, int C, int OC) {
     // TODO 4a (3 lines): The three gradients of y = x weight^T + bias, where y is (N, OC).
-    //   bias_backward (gpt2/model/bias_backward.cuh), unless dbias is null; matmul_dweight and matmul_dx (gpt2/model/matmul.cuh).
-    //   All three read dout. partial is scratch memory for bias_backward; the rows of dout are OC wide, so ld is OC.
+    //   Goal      dx (N, C), and what x and dout add to dweight (OC, C) and dbias (OC). dbias null: another kernel
+    //             computes it.
+    //   Given     matmul_dx and matmul_dweight (gpt2/model/matmul.cuh), bias_backward (gpt2/model/bias_backward.cuh),
+    //             with partial as
+    //             its scratch memory.
     return cudaErrorNotSupported; // "not started"
 }
 
@@ -26,21 +29,23 @@ template <class T>
 int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, const block_weights<float> &gradients,
                    const block_weights<T> &weights, const kept<T> &kept, const backward_room<T> &room,
                    const int *lengths, const pass &pass, int H, int D) {
-    // TODO 4b (12 lines): Back through the MLP's sub-layer: its second product, GELU, its first product, LayerNorm 2.
-    //   Short names first: op = type_of<T>::kernels(kernels), the kernel set's table; N = pass.N(), C = H * D; and of the
-    //   structs as you like: gradients and weights have the same names, kept and room are in training.cuh and block_backward.cuh.
-    //   stream is the gradient of out = x1 + branch, so it is the branch's gradient too, and also bypasses the sub-layer.
-    //   The second product (4C to C) leaves hidden's gradient in room.dwide. op.bias_gelu_backward turns it into fc's, in place,
-    //   and adds fc's bias's gradient: so the first product (C to 4C) gets nullptr for it (linear_backward<T>, as the compiler
-    //   cannot guess T then), and leaves room.dnormalised. Last op.residual_layernorm_backward, in place: dout is the gradient
-    //   that came through the sub-layer, dsum the one that bypassed it. The other tensors are inputs and statistics of the second
-    //   LayerNorm, not its output.
+    // TODO 4b (12 lines): Back through the MLP's sub-layer.
+    //   Goal      stream, the gradient of out = x1 + branch, becomes that of x1; the MLP's and LayerNorm 2's parameter
+    //             gradients are
+    //             added to.
+    //   Shapes    stream (N, C); room.dwide (N, 4C), room.dnormalised (N, C).
+    //   Contract  every step reads the forward tensor that its forward step read, from `kept`. Each bias's gradient is
+    //             computed once.
+    //   Question  stream reaches x1 by two paths. Where do they meet, and which arguments of
+    //             residual_layernorm_backward are they?
+    //   Known     linear_backward<T>, where nullptr hides T from the compiler;
+    //             type_of<T>::kernels(kernels).bias_gelu_backward.
 
-    // TODO 4c (7 lines): Back through the attention's sub-layer: its projection, attention, qkv's product, LayerNorm 1.
-    //   stream is x1's gradient now. The projection leaves that of the attention's output in room.dnormalised;
-    //   attention_backward (gpt2/model/attention_backward.cuh) computes from it that of qkv (3C wide) in room.dwide, for all
-    //   pass.B sequences of pass.T tokens in one call; qkv's product leaves that of LayerNorm 1's output; LayerNorm 1 ends as 4b
-    //   does.
+    // TODO 4c (7 lines): Back through the attention's sub-layer.
+    //   Goal      stream becomes the gradient of the block's input; the projection's, qkv's and LayerNorm 1's gradients
+    //             are added to.
+    //   Shapes    qkv's gradient is (N, 3C).
+    //   Given     attention_backward (gpt2/model/attention_backward.cuh), one call for all sequences.
     return cudaErrorNotSupported; // "not started"
 }
 

@@ -27,10 +27,10 @@ __global__ void split_heads(T *__restrict__ query,     // (B, H, T, D)
                             const T *__restrict__ qkv, // (B, T, 3, H, D)
                             int64_t count, int T_, int H, int D, int S) {
     //:todo 1a Split a position's row of qkv into its heads.
-    //: Thread i writes element i of query and, for the same (b, h, t, d), one element of k and one of v; count elements in all.
-    //: Find d, t, h and b from i by % and /, in the order of query's shape: d changes fastest.
-    //: A row of qkv holds C channels of Q, then C of K, then C of V, and in each H heads of D channels; C = H * D.
-    //: query and the cache differ in one letter: T positions a head there, S here. Leave the cache's positions from T on alone.
+    //: Goal      element i of query, and for the same (b, h, t, d) one element of k and one of v.
+    //: Shapes    qkv (B, T, 3, H, D): Q, then K, then V of a position. query (B, H, T, D); k, v (B, H, S, D), S >= T.
+    //: Contract  count elements in all; the cache's positions from T on are left alone. Indices above 2^31 are right.
+    //: Question  in query's shape d changes fastest. In which order do you take i apart?
     //:solution
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
@@ -49,7 +49,7 @@ __global__ void merge_heads(T *__restrict__ out,         // (B, T, H, D)
                             const T *__restrict__ heads, // (B, H, T, D)
                             int64_t count, int T_, int H, int D) {
     //:todo 1b Put each token's heads side by side again.
-    //: Thread i writes element i of out, which is element (b, t, h, d). Its place in heads is (b, h, t, d).
+    //: Goal      element i of out, (B, T, H, D), from heads, (B, H, T, D).
     //:solution
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
@@ -62,16 +62,18 @@ __global__ void merge_heads(T *__restrict__ out,         // (B, T, H, D)
 template <class T>
 int attention_forward(gpt2_device &device, const kernel_table &kernels, T *out, T *k, T *v, T *query, T *scores,
                       const T *qkv, const int *lengths, int B, int T_, int H, int D, int S) {
-    //:todo 1c Enqueue split, product, softmax, product, merge on device.stream.
-    //: Kernels: <<<blocks_for(count), threads_per_block, 0, device.stream>>>, then TRY(cudaGetLastError()).
-    //: Products: TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, ...)), B * H of them, with alpha 1 and beta 0 in float,
-    //: type_of<T>::cuda as every matrix's type, device.compute and CUBLAS_GEMM_DEFAULT. cuBLAS is column-major: a row-major
-    //: (T, D) is its (D, T) with leading dimension D. scores^T = K Q^T: the first operand is k, transposed; the second query.
-    //: heads^T (D, T) = V^T scores^T: v, not transposed, then scores; the result goes into query, which is free by then.
-    //: Strides between heads: S * D in the cache, T * D in query, T * T in scores.
-    //: Softmax: type_of<T>::kernels(kernels).causal_softmax_forward(...), in place, CAUSAL_UPPER_ZERO: the second product reads
-    //: the whole matrix. The scale is 1 / sqrt(D); give it once. After the first product TRY(mark(device, "attention scores", -1))
-    //: and after the softmax TRY(mark(device, "causal softmax", -1)): `gpt2 profile` shows them.
+    //:todo 1c Attention: split, product, softmax, product, merge, on device.stream.
+    //: Goal      out = softmax(Q K^T / sqrt(D)) V for each sequence and head, five launches with the two of cuBLAS.
+    //: Shapes    scores (B, H, T, T). K and V lie in the cache: S * D from head to head, and T * D in query.
+    //: Contract  the scale is applied once; scores above the diagonal are zero when the second product reads them;
+    //:           every call is
+    //:           in TRY or TRY_BLAS.
+    //: Question  cuBLAS is column-major. Which matrix does it see where you have a row-major (T, D)? Write both
+    //:           products so.
+    //: Given     cublasGemmStridedBatchedEx with device.blas, device.compute and type_of<T>::cuda; blocks_for(count);
+    //:           type_of<T>::kernels(kernels).causal_softmax_forward; mark(device, "attention scores", -1) after the
+    //:           first product
+    //:           and mark(device, "causal softmax", -1) after the softmax, for `gpt2 profile`.
     //:solution
     const float one = 1.0f, zero = 0.0f, scale = 1.0f / sqrtf((float)D);
     const cudaDataType type = type_of<T>::cuda;

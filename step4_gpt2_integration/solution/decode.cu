@@ -23,13 +23,14 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
                               const int *__restrict__ positions, // (B)
                               int H, int D, int S, float scale) {
     //:todo 3a The new token: its query into shared memory, its key and value into the cache.
-    //: Names first. The block is head h = blockIdx.x of sequence b = blockIdx.y, the thread t = threadIdx.x. In shared memory
-    //: (extern __shared__ float shared[]) are, one after the other, query (D), scores (S), partial (threads_per_block), results
-    //: (warps): the launch below reserves that many bytes. last = positions[b] is the new token's position. keys and values
-    //: are this head's (S, D) part of the cache; from is its D channels of Q in qkv, and the new key and value are H * D and
-    //: 2 * H * D further.
-    //: Then a loop over d from t in steps of threads_per_block; to_float(x) makes a float of any type. The new key and value go
-    //: to position `last` of keys and values. Then a barrier: other threads read what this one has written.
+    //: Goal      block (h, b) = (blockIdx.x, blockIdx.y) has its query as floats, and position last = positions[b] of
+    //:           its part of the
+    //:           cache holds the new key and value.
+    //: Shapes    qkv (B, 3, H, D); this head's part of k and v is (S, D). extern __shared__ float shared[]: query (D),
+    //:           scores (S),
+    //:           partial (threads_per_block), results (warps), as the launch below reserves them.
+    //: Contract  right for D above the block's size; nothing else of the cache changes; what other threads read is
+    //:           ordered by a barrier.
     //:solution
     extern __shared__ float shared[]; // query (D), scores (S), partial sums (threads), warps' results (warps)
     float *query = shared, *scores = query + D, *partial = scores + S, *results = partial + threads_per_block;
@@ -49,9 +50,10 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     //:end
 
     //:todo 3b The scores of the keys 0 .. last, and their maximum.
-    //: A thread per key: key j is for thread j % threads_per_block. scores[j] = scale * (query . key); keep the largest of your
-    //: own. (With four partial sums an addition can begin before the previous one has ended.) Then the block's maximum, as
-    //: in lab 2: warp_max, one result a warp in results, a barrier, all of them read, a barrier.
+    //: Goal      scores[j] = scale * (query . key j); every thread of the block has the largest.
+    //: Contract  the new token attends to itself. Threads without a key change nothing. results may be used again
+    //:           after it.
+    //: Question  with a thread per key, which addresses do the 32 lanes read at one moment?
     //:solution
     float largest = -INFINITY;
     for (int j = t; j <= last; j += threads_per_block) {
@@ -74,8 +76,8 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     //:end
 
     //:todo 3c The weights, not yet divided by their sum, and the sum.
-    //: The same keys by the same threads: scores[j] becomes its exponential. Then the block's sum, as above with warp_sum. After
-    //: its barrier every score has become a weight, too.
+    //: Goal      scores[j] becomes exp(scores[j] - largest); every thread has the sum of them all.
+    //: Question  before which barrier is a score of another thread not yet a weight?
     //:solution
     float sum = 0.0f;
     for (int j = t; j <= last; j += threads_per_block) {
@@ -89,11 +91,13 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
     for (int w = 0; w < warps; w++) { sum += results[w]; }
     //:end
 
-    //:todo 3d The weighted sum of the values, a thread per channel.
-    //: Heads are narrower than a block: groups = threads_per_block / D groups of threads divide the keys, group g taking g,
-    //: g + groups, ...; each thread's part goes to partial[t], and after a barrier group 0 adds them and writes
-    //: out[(b * H + h) * D + d] = from_float<T>(total / sum). A head wider than the block takes several rounds over d (then
-    //: groups is 1); each round uses partial again, so it ends with a barrier. No thread may leave before the last barrier.
+    //:todo 3d The weighted sum of the values.
+    //: Goal      out[(b * H + h) * D + d] = the sum over the keys of weight * v[d], divided by the sum of the weights.
+    //: Shapes    a head is usually narrower than the block: groups = threads_per_block / D threads can share a
+    //:           channel's keys.
+    //: Contract  right for D below, equal to and above threads_per_block, and no multiple of it. No thread misses a
+    //:           barrier.
+    //: Question  where do the groups' parts meet, and when may that memory be used again?
     //:solution
     // Heads are narrower than a block (D = 64): group g of the threads takes the keys g, g + groups, ...
     int groups = D < threads_per_block ? threads_per_block / D : 1;
