@@ -533,8 +533,8 @@ static const struct op_mistake slow[] = {
      .hint = 2,
      .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",
-     .cause = "each byte moves as often as it must, but some requests use only part of a sector of 32 bytes: begin and "
-              "end them at multiples of 32 bytes",
+     .cause = "no byte moves too often, but requests use only part of a sector of 32 bytes: begin and end them at "
+              "multiples of 32 bytes",
      .hint = 2,
      .kernel = "residual_forward/split_sectors"},
     {.id = "scratch-traffic",
