@@ -65,6 +65,8 @@ runs() { PATH=$scratch/bin:$PATH tools/docs-commands --run "$scratch/course" "$@
 check "there is no page that never was" exits 2 runs none.md
 page 'make programs' 'false' >"$scratch/page.md"
 check "a block that fails is a problem" fails runs "$scratch/page.md"
+page 'make programs' 'cd step9 && true' >"$scratch/page.md"
+check "the first command of a list counts" fails runs "$scratch/page.md"
 page 'build/grader/grader step9' >"$scratch/page.md"
 check "so is one whose grader fails" says "the block ends with status 2" runs "$scratch/page.md"
 check "the first page's commands run" runs README.md
