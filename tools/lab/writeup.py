@@ -49,9 +49,11 @@ def mark(step, *predictions):
 
 
 def show(report):
-    """The report as a table, a check a line."""
+    """The report as a table, a check a line. An optional exercise is in it once it is started."""
     print(f"{report['points']:g} of {report['points_max']:g} points, seed {report['seed']}, {report['device']}")
     for o in report["outcomes"]:
+        if o["optional"] and o["verdict"] in ("not started", "not run"):
+            continue
         points = "optional" if o["optional"] else f"{o['points']:g}/{o['points_max']:g}"
         print(f"{o['exercise']:31} {o['check']:12} {o['verdict']:12} {points:>8}  {o.get('measured', '')}".rstrip())
 
