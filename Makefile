@@ -114,7 +114,7 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks test-pytorch
+.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks writeups test-pytorch
 
 # Tests that only `make test-all` runs:
 #   - training
@@ -210,10 +210,16 @@ test-gpu: ## every solution's marks on this machine's GPU
 	@$(MAKE) --no-print-directory BACKEND=cuda programs
 	@tools/test-gpu $(STEPS)
 
+test-notebooks writeups: NOTEBOOK_PYTHON = $$(tools/python-with nbclient nbformat ipykernel matplotlib numpy)
 test-notebooks: ## run the write-ups (needs jupyter)
 	@tools/install.sh notebooks
-	@$(MAKE) --no-print-directory programs
-	@tools/test-notebooks $(wildcard step*/writeup.ipynb)
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	@$(NOTEBOOK_PYTHON) tools/writeups $(STEP)
+
+writeups: ## run them into the book: docs/writeup-*.md; STEP=step1
+	@tools/install.sh notebooks
+	@$(MAKE) --no-print-directory -s $(PARALLEL) programs
+	@$(NOTEBOOK_PYTHON) tools/writeups --write $(STEP)
 
 test-pytorch: ## the kernels in PyTorch and Hugging Face's GPT-2
 	@tools/install.sh pytorch

@@ -153,7 +153,7 @@ pages)
 notebooks)
     need_compiler
     need_gpt2_libraries
-    need_python "python3-nbclient python3-ipykernel python3-matplotlib" nbclient nbformat ipykernel matplotlib
+    need_python "python3-nbclient python3-ipykernel python3-matplotlib" nbclient nbformat ipykernel matplotlib numpy
     ;;
 pytorch)
     need_compiler

@@ -26,11 +26,11 @@ steps() { for skeleton in step[0-9]*_*/skeleton; do echo "${skeleton%/skeleton}"
 
 write_skeleton() { # write_skeleton DIR
     mkdir -p "$1"
-    cp tools/lab/Makefile tools/lab/README.md "$1"
+    cp tools/lab/Makefile tools/lab/README.md tools/lab/writeup.py "$1"
     cp tools/lab/gitignore "$1/.gitignore"
     cp tools/lab/compile_flags.txt "$1" # for clangd
     mkdir -p "$1/docs/diagrams" # the sheets refer to them
-    cp docs/diagrams/*.svg "$1/docs/diagrams"
+    find docs/diagrams -name '*.svg' ! -name 'writeup_*' -exec cp {} "$1/docs/diagrams" \; # those have answers
     for step in $(steps); do
         mkdir -p "$1/$step"
         for part in README.md writeup.ipynb hints; do

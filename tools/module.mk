@@ -1,7 +1,8 @@
 # Tests of the tools: the test runner, the installer, the corpus, the students' folder, the archive that is handed out, and
 # the comparisons with PyTorch and Hugging Face.
 SHELL_TESTS += $(addprefix tools/tests/,test_run_tests.sh test_install.sh test_corpus.sh test_lab.sh test_handout.sh \
-                                       test_handout_builds.sh test_peers.sh test_new_exercise.sh test_op_pieces.sh \
+                                       test_handout_builds.sh test_writeups.sh test_quiz.sh test_bug_hunt.sh test_peers.sh \
+                                       test_new_exercise.sh test_op_pieces.sh \
                                        test_side_by_side.sh test_graph.sh test_plots.sh \
                                        test_hf_compare.sh test_hf_wirings.sh test_hf_folders.sh test_gpt2_bench.sh \
                                        test_faults_beside_sanitizer.sh test_gradescope.sh test_docs_commands.sh)

@@ -12,6 +12,7 @@ check "it unpacks" tar -xzf "$BUILD/handout/gpu-kernel-labs.tar.gz" -C "$scratch
 handout=$scratch/empty/gpu-kernel-labs
 
 check "no file or folder of it is called a solution" test -z "$(find "$handout" -name '*solution*')"
+check "nor a picture of a write-up" test -z "$(find "$handout" -name 'writeup_*')"
 check "the model is in it" test -s "$handout/course/step4_gpt2_integration/gpt2/model/model.cu"
 check "what wires a block, forward or back, is not in it" test -z "$(find "$handout/course/step4_gpt2_integration/gpt2/model" \
     -name 'training*.cu')"
@@ -51,6 +52,7 @@ telling() { # statements of at least 24 characters, without index computations, 
     tools/corpus list | while read -r kernel; do
         case $kernel in *.patch) sed -n 's/^+\([^+]\)/\1/p' "$kernel" ;; *) cat "$kernel" ;; esac
     done
+    cat step*/solution/writeup.md # the answers of the write-ups
 } | trim >"$scratch/written"
 find step*/skeleton -type f -exec cat {} + | trim >"$scratch/shown"
 cat common/ops/*/contract.h common/dependent_launch.cuh | trim >>"$scratch/shown"
@@ -76,6 +78,7 @@ found() { [ "$(leaked_by "$1" | wc -l)" -gt "$2" ]; }
 check "there are lines to look for" test "$(wc -l <"$scratch/secret")" -gt 1000
 check "a solution would be found" found step1_naive/solution/softmax.cu 2
 check "so would what only the reference does" found step3_fused/solution/speed_of_light/softmax.cuh 10
+check "and an answer of a write-up" found step1_naive/solution/writeup.md 2
 check "and a right kernel" found common/ops/softmax_forward/tests/right/kahan.cu 2
 tools/corpus source common/ops/block_forward/tests/wrong/gelu_erf.patch >"$scratch/wrong.cu"
 check "and a wrong one" found "$scratch/wrong.cu" 2
