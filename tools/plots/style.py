@@ -12,7 +12,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 WIDTH = 400
-OURS, PEER, OTHER, ALERT, GRID, QUIET = "#3d85c6", "#3b7a57", "#888888", "#cc0000", "#cccccc", "#666666"
+OURS, PEER, OTHER, ALERT, GRID, QUIET = "#2f74b5", "#3b7a57", "#888888", "#cc0000", "#cccccc", "#666666"
 DARK = {OURS: "#7ab3e6", PEER: "#7cc79e", OTHER: "#9a9ca8", ALERT: "#ff9a9a", GRID: "#5d606e", QUIET: "#b8bac4"}
 
 plt.rcParams.update(

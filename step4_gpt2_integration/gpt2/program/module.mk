@@ -76,7 +76,7 @@ $(GPT2_OUT)/program/tests/fake_nvml.so: $(GPT2_DIR)/program/tests/fake_nvml.c
 
 $(GPT2_OUT)/program/tests/test_bench.o: HOST_C += -DFAKE_NVML='"$(GPT2_OUT)/program/tests/fake_nvml.so"'
 $(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_bench bench_plan bench_figures synthetic \
-    options arguments) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
+    options run_path arguments) $(GPT2_HOST_LIBRARY) | $(GPT2_OUT)/program/tests/fake_nvml.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS) -ldl
 
