@@ -220,7 +220,8 @@ __global__ void layernorm_kernel(T *out, T *residual, const T *branch, const T *
 template <class T>
 int attend_tile(gpt2_device &device, T *out, T *scratch, const T *qkv, const int *lengths, int first, int rows, int H,
                 int D) {
-    const float one = 1.0f, zero = 0.0f, scale = 1.0f / sqrtf((float)D);
+    const float scale = 1.0f / sqrtf((float)D), one = 1.0f, zero = 0.0f;
+    const int no_layer = -1;
     const cudaDataType type = type_of<T>::cuda;
     const int C = H * D, keys = first + rows, padded = (keys + row_lanes - 1) / row_lanes * row_lanes;
     const long long of_head = (long long)rows * padded;
@@ -229,11 +230,11 @@ int attend_tile(gpt2_device &device, T *out, T *scratch, const T *qkv, const int
     TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, CUBLAS_OP_T, CUBLAS_OP_N, keys, rows, D, &one, qkv + C, type,
                                         3 * C, D, qkv + (int64_t)first * 3 * C, type, 3 * C, D, &zero, scores,
                                         CUDA_R_32F, padded, of_head, H, device.compute, CUBLAS_GEMM_DEFAULT));
-    TRY(mark(device, "attention scores", -1));
+    TRY(mark(device, "attention scores", no_layer));
     softmax_kernel<<<blocks_of(H * rows, threads_per_block), threads_per_block, 0, device.stream>>>(
         weights, scores, lengths, H, rows, padded, first, scale, this_processor());
     TRY(cudaGetLastError());
-    TRY(mark(device, "causal softmax", -1));
+    TRY(mark(device, "causal softmax", no_layer));
     TRY_BLAS(cublasGemmStridedBatchedEx(device.blas, CUBLAS_OP_N, CUBLAS_OP_N, D, rows, keys, &one, qkv + 2 * C, type,
                                         3 * C, D, weights, type, padded, of_head, &zero, out + (int64_t)first * C, type,
                                         C, D, H, device.compute, CUBLAS_GEMM_DEFAULT));

@@ -9,7 +9,7 @@
 enum { THREADS = 1024, MOST = 50 }; // registers for one column each: 65,536 of a multiprocessor are 64 a thread
 
 __device__ float block_reduce(float v, bool is_sum, float *shared) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
     for (int round = 0; round < 2; round++) {
         for (int o = 16; o > 0; o /= 2) {
             float other = __shfl_xor_sync(0xffffffffu, v, o);
