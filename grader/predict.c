@@ -64,7 +64,7 @@ static const struct unit *find_unit(const char *name, size_t length) {
     return NULL;
 }
 
-/* "launch" or "launches", for a question that is asked in launches. */
+/* "launch" or "launches", for a question whose unit is launches. */
 static bool is_own_unit(const struct question *question, const char *name, size_t length) {
     size_t own = strlen(question->unit);
     bool begins = length > 0 && length <= own && strncmp(question->unit, name, length) == 0;
@@ -295,7 +295,7 @@ static void show(const struct question *question, int number, double answer, FIL
     fprintf(out, "   %g%s%s, measured since: it stays\n\n", answer, space_before(question->unit), question->unit);
 }
 
-/* Of a prediction that is made: what is not yet measured is asked again. */
+/* Of a prediction that is made: questions without a measurement can be answered again. */
 static bool correct(const struct step *step, const char *folder, const struct prediction *prediction, FILE *in,
                     FILE *out, bool typed, char *error, size_t error_size) {
     int count = predict_question_count(step), changed = 0, fixed = 0;

@@ -36,7 +36,7 @@ check "a script's option" finds "tools/teaching/quiz has no option --sede" 'tool
 check "a continued line" finds "page.md:2: tools/teaching/quiz step1  --sede 1:" 'tools/teaching/quiz step1 \' '    --sede 1'
 check "a file of the course" finds "there is no docs/results/none.jsonl" 'make lab' 'cp build/x docs/results/none.jsonl'
 check "a folder" finds "there is no folder step9" 'cd step9'
-check "a program that nobody knows" finds "'grade-all' is no program" 'make lab' 'grade-all step1'
+check "an unknown program" finds "'grade-all' is no program" 'make lab' 'grade-all step1'
 check "what this machine may not have needs a mark" finds "needs docker: put <!-- not replayed: WHY -->" 'docker build .'
 printf 'Type `./grader step1 --wach`.\n' >"$scratch/page.md"
 check "code in running text is read, too" says "page.md:1: ./grader step1 --wach" tools/docs-commands "$scratch/page.md"
