@@ -204,7 +204,7 @@ def sectors() -> None:
         touched = sorted({(offset + byte) // 32 for offset in offsets for byte in range(line["bytes"])})
         used = len(offsets) * line["bytes"]
         axes.text(left, top + 14, f"{line['words']}: {used} bytes of {len(touched)} sectors, {100 * used / 32 / len(touched):.3g} % used", fontweight="bold")
-        axes.text(left, top + 27, f"{line['kernel']}, line {line['line']}", color=QUIET, fontsize=9)
+        axes.text(left, top + 27, line["kernel"], color=QUIET, fontsize=9)
         unit = wide / max(len(touched), 1)
         unit = min(unit, 44)
         lane = wide / 32
