@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "build.h"
+#include "class_list.h"
 #include "class_store.h"
 #include "class_take.h"
 #include "lab.h"

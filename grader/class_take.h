@@ -1,7 +1,6 @@
 /* class_take.h — what a student handed in, a folder or an archive of any shape, becomes a folder with the lab's files.
  *
- * Submissions are untrusted: links are not followed, names of an archive are never written, and sizes, numbers and times are
- * limited. What goes wrong is a reason for this submission alone. */
+ * What goes wrong is a reason for this submission alone. */
 #ifndef CLASS_TAKE_H
 #define CLASS_TAKE_H
 
@@ -12,12 +11,6 @@
  * False: `error` says why. */
 bool class_take(const struct step *step, const char *path, const char *to, struct sha256 *hash, char *error,
                 size_t error_size);
-
-/* Is it an archive by its name? Then `stem` (NULL: not wanted), of `size` bytes, is the name without its ending. */
-bool class_is_archive(const char *name, char *stem, size_t size);
-
-/* The program that unpacks an archive of this name; NULL: it is not installed, and `error` says what to type. */
-const char *class_archiver(const char *name, char *error, size_t error_size);
 
 /* Files of the lab, without its predictions, that the submission holds in one folder; -1: it cannot be read. */
 int class_count_files(const struct step *step, const char *path);
