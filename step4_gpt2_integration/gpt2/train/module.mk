@@ -2,7 +2,7 @@
 # (model/module.mk).
 
 GPT2_TRAIN_NAMES   := $(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.cu)))
-GPT2_TRAIN_HOST    := $(patsubst %,$(GPT2_OUT)/host/train_%.o,$(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.c))))
+GPT2_TRAIN_HOST    := $(patsubst %,$(GPT2_OUT)/host/train_%.o,$(filter-out collective%,$(notdir $(basename $(wildcard $(GPT2_DIR)/train/*.c)))))
 GPT2_TRAIN_FAST    := $(GPT2_TRAIN_NAMES:%=$(GPT2_OUT)/fast/train_%.o)
 GPT2_TRAIN_CHECKED := $(GPT2_TRAIN_NAMES:%=$(GPT2_OUT)/checked/train_%.o)
 GPT2_TRAIN_OBJECTS := $(GPT2_TRAIN_FAST) $(GPT2_TRAIN_HOST)
@@ -10,6 +10,27 @@ GPT2_TRAIN_OBJECTS := $(GPT2_TRAIN_FAST) $(GPT2_TRAIN_HOST)
 $(GPT2_TRAIN_HOST): $(GPT2_OUT)/host/train_%.o: $(GPT2_DIR)/train/%.c
 	@mkdir -p $(@D)
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -c -o $@ $<
+
+# Ranks (collective.h), for the program alone. MPI is optional: without it the program trains on one rank and refuses several. A
+# cross-compiler and the sanitizers build without it. NCCL is looked for beside CUDA's headers and in /usr/include. The choice is in
+# the path of the objects, so that another one builds them again.
+ifneq ($(wildcard $(GPT2_DIR)/train/collective.c),)
+GPT2_MPI_FLAGS := $(if $(CROSS)$(SANITIZE),,$(shell pkg-config --cflags --libs ompi-c 2>/dev/null))
+GPT2_MPI       := $(if $(filter -lmpi,$(GPT2_MPI_FLAGS)),mpi,alone)
+ifeq ($(BACKEND),cuda)
+GPT2_NCCL      := $(if $(wildcard $(dir $(NVCC))../include/nccl.h /usr/include/nccl.h),nccl)
+endif
+GPT2_COLLECTIVE         := $(GPT2_OUT)/collective-$(GPT2_MPI)$(GPT2_NCCL:%=-%)
+GPT2_COLLECTIVE_DEFINES := $(if $(filter cpu,$(BACKEND)),-DSIMT_CPU_BACKEND=1) $(if $(GPT2_NCCL),-DGPT2_WITH_NCCL)
+GPT2_COLLECTIVE_OBJECTS := $(patsubst %,$(GPT2_COLLECTIVE)/%.o,collective collective_$(GPT2_MPI) $(GPT2_NCCL:%=collective_%))
+GPT2_COLLECTIVE_LIBS    := $(filter -L% -l%,$(GPT2_MPI_FLAGS)) $(GPT2_NCCL:%=-lnccl)
+
+$(GPT2_COLLECTIVE_OBJECTS): $(GPT2_COLLECTIVE)/%.o: $(GPT2_DIR)/train/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) $(GPT2_COLLECTIVE_DEFINES) $(patsubst -I%,-isystem %,$(filter -I%,$(GPT2_MPI_FLAGS))) -c -o $@ $<
+
+-include $(wildcard $(GPT2_COLLECTIVE)/*.d)
+endif
 
 ifeq ($(BACKEND),cpu)
 $(GPT2_TRAIN_FAST): $(GPT2_OUT)/fast/train_%.o: $(GPT2_DIR)/train/%.cu $(GPT2_CU_NEEDS)
