@@ -13,6 +13,8 @@ $(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_COLLECTIVE_OBJECTS
     | $(GPT2_KERNELS)
 	$(GPT2_LINK) $(GPT2_COLLECTIVE_LIBS)
 
+$(GPT2_OUT)/gpt2-alone: $(GPT2_PROGRAM_OBJECTS) # train/module.mk
+
 .PHONY: gpt2 bench-gpt2
 gpt2:
 	@$(COURSE)/tools/install.sh gpt2

@@ -30,6 +30,12 @@ $(GPT2_COLLECTIVE_OBJECTS): $(GPT2_COLLECTIVE)/%.o: $(GPT2_DIR)/train/%.c
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) $(GPT2_COLLECTIVE_DEFINES) $(patsubst -I%,-isystem %,$(filter -I%,$(GPT2_MPI_FLAGS))) -c -o $@ $<
 
 -include $(wildcard $(GPT2_COLLECTIVE)/*.d)
+
+# For test_ranks.sh: the program as it is built without MPI.
+GPT2_ALONE_OBJECTS := $(patsubst %,$(GPT2_OUT)/collective-alone/test_%.o,collective collective_alone)
+$(GPT2_ALONE_OBJECTS): $(GPT2_OUT)/collective-alone/test_%.o: $(GPT2_DIR)/train/%.c
+	@mkdir -p $(@D)
+	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) $(GPT2_COLLECTIVE_DEFINES) -c -o $@ $<
 endif
 
 ifeq ($(BACKEND),cpu)
@@ -78,7 +84,11 @@ $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_O
 	$(CXX) -no-pie -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion $(GPT2_HOST_LIBS) $(GPT2_DEVICE_LIBS)
 
 TESTS += $(GPT2_TRAIN_CHECKED_TESTS:%=$(GPT2_TESTS_OUT)/%)
-SHELL_TESTS += step4_gpt2_integration/gpt2/train/tests/test_train_compare.sh
+SHELL_TESTS += $(addprefix step4_gpt2_integration/gpt2/train/tests/,test_train_compare.sh test_ranks.sh)
+
+$(GPT2_OUT)/gpt2-alone: $(GPT2_ALONE_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
+	$(GPT2_LINK)
+$(GPT2_TESTS_OUT)/test_train_run: | $(GPT2_OUT)/gpt2-alone
 SIMT_TEST_NAMES += $(GPT2_TRAIN_CHECKED_TESTS)
 endif
 

@@ -50,8 +50,8 @@ lines() { # lines N TEXT COMMAND...: so many lines of its output have the text
     cat "$scratch/lines.log"
     [ "$(tr '\r' '\n' <"$scratch/lines.log" | grep -cF -- "$lines_text")" = "$lines_wanted" ]
 }
-# mpirun without a gpt2 that its MPI can join, as srun --mpi=none starts one
-stranger() { env -u OMPI_MCA_oob_tcp_if_include OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$@"; }
+# As a launcher whose ranks MPI does not find.
+stranger() { env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$@"; }
 
 # A rank is killed with a checkpoint behind it. mpirun ends the others and names it.
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
@@ -86,7 +86,8 @@ kill_rank() { # kill_rank RANK OUT OPTIONS...
 is_named() { grep -q "process rank $1 .*on signal 9" "$scratch/killed.log"; }
 is_whole() { "$gpt2" eval --model "$scratch/$1" --file "$model/tests/tiny_heldout.txt" --quiet; }
 
-check "built without MPI, one rank trains" exits 0 env GPT2= sh -c '"$@"' - "$alone" train --help
+trains_alone() { gpt2=$alone train alone --batch 2 --steps 1; }
+check "built without MPI, one rank trains" trains_alone
 check "and several are refused in one line" lines 1 "built without MPI" stranger "$alone" train --data x --out y --steps 1
 check "with status 2" exits 2 stranger "$alone" train --data x --out y --steps 1
 check "only one of them says so" lines 0 "gpt2:" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$alone" train --data x --out y --steps 1
@@ -97,26 +98,59 @@ if ! command -v mpirun >/dev/null 2>&1 || ! ldd "$gpt2" | grep -q libmpi; then
     exit 0
 fi
 
-every="--steps 4 --save-every 1 --val $model/tests/tiny_heldout.txt --val-every 2 --val-batches 2"
+val="--val $model/tests/tiny_heldout.txt"
+every="--steps 4 --save-every 1 $val --val-every 2"
+long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
 # shellcheck disable=SC2086
 {
-    check "one rank, 12 sequences an update" train one --batch 12 $every
-    check "2 ranks" lines 1 "step 1/4 " ranks 2 two --batch 6 $every
-    check "have its losses" near one two
-    check "4 ranks" ranks 4 four --batch 3 $every
+    check "one rank, 12 sequences an update" train one --batch 12 $every --val-batches 1
+    check "2 ranks print each step once" lines 1 "step 1/4 " ranks 2 two --batch 6 $every --val-batches 1
+    check "and have its losses" near one two
+    check "4 ranks" ranks 4 four --batch 3 $every --val-batches 1
     check "have its losses" near one four
-    check "2 ranks that accumulate" ranks 2 accumulate --batch 2 --accumulate 3 --steps 4 --val $model/tests/tiny_heldout.txt \
-        --val-every 2 --val-batches 6
+    check "2 ranks that accumulate" ranks 2 accumulate --batch 2 --accumulate 3 $every --val-batches 3
     check "have its losses" near one accumulate
-    check "--gpus 2 starts 2 processes" lines 1 "no GPUs" train gpus --batch 6 $every --gpus 2
-    check "which end with the bytes of 2 ranks" same two gpus
-    check "a rank is killed: the others end within 60 s" kill_rank 1 killed --batch 6 $every --steps 2000
-    check "a message names it" is_named 1
-    check "its checkpoint is complete" is_whole killed
-    check "2 ranks are stopped after 2 steps" ranks 2 halves --batch 6 --steps 4 --save-every 2 --val $model/tests/tiny_heldout.txt \
-        --val-every 2 --val-batches 2 --patience 0
+    check "--gpus 2 starts 2 processes, and says that they are no GPUs" says "no GPUs" train gpus --batch 6 $every --val-batches 1 --gpus 2
+    check "with the bytes of 2 ranks" same two gpus
+    check "2 ranks make 20 steps" ranks 2 whole $long
+    check "again, and one is killed: the other ends within 60 s" kill_rank 1 killed $long
 }
-stopped_at_2() { # the same run, killed between steps: from a copy of its checkpoint of step 2
-    ranks 2 cut --batch 6 --steps 4 --save-every 2 --val "$model/tests/tiny_heldout.txt" --val-every 2 --val-batches 2 \
-        >"$scratch/cut.log" 2>&1
+check "a message names it" is_named 1
+check "the checkpoint is complete" is_whole killed
+check "2 ranks resume" resume 2 killed
+check "and end with the same bytes" same whole killed
+
+cp -r "$scratch/one" "$scratch/one-more"
+check "one rank makes two more steps" "$gpt2" train --resume --out "$scratch/one" --steps 6
+check "3 ranks resume the run of 4" says "3 ranks on 1 machine: each computes 2 x 2 of the 12 sequences" resume 3 four --steps 6
+check "and have its losses" near one four
+check "2 ranks resume the run of one rank" resume 2 one-more --steps 6
+check "and have its losses" near one one-more
+check "one rank resumes the run of 2" "$gpt2" train --resume --out "$scratch/two" --steps 6
+check "and has its losses" near one two
+check "5 ranks cannot divide 12 sequences" lines 1 "5 ranks cannot divide the 12 sequences" resume 5 gpus --steps 6
+check "a rank with another batch is refused" says "with 2 ranks their product is 6" resume 2 one --steps 8 --batch 5
+
+# shellcheck disable=SC2086
+mixed() { # two ranks with different learning rates
+    timeout 120 mpirun -n 1 "$gpt2" train $data $sizes --batch 2 --steps 3 --save-every 2 --out "$scratch/mixed" : \
+        -n 1 "$gpt2" train $data $sizes --batch 2 --steps 3 --save-every 2 --lr 1e-3 --out "$scratch/mixed"
 }
+no_checkpoint() { [ -e "$scratch/mixed/loss.csv" ] && [ ! -e "$scratch/mixed/latest" ]; }
+check "ranks with different weights: one message names the rank" lines 1 "gpt2: step 2: the weights of rank 1 of 2" mixed
+check "and no checkpoint is written" no_checkpoint
+other_data() {
+    timeout 120 mpirun -n 1 "$gpt2" train $data $sizes --batch 2 --steps 3 --out "$scratch/other" : \
+        -n 1 "$gpt2" train --data README.md $sizes --batch 2 --steps 3 --out "$scratch/other"
+}
+check "nor do ranks with different data start" lines 1 "the tokens of --data of rank 1 of 2" other_data
+missing_data() {
+    timeout 120 mpirun -n 1 "$gpt2" train $data $sizes --batch 2 --steps 3 --out "$scratch/other" : \
+        -n 1 "$gpt2" train --data "$scratch/none" $sizes --batch 2 --steps 3 --out "$scratch/other"
+}
+check "what one rank lacks, the first one prints, with its number" lines 1 "gpt2: rank 1 of 2 on " missing_data
+check "what all lack is printed once" lines 1 "gpt2:" ranks 2 none --batch 2 --steps 0
+check "--gpus beside a launcher with other ranks is refused" lines 1 "a launcher has started 2 processes" ranks 2 none --steps 1 --gpus 3
+check "processes that MPI cannot join are refused" says "mpirun has started 2 processes, of which MPI sees 1" \
+    stranger "$gpt2" train $data $sizes --steps 1 --out "$scratch/none"
+finish
