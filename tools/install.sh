@@ -2,7 +2,7 @@
 # install.sh PART — check that the packages which PART of the course needs are there, and install missing ones through apt.
 #
 # PART is build (labs 1 to 3 need no more), gpt2 (lab 4), test, gradescope, arm, check, spelling, format, fuzz, diagrams, plots, docs, pages (a browser
-# that looks at the docs), notebooks, pytorch, pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without
+# that looks at the docs), notebooks, ranks (gpt2 train on several processes: MPI), pytorch, pytorch-venv (what tools/pytorch-venv needs) or gpu. As root it installs without
 # asking. Otherwise it asks before sudo; with CI=true it does not ask. Where it cannot install, it prints one message with the exact
 # line to type and exits 2. A package that is there is never installed again.
 set -eu
@@ -68,6 +68,11 @@ need_gpt2_libraries() { # files in JSON; the tokenizer's regular expression; mat
     need_library libopenblas-dev cblas.h -lopenblas
 }
 
+need_mpi() { # optional for gpt2, which finds it with pkg-config and builds without it for one rank
+    pkg-config --exists ompi-c 2>/dev/null || need "libopenmpi-dev pkg-config" "Open MPI's headers"
+    have mpirun || need openmpi-bin mpirun
+}
+
 need_fuzzer() { # clang, and libFuzzer, which some systems have in a package of its own
     for name in clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14; do
         have "$name" || continue
@@ -102,6 +107,7 @@ test)
     need_compiler
     need_library libcriterion-dev criterion/criterion.h -lcriterion
     need_gpt2_libraries
+    need_mpi
     have git || need git git
     have patch || need patch patch
     have zip || need zip zip
@@ -109,6 +115,11 @@ test)
     have xmllint || need libxml2-utils xmllint
     have dot || need graphviz Graphviz
     need_python "python3 python3-jsonschema python3-yaml" jsonschema yaml
+    ;;
+ranks)
+    need_compiler
+    need_gpt2_libraries
+    need_mpi
     ;;
 gradescope)
     need_compiler
@@ -183,7 +194,7 @@ gpu)
     fi
     ;;
 *)
-    echo "install.sh: no part is called '$part' (build, gpt2, test, gradescope, arm, check, spelling, format, fuzz, diagrams, plots, docs, pages, notebooks, pytorch, pytorch-venv, gpu)" >&2
+    echo "install.sh: no part is called '$part' (build, gpt2, ranks, test, gradescope, arm, check, spelling, format, fuzz, diagrams, plots, docs, pages, notebooks, pytorch, pytorch-venv, gpu)" >&2
     exit 2
     ;;
 esac

@@ -357,7 +357,7 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
 
 template <class T>
 int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop) {
+                       int T_, const dropout &drop, const gradient_listener *listener) {
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
     TRY(forward(device, kernels, t, pass, drop));
@@ -366,10 +366,12 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
     for (int layer = last; layer >= 0; layer--) {
         if (t.recompute && layer < last) { TRY(forward_again(device, kernels, t, layer, pass, drop)); }
         TRY(block_backward(device, kernels, t, layer, pass, drop));
+        if (listener != nullptr) { TRY(listener->ready(listener->context, layer)); }
     }
     TRY(drop_rows(device, t, t.stream, t.stream, DROPOUT_EMBEDDING, 0, pass, drop));
-    return embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream,
-                          t.all.work.tokens, t.order, t.starts, runs, B, T_, C);
+    TRY(embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream, t.all.work.tokens,
+                       t.order, t.starts, runs, B, T_, C));
+    return listener != nullptr ? listener->ready(listener->context, -1) : 0;
 }
 
 template <class T>
@@ -389,6 +391,6 @@ int training_losses(gpt2_device &device, const kernel_table &kernels, training<T
     template int training_allocate(training<T> &);                                                            \
     template void training_free(training<T> &);                                                               \
     template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, int, int, int, \
-                                    const dropout &);                                                         \
+                                    const dropout &, const gradient_listener *);                              \
     template int training_losses(gpt2_device &, const kernel_table &, training<T> &, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -59,11 +59,19 @@ template <class T> void training_free(training<T> &t);
 
 // ---- passes over B * T tokens (all.work.tokens), with targets (all.work.targets) ----
 
+// Is told during a backward pass which gradients the stream has then computed: of layer L-1 first, all matrices at
+// flat_offset(GPT2_QKVW, layer) and after it; at the end, with layer -1, all gradients. The token embedding's are among the last, because
+// a tied one is both the first and the last product.
+struct gradient_listener {
+    int (*ready)(void *context, int layer); // returns a status
+    void *context;
+};
+
 // Adds the losses to *loss, and scale times the gradients of their sum to the gradients. runs: the number of token runs
-// (embedding.cuh) in order and starts. drop: the masks of this pass.
+// (embedding.cuh) in order and starts. drop: the masks of this pass. listener: null for none.
 template <class T>
 int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop);
+                       int T_, const dropout &drop, const gradient_listener *listener);
 
 // Adds the losses to *loss. Without dropout.
 template <class T> int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_);

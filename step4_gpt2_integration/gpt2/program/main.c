@@ -101,8 +101,8 @@ static int run(int count, char **words, struct gpt2_error *error) {
     enum arguments_result parsed = command->run != NULL
                                        ? options_parse(&options, count - 1, words + 1, error)
                                        : arguments_parse(&train_arguments, count - 1, words + 1, NULL, NULL, error);
-    if (command->run == NULL && train_arguments.table == NULL && parsed == ARGUMENTS_WRONG) {
-        parsed = ARGUMENTS_TAKEN; /* a handout has no training, and command_train says so */
+    if (command->run == NULL && parsed == ARGUMENTS_WRONG) {
+        parsed = ARGUMENTS_TAKEN; /* command_train says it once for all ranks; a handout has no training */
     }
     switch (parsed) {
         case ARGUMENTS_WRONG: return 2;

@@ -9,8 +9,11 @@ $(GPT2_OUT)/program/%.o: $(GPT2_DIR)/program/%.c
 
 $(GPT2_OUT)/program/options.o: HOST_C += -DGPT2_DIR='"$(GPT2_DIR)"' # the folder of the model that ships with the course
 
-$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) | $(GPT2_KERNELS)
-	$(GPT2_LINK)
+$(GPT2): $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_COLLECTIVE_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
+    | $(GPT2_KERNELS)
+	$(GPT2_LINK) $(GPT2_COLLECTIVE_LIBS)
+
+$(GPT2_OUT)/gpt2-alone: $(GPT2_PROGRAM_OBJECTS) # train/module.mk
 
 .PHONY: gpt2 bench-gpt2
 gpt2:
@@ -27,10 +30,10 @@ $(GPT2_OWN_OBJECTS): $(GPT2_OUT)/own/%.o: $(COURSE)/$(GPT2_LAB)/step4_gpt2_integ
 	$(subst $(COMMA)-Wextra,,$(filter-out -Wextra,$(GPT2_COMPILE_FAST)))
 
 $(GPT2_OUT)/gpt2-lab: private GPT2_PARTS_OBJECTS :=
-$(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
+$(GPT2_OUT)/gpt2-lab: $(GPT2_PROGRAM_OBJECTS) $(GPT2_TRAIN_OBJECTS) $(GPT2_COLLECTIVE_OBJECTS) $(GPT2_OWN_OBJECTS) $(GPT2_OUT)/libgpt2.a $(GPT2_HOST_LIBRARY) $(GPT2_RUNTIME) \
     | $(GPT2_KERNELS)
 	@realpath $(GPT2_OWN_NAMES:%=$(COURSE)/$(GPT2_LAB)/step4_gpt2_integration/%.cu) >$@.sources # see stale.c
-	$(GPT2_LINK)
+	$(GPT2_LINK) $(GPT2_COLLECTIVE_LIBS)
 
 .PHONY: gpt2-lab
 gpt2-lab: $(GPT2_OUT)/gpt2-lab kernels-lab

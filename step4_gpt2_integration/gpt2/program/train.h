@@ -20,10 +20,11 @@ struct train_options {
     const char *data, *val, *model, *tokenizer, *out, *type, *attention, *kernels, *sample_prompt;
     long layers, heads, channels, context;
     long steps, batch, length, accumulate, tokens_per_step, warmup, seed, save_every, val_every, val_batches, patience;
-    long sample_every, sample_tokens;
+    long sample_every, sample_tokens, gpus;
+    long ranks; /* that train together, at least 1; set by the caller */
     double rate, least, decay, clip, dropout, sample_temperature;
     bool recompute, resume, best;
-    char derived[24];                     /* the text of --accumulate, where --tokens-per-step determines it */
+    char derived[3][24]; /* texts of --accumulate, --batch and --val-batches that follow from other options */
     const char *text[TRAIN_MOST_OPTIONS]; /* as given, in the order of the table; NULL: not given */
 };
 
@@ -31,7 +32,8 @@ struct train_options {
 bool train_options_parse(struct train_options *options, int count, char **words, struct gpt2_error *error);
 
 /* For --resume: takes all options that were not given from the notes of a checkpoint. Refused: a different value for an option that
- * affects the numbers. */
+ * affects the numbers. With another number of ranks than the checkpoint's the sequences of an update stay, and --batch and --accumulate
+ * divide them: --batch is as given, else the largest that is possible and not larger than the checkpoint's. */
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error);
 
 /* Do the given sizes equal those of the run's model? */
@@ -53,6 +55,7 @@ int train_options_notes(const struct train_options *options, const char **notes)
 struct train_report {
     int width;          /* of the terminal, on which the line of a step overwrites the one before; 0: none */
     bool open;          /* the cursor is in such a line */
+    bool silent;        /* prints nothing: all ranks but the first */
     double flops, peak; /* operations per token; of the device per second, 0: unknown */
     long steps;
     long steps_done; /* by this process */

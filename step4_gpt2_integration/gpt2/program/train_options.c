@@ -1,4 +1,5 @@
 /* train_options.c — the options of gpt2 train: their table (arguments.h), and what a checkpoint keeps of them (train.h). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "program.h"
@@ -71,6 +72,8 @@ static const struct argument table[] = {
      1 << 20, COMFORT},
     {"--sample-temperature", NULL, "X", "0.8", "draw them with this temperature; 0: the likeliest tokens",
      ARGUMENT_REAL, FIELD(sample_temperature), 0, 100, COMFORT},
+    {"--gpus", NULL, "N", "1", "train on N GPUs of this machine, a process each; --batch is of each", ARGUMENT_LONG,
+     FIELD(gpus), 1, 1 << 10, START},
     {"--resume", NULL, NULL, NULL, "continue from the latest checkpoint in --out, if there is one", ARGUMENT_SWITCH,
      FIELD(resume), 0, 0, START},
     {"--best", NULL, NULL, NULL,
@@ -89,7 +92,7 @@ static bool take(void *context, int row, const char *text, struct gpt2_error *er
 }
 
 bool train_options_parse(struct train_options *options, int count, char **words, struct gpt2_error *error) {
-    *options = (struct train_options){.least = -1.0};
+    *options = (struct train_options){.least = -1.0, .ranks = 1};
     if (!arguments_store_usual(&train_arguments, options, error) ||
         arguments_parse(&train_arguments, count, words, take, options, error) != ARGUMENTS_TAKEN) {
         return false;
@@ -132,9 +135,65 @@ bool train_options_sizes(const struct train_options *options, const struct gpt2_
     return true;
 }
 
+static int row_of(const char *name) {
+    int at = 0;
+    while (strcmp(table[at].name, name) != 0) { at++; }
+    return at;
+}
+
+static bool given(const struct train_options *o, const char *name) {
+    return o->text[row_of(name)] != NULL;
+}
+
+static bool derive(struct train_options *o, const char *name, int slot, long value, struct gpt2_error *error) {
+    snprintf(o->derived[slot], sizeof o->derived[slot], "%ld", value);
+    return take(o, row_of(name), o->derived[slot], error);
+}
+
+/* A number of the notes; 1 where they have none. */
+static long noted(const struct safetensors *notes, const char *name) {
+    const char *text = safetensors_metadata(notes, name);
+    long value = text != NULL ? strtol(text, NULL, 10) : 1;
+    return value > 0 ? value : 1;
+}
+
+/* The run had another number of ranks: an update keeps its sequences, which --batch and --accumulate divide anew. */
+static bool divide_anew(struct train_options *o, const struct safetensors *notes, struct gpt2_error *error) {
+    const long batch = noted(notes, "batch"), accumulate = noted(notes, "accumulate"), ranks = noted(notes, "ranks");
+    const long sequences = ranks * batch * accumulate, each = sequences / o->ranks; /* of an update; of a rank */
+    const bool has_batch = given(o, "--batch"), has_accumulate = given(o, "--accumulate");
+    if (sequences % o->ranks != 0) {
+        return gpt2_fail(error, "%ld ranks cannot divide the %ld sequences of an update of the run in %s", o->ranks,
+                         sequences, o->out);
+    }
+    long own = has_batch ? o->batch : has_accumulate ? each / o->accumulate : batch;
+    while (!has_batch && !has_accumulate && (own > each || each % own != 0)) { own--; }
+    long times = has_accumulate ? o->accumulate : each / own;
+    if (own < 1 || own * times != each) {
+        return gpt2_fail(error,
+                         "--batch and --accumulate: an update of the run in %s has %ld sequences, so with %ld ranks "
+                         "their product is %ld",
+                         o->out, sequences, o->ranks, each);
+    }
+    const long measured = noted(notes, "val-batches") * ranks * batch; /* the most sequences of --val */
+    if (!given(o, "--val-batches") && measured % (o->ranks * own) == 0 &&
+        !derive(o, "--val-batches", 2, measured / (o->ranks * own), error)) {
+        return false;
+    }
+    return derive(o, "--batch", 1, own, error) && derive(o, "--accumulate", 0, times, error);
+}
+
+/* Is it an option that divides an update among ranks? */
+static bool divides(const struct argument *option) {
+    return strcmp(option->name, "--batch") == 0 || strcmp(option->name, "--accumulate") == 0;
+}
+
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error) {
+    const bool anew = noted(notes, "ranks") != options->ranks;
+    if (anew && !divide_anew(options, notes, error)) { return false; }
     for (int i = 0; i < OPTIONS; i++) {
         const char *then = safetensors_metadata(notes, table[i].name + 2), *now = options->text[i];
+        if (anew && divides(&table[i])) { continue; }
         if (table[i].role == FIXED && now != NULL && (then == NULL || strcmp(now, then) != 0)) {
             return gpt2_fail(error, "%s %s: the run in %s has %s; omit the option to continue it", table[i].name, now,
                              options->out, then != NULL ? then : "none");
@@ -147,18 +206,8 @@ bool train_options_resume(struct train_options *options, const struct safetensor
 
 /* ---- together ---- */
 
-static int row_of(const char *name) {
-    int at = 0;
-    while (strcmp(table[at].name, name) != 0) { at++; }
-    return at;
-}
-
-static bool given(const struct train_options *o, const char *name) {
-    return o->text[row_of(name)] != NULL;
-}
-
 bool train_options_accumulate(struct train_options *o, int T, bool from_checkpoint, struct gpt2_error *error) {
-    const long batch = o->batch * T, N = o->tokens_per_step, whole = N / batch;
+    const long batch = o->ranks * o->batch * T, N = o->tokens_per_step, whole = N / batch; /* of all ranks */
     if (N == 0) { return true; }
     if (from_checkpoint) {
         return N == o->accumulate * batch ||
@@ -174,14 +223,13 @@ bool train_options_accumulate(struct train_options *o, int T, bool from_checkpoi
         return gpt2_fail(error,
                          "--tokens-per-step %ld: a batch has %ld x %d = %ld tokens; the nearest whole number of "
                          "batches is %s%ld",
-                         N, o->batch, T, batch, below, (whole + 1) * batch);
+                         N, o->ranks * o->batch, T, batch, below, (whole + 1) * batch);
     }
     if (whole > 1 << 20) {
         return gpt2_fail(error, "--tokens-per-step %ld: %ld batches of %ld tokens, and at most %d are possible", N,
                          whole, batch, 1 << 20);
     }
-    snprintf(o->derived, sizeof o->derived, "%ld", whole);
-    return take(o, row_of("--accumulate"), o->derived, error);
+    return derive(o, "--accumulate", 0, whole, error);
 }
 
 bool train_options_check(struct train_options *o, bool from_checkpoint, struct gpt2_error *error) {

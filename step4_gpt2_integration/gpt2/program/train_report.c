@@ -36,6 +36,7 @@ void train_report_start(struct train_report *report, const struct gpt2_config *c
 void train_report_step(struct train_report *report, long step, double loss, double rate, double norm,
                        double tokens_per_second) {
     char line[200];
+    if (report->silent) { return; }
     int used = snprintf(line, sizeof line, "step %ld/%ld  loss %.4f  lr %.3e  norm %.4f  %.0f tok/s", step,
                         report->steps, loss, rate, norm, tokens_per_second);
     if (report->peak > 0.0) {
@@ -59,6 +60,7 @@ void train_report_step(struct train_report *report, long step, double loss, doub
 
 void train_report_line(struct train_report *report, const char *format, ...) {
     va_list arguments;
+    if (report->silent) { return; }
     if (report->open) { printf("\n"); }
     report->open = false;
     va_start(arguments, format);

@@ -76,7 +76,7 @@ static bool add_data(cJSON *root, const char *name, const char *path, const stru
 }
 
 /* calls: of an earlier run.json, which this takes over; NULL: none. */
-static bool add_call(cJSON *root, cJSON *calls, int count, char **words, const char *device, int64_t step) {
+static bool add_call(cJSON *root, cJSON *calls, int count, char **words, const char *device, long ranks, int64_t step) {
     cJSON *call = cJSON_CreateObject(), *command = call != NULL ? cJSON_AddArrayToObject(call, "command") : NULL;
     if (calls == NULL) { calls = cJSON_CreateArray(); }
     bool good = command != NULL && cJSON_AddItemToObject(root, "calls", calls) && cJSON_AddItemToArray(calls, call);
@@ -88,7 +88,8 @@ static bool add_call(cJSON *root, cJSON *calls, int count, char **words, const c
     char *folder = getcwd(NULL, 0);
     good = good && (folder == NULL || add_text(call, "folder", folder)) && add_time(call, "at") &&
            cJSON_AddStringToObject(call, "program", program) != NULL &&
-           cJSON_AddStringToObject(call, "device", device) != NULL && add_number(call, "from_step", (double)step);
+           cJSON_AddStringToObject(call, "device", device) != NULL &&
+           (ranks == 1 || add_number(call, "ranks", (double)ranks)) && add_number(call, "from_step", (double)step);
     free(folder);
     return good;
 }
@@ -113,7 +114,7 @@ bool train_run_open(struct train_run *run, const struct gpt2_out *out, const str
                 add_options(root, options) && add_data(root, "data", options->data, data) &&
                 (val == NULL || add_data(root, "val", options->val, val));
     if (good) {
-        good = add_call(root, calls, count, words, device, step);
+        good = add_call(root, calls, count, words, device, options->ranks, step);
     } else {
         cJSON_Delete(calls);
     }

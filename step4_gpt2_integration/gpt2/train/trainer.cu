@@ -6,6 +6,8 @@
 #include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
+#include "gpt2/train/collective.h"
+#include "gpt2/train/hash.cuh"
 #include "gpt2/train/optimizer.cuh"
 
 #include <algorithm>
@@ -32,6 +34,12 @@ struct gpt2_trainer {
     size_t optimizer_bytes = 0;
     int64_t pass_number = 0; // for the masks of dropout
 
+    // The sums over the ranks. The gradients at `unsummed` and after it, as far as they are matrices, are being summed.
+    const gpt2_collective *group = nullptr; // null: one rank
+    bool sum_next = false;                  // the next pass is the last of an update
+    int64_t unsummed = 0;
+    gpt2_error sum_error = {};
+
     // The contexts of the sources, one for each part.
     struct reader {
         gpt2_trainer *trainer;
@@ -46,6 +54,31 @@ struct gpt2_trainer {
     virtual int take_loss(double *sum) = 0;
     virtual int update(const gpt2_adamw &settings, int64_t step, double *length) = 0;
     virtual size_t bytes() const = 0;
+
+    int begin_sum(int64_t from, int64_t to) {
+        const bool good = from == to || group->arrays->begin_sum(group->state, parts[GPT2_GRADIENTS] + from, to - from,
+                                                                 device.stream, &sum_error);
+        return good ? 0 : (int)cudaErrorUnknown;
+    }
+
+    // gradient_listener.ready. A bucket is the matrices of as many layers as make it large enough; the embeddings, and all vectors, are
+    // the last two.
+    static int ready(void *context, int layer) {
+        auto *trainer = (gpt2_trainer *)context;
+        constexpr int64_t least = (int64_t)16 << 18; // elements: 16 MB, where a ring is near its full speed
+        const int64_t from = layer < 0 ? 0 : flat_offset(trainer->config, GPT2_QKVW, layer), to = trainer->unsummed;
+        if (layer >= 0 && to - from < least) { return 0; }
+        trainer->unsummed = from;
+        TRY(trainer->begin_sum(from, to));
+        if (layer >= 0) { return 0; }
+        return trainer->begin_sum(flat_matrices(trainer->config), flat_offset(trainer->config, GPT2_TENSORS, 0));
+    }
+
+    // Waits for the stream. A rank that is lost ends the wait.
+    int wait() {
+        if (group == nullptr) { return cudaStreamSynchronize(device.stream); }
+        return group->arrays->wait(group->state, device.stream, &sum_error) ? 0 : (int)cudaErrorUnknown;
+    }
 };
 
 static bool trainer_fail(int code, const char *what, gpt2_error *error) {
@@ -117,23 +150,31 @@ template <class T> struct trainer_of final : gpt2_trainer {
         const token_runs runs = token_runs_of(tokens, N, config.vocabulary);
         TRY(upload(t.order, runs.order.data(), runs.order.size()));
         TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
+        const gradient_listener listener = {ready, this};
+        const bool last = sum_next && group != nullptr;
+        sum_next = false;
+        unsummed = flat_matrices(config);
         return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_,
-                                  dropout_of_pass(options.dropout, options.seed, pass_number));
+                                  dropout_of_pass(options.dropout, options.seed, pass_number),
+                                  last ? &listener : nullptr);
     }
 
     int take_loss(double *sum) override {
         TRY(cudaMemcpyAsync(sum, t.loss, sizeof *sum, cudaMemcpyDeviceToHost, device.stream));
         TRY(cudaMemsetAsync(t.loss, 0, sizeof *sum, device.stream));
-        return cudaStreamSynchronize(device.stream);
+        return wait();
     }
 
     int update(const gpt2_adamw &settings, int64_t step, double *length) override {
         const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
+        if (group != nullptr && !group->arrays->end_sums(group->state, device.stream, &sum_error)) {
+            return cudaErrorUnknown;
+        }
         TRY(gradient_norm(device, norm, partial, parts[GPT2_GRADIENTS], count));
         TRY(adamw<T>(device, has_master ? t.flat_weights : nullptr, parts[GPT2_WEIGHTS], parts[GPT2_GRADIENTS],
                      parts[GPT2_MOMENT1], parts[GPT2_MOMENT2], count, flat_matrices(config), settings, step, norm));
         TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
-        return cudaStreamSynchronize(device.stream);
+        return wait();
     }
 };
 
@@ -195,6 +236,7 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
     }
     if (trainer == nullptr) { return nullptr; }
     trainer->config = config, trainer->options = *options, trainer->kernels = *options->kernels;
+    trainer->group = options->group != nullptr && options->group->ranks > 1 ? options->group : nullptr;
     use_activation(trainer->kernels, config.activation);
     if (!fill(trainer, source, error)) {
         delete trainer;
@@ -213,6 +255,13 @@ size_t gpt2_trainer_bytes(const gpt2_trainer *trainer) {
 
 // ---- a step ----
 
+// As trainer_fail; where a sum over the ranks failed, with its own message.
+static bool step_fail(const gpt2_trainer *trainer, int code, const char *what, gpt2_error *error) {
+    if (trainer->sum_error.text[0] == '\0') { return trainer_fail(code, what, error); }
+    *error = trainer->sum_error;
+    return false;
+}
+
 static bool pass(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T, const float *scale,
                  gpt2_error *error) {
     const gpt2_trainer_options &options = trainer->options;
@@ -227,11 +276,15 @@ static bool pass(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *ta
         }
     }
     int code = trainer->pass(tokens, targets, B, T, scale);
-    return code == 0 || trainer_fail(code, "the pass failed", error);
+    return code == 0 || step_fail(trainer, code, "the pass failed", error);
 }
 
 void gpt2_trainer_pass(gpt2_trainer *trainer, int64_t number) {
     trainer->pass_number = number;
+}
+
+void gpt2_trainer_sum_next(gpt2_trainer *trainer) {
+    trainer->sum_next = true;
 }
 
 bool gpt2_trainer_gradients(gpt2_trainer *trainer, const int32_t *tokens, const int32_t *targets, int B, int T,
@@ -246,13 +299,16 @@ bool gpt2_trainer_losses(gpt2_trainer *trainer, const int32_t *tokens, const int
 
 bool gpt2_trainer_take_loss(gpt2_trainer *trainer, double *sum, gpt2_error *error) {
     int code = trainer->take_loss(sum);
-    return code == 0 || trainer_fail(code, "the loss cannot be copied", error);
+    return code == 0 || step_fail(trainer, code, "the loss cannot be copied", error);
 }
 
 bool gpt2_trainer_update(gpt2_trainer *trainer, const gpt2_adamw *settings, int64_t step, double *norm,
                          gpt2_error *error) {
     int code = trainer->update(*settings, step, norm);
-    if (code != 0) { return trainer_fail(code, "the update failed", error); }
+    if (code != 0) {
+        *norm = 0.0;
+        return step_fail(trainer, code, "the update failed", error);
+    }
     return std::isfinite(*norm) ||
            gpt2_fail(error, "step %lld: the gradients are not finite (a smaller --lr, or --clip)", (long long)step);
 }
@@ -318,6 +374,17 @@ bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source 
     if (good && code == 0 && part == GPT2_WEIGHTS) { code = trainer->round_master(); }
     if (!good) { return false; }
     return code == 0 || trainer_fail(code, "the tensors cannot be copied to the device", error);
+}
+
+bool gpt2_trainer_hash(gpt2_trainer *trainer, uint64_t hashes[GPT2_TRAINER_HASHES], gpt2_error *error) {
+    const gpt2_part of[] = {GPT2_WEIGHTS, GPT2_MOMENT1, GPT2_MOMENT2};
+    const int64_t count = flat_offset(trainer->config, GPT2_TENSORS, 0);
+    static_assert((int)hash_most_parts <= (int)norm_most_parts && sizeof(double) == sizeof(uint64_t), "shared scratch");
+    for (int i = 0; i < GPT2_TRAINER_HASHES; i++) {
+        int code = array_hash(trainer->device, &hashes[i], (uint64_t *)trainer->partial, trainer->parts[of[i]], count);
+        if (code != 0) { return trainer_fail(code, "the state cannot be hashed", error); }
+    }
+    return true;
 }
 
 void *gpt2_trainer_algorithms(const gpt2_trainer *trainer, size_t *size) {

@@ -22,6 +22,7 @@ extern "C" {
 #include "gpt2/formats/weights.h"
 #include "gpt2/model/model.h"
 
+struct gpt2_collective;
 struct kernel_table;
 struct gpt2_trainer;
 
@@ -34,7 +35,8 @@ struct gpt2_trainer_options {
     int batch, length;        /* the largest number of sequences in a pass, and of tokens in a sequence */
     double dropout;           /* the probability of GPT-2's three dropouts (dropout.cuh), 0 to 0.99; 0: none */
     uint64_t seed;            /* of their masks */
-    const struct kernel_table *kernels; /* with every op, also the backward ones */
+    const struct kernel_table *kernels;  /* with every op, also the backward ones */
+    const struct gpt2_collective *group; /* the ranks that train together (collective.h), with a device; NULL: one */
 };
 
 /* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose gradients would
@@ -50,6 +52,10 @@ size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 
 /* Before gradients with dropout: the number of their pass among all passes of the run, which determines the masks. */
 void gpt2_trainer_pass(struct gpt2_trainer *trainer, int64_t number);
+
+/* Before the last gradients of an update, with several ranks: as the layers' gradients are complete, their sums over the ranks begin, in
+ * buckets. The update waits for them. Nothing happens with one rank. */
+void gpt2_trainer_sum_next(struct gpt2_trainer *trainer);
 
 /* Adds the gradients of scale * (sum of the losses) to those since the last update, and the losses to their sum.
  * tokens, targets: (B, T), 0..V-1; a negative target has no loss and no gradient. Does not wait. */
@@ -69,8 +75,8 @@ struct gpt2_adamw {
     double clip;  /* gradients with a larger norm are scaled to it; 0: never */
 };
 
-/* Step number `step` (from 1) of AdamW; sets the gradients to zero. norm: of the gradients before clipping. Where it is not finite, the
- * weights do not change, and this returns false. Waits. */
+/* Step number `step` (from 1) of AdamW; sets the gradients to zero. norm: of the gradients before clipping, of all ranks together. Where
+ * it is not finite, the weights do not change, and this returns false; after any other failure *norm is 0. Waits. */
 bool gpt2_trainer_update(struct gpt2_trainer *trainer, const struct gpt2_adamw *settings, int64_t step, double *norm,
                          struct gpt2_error *error);
 
@@ -89,6 +95,10 @@ struct gpt2_source gpt2_trainer_source(struct gpt2_trainer *trainer, enum gpt2_p
 /* All tensors of a part, from a source of the same sizes. */
 bool gpt2_trainer_load(struct gpt2_trainer *trainer, enum gpt2_part part, const struct gpt2_source *source,
                        struct gpt2_error *error);
+
+/* A hash of the bits of each part that the ranks must have in common: weights (the fp32 ones) and both moments. Waits. */
+enum { GPT2_TRAINER_HASHES = 3 };
+bool gpt2_trainer_hash(struct gpt2_trainer *trainer, uint64_t hashes[GPT2_TRAINER_HASHES], struct gpt2_error *error);
 
 /* The algorithms of cuBLASLt that this trainer's products use: bytes that are valid for one device and library, which
  * gpt2_trainer_device names. NULL: out of memory. The caller frees them. */

@@ -1,0 +1,123 @@
+/* collective_mpi.c — collective.h over MPI: starting, what hosts exchange, and sums of arrays in the processor's memory.
+ *
+ * A sum begins as a non-blocking MPI_Iallreduce. Open MPI has no thread of its own for it: it advances whenever this process calls MPI,
+ * so each new bucket also moves the ones before it, and the rest is done in end_sums. */
+#include "gpt2/train/collective.h"
+
+#include <cuda_runtime_api.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool mpi_fail(int code, const char *what, struct gpt2_error *error) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return gpt2_fail(error, "%s failed: %s", what, text);
+}
+
+#define TRY_MPI(call, what)                                                    \
+    do {                                                                       \
+        int code_ = (call);                                                    \
+        if (code_ != MPI_SUCCESS) { return mpi_fail(code_, (what), (error)); } \
+    } while (0)
+
+/* ---- the ranks ---- */
+
+bool collective_mpi_open(struct gpt2_collective *group, int launched, struct gpt2_error *error) {
+    int provided = 0;
+    MPI_Comm here = MPI_COMM_NULL;
+    (void)launched;
+    TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &group->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &group->ranks);
+    TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, group->rank, MPI_INFO_NULL, &here),
+            "MPI_Comm_split_type");
+    MPI_Comm_rank(here, &group->local);
+    MPI_Comm_size(here, &group->locals);
+    MPI_Comm_free(&here);
+    return true;
+}
+
+void collective_mpi_close(void) {
+    MPI_Finalize();
+}
+
+bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error) {
+    TRY_MPI(MPI_Bcast(bytes, (int)size, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    return true;
+}
+
+bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error) {
+    TRY_MPI(MPI_Allgather(bytes, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, MPI_COMM_WORLD), "MPI_Allgather");
+    return true;
+}
+
+void collective_mpi_abort(void) {
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    abort();
+}
+
+/* ---- sums of arrays ---- */
+
+struct sums {
+    MPI_Request *requests;
+    int count, room;
+};
+
+static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
+    if (sums->count == sums->room) {
+        int room = sums->room > 0 ? 2 * sums->room : 32;
+        MPI_Request *larger = realloc(sums->requests, (size_t)room * sizeof *larger);
+        if (larger == NULL) { return gpt2_fail(error, "out of memory"); }
+        sums->requests = larger, sums->room = room;
+    }
+    TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, x, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &sums->requests[sums->count]),
+            "MPI_Iallreduce");
+    sums->count++;
+    return true;
+}
+
+static bool begin_sum(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error) {
+    const int64_t most = (int64_t)1 << 28; /* MPI counts in int */
+    struct sums *sums = state;
+    int done = 0;
+    cudaError_t code = cudaStreamSynchronize(stream);
+    if (code != cudaSuccess) { return gpt2_fail(error, "the pass failed: %s", cudaGetErrorString(code)); }
+    for (int64_t at = 0; at < count; at += most) {
+        if (!begin_part(sums, x + at, (int)(count - at < most ? count - at : most), error)) { return false; }
+    }
+    TRY_MPI(MPI_Testall(sums->count, sums->requests, &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    if (done) { sums->count = 0; }
+    return true;
+}
+
+static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    int count = sums->count;
+    (void)stream;
+    sums->count = 0;
+    TRY_MPI(MPI_Waitall(count, sums->requests, MPI_STATUSES_IGNORE), "MPI_Iallreduce");
+    return true;
+}
+
+static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
+    (void)state;
+    cudaError_t code = cudaStreamSynchronize(stream);
+    return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
+}
+
+static void close_sums(void *state) {
+    struct sums *sums = state;
+    free(sums->requests);
+    free(sums);
+}
+
+bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
+    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
+    group->state = calloc(1, sizeof(struct sums));
+    if (group->state == NULL) { return gpt2_fail(error, "out of memory"); }
+    group->arrays = &arrays;
+    return true;
+}

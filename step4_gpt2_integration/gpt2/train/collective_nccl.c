@@ -1,0 +1,93 @@
+/* collective_nccl.c — sums of arrays on GPUs by NCCL (collective.h).
+ *
+ * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of the layers
+ * before it are computed. MPI carries NCCL's identifier from rank 0 to the others. */
+#define _GNU_SOURCE
+#include "gpt2/train/collective.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct sums {
+    ncclComm_t ranks;
+    cudaStream_t stream;
+    cudaEvent_t ready, done;
+};
+
+static bool nccl_fail(ncclResult_t code, ncclComm_t ranks, struct gpt2_error *error) {
+    const char *detail = ncclGetLastError(ranks);
+    return gpt2_fail(error, "NCCL: %s%s%s", ncclGetErrorString(code), detail != NULL && detail[0] != '\0' ? ": " : "",
+                     detail != NULL ? detail : "");
+}
+
+static bool cuda_fail(cudaError_t code, struct gpt2_error *error) {
+    return gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
+}
+
+/* `to` waits for all work that `from` has so far. */
+static bool order(cudaEvent_t event, cudaStream_t from, cudaStream_t to, struct gpt2_error *error) {
+    cudaError_t code = cudaEventRecord(event, from);
+    if (code == cudaSuccess) { code = cudaStreamWaitEvent(to, event, 0); }
+    return code == cudaSuccess || cuda_fail(code, error);
+}
+
+static bool begin_sum(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    if (!order(sums->ready, stream, sums->stream, error)) { return false; }
+    ncclResult_t code = ncclAllReduce(x, x, (size_t)count, ncclFloat32, ncclSum, sums->ranks, sums->stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
+static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    return order(sums->done, sums->stream, stream, error);
+}
+
+/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. */
+static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
+    const struct timespec pause = {.tv_nsec = 20000};
+    struct sums *sums = state;
+    cudaError_t code;
+    while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+        ncclResult_t found = ncclSuccess;
+        if (ncclCommGetAsyncError(sums->ranks, &found) != ncclSuccess || found != ncclSuccess) {
+            return nccl_fail(found, sums->ranks, error);
+        }
+        nanosleep(&pause, NULL);
+    }
+    return code == cudaSuccess || cuda_fail(code, error);
+}
+
+static void close_sums(void *state) {
+    struct sums *sums = state;
+    if (sums->ranks != NULL) { ncclCommDestroy(sums->ranks); }
+    if (sums->ready != NULL) { cudaEventDestroy(sums->ready); }
+    if (sums->done != NULL) { cudaEventDestroy(sums->done); }
+    if (sums->stream != NULL) { cudaStreamDestroy(sums->stream); }
+    free(sums);
+}
+
+bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
+    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
+    struct sums *sums = calloc(1, sizeof *sums);
+    ncclUniqueId id = {{0}};
+    ncclResult_t made = ncclSuccess;
+    bool good = sums != NULL || gpt2_fail(error, "out of memory");
+    group->arrays = &arrays, group->state = sums;
+    if (good && group->rank == 0 && (made = ncclGetUniqueId(&id)) != ncclSuccess) {
+        good = nccl_fail(made, NULL, error);
+    }
+    if (!gpt2_collective_agree(group, good, NULL, error) || !gpt2_collective_broadcast(group, &id, sizeof id, error)) {
+        if (sums == NULL) { group->arrays = NULL; }
+        return false;
+    }
+    cudaError_t code = cudaStreamCreateWithFlags(&sums->stream, cudaStreamNonBlocking);
+    if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->ready, cudaEventDisableTiming); }
+    if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
+    good = code == cudaSuccess || cuda_fail(code, error);
+    if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
+    made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
+    return made == ncclSuccess || nccl_fail(made, NULL, error);
+}
