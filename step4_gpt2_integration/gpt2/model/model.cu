@@ -237,6 +237,11 @@ gpt2_form gpt2_model_greedy_form(const gpt2_model *model, int B) {
     return model->greedy_form(B);
 }
 
+gpt2_form gpt2_model_step_form(const gpt2_model *model, int B) {
+    const gpt2_form form = model->greedy_form(B);
+    return form == GPT2_PERSISTENT ? GPT2_FUSED : form;
+}
+
 size_t gpt2_model_bytes(const gpt2_model *model) {
     return model->bytes();
 }

@@ -52,8 +52,9 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 bool gpt2_model_load(struct gpt2_model *model, const struct gpt2_source *source, struct gpt2_error *error);
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
-/* The form of greedy decoding of B sequences: taught, fused or persistent. */
+/* The form of decoding B sequences, never auto: of gpt2_decode_greedy taught, fused or persistent; of gpt2_decode taught or fused. */
 enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);
+enum gpt2_form gpt2_model_step_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,
                         const struct gpt2_model_options *options); /* that it would use */

@@ -165,6 +165,7 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
                 (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
                 gpt2_device_ask(&after, &error);
     if (good) {
+        f->form = gpt2_model_greedy_form(r.model, cell->batch);
         f->p5 = quantile(bench->samples, f->samples, 0.05);
         f->p50 = quantile(bench->samples, f->samples, 0.5);
         f->p95 = quantile(bench->samples, f->samples, 0.95);

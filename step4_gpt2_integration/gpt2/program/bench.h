@@ -53,6 +53,7 @@ struct figures {
     double gb_per_s;         /* cell_bytes over the time behind tokens_per_s; decoding only */
     double cpu_ms;           /* processor time of all threads for a step or a pass, independent of other load */
     double tokens_per_joule; /* negative: not available */
+    enum gpt2_form form;     /* of the decoding steps that ran */
     char reason[192];        /* why the cell was not measured; empty: it was */
 };
 

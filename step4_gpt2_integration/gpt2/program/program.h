@@ -50,6 +50,8 @@ struct type_name {
 };
 const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
 
+const char *form_name(enum gpt2_form form); /* as options name it */
+
 /* Accepts taught, fused, auto, and a further form unless that is GPT2_AUTO. */
 bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
                 struct gpt2_error *error);

@@ -14,22 +14,26 @@ static bool parse_type(struct session *session, const struct options *options, s
     return true;
 }
 
-bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
-                struct gpt2_error *error) {
+const char *form_name(enum gpt2_form form) {
     static const char *const names[] = {[GPT2_TAUGHT] = "taught",
                                         [GPT2_FUSED] = "fused",
                                         [GPT2_AUTO] = "auto",
                                         [GPT2_ROWS] = "rows",
                                         [GPT2_PERSISTENT] = "persistent"};
+    return names[form];
+}
+
+bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
+                struct gpt2_error *error) {
     const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, further};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (strcmp(text, names[forms[i]]) == 0) {
+        if (strcmp(text, form_name(forms[i])) == 0) {
             *form = forms[i];
             return true;
         }
     }
     if (further == GPT2_AUTO) { return gpt2_fail(error, "%s %s: auto, taught or fused", option, text); }
-    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, names[further]);
+    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, form_name(further));
 }
 
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
