@@ -13,7 +13,8 @@ struct cell {
     const char *type_name;
     enum gpt2_type type;
     bool tf32, decodes;
-    int batch, tokens; /* tokens: of each prompt; of a decoding cell: before the first step */
+    enum gpt2_scheme scheme; /* of matrices in 8 bits */
+    int batch, tokens;       /* tokens: of each prompt; of a decoding cell: before the first step */
 };
 
 /* Parses "a,b,c", each a number within the range. False: the error names the option and the item. */

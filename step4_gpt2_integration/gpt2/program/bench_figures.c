@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "gpt2/formats/quantize.h"
 
 /* ---- energy. The functions' types are those of nvml.h. ---- */
 
@@ -120,6 +121,8 @@ char *bench_json(const struct cell *cell, const struct figures *figures, const s
         cJSON_AddStringToObject(line, "kernels", options->kernels) &&
         cJSON_AddStringToObject(line, "attention", options->attention) &&
         cJSON_AddStringToObject(line, "decode", options->decode) &&
+        cJSON_AddStringToObject(line, "weights",
+                                cell->scheme != GPT2_PLAIN ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
         cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
         cJSON_AddNumberToObject(line, "seed", (double)options->seed);
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;

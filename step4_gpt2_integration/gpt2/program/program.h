@@ -15,7 +15,7 @@ enum { MOST_PROMPTS = MOST_TEXTS };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
-    const char *from, *to, *choices, *last_word, *json_file;
+    const char *from, *to, *choices, *last_word, *json_file, *scheme;
     const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists */
     struct text_list prompts, stops;
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
@@ -98,6 +98,7 @@ int command_check(const struct options *options, struct gpt2_error *error);
 int command_bench(const struct options *options, struct gpt2_error *error);
 int command_profile(const struct options *options, struct gpt2_error *error);
 int command_convert(const struct options *options, struct gpt2_error *error);
+int command_quantize(const struct options *options, struct gpt2_error *error);
 
 /* ---- parts of the commands ---- */
 

@@ -14,15 +14,6 @@ static bool parse_type(struct session *session, const struct options *options, s
     return true;
 }
 
-const char *form_name(enum gpt2_form form) {
-    static const char *const names[] = {[GPT2_TAUGHT] = "taught",
-                                        [GPT2_FUSED] = "fused",
-                                        [GPT2_AUTO] = "auto",
-                                        [GPT2_ROWS] = "rows",
-                                        [GPT2_PERSISTENT] = "persistent"};
-    return names[form];
-}
-
 bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
                 struct gpt2_error *error) {
     const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, further};
@@ -155,6 +146,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
+                                          .scheme = session->weights.scheme,
                                           .tf32 = strcmp(options->type, "tf32") == 0,
                                           .batch = batch,
                                           .prompt = prompt,
