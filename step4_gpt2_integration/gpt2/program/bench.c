@@ -219,7 +219,8 @@ static bool run_all(struct bench *bench, const struct cell *cells, int count, st
 
 /* The weights of --model are as their folder has them. */
 static void set_scheme(const struct bench *bench, struct cell *cells, int count) {
-    for (int i = 0; bench->options->model != NULL && i < count; i++) { cells[i].scheme = bench->weights.scheme; }
+    const enum gpt2_scheme scheme = scheme_on_device(bench->weights.scheme, bench->options);
+    for (int i = 0; bench->options->model != NULL && i < count; i++) { cells[i].scheme = scheme; }
 }
 
 static bool start(struct bench *bench, struct gpt2_error *error) {

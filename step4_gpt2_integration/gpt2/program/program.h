@@ -60,6 +60,10 @@ bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
 
+/* The scheme in which matrices of the scheme `stored` are on the device. On the CPU backend GPT2_PLAIN, unless --decode names a form: codes
+ * save bytes, and there decoding them takes longer than reading the bytes. */
+enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options);
+
 struct session {
     struct gpt2_weights weights;
     struct gpt2_tokenizer *tokenizer;

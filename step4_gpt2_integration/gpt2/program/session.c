@@ -36,6 +36,12 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
            parse_form(&settings->decode, GPT2_PERSISTENT, "--decode", options->decode, error);
 }
 
+enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options) {
+    struct gpt2_device_info device;
+    bool is_cpu = gpt2_device_ask(&device, NULL) && device.is_cpu;
+    return is_cpu && strcmp(options->decode, "auto") == 0 ? GPT2_PLAIN : stored;
+}
+
 /* folder/name, or for a NULL folder name, if the file exists; else NULL. */
 static char *present(const char *folder, const char *name, bool *no_memory) {
     char *path = folder != NULL ? gpt2_path(folder, name) : strdup(name);
@@ -146,7 +152,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
-                                          .scheme = session->weights.scheme,
+                                          .scheme = scheme_on_device(session->weights.scheme, options),
                                           .tf32 = strcmp(options->type, "tf32") == 0,
                                           .batch = batch,
                                           .prompt = prompt,
