@@ -49,9 +49,10 @@ uint8_t gpt2_e4m3_of_float(float value) {
     int exponent;
     if (isnan(value)) { return 0x7f; }
     if (magnitude >= 448.0f) { return sign | 0x7e; }
-    frexpf(magnitude, &exponent); /* magnitude < 2^exponent */
+    frexpf(magnitude, &exponent);               /* magnitude < 2^exponent */
     if (magnitude < 0x1p-6f) { exponent = -5; } /* the unit below 2^-6 is 2^-9, too */
-    const int units = (int)rintf(ldexpf(magnitude, 4 - exponent)); /* of 2^(exponent - 4): 8 to 16, or 0 to 8; ties to even */
+    const int units =
+        (int)rintf(ldexpf(magnitude, 4 - exponent));     /* of 2^(exponent - 4): 8 to 16, or 0 to 8; ties to even */
     return sign | (uint8_t)((exponent + 5) * 8 + units); /* a carry goes into the exponent */
 }
 

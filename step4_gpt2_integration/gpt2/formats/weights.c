@@ -200,7 +200,9 @@ static bool codes_scaled(void *context, enum gpt2_tensor tensor, int layer, uint
                          struct gpt2_error *error) {
     const struct gpt2_source *source = context;
     if (!source->read_codes(source->context, tensor, layer, codes, scales, error)) { return false; }
-    for (int row = 0; tensor == GPT2_QKVW && row < source->config.channels; row++) { scales[row] /= (float)(layer + 1); }
+    for (int row = 0; tensor == GPT2_QKVW && row < source->config.channels; row++) {
+        scales[row] /= (float)(layer + 1);
+    }
     return true;
 }
 

@@ -124,7 +124,8 @@ struct gpt2_source {
     bool (*read)(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
                  void *out, struct gpt2_error *error);
     void *context;
-    enum gpt2_scheme scheme; /* of the tensors in 8 bits (gpt2_tensor_in_codes); `read` decodes them. GPT2_PLAIN: there are none */
+    enum gpt2_scheme
+        scheme; /* of the tensors in 8 bits (gpt2_tensor_in_codes); `read` decodes them. GPT2_PLAIN: there are none */
     bool (*read_codes)(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
                        struct gpt2_error *error); /* as gpt2_weights_codes; NULL: plain */
 };

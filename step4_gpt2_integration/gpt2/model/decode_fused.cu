@@ -42,7 +42,8 @@ template <class T, class W> static step_tasks<T, W> tasks_of(const tensors<T> &a
     const block_codes coded = all.scheme != GPT2_PLAIN ? w.codes[(size_t)layer] : block_codes{};
     const W *const qkv = weight_of<T, W>(block.qkv_weight, coded.qkv);
     const W *const attention = weight_of<T, W>(block.attention_weight, coded.attention);
-    const W *const fc = weight_of<T, W>(block.fc_weight, coded.fc), *const mlp = weight_of<T, W>(block.mlp_weight, coded.mlp);
+    const W *const fc = weight_of<T, W>(block.fc_weight, coded.fc), *const mlp =
+                                                                        weight_of<T, W>(block.mlp_weight, coded.mlp);
     const W *const head = weight_of<T, W>(w.head, w.head_codes);
     const int C = all.config.channels, V = all.config.vocabulary, Vp = all.config.padded_vocabulary;
     const float epsilon = all.config.epsilon;

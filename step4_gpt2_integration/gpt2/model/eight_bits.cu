@@ -11,9 +11,9 @@
 enum { threads_per_block = 256 };
 
 template <class T, class W>
-__global__ void expand_kernel(T *__restrict__ out,                // (rows, C)
-                              const uint8_t *__restrict__ codes,  // (rows, C)
-                              const float *__restrict__ scales,   // (rows)
+__global__ void expand_kernel(T *__restrict__ out,               // (rows, C)
+                              const uint8_t *__restrict__ codes, // (rows, C)
+                              const float *__restrict__ scales,  // (rows)
                               int64_t groups, int64_t C) {
     const int64_t group = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (group >= groups) { return; }

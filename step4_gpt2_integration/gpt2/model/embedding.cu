@@ -22,8 +22,7 @@ __global__ void embed_kernel(T *__restrict__ out,                      // (B, T,
     int64_t row = i / C;
     int c = (int)(i % C), t = (int)(row % T_), token = max(tokens[row], 0);
     int position = t + (positions != nullptr ? positions[row / T_] : 0);
-    out[i] = from_float<T>(token_embedding.at(token, c) +
-                           to_float(position_embedding[(int64_t)position * C + c]));
+    out[i] = from_float<T>(token_embedding.at(token, c) + to_float(position_embedding[(int64_t)position * C + c]));
 }
 
 template <class T>

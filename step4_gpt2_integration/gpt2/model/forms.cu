@@ -50,7 +50,8 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
         }
     }
     const bool coded = options.scheme != GPT2_PLAIN;
-    if (coded && options.decode == GPT2_AUTO) { // a step that expands all matrices reads and writes more than in 16 bits
+    if (coded &&
+        options.decode == GPT2_AUTO) { // a step that expands all matrices reads and writes more than in 16 bits
         decode = reference;
         rows = most_gemv_rows;
     }

@@ -18,7 +18,7 @@ template <class Out, class T, class W = T> struct gemv_task {
     const W *weight; // (OC, C)
     const T *bias;   // (OC), or null
     int N, C, OC, ld;
-    const float *scales = nullptr; // (OC), or null: no codes
+    const float *scales = nullptr;                                  // (OC), or null: no codes
     const T *layernorm_weight = nullptr, *layernorm_bias = nullptr; // (C), or both null: x is not normalised
     float epsilon = 0.0f;
     bool activated = false; // after the bias

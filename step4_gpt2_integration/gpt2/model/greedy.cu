@@ -82,15 +82,15 @@ int greedy_begin(gpt2_device &device, greedy_state &state, int choices, int stop
 
 template <class T>
 int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *state, const float *logits,
-               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
-               int S) {
+               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C,
+               int Vp, int S) {
     const unsigned threads = state != nullptr ? threads_per_block : few_threads;
     return launch({(unsigned)B, threads, device.stream}, begin_step_kernel<T>, out, tokens,
                   state != nullptr ? *state : greedy_state{}, logits, token_embedding, position_embedding, positions, C,
                   Vp, S);
 }
 
-#define INSTANTIATE(T)                                                                                            \
-    template int begin_step(gpt2_device &, T *, int *, const greedy_state *, const float *,                       \
-                            const lookup_table<T> &, const T *, const int *, int, int, int, int);
+#define INSTANTIATE(T)                                                                                               \
+    template int begin_step(gpt2_device &, T *, int *, const greedy_state *, const float *, const lookup_table<T> &, \
+                            const T *, const int *, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

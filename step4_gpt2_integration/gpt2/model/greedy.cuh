@@ -21,7 +21,7 @@ int greedy_begin(gpt2_device &device, greedy_state &state, int choices, int stop
 // null there is no embedding.
 template <class T>
 int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *state, const float *logits,
-               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
-               int S);
+               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C,
+               int Vp, int S);
 
 #endif

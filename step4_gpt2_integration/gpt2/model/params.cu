@@ -210,8 +210,8 @@ static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
             return gpt2_fail(error, "%s: channel %d is beyond the range of F16", name, (int)row);
         }
     }
-    *code = cudaMemcpy(to.codes, through.values, (size_t)gpt2_tensor_elements(&all.config, tensor),
-                       cudaMemcpyHostToDevice);
+    *code =
+        cudaMemcpy(to.codes, through.values, (size_t)gpt2_tensor_elements(&all.config, tensor), cudaMemcpyHostToDevice);
     if (*code == 0) { *code = cudaMemcpy(to.scales, through.scales, rows * sizeof(float), cudaMemcpyHostToDevice); }
     return true;
 }

@@ -172,8 +172,8 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     r.model = good ? gpt2_model_open(&source, &settings, &error) : NULL;
     gpt2_quantizer_close(&quantizer);
     good = r.model != NULL && prepare(bench, &r, &error) &&
-                (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
-                gpt2_device_ask(&after, &error);
+           (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
+           gpt2_device_ask(&after, &error);
     if (good) {
         f->form = gpt2_model_greedy_form(r.model, cell->batch);
         f->p5 = quantile(bench->samples, f->samples, 0.05);

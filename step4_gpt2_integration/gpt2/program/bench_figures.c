@@ -70,8 +70,8 @@ void bench_print_head(FILE *to, const struct options *options, const struct gpt2
     }
     fprintf(to, "ms: of a decoding step, or of all prompts. GB/s: bytes of weights and cache that a step reads, over "
                 "its time.\n\n");
-    fprintf(to, "%-6s %-5s %-7s %5s %6s %-10s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch", "tokens",
-            "form", "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
+    fprintf(to, "%-6s %-5s %-7s %5s %6s %-10s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch",
+            "tokens", "form", "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
 }
 
 void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f) {
@@ -85,8 +85,8 @@ void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f)
     }
     if (cell->decodes) { snprintf(rate, sizeof rate, "%.1f", f->gb_per_s); }
     if (f->tokens_per_joule >= 0) { snprintf(energy, sizeof energy, "%.2f", f->tokens_per_joule); }
-    fprintf(to, "%-10s %10.3f %10.3f %10.3f %12.1f %10.1f %8s %13s\n", cell->decodes ? form_name(f->form) : "", 1e3 * f->p5, 1e3 * f->p50, 1e3 * f->p95,
-            f->tokens_per_s, f->bytes / 1e6, rate, energy);
+    fprintf(to, "%-10s %10.3f %10.3f %10.3f %12.1f %10.1f %8s %13s\n", cell->decodes ? form_name(f->form) : "",
+            1e3 * f->p5, 1e3 * f->p50, 1e3 * f->p95, f->tokens_per_s, f->bytes / 1e6, rate, energy);
     fflush(to);
 }
 

@@ -143,11 +143,13 @@ bool plan(struct cell **cells, int *count, const struct options *options, const 
 double cell_bytes(const struct cell *cell) {
     const struct gpt2_config *config = cell->config;
     double C = config->channels;
-    double weights = (double)gpt2_config_weights(config, config->vocabulary) - (double)config->max_tokens * C, codes = 0.0;
+    double weights = (double)gpt2_config_weights(config, config->vocabulary) - (double)config->max_tokens * C,
+           codes = 0.0;
     for (int i = 0; cell->scheme != GPT2_PLAIN && i < GPT2_TENSORS; i++) { /* a byte each, and the scales */
         const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
         if (!gpt2_tensor_in_codes(config, tensor)) { continue; }
-        const double layers = gpt2_tensor_layers(config, tensor), elements = (double)gpt2_tensor_elements(config, tensor);
+        const double layers = gpt2_tensor_layers(config, tensor),
+                     elements = (double)gpt2_tensor_elements(config, tensor);
         weights -= layers * elements;
         codes += layers * (elements + 4.0 * (double)gpt2_tensor_rows(config, tensor));
     }

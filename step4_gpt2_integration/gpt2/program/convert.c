@@ -29,7 +29,7 @@ struct conversion {
     struct gpt2_weights weights;
     struct gpt2_tokenizer *tokenizer; /* NULL: none */
     enum gpt2_type type, from_type;
-    enum gpt2_scheme scheme; /* GPT2_PLAIN: a conversion */
+    enum gpt2_scheme scheme;  /* GPT2_PLAIN: a conversion */
     bool to_llmc, is_new;     /* is_new: the folder does not exist yet */
     char *to;                 /* without a trailing / */
     char *staging;            /* the temporary folder; NULL: not made */
@@ -225,7 +225,8 @@ static void summarize(const struct conversion *c) {
     const bool coded = c->weights.scheme != GPT2_PLAIN;
     printf("%s (%s) -> %s (%s of %s): %.1f M weights, %.1f MB, ", c->options->from,
            coded ? gpt2_scheme_name(c->weights.scheme) : gpt2_type_name(c->from_type), c->to,
-           c->scheme != GPT2_PLAIN ? gpt2_scheme_name(c->scheme) : gpt2_type_name(c->type), c->to_llmc ? "llm.c" : "Hugging Face",
+           c->scheme != GPT2_PLAIN ? gpt2_scheme_name(c->scheme) : gpt2_type_name(c->type),
+           c->to_llmc ? "llm.c" : "Hugging Face",
            (double)gpt2_config_weights(&c->weights.config, c->weights.config.vocabulary) / 1e6,
            (double)status.st_size / 1e6);
     if (c->tokenizer != NULL) {
@@ -269,8 +270,8 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
     weights.read_codes = NULL;
     struct counted_source counted;
     struct progress progress;
-    progress_begin(&progress, c->scheme == GPT2_PLAIN ? "converting" : "quantizing", "million weights", progress_source_total(&weights.config),
-                   c->options->quiet);
+    progress_begin(&progress, c->scheme == GPT2_PLAIN ? "converting" : "quantizing", "million weights",
+                   progress_source_total(&weights.config), c->options->quiet);
     struct gpt2_source source = progress_source(&counted, &weights, &progress);
     bool written = write_files(c, &source, error);
     progress_end(&progress);

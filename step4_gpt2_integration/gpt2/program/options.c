@@ -81,8 +81,8 @@ static const struct argument table[] = {
      PLAIN},
     {"--sizes", "bench", "LIST", "124M,355M,774M,1558M", "sizes of synthetic weights, without --model", ARGUMENT_TEXT,
      FIELD(sizes), 0, 0, PLAIN},
-    {"--scheme", "bench", "SCHEME", NULL, "keep the matrices of synthetic weights in 8 bits: int8 or fp8", ARGUMENT_TEXT,
-     FIELD(scheme), 0, 0, PLAIN},
+    {"--scheme", "bench", "SCHEME", NULL, "keep the matrices of synthetic weights in 8 bits: int8 or fp8",
+     ARGUMENT_TEXT, FIELD(scheme), 0, 0, PLAIN},
     {"--types", "bench", "LIST", "bf16,f32", "of f32, tf32, f16 and bf16", ARGUMENT_TEXT, FIELD(types), 0, 0, PLAIN},
     {"--batch", "bench", "LIST", "1,4,8,16,32", "how many sequences to compute at once", ARGUMENT_TEXT, FIELD(batches),
      0, 0, PLAIN},
@@ -101,8 +101,8 @@ static const struct argument table[] = {
      ARGUMENT_REAL, FIELD(tolerance), 0, 1e9, PLAIN},
     {"--tokenizer", "generate eval check profile convert quantize", "PATH", NULL,
      "a folder or file with the tokenizer (default: beside the model)", ARGUMENT_TEXT, FIELD(tokenizer), 0, 0, PLAIN},
-    {"--no-tokenizer", "convert quantize", NULL, NULL, "write the weights alone", ARGUMENT_SWITCH, FIELD(no_tokenizer), 0, 0,
-     PLAIN},
+    {"--no-tokenizer", "convert quantize", NULL, NULL, "write the weights alone", ARGUMENT_SWITCH, FIELD(no_tokenizer),
+     0, 0, PLAIN},
     {"--type", "generate eval check profile", "TYPE", "f32", "compute in f32, tf32, f16 or bf16", ARGUMENT_TEXT,
      FIELD(type), 0, 0, PLAIN},
     {"--type", "convert", "TYPE", NULL, "write f32, f16 or bf16 (default: the type of the file)", ARGUMENT_TEXT,
@@ -130,8 +130,8 @@ static const struct argument table[] = {
     {"--dot", "profile", "FILE", NULL, "also draw the passes, with bytes and times, for Graphviz", ARGUMENT_TEXT,
      FIELD(dot), 0, 0, PLAIN},
     {"--force", "convert quantize", NULL, NULL, "replace existing files", ARGUMENT_SWITCH, FIELD(force), 0, 0, PLAIN},
-    {"--quiet", MODELS " convert quantize", NULL, NULL, "print the result alone: no times, notes or progress", ARGUMENT_SWITCH,
-     FIELD(quiet), 0, 0, PLAIN},
+    {"--quiet", MODELS " convert quantize", NULL, NULL, "print the result alone: no times, notes or progress",
+     ARGUMENT_SWITCH, FIELD(quiet), 0, 0, PLAIN},
 };
 
 const char *model_path(const char *given) {

@@ -331,7 +331,8 @@ static bool run(struct session *session, const struct options *options, struct p
         if (profiles[p].intervals == NULL) { return gpt2_fail(error, "out of memory"); }
     }
     if (session->weights.scheme != GPT2_PLAIN) {
-        return gpt2_fail(error, "%s: profile counts the bytes of plain weights: gpt2 convert decodes the model", options->model);
+        return gpt2_fail(error, "%s: profile counts the bytes of plain weights: gpt2 convert decodes the model",
+                         options->model);
     }
     if (!session_start(session, options, options->kernels, options->batch, T, T + extra, error) ||
         !measure(session->model, options, T, profiles, error)) {
