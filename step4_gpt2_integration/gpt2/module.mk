@@ -49,6 +49,9 @@ $(TOKENIZE): $(BUILD)/host/gpt2/tools/tokenize.o $(GPT2_HOST_LIBRARY)
 $(BUILD)/gpt2/random_model: $(BUILD)/host/gpt2/tools/random_model.o $(GPT2_HOST_LIBRARY)
 	$(CC) -o $@ $^ $(GPT2_HOST_LIBS)
 
+$(BUILD)/gpt2/plant_outliers: $(BUILD)/host/gpt2/tools/plant_outliers.o $(GPT2_HOST_LIBRARY)
+	$(CC) -o $@ $^ $(GPT2_HOST_LIBS)
+
 -include $(wildcard $(BUILD)/host/gpt2/tools/*.d)
 
 # Tests of the program, and a comparison with Hugging Face's tokenizer where Python has it. The program is built with the tests.

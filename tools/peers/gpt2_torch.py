@@ -52,10 +52,23 @@ def prompts_of(cell, device):
 # ---- a forward pass over prompts: the logits of the last position ----
 
 
+PROMPT_WORK = "logits and cache"  # stored with each figure; older ones have no such field: see tools/generated/gpt2-bench
+
+
+def prompt_pass(model):
+    """tokens -> logits, keys and values of all layers. A compiler leaves out what is not returned, and decoding needs the
+    cache."""
+
+    def forward(tokens):
+        done = model(tokens, use_cache=True, logits_to_keep=1)
+        return done.logits, [(layer.keys, layer.values) for layer in done.past_key_values.layers]
+
+    return forward
+
+
 def measure_prompts(cell, model, arguments):
     prompts, turn = prompts_of(cell, arguments.device), 0
-    # The pass fills a cache, because decoding needs it.
-    forward = lambda tokens: model(tokens, use_cache=True, logits_to_keep=1).logits
+    forward = prompt_pass(model)
     if cell["by"] == "compile":
         forward = torch.compile(forward)
 
@@ -201,7 +214,8 @@ def measure(cell, arguments):
             times, rate, processors = measure_inference(cell, arguments, steps)
     except Exception as error:  # the message is stored in place of the figure
         return cell | {"not_measured": (str(error).strip().splitlines() or [type(error).__name__])[0][:200]}
-    return cell | {
+    work = {"prompt": PROMPT_WORK, "train": gpt2_training.WORK}.get(cell["what"])
+    return cell | ({"work": work} if work else {}) | {
         "ms_p5": 1e3 * quantile(times, 0.05),
         "ms_p50": 1e3 * quantile(times, 0.5),
         "ms_p95": 1e3 * quantile(times, 0.95),

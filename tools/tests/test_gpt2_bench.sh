@@ -18,6 +18,38 @@ one_cell() { # all three candidates, and each has its figures
         [ "$(grep -c '"ms_p50"' "$scratch/cell.jsonl")" = 2 ]
 }
 
+returns_cache() { # the compiler sees logits, and keys and values of each layer, among the outputs
+    PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+import torch
+import gpt2_torch
+gpt2_torch.SHAPES["small"] = 3, 2, 16
+model = gpt2_torch.open_model({"type": "f32", "size": "small"}, "cpu")
+outputs = []
+def count(graph, inputs):
+    outputs.append(len(graph.graph.output_node().args[0]))
+    return graph.forward
+with torch.no_grad():
+    logits, cache = torch.compile(gpt2_torch.prompt_pass(model), backend=count)(torch.zeros((2, 5), dtype=torch.long))
+assert outputs == [1 + 2 * 3], outputs
+assert logits.shape == (2, 1, gpt2_torch.VOCABULARY), logits.shape
+assert [tensor.shape for layer in cache for tensor in layer] == [(2, 2, 5, 8)] * 6'
+}
+clips() { # the optimizer gets gradients of a norm of 1 where that of the loss is larger
+    PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+import torch
+import gpt2_training
+model = torch.nn.Linear(3, 3)
+norms = []
+class Recorder(torch.optim.SGD):
+    def step(self):
+        norms.append(float(torch.cat([p.grad.flatten() for p in model.parameters()]).norm()))
+optimizer = Recorder(model.parameters())
+for scale in (100.0, 0.001):
+    gpt2_training.update(scale * model(torch.ones(1, 3)).sum(), model, optimizer)
+assert abs(norms[0] - 1) < 1e-5 and norms[1] < 0.01, norms
+assert all(p.grad is None for p in model.parameters())'
+}
+
 if command -v python3 >/dev/null 2>&1; then
     check "a cell for each combination" listed $((4 * 2 * 5 * 6))
     check "0 leaves a kind out" listed 2 --sizes 124M --types f32,bf16 --batch 1 --lengths 0 --positions short
@@ -26,6 +58,13 @@ if command -v python3 >/dev/null 2>&1; then
 else
     skip "a cell for each combination" "python3 is not here"
 fi
+if "$python" -c 'import torch, transformers' 2>/dev/null; then
+    check "the compiled prompt returns its cache" returns_cache
+    check "a training step clips by the global norm" clips
+else
+    skip "the compiled prompt returns its cache" "PyTorch and transformers are not here"
+    skip "a training step clips by the global norm" "PyTorch and transformers are not here"
+fi
 if [ -x build/gpt2/cpu/gpt2 ] && "$python" -c 'import torch, transformers' 2>/dev/null; then
     check "a cell by both on this CPU" one_cell
 else
@@ -33,8 +72,8 @@ else
 fi
 
 mkdir -p "$scratch/docs/results/gpt2"
-figure() { # figure WHAT BY MS RATE BYTES
-    printf '{"size": "124M", "type": "bf16", "what": "%s", "batch": 1, "tokens": 64, "by": "%s", "ms_p50": %s, "tokens_per_s": %s, "bytes": %s, "cpu_ms": 2, "gb_per_s": 100, "device": "G"}\n' "$@"
+figure() { # figure WHAT BY MS RATE BYTES; WORK: what a newer peer says
+    printf '{%s"size": "124M", "type": "bf16", "what": "%s", "batch": 1, "tokens": 64, "by": "%s", "ms_p50": %s, "tokens_per_s": %s, "bytes": %s, "cpu_ms": 2, "gb_per_s": 100, "device": "G"}\n' "${WORK:+\"work\": \"$WORK\", }" "$@"
 }
 table() { root=$(pwd) && (cd "$scratch" && "$root/tools/generated/gpt2-bench" "$1"); }
 check "nothing stored: it says how to" says "make bench-gpt2" table decode
@@ -48,10 +87,20 @@ check "nothing stored: it says how to" says "make bench-gpt2" table decode
     figure train ours 1 600 2000000000
     figure train compile 1 400 3000000000
 } >"$scratch/docs/results/gpt2/gpu.jsonl"
-check "prompts: the median of the turns, ratios above 1 are good" says "| 124M, bf16, 1 x 64 | 2.000 | 5.000 | 3.000 | 2.50 / 1.50 | 1.50 |" table prompts
+check "prompts: the median of the turns, ratios above 1 are good" says "| 124M, bf16, 1 x 64 | 2.000 | 5.000 | 3.000\\* | 2.50 / 1.50 | 1.50 |" table prompts
 check "decoding: tokens a second" says "| 124M, bf16, 1, 64 | 1000.0 (100) | 100.0 | 500.0 | 10.00 / 2.00 | 1.00 |" table decode
-check "training: tokens a second, and memory" says "| 124M, bf16, 1 x 64 | 600 |  | 400 | – / 1.50 | 2.00 (1.50) |" table train
+check "training: tokens a second, and memory" says "| 124M, bf16, 1 x 64 | 600 |  | 400\\* | – / 1.50 | 2.00 (1.50) |" table train
 check "summary: the speed-up over torch.compile" says "| decoding, 124M, bf16, batch 1, position 64 | 1000 tokens/s | 500 tokens/s | 2.00 |" table summary
+check "older peers: a note says what they left out" says "torch.compile returned the logits alone there" table summary
+check "older peers: those of training too" says "did not clip the gradients" table train
+{
+    WORK="logits and cache" figure prompt compile 4 10 100
+    figure prompt compile 3 10 100
+    WORK="clipped step" figure train compile 1 300 3000000000
+} >>"$scratch/docs/results/gpt2/gpu.jsonl"
+check "newer peers replace the older ones, also those that follow" says "| 2.000 | 5.000 | 4.000 | 2.50 / 2.00 |" table prompts
+check "newer peers of training replace the older ones" says "| 600 |  | 300 | – / 2.00 |" table train
+check "newer peers have no note" fails says "logits alone" table summary
 printf '{"size": "124M", "type": "f32", "what": "decode", "batch": 1, "tokens": 2000, "by": "ours", "not_measured": "the context is 1024"}\n' >>"$scratch/docs/results/gpt2/gpu.jsonl"
 check "what was not measured says why" says "not measured: the context is 1024" table decode
 finish

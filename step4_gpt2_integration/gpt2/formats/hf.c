@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "gpt2/formats/hf_index.h"
+#include "gpt2/formats/quantize.h"
 #include "gpt2/formats/safetensors.h"
 
 /* ---- reading ---- */
@@ -25,6 +26,16 @@ static bool read_type(const struct safetensors_tensor *tensor, enum gpt2_type *t
         *type = (enum gpt2_type)i;
         if (strcmp(tensor->type, gpt2_type_name(*type)) == 0) { return true; }
     }
+    return false;
+}
+
+/* The codes of weights in 8 bits. */
+static bool read_scheme(const struct safetensors_tensor *tensor, enum gpt2_scheme *scheme) {
+    for (int i = GPT2_INT8; i <= GPT2_FP8; i++) {
+        *scheme = (enum gpt2_scheme)i;
+        if (strcmp(tensor->type, gpt2_scheme_type(*scheme)) == 0) { return true; }
+    }
+    *scheme = GPT2_PLAIN;
     return false;
 }
 
@@ -62,13 +73,36 @@ static bool check_shape(const struct reading *reading, const struct safetensors_
                      tensor == GPT2_WTE || tensor == GPT2_HEAD ? " (vocab_size, n_embd)" : "");
 }
 
+/* "h.3.attn.c_attn.weight_scale": the scales of h.3.attn.c_attn.weight, whose name is written to plain[GPT2_NAME_BYTES]. */
+static bool is_scale(const char *name, char *plain) {
+    static const char end[] = "_scale";
+    const size_t length = strlen(name), rest = length - strlen(end);
+    if (!ends_with(name, end) || rest >= GPT2_NAME_BYTES) { return false; }
+    memcpy(plain, name, rest);
+    plain[rest] = '\0';
+    return true;
+}
+
+static bool add_scales(struct gpt2_view *view, const struct safetensors_tensor *found, int64_t rows, const char *file,
+                       struct gpt2_error *error) {
+    if (view->scales) { return gpt2_fail(error, "%s: %s is there twice, with and without prefix", file, found->name); }
+    if (strcmp(found->type, "F32") != 0 || found->dimensions != 1 || found->shape[0] != rows) {
+        return gpt2_fail(error, "%s: %s has to be %lld scales of type F32", file, found->name, (long long)rows);
+    }
+    view->scales = found->bytes;
+    return true;
+}
+
 static bool add(struct reading *reading, const struct safetensors_tensor *found, const char *name,
                 struct gpt2_error *error) {
     struct gpt2_weights *weights = reading->weights;
     enum gpt2_tensor tensor;
     int layer;
     const char *file = reading->file;
-    if (!gpt2_tensor_find(name, &tensor, &layer)) {
+    char plain[GPT2_NAME_BYTES];
+    const bool scales = is_scale(name, plain);
+    if (!gpt2_tensor_find(scales ? plain : name, &tensor, &layer) ||
+        (scales && !gpt2_tensor_in_codes(&weights->config, tensor) && tensor != GPT2_HEAD)) {
         return gpt2_fail(error, "%s: %s is not a tensor of a GPT-2", file, found->name);
     }
     if (layer >= weights->config.layers) {
@@ -77,13 +111,17 @@ static bool add(struct reading *reading, const struct safetensors_tensor *found,
     bool is_tied_head = tensor == GPT2_HEAD && !weights->config.untied;
     if (is_tied_head) { tensor = GPT2_WTE; } /* it has to be the same; check_head */
     struct gpt2_view *view = is_tied_head ? &reading->head : gpt2_weights_view(weights, tensor, layer);
+    if (scales) { return add_scales(view, found, gpt2_tensor_rows(&weights->config, tensor), file, error); }
     if (view->bytes) { return gpt2_fail(error, "%s: %s is there twice, with and without prefix", file, name); }
     *view = (struct gpt2_view){.bytes = found->bytes,
                                .layout = gpt2_tensor_is_linear(tensor) ? GPT2_IN_OUT : GPT2_OUT_IN,
                                .rows = gpt2_tensor_rows(&weights->config, tensor),
-                               .columns = gpt2_tensor_columns(&weights->config, tensor)};
-    if (!read_type(found, &view->type)) {
-        return gpt2_fail(error, "%s: %s is of type %s; weights are F32, F16 or BF16", file, found->name, found->type);
+                               .columns = gpt2_tensor_columns(&weights->config, tensor),
+                               .scales = view->scales};
+    const bool in_codes = gpt2_tensor_in_codes(&weights->config, tensor) && read_scheme(found, &view->scheme);
+    if (!in_codes && !read_type(found, &view->type)) {
+        return gpt2_fail(error, "%s: %s is of type %s; weights are F32, F16 or BF16%s", file, found->name, found->type,
+                         gpt2_tensor_in_codes(&weights->config, tensor) ? ", or codes: I8 or F8_E4M3" : "");
     }
     return check_shape(reading, found, tensor, error);
 }
@@ -96,8 +134,14 @@ static bool is_mask(const char *name) {
 
 static bool check_head(const struct reading *reading, struct gpt2_error *error) {
     const struct gpt2_view *wte = gpt2_weights_view(reading->weights, GPT2_WTE, 0), *head = &reading->head;
-    size_t bytes = (size_t)(wte->rows * wte->columns) * gpt2_type_bytes(wte->type);
-    if (!head->bytes || (head->type == wte->type && memcmp(head->bytes, wte->bytes, bytes) == 0)) { return true; }
+    const bool in_codes = wte->scheme != GPT2_PLAIN;
+    size_t bytes = (size_t)(wte->rows * wte->columns) * (in_codes ? 1 : gpt2_type_bytes(wte->type));
+    if (!head->bytes && !head->scales) { return true; }
+    if (head->bytes && head->scheme == wte->scheme && head->type == wte->type && !head->scales == !wte->scales &&
+        memcmp(head->bytes, wte->bytes, bytes) == 0 &&
+        (!in_codes || memcmp(head->scales, wte->scales, (size_t)wte->rows * sizeof(float)) == 0)) {
+        return true;
+    }
     return gpt2_fail(
         error,
         "%s: lm_head.weight differs from wte.weight, and config.json ties them: is \"tie_word_embeddings\": "
@@ -119,6 +163,29 @@ static bool check_complete(const struct gpt2_weights *weights, struct gpt2_error
     if (missing == 0) { return true; }
     if (missing == 1) { return gpt2_fail(error, "%s: %s is missing", weights->file.path, first); }
     return gpt2_fail(error, "%s: %s and %d more tensors are missing", weights->file.path, first, missing - 1);
+}
+
+/* Either all tensors that can be in 8 bits are, in one scheme and with scales, or none. */
+static bool check_schemes(struct gpt2_weights *weights, struct gpt2_error *error) {
+    weights->scheme = gpt2_weights_view(weights, GPT2_QKVW, 0)->scheme;
+    for (int i = 0; i < GPT2_TENSORS; i++) {
+        const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
+        if (!gpt2_tensor_in_codes(&weights->config, tensor)) { continue; }
+        for (int layer = 0; layer < gpt2_tensor_layers(&weights->config, tensor); layer++) {
+            const struct gpt2_view *view = gpt2_weights_view(weights, tensor, layer);
+            char name[GPT2_NAME_BYTES];
+            gpt2_tensor_name(tensor, layer, name);
+            if (view->scheme != weights->scheme) {
+                return gpt2_fail(error, "%s: %s is %s, and other weights are %s", weights->file.path, name,
+                                 gpt2_scheme_name(view->scheme), gpt2_scheme_name(weights->scheme));
+            }
+            if ((view->scales != NULL) != (view->scheme != GPT2_PLAIN)) {
+                return gpt2_fail(error, "%s: %s %s", weights->file.path, name,
+                                 view->scales ? "has scales, and is not in 8 bits" : "is in 8 bits, and has no scales");
+            }
+        }
+    }
+    return true;
 }
 
 /* Is the tensor in the file that the index names? */
@@ -232,7 +299,7 @@ static bool read_model(struct gpt2_weights *weights, const char *folder, const c
         ok = fail_without_model(folder, model, error);
     }
     free(index);
-    return ok && check_complete(weights, error) && check_head(&reading, error);
+    return ok && check_complete(weights, error) && check_schemes(weights, error) && check_head(&reading, error);
 }
 
 static bool open_files(struct gpt2_weights *weights, const char *folder, const char *model, bool is_file,
@@ -289,12 +356,22 @@ static void print_stops(char *text, size_t size, const struct gpt2_stops *stops,
     snprintf(text + length, size - length, "%s", count != 1 ? "]" : "");
 }
 
-static bool write_config(const char *folder, const struct gpt2_config *config, int end_of_text,
+/* transformers refuses a folder whose quant_method it does not know; without it, it would take codes for weights. */
+static void print_scheme(char *text, size_t size, enum gpt2_scheme scheme) {
+    text[0] = '\0';
+    if (scheme == GPT2_PLAIN) { return; }
+    snprintf(text, size, "  \"quantization_config\": {\"quant_method\": \"gpt2-weights-%s\"},\n",
+             gpt2_scheme_name(scheme));
+}
+
+static bool write_config(const char *folder, const struct gpt2_source *source, int end_of_text,
                          struct gpt2_error *error) {
-    char text[1024], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], settings[160];
+    const struct gpt2_config *config = &source->config;
+    char text[1024], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], scheme[100], settings[300];
     if (end_of_text < 0) { end_of_text = config->vocabulary - 1; }
     print_stops(stops, sizeof stops, &config->stops, end_of_text);
-    snprintf(settings, sizeof settings, "%s%s", config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
+    print_scheme(scheme, sizeof scheme, source->scheme);
+    snprintf(settings, sizeof settings, "%s%s%s", scheme, config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
              config->scale_by_layer ? "  \"scale_attn_by_inverse_layer_idx\": true,\n" : "");
     print_float(epsilon, sizeof epsilon, config->epsilon);
     char *path = gpt2_path(folder, "config.json");
@@ -322,7 +399,7 @@ static bool write_config(const char *folder, const struct gpt2_config *config, i
     return ok;
 }
 
-/* One entry of the header for each tensor of each layer. */
+/* One entry of the header for each tensor of each layer, two for one in 8 bits. */
 struct plan {
     struct safetensors_tensor *tensors;
     char (*names)[sizeof prefix + GPT2_NAME_BYTES];
@@ -364,18 +441,51 @@ struct writer {
     struct gpt2_error *error;
     struct plan plan;
     struct gpt2_output output;
-    void *buffer; /* room for the largest tensor */
+    void *buffer;  /* room for the largest tensor */
+    void *turned;  /* room for its codes */
+    float *scales; /* room for those of a tensor */
 };
+
+static bool is_in_codes(const struct gpt2_source *source, enum gpt2_tensor tensor) {
+    return source->scheme != GPT2_PLAIN && gpt2_tensor_in_codes(&source->config, tensor);
+}
 
 static bool plan_one(void *context, enum gpt2_tensor tensor, int layer) {
     struct writer *writer = context;
-    add_entry(&writer->plan, &writer->source->config, tensor, layer, writer->type);
+    struct plan *plan = &writer->plan;
+    add_entry(plan, &writer->source->config, tensor, layer, writer->type);
+    if (is_in_codes(writer->source, tensor)) {
+        plan->tensors[plan->count - 1].type = gpt2_scheme_type(writer->source->scheme);
+        add_entry(plan, &writer->source->config, tensor, layer, GPT2_F32);
+        struct safetensors_tensor *scales = &plan->tensors[plan->count - 1];
+        strcat(plan->names[plan->count - 1], "_scale");
+        scales->dimensions = 1;
+        scales->shape[0] = gpt2_tensor_rows(&writer->source->config, tensor);
+    }
     return true;
+}
+
+/* Codes in the layout of the file, then their scales. */
+static bool write_codes(struct writer *writer, enum gpt2_tensor tensor, int layer) {
+    const struct gpt2_source *source = writer->source;
+    const int64_t rows = gpt2_tensor_rows(&source->config, tensor);
+    const int64_t columns = gpt2_tensor_columns(&source->config, tensor);
+    uint8_t *codes = writer->buffer, *turned = writer->turned;
+    if (!source->read_codes(source->context, tensor, layer, codes, writer->scales, writer->error)) { return false; }
+    if (gpt2_tensor_is_linear(tensor)) {
+        for (int64_t column = 0; column < columns; column++) {
+            for (int64_t row = 0; row < rows; row++) { turned[column * rows + row] = codes[row * columns + column]; }
+        }
+        codes = turned;
+    }
+    return gpt2_output_write(&writer->output, codes, (size_t)(rows * columns), writer->error) &&
+           gpt2_output_write(&writer->output, writer->scales, (size_t)rows * sizeof *writer->scales, writer->error);
 }
 
 static bool write_one(void *context, enum gpt2_tensor tensor, int layer) {
     struct writer *writer = context;
     const struct gpt2_source *source = writer->source;
+    if (is_in_codes(source, tensor)) { return write_codes(writer, tensor, layer); }
     size_t bytes = (size_t)gpt2_tensor_elements(&source->config, tensor) * gpt2_type_bytes(writer->type);
     return source->read(source->context, tensor, layer, writer->type, GPT2_IN_OUT, writer->buffer, writer->error) &&
            gpt2_output_write(&writer->output, writer->buffer, bytes, writer->error);
@@ -397,26 +507,32 @@ bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gp
     const struct gpt2_config *config = &source->config;
     if (!gpt2_config_check(config, folder, error)) { return false; }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) { return gpt2_fail(error, "%s: %s", folder, strerror(errno)); }
-    size_t entries = (size_t)config->layers * GPT2_TENSORS;
-    int64_t largest = 0;
+    size_t entries = 2 * ((size_t)config->layers + 1) * GPT2_TENSORS;
+    int64_t largest = 0, most_rows = 0;
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         int64_t elements = gpt2_tensor_elements(config, (enum gpt2_tensor)tensor);
         if (elements > largest) { largest = elements; }
+        int64_t rows = gpt2_tensor_rows(config, (enum gpt2_tensor)tensor);
+        if (rows > most_rows) { most_rows = rows; }
     }
     struct writer writer = {.source = source, .type = type, .error = error};
     writer.plan.tensors = calloc(entries, sizeof *writer.plan.tensors);
     writer.plan.names = calloc(entries, sizeof *writer.plan.names);
     writer.buffer = malloc((size_t)largest * gpt2_type_bytes(type));
+    writer.turned = malloc((size_t)largest);
+    writer.scales = malloc((size_t)most_rows * sizeof *writer.scales);
     char *path = gpt2_path(folder, "model.safetensors");
-    bool ok = writer.plan.tensors && writer.plan.names && writer.buffer && path;
+    bool ok = writer.plan.tensors && writer.plan.names && writer.buffer && writer.turned && writer.scales && path;
     if (!ok) {
         gpt2_fail(error, "%s: out of memory", folder);
     } else {
-        ok = write_config(folder, config, end_of_text, error) && write_model(&writer, path);
+        ok = write_config(folder, source, end_of_text, error) && write_model(&writer, path);
     }
     free(writer.plan.tensors);
     free(writer.plan.names);
     free(writer.buffer);
+    free(writer.turned);
+    free(writer.scales);
     free(path);
     return ok;
 }

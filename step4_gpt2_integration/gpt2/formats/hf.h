@@ -10,7 +10,7 @@
 
 #include "gpt2/formats/weights.h"
 
-/* path: the folder, or its .safetensors file. The types are F32, F16 and BF16, possibly mixed. Refused, with the file and the reason:
+/* path: the folder, or its .safetensors file. The types are F32, F16 and BF16, possibly mixed; or all matrices are in 8 bits. Refused, with the file and the reason:
  *   - files that safetensors.h refuses, and an index that disagrees with its files;
  *   - a config.json that is invalid, lacks a size or describes another model (n_inner, cross attention, ...);
  *   - a tensor that is missing, unknown, present twice, or of another shape or type. */
@@ -21,6 +21,9 @@ bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_er
 
 /* eos_token_id of config.json or generation_config.json: a number or a list; *stops stays where there is none. */
 bool gpt2_hf_stops(struct gpt2_stops *stops, const char *path, struct gpt2_error *error);
+
+/* Weights in 8 bits (quantize.h): the type of NAME.weight is I8 or F8_E4M3, in its usual shape, and NAME.weight_scale has the scales of its
+ * output channels in F32. config.json has a quant_method of this program's, so that transformers refuses the folder. */
 
 /* Writes both files to a folder, which is made if needed. The model is written last, so a folder with a model is complete. Tensors
  * have the prefix, and the metadata that transformers requires. end_of_text: the token that ends a text, for config.json, where the

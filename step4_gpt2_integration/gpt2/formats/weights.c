@@ -1,12 +1,14 @@
 /* weights.c — opens weights of either format, and reads tensors in a type and layout (weights.h). */
 #include "weights.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
+#include "gpt2/formats/quantize.h"
 
 enum { TILE = 64 };
 
@@ -81,7 +83,41 @@ static size_t transpose(const struct gpt2_view *view, int64_t rows, int64_t colu
     return lost;
 }
 
+/* The place of a code. */
+static int64_t code_at(const struct gpt2_view *view, int64_t row, int64_t column) {
+    return view->layout == GPT2_OUT_IN ? row * view->columns + column : column * view->rows + row;
+}
+
+static float scale_at(const struct gpt2_view *view, int64_t row) {
+    float scale;
+    memcpy(&scale, (const uint8_t *)view->scales + (size_t)row * sizeof scale, sizeof scale);
+    return scale;
+}
+
+/* Decodes codes to `out`, TILE elements of a row of `out` at a time. */
+static size_t decode(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, uint8_t *out) {
+    const bool by_out = layout == GPT2_OUT_IN;
+    const int64_t height = by_out ? view->rows : view->columns, width = by_out ? view->columns : view->rows;
+    const uint8_t *codes = view->bytes;
+    float value[256], tile[TILE];
+    size_t lost = 0;
+    for (int code = 0; code < 256; code++) { value[code] = gpt2_code_value(view->scheme, (uint8_t)code); }
+    for (int64_t y = 0; y < height; y++) {
+        for (int64_t x = 0; x < width; x += TILE) {
+            const int64_t count = width - x < TILE ? width - x : TILE;
+            for (int64_t i = 0; i < count; i++) {
+                const int64_t row = by_out ? y : x + i, column = by_out ? x + i : y;
+                tile[i] = value[codes[code_at(view, row, column)]] * scale_at(view, row);
+            }
+            lost += gpt2_convert(out + (size_t)(y * width + x) * gpt2_type_bytes(type), type, tile, GPT2_F32,
+                                 (size_t)count);
+        }
+    }
+    return lost;
+}
+
 size_t gpt2_view_read(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, void *out) {
+    if (view->scheme != GPT2_PLAIN) { return decode(view, type, layout, out); }
     if (layout == view->layout || view->rows == 1 || view->columns == 1) {
         return gpt2_convert(out, type, view->bytes, view->type, (size_t)(view->rows * view->columns));
     }
@@ -100,13 +136,40 @@ bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tens
                      gpt2_type_name(type));
 }
 
+bool gpt2_weights_codes(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, uint8_t *codes,
+                        float *scales, struct gpt2_error *error) {
+    const struct gpt2_view *view = gpt2_weights_view(weights, tensor, layer);
+    const uint8_t *from = view->bytes;
+    bool finite = true;
+    for (int64_t row = 0; row < view->rows; row++) {
+        scales[row] = scale_at(view, row);
+        finite = finite && isfinite(scales[row]);
+        for (int64_t column = 0; column < view->columns; column++) {
+            const uint8_t code = from[code_at(view, row, column)];
+            finite = finite && (view->scheme != GPT2_FP8 || (code & 0x7f) != 0x7f);
+            codes[row * view->columns + column] = code;
+        }
+    }
+    char name[GPT2_NAME_BYTES];
+    gpt2_tensor_name(tensor, layer, name);
+    return finite || gpt2_fail(error, "%s: %s: a code or a scale is not finite", weights->file.path, name);
+}
+
 static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
                       void *out, struct gpt2_error *error) {
     return gpt2_weights_read(context, tensor, layer, type, layout, out, error);
 }
 
+static bool codes_from(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                       struct gpt2_error *error) {
+    return gpt2_weights_codes(context, tensor, layer, codes, scales, error);
+}
+
 struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
-    return (struct gpt2_source){.config = weights->config, .read = read_from, .context = weights};
+    struct gpt2_source source = {.config = weights->config, .read = read_from, .context = weights};
+    source.scheme = weights->scheme;
+    if (weights->scheme != GPT2_PLAIN) { source.read_codes = codes_from; }
+    return source;
 }
 
 /* ---- scores divided by the layer's number ---- */
@@ -133,7 +196,21 @@ static bool read_scaled(void *context, enum gpt2_tensor tensor, int layer, enum 
     return true;
 }
 
+static bool codes_scaled(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                         struct gpt2_error *error) {
+    const struct gpt2_source *source = context;
+    if (!source->read_codes(source->context, tensor, layer, codes, scales, error)) { return false; }
+    for (int row = 0; tensor == GPT2_QKVW && row < source->config.channels; row++) {
+        scales[row] /= (float)(layer + 1);
+    }
+    return true;
+}
+
 struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source) {
     if (!source->config.scale_by_layer) { return *source; }
-    return (struct gpt2_source){.config = source->config, .read = read_scaled, .context = (void *)(uintptr_t)source};
+    struct gpt2_source scaled = *source;
+    scaled.read = read_scaled;
+    scaled.context = (void *)(uintptr_t)source;
+    if (source->read_codes != NULL) { scaled.read_codes = codes_scaled; }
+    return scaled;
 }

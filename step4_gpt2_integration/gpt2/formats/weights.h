@@ -70,11 +70,16 @@ bool gpt2_tensor_find(const char *name, enum gpt2_tensor *tensor, int *layer);
 
 /* ---- views of the bytes ---- */
 
+/* Weights in 8 bits are codes of one scheme (quantize.h). */
+enum gpt2_scheme { GPT2_PLAIN, GPT2_INT8, GPT2_FP8 };
+
 struct gpt2_view {
-    const void *bytes; /* rows * columns elements, possibly unaligned; NULL: missing */
-    enum gpt2_type type;
+    const void *bytes;   /* rows * columns elements, possibly unaligned; NULL: missing */
+    enum gpt2_type type; /* of codes: that of their scales, GPT2_F32 */
     enum gpt2_layout layout;
-    int64_t rows, columns; /* logical: (out, in) in either layout */
+    int64_t rows, columns;   /* logical: (out, in) in either layout */
+    enum gpt2_scheme scheme; /* GPT2_PLAIN: elements of `type`; else codes of a byte */
+    const void *scales;      /* (rows) of GPT2_F32, possibly unaligned; NULL: plain */
 };
 
 struct gpt2_weights {
@@ -83,6 +88,7 @@ struct gpt2_weights {
     struct gpt2_file file;   /* the mapped file; of a model in several files its index */
     struct gpt2_file *parts; /* (part_count) the files of such a model; else NULL */
     int part_count;
+    enum gpt2_scheme scheme; /* of all tensors in 8 bits; GPT2_PLAIN: there are none */
 };
 
 /* path: a folder (Hugging Face), a .safetensors file with config.json beside it, or a checkpoint of llm.c, recognised by its magic. This
@@ -99,7 +105,11 @@ struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt
 bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
                        enum gpt2_layout layout, void *out, struct gpt2_error *error);
 
-/* The same for any view. Returns the number of finite values that became infinite. */
+/* The codes (rows, columns) and scales (rows) of a tensor in 8 bits, in GPT2_OUT_IN. False when a code or a scale is not finite. */
+bool gpt2_weights_codes(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, uint8_t *codes,
+                        float *scales, struct gpt2_error *error);
+
+/* The same as gpt2_weights_read for any view. Returns the number of finite values that became infinite. */
 size_t gpt2_view_read(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, void *out);
 
 /* For the readers of files: allocates the views of weights->config, all NULL. */
@@ -114,10 +124,14 @@ struct gpt2_source {
     bool (*read)(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
                  void *out, struct gpt2_error *error);
     void *context;
+    enum gpt2_scheme
+        scheme; /* of the tensors in 8 bits (gpt2_tensor_in_codes); `read` decodes them. GPT2_PLAIN: there are none */
+    bool (*read_codes)(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                       struct gpt2_error *error); /* as gpt2_weights_codes; NULL: plain */
 };
 
-/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, are
- * divided by the layer's number from 1, so that attention divides its scores by it. Valid as long as *source is. */
+/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, or
+ * the scales of their codes, are divided by the layer's number from 1, so that attention divides its scores by it. Valid as long as *source is. */
 struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source);
 
 /* Open weights as a source: a conversion writes one format from a source of the other. */

@@ -19,26 +19,42 @@
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
-// The products of a step.
-template <class T> struct step_tasks {
-    gemv_task<T, T> qkv, projection, fc, mlp;
-    gemv_task<float, T> logits;
+#include <type_traits>
+
+// The products of a step. W: T, or the codes of weights in 8 bits.
+template <class T, class W> struct step_tasks {
+    gemv_task<T, T, W> qkv, projection, fc, mlp;
+    gemv_task<float, T, W> logits;
 };
 
-template <class T> static step_tasks<T> tasks_of(const tensors<T> &all, int layer, int B) {
+template <class T, class W> static const W *weight_of(const T *plain, const code_matrix &coded) {
+    if constexpr (std::is_same_v<T, W>) {
+        return plain;
+    } else {
+        return (const W *)coded.codes;
+    }
+}
+
+template <class T, class W> static step_tasks<T, W> tasks_of(const tensors<T> &all, int layer, int B) {
     const activations<T> &a = all.work;
     const params<T> &w = all.weights;
     const block_weights<T> &block = w.blocks[(size_t)layer];
+    const block_codes coded = all.scheme != GPT2_PLAIN ? w.codes[(size_t)layer] : block_codes{};
+    const W *const qkv = weight_of<T, W>(block.qkv_weight, coded.qkv);
+    const W *const attention = weight_of<T, W>(block.attention_weight, coded.attention);
+    const W *const fc = weight_of<T, W>(block.fc_weight, coded.fc), *const mlp =
+                                                                        weight_of<T, W>(block.mlp_weight, coded.mlp);
+    const W *const head = weight_of<T, W>(w.head, w.head_codes);
     const int C = all.config.channels, V = all.config.vocabulary, Vp = all.config.padded_vocabulary;
     const float epsilon = all.config.epsilon;
-    step_tasks<T> tasks = {};
+    step_tasks<T, W> tasks = {};
     // clang-format off
-    //                  out         x            weight                  bias                  N  C      OC     ld
-    tasks.qkv        = {a.qkv,      a.residual,  block.qkv_weight,       block.qkv_bias,       B, C,     3 * C, 3 * C};
-    tasks.projection = {a.residual, a.attention, block.attention_weight, block.attention_bias, B, C,     C,     C};
-    tasks.fc         = {a.hidden,   a.residual,  block.fc_weight,        block.fc_bias,        B, C,     4 * C, 4 * C};
-    tasks.mlp        = {a.residual, a.hidden,    block.mlp_weight,       block.mlp_bias,       B, 4 * C, C,     C};
-    tasks.logits     = {a.logits,   a.residual,  w.head,                 nullptr,              B, C,     V,     Vp};
+    //                  out         x            weight     bias                  N  C      OC     ld     scales
+    tasks.qkv        = {a.qkv,      a.residual,  qkv,       block.qkv_bias,       B, C,     3 * C, 3 * C, coded.qkv.scales};
+    tasks.projection = {a.residual, a.attention, attention, block.attention_bias, B, C,     C,     C,     coded.attention.scales};
+    tasks.fc         = {a.hidden,   a.residual,  fc,        block.fc_bias,        B, C,     4 * C, 4 * C, coded.fc.scales};
+    tasks.mlp        = {a.residual, a.hidden,    mlp,       block.mlp_bias,       B, 4 * C, C,     C,     coded.mlp.scales};
+    tasks.logits     = {a.logits,   a.residual,  head,      nullptr,              B, C,     V,     Vp,    w.head_codes.scales};
     // clang-format on
     tasks.qkv.layernorm_weight = block.ln1_weight, tasks.qkv.layernorm_bias = block.ln1_bias;
     tasks.fc.layernorm_weight = block.ln2_weight, tasks.fc.layernorm_bias = block.ln2_bias;
@@ -50,10 +66,17 @@ template <class T> static step_tasks<T> tasks_of(const tensors<T> &all, int laye
     return tasks;
 }
 
+template <class T, class W> static bool step_takes(const tensors<T> &all, int B) {
+    const step_tasks<T, W> tasks = tasks_of<T, W>(all, 0, B);
+    return gemv_takes(tasks.qkv) && gemv_takes(tasks.projection) && gemv_takes(tasks.fc) && gemv_takes(tasks.mlp) &&
+           gemv_takes(tasks.logits);
+}
+
 template <class T> bool decode_step_takes(const tensors<T> &all, int B) {
-    const step_tasks<T> tasks = tasks_of(all, 0, B);
-    return all.forms.decode_fused && B <= all.forms.decode_rows && gemv_takes(tasks.qkv) &&
-           gemv_takes(tasks.projection) && gemv_takes(tasks.fc) && gemv_takes(tasks.mlp) && gemv_takes(tasks.logits);
+    return all.forms.decode_fused && B <= all.forms.decode_rows &&
+           (all.scheme == GPT2_PLAIN  ? step_takes<T, T>(all, B)
+            : all.scheme == GPT2_INT8 ? step_takes<T, int8_code>(all, B)
+                                      : step_takes<T, e4m3_code>(all, B));
 }
 
 template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int layer, int B) {
@@ -64,14 +87,14 @@ template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int la
                         decode_splits(B, H, S, device.multiprocessors));
 }
 
-template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy) {
+template <class T, class W> static int step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy) {
     activations<T> &a = all.work;
     const int C = all.config.channels, L = all.config.layers;
-    TRY(begin_step(device, a.residual, a.tokens, greedy ? &a.greedy : nullptr, a.logits, all.weights.token_embedding,
+    TRY(begin_step(device, a.residual, a.tokens, greedy ? &a.greedy : nullptr, a.logits, token_table(all),
                    all.weights.position_embedding, a.positions, B, C, all.config.padded_vocabulary, all.context));
     TRY(mark(device, "embedding", -1));
     for (int layer = 0; layer < L; layer++) {
-        const step_tasks<T> tasks = tasks_of(all, layer, B);
+        const step_tasks<T, W> tasks = tasks_of<T, W>(all, layer, B);
         TRY(gemv(device, tasks.qkv));
         TRY(mark(device, "qkv", layer));
         TRY(attend_split(device, all, layer, B));
@@ -83,8 +106,17 @@ template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, i
         TRY(gemv(device, tasks.mlp));
         TRY(mark(device, "mlp projection", layer));
     }
-    TRY(gemv(device, tasks_of(all, 0, B).logits));
+    TRY(gemv(device, tasks_of<T, W>(all, 0, B).logits));
     return mark(device, "logits", L);
+}
+
+template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy) {
+    switch (all.scheme) {
+        case GPT2_PLAIN: return step_fused<T, T>(device, all, B, greedy);
+        case GPT2_INT8: return step_fused<T, int8_code>(device, all, B, greedy);
+        case GPT2_FP8: break;
+    }
+    return step_fused<T, e4m3_code>(device, all, B, greedy);
 }
 
 #define INSTANTIATE(T)                                                      \

@@ -12,7 +12,7 @@ enum { threads_per_block = 128, gradient_threads = 256 };
 
 template <class T>
 __global__ void embed_kernel(T *__restrict__ out,                      // (B, T, C)
-                             const T *__restrict__ token_embedding,    // (Vp, C)
+                             const lookup_table<T> token_embedding,    // (Vp, C)
                              const T *__restrict__ position_embedding, // (maxT, C)
                              const int *__restrict__ tokens,           // (B, T)
                              const int *__restrict__ positions,        // (B) or null
@@ -22,8 +22,7 @@ __global__ void embed_kernel(T *__restrict__ out,                      // (B, T,
     int64_t row = i / C;
     int c = (int)(i % C), t = (int)(row % T_), token = max(tokens[row], 0);
     int position = t + (positions != nullptr ? positions[row / T_] : 0);
-    out[i] = from_float<T>(to_float(token_embedding[(int64_t)token * C + c]) +
-                           to_float(position_embedding[(int64_t)position * C + c]));
+    out[i] = from_float<T>(token_embedding.at(token, c) + to_float(position_embedding[(int64_t)position * C + c]));
 }
 
 template <class T>
@@ -82,8 +81,8 @@ token_runs token_runs_of(const int32_t *tokens, int N, int V) {
 }
 
 template <class T>
-int embed(gpt2_device &device, T *out, const T *token_embedding, const T *position_embedding, const int *tokens,
-          const int *positions, int B, int T_, int C) {
+int embed(gpt2_device &device, T *out, const lookup_table<T> &token_embedding, const T *position_embedding,
+          const int *tokens, const int *positions, int B, int T_, int C) {
     const int64_t count = (int64_t)B * T_ * C;
     embed_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(
         out, token_embedding, position_embedding, tokens, positions, count, T_, C);
@@ -116,7 +115,8 @@ int embed_backward(gpt2_device &device, float *dtoken, float *dposition, const T
 }
 
 #define INSTANTIATE(T)                                                                                             \
-    template int embed(gpt2_device &, T *, const T *, const T *, const int *, const int *, int, int, int);         \
+    template int embed(gpt2_device &, T *, const lookup_table<T> &, const T *, const int *, const int *, int, int, \
+                       int);                                                                                       \
     template int last_rows(gpt2_device &, T *, const T *, const int *, int, int, int);                             \
     template int embed_backward(gpt2_device &, float *, float *, const T *, const int *, const int *, const int *, \
                                 int, int, int, int);

@@ -2,15 +2,22 @@
 #ifndef GPT2_EMBEDDING_CUH
 #define GPT2_EMBEDDING_CUH
 
-#include "gpt2/model/device.cuh"
+#include "gpt2/model/eight_bits.cuh"
 
 #include <vector>
 
 // out[b][t] = token_embedding[tokens[b][t]] + position_embedding[start + t], start = positions[b], or 0 where that is null.
 // A negative token is read as 0.  out (B, T, C)  token_embedding (Vp, C)  position_embedding (maxT, C)  tokens (B, T)
 template <class T>
+int embed(gpt2_device &device, T *out, const lookup_table<T> &token_embedding, const T *position_embedding,
+          const int *tokens, const int *positions, int B, int T_, int C);
+
+template <class T>
 int embed(gpt2_device &device, T *out, const T *token_embedding, const T *position_embedding, const int *tokens,
-          const int *positions, int B, int T_, int C);
+          const int *positions, int B, int T_, int C) {
+    const lookup_table<T> plain = {token_embedding, {}, GPT2_PLAIN, C};
+    return embed(device, out, plain, position_embedding, tokens, positions, B, T_, C);
+}
 
 // out[b] = x[b][lengths[b] - 1]           out (B, C)  x (B, T, C)
 template <class T> int last_rows(gpt2_device &device, T *out, const T *x, const int *lengths, int B, int T_, int C);

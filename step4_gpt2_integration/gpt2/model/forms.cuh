@@ -8,6 +8,8 @@
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
 //   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused
 //
+// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too, and the persistent one does not
+// exist.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
 // but the reference. With that set it means rows on the CPU backend, and the taught form of decoding. Batches and widths that a fused kernel does not support use the taught form.
 #ifndef GPT2_FORMS_CUH

@@ -8,16 +8,21 @@
 #include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
 
+#include <algorithm>
+
 // Embedding and blocks. The result is residual and branch.
 template <class T>
 static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const pass &pass) {
     activations<T> &a = all.work;
     const int C = all.config.channels;
-    TRY(embed(device, a.residual, all.weights.token_embedding, all.weights.position_embedding, a.tokens,
+    TRY(embed(device, a.residual, token_table(all), all.weights.position_embedding, a.tokens,
               pass.decoding ? a.positions : nullptr, pass.B, pass.T, C));
     TRY(observe(device, "embedding", -1, a.residual, pass.N(), C, C));
     const auto block = block_is_fused(all, pass) ? block_fused<T> : block_forward<T>;
-    for (int layer = 0; layer < all.config.layers; layer++) { TRY(block(device, kernels, all, layer, pass)); }
+    for (int layer = 0; layer < all.config.layers; layer++) {
+        TRY(expand_block(device, all, layer));
+        TRY(block(device, kernels, all, layer, pass));
+    }
     return 0;
 }
 
@@ -35,11 +40,27 @@ static int final_layernorm(gpt2_device &device, const kernel_table &kernels, ten
     return 0;
 }
 
+// A head in 8 bits is expanded in parts, as many rows as fit in the memory of a block's matrices.
+template <class T> static int logits_of_codes(gpt2_device &device, tensors<T> &all, const T *x, int rows) {
+    const int C = all.config.channels, Vp = all.config.padded_vocabulary, most = 12 * C;
+    T *part = all.weights.expanded;
+    for (int first = 0; first < Vp; first += most) {
+        const int count = std::min(most, Vp - first);
+        TRY(expand(device, part, all.weights.head_codes, all.scheme, first, count, C));
+        TRY((matmul<float, T>(device, all.work.logits + first, x, part, nullptr, rows, C, count, Vp)));
+    }
+    return 0;
+}
+
 template <class T> int logits_of_rows(gpt2_device &device, tensors<T> &all, int first, int rows) {
     activations<T> &a = all.work;
     const int C = all.config.channels, V = all.config.vocabulary, Vp = all.config.padded_vocabulary;
-    TRY((matmul<float, T>(device, a.logits, a.normalised + (int64_t)first * C, all.weights.head, nullptr, rows, C, Vp,
-                          Vp)));
+    const T *x = a.normalised + (int64_t)first * C;
+    if (all.scheme != GPT2_PLAIN) {
+        TRY(logits_of_codes(device, all, x, rows));
+    } else {
+        TRY((matmul<float, T>(device, a.logits, x, all.weights.head, nullptr, rows, C, Vp, Vp)));
+    }
     TRY(observe(device, "logits", all.config.layers, a.logits, rows, V, Vp));
     return 0;
 }

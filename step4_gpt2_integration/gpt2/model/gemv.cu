@@ -5,13 +5,15 @@
 // Math      gemv.cuh
 // Bytes     OC C elements of weights; x and y are 1/OC and 1/C of that. 124M in bf16: 14.2 MB a block of the model, 77 MB for the
 //           logits, 247 MB a step: 52 us on an H200 (4.8 TB/s).
-// Kernel    gemv_kernel<Out, T, N>: `split` warps compute 2 columns of y for all N rows, each warp over a part of the columns of W.
+// Kernel    gemv_kernel<Out, T, W, N>: `split` warps compute 2 columns of y for all N rows, each warp over a part of the columns of W.
 //           split is chosen so that a lane reads at most `ahead` vectors of 16 bytes of each row of W: 3 for C = 768 in bf16, 4
 //           with 8 warps for C = 6400. All of these loads are in flight before the first wait. They are issued before the kernel
 //           that computes x has ended (programmatic dependent launch), because weights do not depend on it. Sums are fp32.
 //           Where there are more columns than resident warps, a block computes several groups, and loads the next weights early.
 //           With a LayerNorm each block normalises x itself, a warp a row, into shared memory. That reads 1.5 KB a row from L2
 //           and saves a launch.
+//           With codes of 8 bits (eight_bits.cuh) a vector of 16 bytes is 16 weights. The scale of a row, and the unit of the codes, are
+//           multiplied into its sum.
 //           The 2 N sums of a warp are reduced together. Each exchange halves the number of sums in a lane: 16 shuffles in place
 //           of 80 for N = 8.
 #include "gpt2/model/gemv.cuh"
@@ -20,6 +22,8 @@
 #include "gpt2/model/activation.cuh"
 #include "gpt2/model/step_math.cuh"
 #include "gpt2/model/vec16.cuh"
+
+#include <type_traits>
 
 enum { few_warps = 4, most_warps = 8, warps_each = 16 }; // two of a block, one of a multiprocessor
 enum { columns = 2, ahead = 4, held = 8 };
@@ -68,17 +72,29 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
     });
 }
 
-template <class T, int N>
-__device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (&weight)[columns], const T *x, int c,
+// As many elements of x as a vector of W has.
+template <int size, class T> __device__ static void load_row(float (&row)[size], const T *x) {
+    constexpr int each = vec16<T>::size;
+#pragma unroll
+    for (int first = 0; first < size; first += each) {
+        float part[each];
+        unpack(part, vec16_load(x + first));
+#pragma unroll
+        for (int e = 0; e < each; e++) { row[first + e] = part[e]; }
+    }
+}
+
+template <class T, class W, int N>
+__device__ static void multiply_add(float (&sums)[columns * N], const vec16<W> (&weight)[columns], const T *x, int c,
                                     int C, int rows) {
-    constexpr int size = vec16<T>::size;
+    constexpr int size = vec16<W>::size;
     float w[columns][size];
 #pragma unroll
     for (int j = 0; j < columns; j++) { unpack(w[j], weight[j]); }
 #pragma unroll
     for (int n = 0; n < N; n++) {
         float row[size];
-        unpack(row, vec16_load(x + (int64_t)min(n, rows - 1) * C + c));
+        load_row(row, x + (int64_t)min(n, rows - 1) * C + c);
 #pragma unroll
         for (int e = 0; e < size; e++) {
 #pragma unroll
@@ -88,10 +104,10 @@ __device__ static void multiply_add(float (&sums)[columns * N], const vec16<T> (
 }
 
 // A lane's vectors of 2 rows of W: the first `ahead` of those between `from` and `to`.
-template <class T>
-__device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weight, int first, int C, int OC, int from,
+template <class W>
+__device__ static void fetch(vec16<W> (&weights)[ahead][columns], const W *weight, int first, int C, int OC, int from,
                              int to) {
-    constexpr int step = warp_size * vec16<T>::size;
+    constexpr int step = warp_size * vec16<W>::size;
 #pragma unroll
     for (int i = 0; i < ahead; i++) {
 #pragma unroll
@@ -103,9 +119,11 @@ __device__ static void fetch(vec16<T> (&weights)[ahead][columns], const T *weigh
     }
 }
 
-// y (n, column) = activation?(y + bias) + residual
-template <class Out, class T> __device__ static void finish(const gemv_task<Out, T> &task, float y, int n, int column) {
+// y (n, column) = activation?(scale y + bias) + residual
+template <class Out, class T, class W>
+__device__ static void finish(const gemv_task<Out, T, W> &task, float y, int n, int column) {
     if (n >= task.N || column >= task.OC) { return; }
+    if constexpr (!std::is_same_v<T, W>) { y *= task.scales[column] * W::unit; }
     if (task.bias != nullptr) { y += to_float(task.bias[column]); }
     if (task.activated) { y = activate(y, task.activation); }
     int64_t place = (int64_t)n * task.ld + column;
@@ -115,10 +133,10 @@ template <class Out, class T> __device__ static void finish(const gemv_task<Out,
 
 // N rows, of which task.N exist: the others read the last row and write nothing. `split` warps, a power of two, share 2 columns.
 // groups: the number of groups of columns; a block computes one group at a time.
-template <class Out, class T, int N>
+template <class Out, class T, class W, int N>
 __global__ void __launch_bounds__(most_warps *warp_size)
-    gemv_kernel(const gemv_task<Out, T> task, int split, int groups) {
-    constexpr int size = vec16<T>::size, step = warp_size * size, share = warp_size / (columns * N);
+    gemv_kernel(const gemv_task<Out, T, W> task, int split, int groups) {
+    constexpr int size = vec16<W>::size, step = warp_size * size, share = warp_size / (columns * N);
     __shared__ float parts[2][most_warps][columns * N];
     extern __shared__ uint4 dynamic[]; // (N + 2, C) of T with a LayerNorm; else nothing
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
@@ -127,12 +145,13 @@ __global__ void __launch_bounds__(most_warps *warp_size)
     const int from = slice * steps_each * step + lane * size, to = min(C, (slice + 1) * steps_each * step);
     int first = blockIdx.x * per_group + warp / split * columns;
 
-    vec16<T> weights[ahead][columns], next[ahead][columns];
+    vec16<W> weights[ahead][columns], next[ahead][columns];
     fetch(weights, task.weight, first, C, task.OC, from, to);
     T *normalised = (T *)dynamic, *scale = normalised + task.N * C, *shift = scale + C;
     const bool has_layernorm = task.layernorm_weight != nullptr;
     if (has_layernorm) {
-        for (int c = threadIdx.x * size; c < C; c += (int)blockDim.x * size) {
+        constexpr int each = vec16<T>::size;
+        for (int c = threadIdx.x * each; c < C; c += (int)blockDim.x * each) {
             *(uint4 *)(scale + c) = vec16_load(task.layernorm_weight + c).bits;
             *(uint4 *)(shift + c) = vec16_load(task.layernorm_bias + c).bits;
         }
@@ -156,15 +175,15 @@ __global__ void __launch_bounds__(most_warps *warp_size)
         float sums[columns * N] = {};
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
-            if (from + i * step < to) { multiply_add<T, N>(sums, weights[i], x, from + i * step, C, task.N); }
+            if (from + i * step < to) { multiply_add<T, W, N>(sums, weights[i], x, from + i * step, C, task.N); }
         }
         for (int c = from + ahead * step; c < to; c += step) {
-            vec16<T> now[columns];
+            vec16<W> now[columns];
 #pragma unroll
             for (int j = 0; j < columns; j++) {
                 now[j] = vec16_load(task.weight + (int64_t)min(first + j, task.OC - 1) * C + c);
             }
-            multiply_add<T, N>(sums, now, x, c, C, task.N);
+            multiply_add<T, W, N>(sums, now, x, c, C, task.N);
         }
         float y = over_warp(sums);
         const int place = lane / share; // of the 2 N sums
@@ -188,16 +207,16 @@ __global__ void __launch_bounds__(most_warps *warp_size)
     }
 }
 
-template <class Out, class T> static size_t shared_bytes(const gemv_task<Out, T> &task) {
+template <class Out, class T, class W> static size_t shared_bytes(const gemv_task<Out, T, W> &task) {
     return task.layernorm_weight != nullptr ? (size_t)(task.N + 2) * (size_t)task.C * sizeof(T) : 0;
 }
 
-template <class Out, class T> bool gemv_takes(const gemv_task<Out, T> &task) {
-    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec16<T>::size == 0 && shared_bytes(task) <= most_shared;
+template <class Out, class T, class W> bool gemv_takes(const gemv_task<Out, T, W> &task) {
+    return task.N >= 1 && task.N <= most_gemv_rows && task.C % vec16<W>::size == 0 && shared_bytes(task) <= most_shared;
 }
 
-template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out, T> &task) {
-    constexpr int step = warp_size * vec16<T>::size;
+template <class Out, class T, class W> int gemv(gpt2_device &device, const gemv_task<Out, T, W> &task) {
+    constexpr int step = warp_size * vec16<W>::size;
     int split = 1;
     while (split < most_warps && task.C > ahead * split * step) { split *= 2; }
     const int warps = split > few_warps ? split : few_warps, per_group = warps / split * columns;
@@ -214,16 +233,17 @@ template <class Out, class T> int gemv(gpt2_device &device, const gemv_task<Out,
         attribute.val.programmaticStreamSerializationAllowed = 1;
         config.attrs = &attribute, config.numAttrs = 1;
     }
-    if (task.N == 1) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 1>, task, split, groups); }
-    if (task.N == 2) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 2>, task, split, groups); }
-    if (task.N <= 4) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 4>, task, split, groups); }
-    return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, 8>, task, split, groups);
+    if (task.N == 1) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, W, 1>, task, split, groups); }
+    if (task.N == 2) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, W, 2>, task, split, groups); }
+    if (task.N <= 4) { return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, W, 4>, task, split, groups); }
+    return cudaLaunchKernelEx(&config, gemv_kernel<Out, T, W, 8>, task, split, groups);
 }
 
-#define INSTANTIATE(Out, T)                              \
-    template bool gemv_takes(const gemv_task<Out, T> &); \
-    template int gemv(gpt2_device &, const gemv_task<Out, T> &);
-#define INSTANTIATE_BOTH(T) INSTANTIATE(T, T)
-FOR_EACH_TYPE(INSTANTIATE_BOTH)
-INSTANTIATE(float, __half)
-INSTANTIATE(float, __nv_bfloat16)
+#define INSTANTIATE(Out, T, W)                              \
+    template bool gemv_takes(const gemv_task<Out, T, W> &); \
+    template int gemv(gpt2_device &, const gemv_task<Out, T, W> &);
+#define INSTANTIATE_WEIGHTS(Out, T) INSTANTIATE(Out, T, T) INSTANTIATE(Out, T, int8_code) INSTANTIATE(Out, T, e4m3_code)
+#define INSTANTIATE_SAME(T)         INSTANTIATE_WEIGHTS(T, T)
+FOR_EACH_TYPE(INSTANTIATE_SAME)
+INSTANTIATE_WEIGHTS(float, __half)
+INSTANTIATE_WEIGHTS(float, __nv_bfloat16)

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(threads_per_block)
                       int *tokens,                              // (B)
                       greedy_state state,                       // all null: the tokens are given
                       const float *logits,                      // (B, Vp)
-                      const T *__restrict__ token_embedding,    // (Vp, C)
+                      const lookup_table<T> token_embedding,    // (Vp, C)
                       const T *__restrict__ position_embedding, // (maxT, C)
                       const int *positions,                     // (B)
                       int C, int Vp, int S) {
@@ -67,10 +67,9 @@ __global__ void __launch_bounds__(threads_per_block)
     if (out == nullptr) { return; }
     __syncthreads();
     let_next_kernel_start();
-    const T *token = token_embedding + (int64_t)max(chosen, 0) * C;
     const T *position = position_embedding + (int64_t)positions[b] * C;
     for (int c = threadIdx.x; c < C; c += blockDim.x) {
-        out[(int64_t)b * C + c] = from_float<T>(to_float(token[c]) + to_float(position[c]));
+        out[(int64_t)b * C + c] = from_float<T>(token_embedding.at(max(chosen, 0), c) + to_float(position[c]));
     }
 }
 
@@ -83,15 +82,15 @@ int greedy_begin(gpt2_device &device, greedy_state &state, int choices, int stop
 
 template <class T>
 int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *state, const float *logits,
-               const T *token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
-               int S) {
+               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C,
+               int Vp, int S) {
     const unsigned threads = state != nullptr ? threads_per_block : few_threads;
     return launch({(unsigned)B, threads, device.stream}, begin_step_kernel<T>, out, tokens,
                   state != nullptr ? *state : greedy_state{}, logits, token_embedding, position_embedding, positions, C,
                   Vp, S);
 }
 
-#define INSTANTIATE(T)                                                                                            \
-    template int begin_step(gpt2_device &, T *, int *, const greedy_state *, const float *, const T *, const T *, \
-                            const int *, int, int, int, int);
+#define INSTANTIATE(T)                                                                                               \
+    template int begin_step(gpt2_device &, T *, int *, const greedy_state *, const float *, const lookup_table<T> &, \
+                            const T *, const int *, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -2,7 +2,7 @@
 #ifndef GPT2_GREEDY_CUH
 #define GPT2_GREEDY_CUH
 
-#include "gpt2/model/device.cuh"
+#include "gpt2/model/eight_bits.cuh"
 
 // All of it is in device memory, so that a recorded step serves every call.
 struct greedy_state {
@@ -21,7 +21,7 @@ int greedy_begin(gpt2_device &device, greedy_state &state, int choices, int stop
 // null there is no embedding.
 template <class T>
 int begin_step(gpt2_device &device, T *out, int *tokens, const greedy_state *state, const float *logits,
-               const T *token_embedding, const T *position_embedding, const int *positions, int B, int C, int Vp,
-               int S);
+               const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C,
+               int Vp, int S);
 
 #endif

@@ -98,7 +98,7 @@ template <class T> struct model_of final : gpt2_model {
             return decode_step_fused(device, all, B, greedy);
         }
         if (greedy) {
-            TRY(begin_step<T>(device, nullptr, a.tokens, &a.greedy, a.logits, nullptr, nullptr, a.positions, B, 0,
+            TRY(begin_step<T>(device, nullptr, a.tokens, &a.greedy, a.logits, {}, nullptr, a.positions, B, 0,
                               config.padded_vocabulary, all.context));
         }
         return decode_step(device, kernels, all, B);
@@ -178,6 +178,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->kernels = *options.kernels;
     use_activation(model->kernels, source->config.activation);
     model->all.config = source->config;
+    model->all.scheme = options.scheme;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
@@ -202,6 +203,10 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
     gpt2_model_options options = *given;
     const gpt2_config &config = source->config;
     if (!gpt2_config_check(&config, "the model", error)) { return nullptr; }
+    if (options.scheme != GPT2_PLAIN && options.scheme != source->scheme) {
+        gpt2_fail(error, "the model's weights are not in 8 bits of the scheme that was requested");
+        return nullptr;
+    }
     if (options.context == 0) { options.context = config.max_tokens; }
     if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt ||
         options.context > config.max_tokens || (int64_t)options.batch * options.prompt > (1 << 26)) {
@@ -235,6 +240,11 @@ const gpt2_config *gpt2_model_config(const gpt2_model *model) {
 
 gpt2_form gpt2_model_greedy_form(const gpt2_model *model, int B) {
     return model->greedy_form(B);
+}
+
+gpt2_form gpt2_model_step_form(const gpt2_model *model, int B) {
+    const gpt2_form form = model->greedy_form(B);
+    return form == GPT2_PERSISTENT ? GPT2_FUSED : form;
 }
 
 size_t gpt2_model_bytes(const gpt2_model *model) {
@@ -275,6 +285,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
     device.multiprocessors = multiprocessor_count();
     tensors<T> all = {};
     all.config = config;
+    all.scheme = options.scheme;
     all.batch = options.batch, all.prompt = options.prompt;
     all.context = options.context == 0 ? config.max_tokens : options.context;
     all.forms = choose_forms<T>(device, options, config);

@@ -31,9 +31,10 @@ struct gpt2_model;
 enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT };
 
 struct gpt2_model_options {
-    enum gpt2_type type;      /* of weights and activations; sums and statistics are fp32 in all */
-    bool tf32;                /* products of F32 may round their factors to TF32 */
-    bool graph;               /* decode as one CUDA graph */
+    enum gpt2_type type;     /* of weights and activations; sums and statistics are fp32 in all */
+    enum gpt2_scheme scheme; /* of matrices that stay in 8 bits: the source's; GPT2_PLAIN: they are decoded to `type` */
+    bool tf32;               /* products of F32 may round their factors to TF32 */
+    bool graph;              /* decode as one CUDA graph */
     enum gpt2_form attention; /* over prompts: with all scores in memory, a few, or none */
     enum gpt2_form decode;    /* of steps: with the set's kernels and cuBLAS, or with few launches */
     int batch;                /* the largest number of sequences at once */
@@ -52,8 +53,9 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 bool gpt2_model_load(struct gpt2_model *model, const struct gpt2_source *source, struct gpt2_error *error);
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
-/* The form of greedy decoding of B sequences: taught, fused or persistent. */
+/* The form of decoding B sequences, never auto: of gpt2_decode_greedy taught, fused or persistent; of gpt2_decode taught or fused. */
 enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);
+enum gpt2_form gpt2_model_step_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,
                         const struct gpt2_model_options *options); /* that it would use */

@@ -1,38 +1,68 @@
 // params.cu — lays out the tensors in one allocation and copies the weights (params.cuh)
 #include "gpt2/model/params.cuh"
 
+#include "gpt2/formats/quantize.h"
 #include "gpt2/model/rows.cuh"
 
 #include <algorithm>
 #include <cstdlib>
 
 namespace {
+void take_codes(code_matrix &matrix, int64_t rows, int64_t columns, arena &from) {
+    from.take(matrix.codes, rows * columns);
+    from.take(matrix.scales, rows);
+}
+
+// The four matrices of a block, at offsets that are multiples of the largest alignment if C C elements are.
+template <class T> void place_expanded(block_weights<T> &block, T *expanded, int64_t C) {
+    block.qkv_weight = expanded;
+    block.attention_weight = expanded != nullptr ? expanded + 3 * C * C : nullptr;
+    block.fc_weight = expanded != nullptr ? expanded + 4 * C * C : nullptr;
+    block.mlp_weight = expanded != nullptr ? expanded + 8 * C * C : nullptr;
+}
+
 template <class T> void lay_out(tensors<T> &all, arena &from) {
     const gpt2_config &config = all.config;
     const int64_t C = config.channels, B = all.batch, N = B * all.prompt;
 
     params<T> &w = all.weights;
+    const bool coded = all.scheme != GPT2_PLAIN;
     w.blocks.resize((size_t)config.layers);
-    from.take(w.token_embedding, config.padded_vocabulary * C);
+    w.codes.resize(coded ? (size_t)config.layers : 0);
+    if (!coded || config.untied) { from.take(w.token_embedding, config.padded_vocabulary * C); }
+    if (coded) {
+        take_codes(w.head_codes, config.padded_vocabulary, C, from);
+        from.take(w.expanded, 12 * C * C);
+    }
     from.take(w.position_embedding, config.max_tokens * C);
-    for (block_weights<T> &block : w.blocks) {
+    for (int layer = 0; layer < config.layers; layer++) {
+        block_weights<T> &block = w.blocks[(size_t)layer];
+        if (coded) {
+            block_codes &codes = w.codes[(size_t)layer];
+            take_codes(codes.qkv, 3 * C, C, from);
+            take_codes(codes.attention, C, C, from);
+            take_codes(codes.fc, 4 * C, C, from);
+            take_codes(codes.mlp, C, 4 * C, from);
+            place_expanded(block, w.expanded, C);
+        } else {
+            from.take(block.qkv_weight, 3 * C * C);
+            from.take(block.attention_weight, C * C);
+            from.take(block.fc_weight, 4 * C * C);
+            from.take(block.mlp_weight, 4 * C * C);
+        }
         from.take(block.ln1_weight, C);
         from.take(block.ln1_bias, C);
-        from.take(block.qkv_weight, 3 * C * C);
         from.take(block.qkv_bias, 3 * C);
-        from.take(block.attention_weight, C * C);
         from.take(block.attention_bias, C);
         from.take(block.ln2_weight, C);
         from.take(block.ln2_bias, C);
-        from.take(block.fc_weight, 4 * C * C);
         from.take(block.fc_bias, 4 * C);
-        from.take(block.mlp_weight, 4 * C * C);
         from.take(block.mlp_bias, C);
     }
     from.take(w.final_weight, C);
     from.take(w.final_bias, C);
-    w.head = w.token_embedding;
-    if (config.untied) { from.take(w.head, config.padded_vocabulary * C); }
+    w.head = coded ? nullptr : w.token_embedding;
+    if (config.untied && !coded) { from.take(w.head, config.padded_vocabulary * C); }
 
     activations<T> &a = all.work;
     from.take(a.tokens, N);
@@ -126,34 +156,99 @@ template <class T> T *&place_of(params<T> &w, gpt2_tensor tensor, int layer) {
     return w.final_bias;
 }
 
-template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error) {
-    const gpt2_config &config = all.config;
-    int64_t largest = 0;
-    for (int i = 0; i < GPT2_TENSORS; i++) {
-        largest = std::max(largest, gpt2_tensor_elements(&config, (gpt2_tensor)i));
+template <class T> int expand_block(gpt2_device &device, tensors<T> &all, int layer) {
+    if (all.scheme == GPT2_PLAIN) { return 0; }
+    const block_weights<T> &block = all.weights.blocks[(size_t)layer];
+    const block_codes &codes = all.weights.codes[(size_t)layer];
+    const int64_t C = all.config.channels;
+    TRY(expand(device, block.qkv_weight, codes.qkv, all.scheme, 0, 3 * C, C));
+    TRY(expand(device, block.attention_weight, codes.attention, all.scheme, 0, C, C));
+    TRY(expand(device, block.fc_weight, codes.fc, all.scheme, 0, 4 * C, C));
+    return expand(device, block.mlp_weight, codes.mlp, all.scheme, 0, C, 4 * C);
+}
+
+template <class T> static code_matrix &codes_of(params<T> &w, gpt2_tensor tensor, int layer) {
+    switch (tensor) {
+        case GPT2_QKVW: return w.codes[(size_t)layer].qkv;
+        case GPT2_ATTPROJW: return w.codes[(size_t)layer].attention;
+        case GPT2_FCW: return w.codes[(size_t)layer].fc;
+        case GPT2_FCPROJW: return w.codes[(size_t)layer].mlp;
+        default: return w.head_codes;
     }
-    void *staging = malloc((size_t)largest * sizeof(T));
-    if (staging == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
-    const int64_t padding = (int64_t)(config.padded_vocabulary - config.vocabulary) * config.channels;
-    bool good = true;
-    int code = 0;
-    T *const padded[] = {all.weights.token_embedding, all.weights.head}; // nvcc refuses a list in the for statement
-    for (T *matrix : padded) {
-        if (code != 0) { break; }
-        code = cudaMemset(matrix + (int64_t)config.vocabulary * config.channels, 0, (size_t)padding * sizeof(T));
+}
+
+// A tensor on its way to the device.
+struct staging {
+    char *values;  // the largest tensor, in T
+    float *scales; // (the most rows)
+};
+
+// False: the source cannot read it. *code: of the copy to the device.
+template <class T>
+static bool load_plain(tensors<T> &all, const gpt2_source *source, gpt2_tensor tensor, int layer, staging &through,
+                       int *code, gpt2_error *error) {
+    if (!source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, through.values, error)) {
+        return false;
     }
-    for (int i = 0; good && code == 0 && i < GPT2_TENSORS; i++) {
-        gpt2_tensor tensor = (gpt2_tensor)i;
-        int layers = gpt2_tensor_layers(&config, tensor);
-        for (int layer = 0; good && code == 0 && layer < layers; layer++) {
-            good = source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, staging, error);
-            if (good) {
-                code = cudaMemcpy(place_of(all.weights, tensor, layer), staging,
-                                  (size_t)gpt2_tensor_elements(&config, tensor) * sizeof(T), cudaMemcpyHostToDevice);
-            }
+    *code = cudaMemcpy(place_of(all.weights, tensor, layer), through.values,
+                       (size_t)gpt2_tensor_elements(&all.config, tensor) * sizeof(T), cudaMemcpyHostToDevice);
+    return true;
+}
+
+template <class T>
+static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor tensor, int layer, staging &through,
+                       int *code, gpt2_error *error) {
+    const size_t rows = (size_t)gpt2_tensor_rows(&all.config, tensor);
+    const code_matrix &to = codes_of(all.weights, tensor, layer);
+    if (!source->read_codes(source->context, tensor, layer, (uint8_t *)through.values, through.scales, error)) {
+        return false;
+    }
+    for (size_t row = 0; type_of<T>::file == GPT2_F16 && row < rows; row++) {
+        if (through.scales[row] * gpt2_scheme_most(all.scheme) > 65504.0f) {
+            char name[GPT2_NAME_BYTES];
+            gpt2_tensor_name(tensor, layer, name);
+            return gpt2_fail(error, "%s: channel %d is beyond the range of F16", name, (int)row);
         }
     }
-    free(staging);
+    *code =
+        cudaMemcpy(to.codes, through.values, (size_t)gpt2_tensor_elements(&all.config, tensor), cudaMemcpyHostToDevice);
+    if (*code == 0) { *code = cudaMemcpy(to.scales, through.scales, rows * sizeof(float), cudaMemcpyHostToDevice); }
+    return true;
+}
+
+// Zeros in the rows of the embedding and of the head past the vocabulary.
+template <class T> static int clear_padding(tensors<T> &all) {
+    const int64_t V = all.config.vocabulary, C = all.config.channels, rows = all.config.padded_vocabulary - V;
+    T *const padded[] = {all.weights.token_embedding, all.weights.head}; // nvcc refuses a list in the for statement
+    for (T *matrix : padded) {
+        if (matrix != nullptr) { TRY(cudaMemset(matrix + V * C, 0, (size_t)(rows * C) * sizeof(T))); }
+    }
+    if (all.scheme == GPT2_PLAIN) { return 0; }
+    TRY(cudaMemset(all.weights.head_codes.codes + V * C, 0, (size_t)(rows * C)));
+    return cudaMemset(all.weights.head_codes.scales + V, 0, (size_t)rows * sizeof(float));
+}
+
+template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error) {
+    const gpt2_config &config = all.config;
+    int64_t largest = 0, rows = 0;
+    for (int i = 0; i < GPT2_TENSORS; i++) {
+        largest = std::max(largest, gpt2_tensor_elements(&config, (gpt2_tensor)i));
+        rows = std::max(rows, gpt2_tensor_rows(&config, (gpt2_tensor)i));
+    }
+    staging through = {(char *)malloc((size_t)largest * sizeof(T)), (float *)malloc((size_t)rows * sizeof(float))};
+    bool good = through.values != nullptr && through.scales != nullptr;
+    if (!good) { gpt2_fail(error, "out of memory for a tensor of the model"); }
+    int code = good ? clear_padding(all) : 0;
+    for (int i = 0; good && code == 0 && i < GPT2_TENSORS; i++) {
+        const gpt2_tensor tensor = (gpt2_tensor)i;
+        const bool coded = all.scheme != GPT2_PLAIN && gpt2_tensor_in_codes(&config, tensor);
+        const int layers = gpt2_tensor_layers(&config, tensor);
+        for (int layer = 0; good && code == 0 && layer < layers; layer++) {
+            good = (coded ? load_codes<T> : load_plain<T>)(all, source, tensor, layer, through, &code, error);
+        }
+    }
+    free(through.values);
+    free(through.scales);
     char text[128];
     if (code != 0) { device_message(code, text, sizeof text); }
     return code == 0 ? good : gpt2_fail(error, "the weights cannot be copied to the device: %s", text);
@@ -163,6 +258,7 @@ template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source,
     template size_t tensors_bytes(tensors<T> &);                                 \
     template int tensors_allocate(tensors<T> &);                                 \
     template bool tensors_load(tensors<T> &, const gpt2_source *, gpt2_error *); \
+    template int expand_block(gpt2_device &, tensors<T> &, int);                 \
     template void tensors_free(tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)
 #define INSTANTIATE_PLACE(T) template T *&place_of(params<T> &, gpt2_tensor, int);

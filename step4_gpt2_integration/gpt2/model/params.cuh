@@ -6,6 +6,7 @@
 #define GPT2_PARAMS_CUH
 
 #include "gpt2/model/device.cuh"
+#include "gpt2/model/eight_bits.cuh"
 #include "gpt2/model/forms.cuh"
 #include "gpt2/model/greedy.cuh"
 
@@ -22,6 +23,12 @@ struct arena {
         pointer = base ? (P *)(base + used) : nullptr;
         used += (size_t)elements * sizeof(P);
     }
+};
+
+// The matrices of a block in 8 bits (eight_bits.cuh). Then the pointers of block_weights to these matrices are the same in all blocks: memory
+// to which a block's matrices are expanded where a product needs elements of T.
+struct block_codes {
+    code_matrix qkv, attention, fc, mlp;
 };
 
 template <class T> struct block_weights {
@@ -44,6 +51,10 @@ template <class T> struct params {
     T *position_embedding; // (maxT, C)
     std::vector<block_weights<T>> blocks; // (L)
     T *final_weight, *final_bias;         // (C)
+    // In 8 bits: token_embedding is null in a tied model, head in any.
+    std::vector<block_codes> codes; // (L)
+    code_matrix head_codes;         // (Vp, C)
+    T *expanded;                    // (12 C C)  of the blocks' matrices; also rows of the head
 };
 
 // What decode_persistent.cu keeps between its launches.
@@ -80,6 +91,7 @@ template <class T> struct tensors {
     int batch, prompt, context; // upper bounds of B, T and S
     int group;                  // sequences whose scores fit in memory at once
     int logit_rows;
+    gpt2_scheme scheme; // of the matrices in 8 bits
     model_forms forms;
     params<T> weights;
     activations<T> work;
@@ -95,6 +107,14 @@ template <class T> size_t tensors_bytes(tensors<T> &all);
 template <class T> int tensors_allocate(tensors<T> &all);
 template <class T> bool tensors_load(tensors<T> &all, const gpt2_source *source, gpt2_error *error);
 template <class T> void tensors_free(tensors<T> &all);
+
+// The blocks' matrices of this layer, expanded, if they are in 8 bits.
+template <class T> int expand_block(gpt2_device &device, tensors<T> &all, int layer);
+
+// The rows that embed tokens.
+template <class T> lookup_table<T> token_table(const tensors<T> &all) {
+    return {all.weights.token_embedding, all.weights.head_codes, all.scheme, all.config.channels};
+}
 
 // The pointer that belongs to a tensor of a weights file. `layer` is 0 for a tensor that exists once.
 template <class T> T *&place_of(params<T> &weights, gpt2_tensor tensor, int layer);

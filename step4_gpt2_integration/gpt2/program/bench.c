@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "gpt2/file.h"
+#include "gpt2/formats/quantize.h"
 #include "synthetic.h"
 
 enum { MOST_SAMPLES = 4096, FEWEST_SAMPLES = 5, WARM_UP = 3, ROTATION = 4, SECOND_OF_ENERGY = 1 };
@@ -149,6 +150,7 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     int steps = cell->config->max_tokens - cell->tokens;
     steps = !cell->decodes ? 1 : steps < bench->options->tokens ? steps : bench->options->tokens;
     struct gpt2_model_options settings = {.type = cell->type,
+                                          .scheme = cell->scheme,
                                           .tf32 = cell->tf32,
                                           .batch = cell->batch,
                                           .prompt = cell->tokens,
@@ -156,15 +158,24 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     struct runner r = {.cell = cell, .steps = steps};
     struct gpt2_source source =
         bench->options->model != NULL ? gpt2_weights_source(&bench->weights) : synthetic_source(&bench->synthetic);
+    const struct gpt2_source plain = source;
+    struct gpt2_quantizer quantizer = {.from = NULL};
     model_settings(&settings, bench->options, kernel_choice_table(bench->kernels), &error); /* checked before */
     if (!fits(bench, cell, &settings, f, &error)) { return; }
     size_t free_before = bench->device.free_bytes;
     struct gpt2_device_info after;
-    r.model = gpt2_model_open(&source, &settings, &error);
-    bool good = r.model != NULL && prepare(bench, &r, &error) &&
-                (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
-                gpt2_device_ask(&after, &error);
+    bool good = true;
+    if (bench->options->model == NULL && cell->scheme != GPT2_PLAIN) {
+        good = gpt2_quantizer_open(&quantizer, &plain, cell->scheme, &error);
+        source = gpt2_quantizer_source(&quantizer);
+    }
+    r.model = good ? gpt2_model_open(&source, &settings, &error) : NULL;
+    gpt2_quantizer_close(&quantizer);
+    good = r.model != NULL && prepare(bench, &r, &error) &&
+           (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
+           gpt2_device_ask(&after, &error);
     if (good) {
+        f->form = gpt2_model_greedy_form(r.model, cell->batch);
         f->p5 = quantile(bench->samples, f->samples, 0.05);
         f->p50 = quantile(bench->samples, f->samples, 0.5);
         f->p95 = quantile(bench->samples, f->samples, 0.95);
@@ -206,6 +217,12 @@ static bool run_all(struct bench *bench, const struct cell *cells, int count, st
     return json == NULL || gpt2_output_commit(json, error);
 }
 
+/* The weights of --model are as their folder has them. */
+static void set_scheme(const struct bench *bench, struct cell *cells, int count) {
+    const enum gpt2_scheme scheme = scheme_on_device(bench->weights.scheme, bench->options);
+    for (int i = 0; bench->options->model != NULL && i < count; i++) { cells[i].scheme = scheme; }
+}
+
 static bool start(struct bench *bench, struct gpt2_error *error) {
     struct gpt2_model_options settings;
     bench->kernels = kernel_choice_open(bench->options->kernels, error);
@@ -222,9 +239,10 @@ int command_bench(const struct options *options, struct gpt2_error *error) {
     int count = 0;
     bench->options = options;
     bool good = start(bench, error) &&
-                plan(&cells, &count, options, options->model != NULL ? &bench->weights.config : NULL, error) &&
-                (options->json_file == NULL || gpt2_output_begin(&json, options->json_file, error)) &&
-                run_all(bench, cells, count, options->json_file != NULL ? &json : NULL, error);
+                plan(&cells, &count, options, options->model != NULL ? &bench->weights.config : NULL, error);
+    if (good) { set_scheme(bench, cells, count); }
+    good = good && (options->json_file == NULL || gpt2_output_begin(&json, options->json_file, error)) &&
+           run_all(bench, cells, count, options->json_file != NULL ? &json : NULL, error);
     gpt2_output_abandon(&json);
     free(cells);
     synthetic_close(&bench->synthetic);

@@ -13,7 +13,8 @@ struct cell {
     const char *type_name;
     enum gpt2_type type;
     bool tf32, decodes;
-    int batch, tokens; /* tokens: of each prompt; of a decoding cell: before the first step */
+    enum gpt2_scheme scheme; /* of matrices in 8 bits */
+    int batch, tokens;       /* tokens: of each prompt; of a decoding cell: before the first step */
 };
 
 /* Parses "a,b,c", each a number within the range. False: the error names the option and the item. */
@@ -53,6 +54,7 @@ struct figures {
     double gb_per_s;         /* cell_bytes over the time behind tokens_per_s; decoding only */
     double cpu_ms;           /* processor time of all threads for a step or a pass, independent of other load */
     double tokens_per_joule; /* negative: not available */
+    enum gpt2_form form;     /* of the decoding steps that ran */
     char reason[192];        /* why the cell was not measured; empty: it was */
 };
 

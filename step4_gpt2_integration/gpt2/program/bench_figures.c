@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "gpt2/formats/quantize.h"
 
 /* ---- energy. The functions' types are those of nvml.h. ---- */
 
@@ -69,8 +70,8 @@ void bench_print_head(FILE *to, const struct options *options, const struct gpt2
     }
     fprintf(to, "ms: of a decoding step, or of all prompts. GB/s: bytes of weights and cache that a step reads, over "
                 "its time.\n\n");
-    fprintf(to, "%-6s %-5s %-7s %5s %6s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch", "tokens",
-            "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
+    fprintf(to, "%-6s %-5s %-7s %5s %6s %-10s %10s %10s %10s %12s %10s %8s %13s\n", "size", "type", "what", "batch",
+            "tokens", "form", "ms p5", "p50", "p95", "tokens/s", "MB", "GB/s", "tokens/joule");
 }
 
 void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f) {
@@ -84,8 +85,8 @@ void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f)
     }
     if (cell->decodes) { snprintf(rate, sizeof rate, "%.1f", f->gb_per_s); }
     if (f->tokens_per_joule >= 0) { snprintf(energy, sizeof energy, "%.2f", f->tokens_per_joule); }
-    fprintf(to, "%10.3f %10.3f %10.3f %12.1f %10.1f %8s %13s\n", 1e3 * f->p5, 1e3 * f->p50, 1e3 * f->p95,
-            f->tokens_per_s, f->bytes / 1e6, rate, energy);
+    fprintf(to, "%-10s %10.3f %10.3f %10.3f %12.1f %10.1f %8s %13s\n", cell->decodes ? form_name(f->form) : "",
+            1e3 * f->p5, 1e3 * f->p50, 1e3 * f->p95, f->tokens_per_s, f->bytes / 1e6, rate, energy);
     fflush(to);
 }
 
@@ -99,7 +100,8 @@ static bool add_figures(cJSON *line, const struct cell *cell, const struct figur
         cJSON_AddNumberToObject(line, "bytes", f->bytes);
     if (good && cell->decodes) {
         good = cJSON_AddNumberToObject(line, "bytes_read", cell_bytes(cell)) &&
-               cJSON_AddNumberToObject(line, "gb_per_s", f->gb_per_s);
+               cJSON_AddNumberToObject(line, "gb_per_s", f->gb_per_s) &&
+               cJSON_AddStringToObject(line, "form", form_name(f->form));
     }
     return good &&
            (f->tokens_per_joule < 0 ? cJSON_AddNullToObject(line, "tokens_per_joule")
@@ -119,6 +121,8 @@ char *bench_json(const struct cell *cell, const struct figures *figures, const s
         cJSON_AddStringToObject(line, "kernels", options->kernels) &&
         cJSON_AddStringToObject(line, "attention", options->attention) &&
         cJSON_AddStringToObject(line, "decode", options->decode) &&
+        cJSON_AddStringToObject(line, "weights",
+                                cell->scheme != GPT2_PLAIN ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
         cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
         cJSON_AddNumberToObject(line, "seed", (double)options->seed);
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;

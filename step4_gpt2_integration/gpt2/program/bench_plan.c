@@ -1,5 +1,6 @@
 /* bench_plan.c — the cells of gpt2 bench, from the lists on its command line (bench.h). */
 #include "bench.h"
+#include "gpt2/formats/quantize.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ struct lists {
     const struct gpt2_config *configs[MOST_ITEMS];
     const struct type_name *types[MOST_ITEMS];
     int size_count, type_count;
+    enum gpt2_scheme scheme;
     struct numbers batches, lengths, positions;
 };
 
@@ -78,9 +80,19 @@ static bool parse_types(struct lists *lists, const char *text, struct gpt2_error
     return lists->type_count > 0 || gpt2_fail(error, "--types: an empty list");
 }
 
+/* The weights of --model are in 8 bits or not, as their folder has them. */
+static bool parse_scheme(struct lists *lists, const char *text, const struct gpt2_config *model,
+                         struct gpt2_error *error) {
+    lists->scheme = GPT2_PLAIN;
+    if (text == NULL) { return true; }
+    if (model != NULL) { return gpt2_fail(error, "--scheme: for synthetic weights; quantize makes a model in 8 bits"); }
+    return gpt2_scheme_find(text, &lists->scheme) || gpt2_fail(error, "--scheme %s: int8 or fp8", text);
+}
+
 static bool parse(struct lists *lists, const struct options *options, const struct gpt2_config *model,
                   struct gpt2_error *error) {
     return parse_sizes(lists, options->sizes, model, error) && parse_types(lists, options->types, error) &&
+           parse_scheme(lists, options->scheme, model, error) &&
            numbers_parse(&lists->batches, "--batch", options->batches, 1, 1 << 12, error) &&
            numbers_parse(&lists->lengths, "--lengths", options->lengths, 0, 1 << 20, error) &&
            numbers_parse(&lists->positions, "--positions", options->positions, 0, 1 << 20, error);
@@ -97,6 +109,7 @@ static int add(struct cell *cell, const struct lists *lists, int size, int type,
                           .decodes = decodes,
                           .batch = batch,
                           .tokens = tokens};
+    cell->scheme = lists->scheme;
     memcpy(cell->size, lists->sizes[size], sizeof cell->size);
     return 1;
 }
@@ -130,7 +143,16 @@ bool plan(struct cell **cells, int *count, const struct options *options, const 
 double cell_bytes(const struct cell *cell) {
     const struct gpt2_config *config = cell->config;
     double C = config->channels;
-    double weights = (double)gpt2_config_weights(config, config->vocabulary) - (double)config->max_tokens * C;
+    double weights = (double)gpt2_config_weights(config, config->vocabulary) - (double)config->max_tokens * C,
+           codes = 0.0;
+    for (int i = 0; cell->scheme != GPT2_PLAIN && i < GPT2_TENSORS; i++) { /* a byte each, and the scales */
+        const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
+        if (!gpt2_tensor_in_codes(config, tensor)) { continue; }
+        const double layers = gpt2_tensor_layers(config, tensor),
+                     elements = (double)gpt2_tensor_elements(config, tensor);
+        weights -= layers * elements;
+        codes += layers * (elements + 4.0 * (double)gpt2_tensor_rows(config, tensor));
+    }
     double cache = cell->decodes ? 2.0 * config->layers * C * (cell->tokens + 1.0) * cell->batch : 0.0;
-    return (weights + cache) * (double)gpt2_type_bytes(cell->type);
+    return codes + (weights + cache) * (double)gpt2_type_bytes(cell->type);
 }

@@ -1,4 +1,4 @@
-/* convert.c — gpt2 convert: writes a model and its tokenizer in the other format.
+/* convert.c — gpt2 convert: writes a model and its tokenizer in the other format; gpt2 quantize: with its matrices in 8 bits.
  *
  * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails leaves
  * no files, and existing ones stay. */
@@ -12,6 +12,7 @@
 
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
+#include "gpt2/formats/quantize.h"
 #include "program.h"
 
 enum { MOST_FILES = 5, SETTINGS = 2 };
@@ -28,6 +29,7 @@ struct conversion {
     struct gpt2_weights weights;
     struct gpt2_tokenizer *tokenizer; /* NULL: none */
     enum gpt2_type type, from_type;
+    enum gpt2_scheme scheme;  /* GPT2_PLAIN: a conversion */
     bool to_llmc, is_new;     /* is_new: the folder does not exist yet */
     char *to;                 /* without a trailing / */
     char *staging;            /* the temporary folder; NULL: not made */
@@ -74,6 +76,13 @@ static bool choose_type(struct conversion *c, struct gpt2_error *error) {
     return true;
 }
 
+/* Codes of codes would lose twice. */
+static bool check_source(const struct conversion *c, struct gpt2_error *error) {
+    return c->scheme == GPT2_PLAIN || c->weights.scheme == GPT2_PLAIN ||
+           gpt2_fail(error, "%s: it is in %s already: quantize the model that it was made of", c->options->from,
+                     gpt2_scheme_name(c->weights.scheme));
+}
+
 static bool open_tokenizer(struct conversion *c, struct gpt2_error *error) {
     const struct options *options = c->options;
     char *path = NULL;
@@ -108,6 +117,9 @@ static bool name_targets(struct conversion *c, struct gpt2_error *error) {
 }
 
 static bool check_targets(const struct conversion *c, struct gpt2_error *error) {
+    if (c->to_llmc && c->scheme != GPT2_PLAIN) {
+        return gpt2_fail(error, "%s: llm.c's format has no weights in 8 bits: name a folder", c->to);
+    }
     if (c->to_llmc && is_folder(c->to)) { return gpt2_fail(error, "%s: is a folder; a file is needed", c->to); }
     if (ends_with(c->to, ".safetensors")) {
         return gpt2_fail(error, "%s: Hugging Face's format is a folder with model.safetensors in it: name the folder",
@@ -210,8 +222,11 @@ static void drop_staging(struct conversion *c) {
 static void summarize(const struct conversion *c) {
     struct stat status = {.st_size = 0};
     stat(c->targets[c->to_llmc ? 1 : MOST_FILES - 1], &status);
-    printf("%s (%s) -> %s (%s of %s): %.1f M weights, %.1f MB, ", c->options->from, gpt2_type_name(c->from_type), c->to,
-           gpt2_type_name(c->type), c->to_llmc ? "llm.c" : "Hugging Face",
+    const bool coded = c->weights.scheme != GPT2_PLAIN;
+    printf("%s (%s) -> %s (%s of %s): %.1f M weights, %.1f MB, ", c->options->from,
+           coded ? gpt2_scheme_name(c->weights.scheme) : gpt2_type_name(c->from_type), c->to,
+           c->scheme != GPT2_PLAIN ? gpt2_scheme_name(c->scheme) : gpt2_type_name(c->type),
+           c->to_llmc ? "llm.c" : "Hugging Face",
            (double)gpt2_config_weights(&c->weights.config, c->weights.config.vocabulary) / 1e6,
            (double)status.st_size / 1e6);
     if (c->tokenizer != NULL) {
@@ -221,22 +236,44 @@ static void summarize(const struct conversion *c) {
     }
 }
 
+/* Writes `source`, or with a scheme its weights in 8 bits. */
+static bool write_files(struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    struct gpt2_quantizer quantizer;
+    if (c->scheme == GPT2_PLAIN) { return (c->to_llmc ? write_llmc : write_hf)(c, source, error); }
+    if (!gpt2_quantizer_open(&quantizer, source, c->scheme, error)) { return false; }
+    const struct gpt2_source coded = gpt2_quantizer_source(&quantizer);
+    bool written = write_hf(c, &coded, error);
+    gpt2_quantizer_close(&quantizer);
+    return written;
+}
+
+static bool choose_scheme(struct conversion *c, struct gpt2_error *error) {
+    const char *wanted = c->options->scheme;
+    if (c->scheme == GPT2_PLAIN) { return true; }
+    if (wanted == NULL) { return gpt2_fail(error, "--scheme is missing: int8 or fp8"); }
+    return gpt2_scheme_find(wanted, &c->scheme) || gpt2_fail(error, "--scheme %s: int8 or fp8", wanted);
+}
+
 static bool convert(struct conversion *c, struct gpt2_error *error) {
+    const char *command = c->scheme == GPT2_PLAIN ? "convert" : "quantize";
     if (c->options->from == NULL || c->options->to == NULL) {
-        return gpt2_fail(error, "convert needs --from and --to: a model, and the destination");
+        return gpt2_fail(error, "%s needs --from and --to: a model, and the destination", command);
     }
+    if (!choose_scheme(c, error)) { return false; }
     if (!name_targets(c, error) || !check_targets(c, error) ||
-        !gpt2_weights_open(&c->weights, c->options->from, error) || !choose_type(c, error) ||
+        !gpt2_weights_open(&c->weights, c->options->from, error) || !check_source(c, error) || !choose_type(c, error) ||
         !open_tokenizer(c, error) || !make_staging(c, error)) {
         return false;
     }
     struct gpt2_source weights = gpt2_weights_source(&c->weights);
+    weights.scheme = GPT2_PLAIN; /* a conversion decodes them */
+    weights.read_codes = NULL;
     struct counted_source counted;
     struct progress progress;
-    progress_begin(&progress, "converting", "million weights", progress_source_total(&weights.config),
-                   c->options->quiet);
+    progress_begin(&progress, c->scheme == GPT2_PLAIN ? "converting" : "quantizing", "million weights",
+                   progress_source_total(&weights.config), c->options->quiet);
     struct gpt2_source source = progress_source(&counted, &weights, &progress);
-    bool written = (c->to_llmc ? write_llmc : write_hf)(c, &source, error);
+    bool written = write_files(c, &source, error);
     progress_end(&progress);
     if (!written) {
         name_target(c, error);
@@ -245,8 +282,8 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
     return move(c, error);
 }
 
-int command_convert(const struct options *options, struct gpt2_error *error) {
-    struct conversion c = {.options = options};
+static int run(const struct options *options, enum gpt2_scheme scheme, struct gpt2_error *error) {
+    struct conversion c = {.options = options, .scheme = scheme};
     bool good = convert(&c, error);
     if (good) { summarize(&c); }
     drop_staging(&c);
@@ -255,4 +292,12 @@ int command_convert(const struct options *options, struct gpt2_error *error) {
     for (int i = 0; i < MOST_FILES; i++) { free(c.targets[i]); }
     free(c.to);
     return good ? 0 : 2;
+}
+
+int command_convert(const struct options *options, struct gpt2_error *error) {
+    return run(options, GPT2_PLAIN, error);
+}
+
+int command_quantize(const struct options *options, struct gpt2_error *error) {
+    return run(options, GPT2_INT8, error); /* until choose_scheme */
 }

@@ -285,14 +285,16 @@ static bool run(struct generation *g, struct gpt2_error *error) {
     double first = seconds();
     if (!good || (is_streamed(g) && !show(g, &g->sequences[0], error))) { return false; }
     bool on_host = options->temperature > 0.0 || options->repetition_penalty != 1.0;
+    g->decode_form = (on_host ? gpt2_model_step_form : gpt2_model_greedy_form)(g->session.model, g->B);
     if (!(on_host ? write_sampled : write_greedy)(g, error)) { return false; }
     g->load_seconds = began - opened, g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
     if (!print_texts(g, error)) { return false; }
     if (options->quiet) { return true; }
     note_full_contexts(g);
     double rate = g->decode_seconds > 0.0 ? (double)g->written / g->decode_seconds : 0.0;
-    fprintf(stderr, "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding, %.1f MB of device memory\n",
-            g->load_seconds, 1e3 * g->prompt_seconds, g->written, rate,
+    fprintf(stderr,
+            "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding (%s), %.1f MB of device memory\n",
+            g->load_seconds, 1e3 * g->prompt_seconds, g->written, rate, form_name(g->decode_form),
             (double)gpt2_model_bytes(g->session.model) / 1e6);
     return true;
 }

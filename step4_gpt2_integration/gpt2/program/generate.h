@@ -46,6 +46,7 @@ struct generation {
     int32_t *tokens; /* (B, T) of a pass */
     char last;       /* the last byte on standard output */
     long written;
+    enum gpt2_form decode_form; /* that ran */
     double load_seconds, prompt_seconds, decode_seconds;
 };
 

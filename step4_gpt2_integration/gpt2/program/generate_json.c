@@ -68,6 +68,7 @@ bool generate_print_json(const struct generation *g, struct gpt2_error *error) {
     bool good = all != NULL && add_text(all, "model", options->model, strlen(options->model)) &&
                 cJSON_AddStringToObject(all, "type", options->type) != NULL &&
                 add_text(all, "kernels", options->kernels, strlen(options->kernels)) &&
+                cJSON_AddStringToObject(all, "decode_form", form_name(g->decode_form)) != NULL &&
                 cJSON_AddNumberToObject(all, "seed", (double)options->seed) != NULL &&
                 (sequences = cJSON_AddArrayToObject(all, "sequences")) != NULL;
     for (int b = 0; good && b < g->B; b++) { good = add_sequence(sequences, g, b); }

@@ -23,6 +23,8 @@ static const struct command {
      "train --data text.txt --model tiny --out run --steps 100 --save-every 10", NULL},
     {"convert", "convert a model from Hugging Face's format to llm.c's, or back", "--from PATH --to PATH [OPTION]...",
      "convert --from tiny --to tiny.bin", command_convert},
+    {"quantize", "write a model with its matrices in 8 bits", "--from PATH --to PATH --scheme SCHEME [OPTION]...",
+     "quantize --from tiny --to tiny-int8 --scheme int8", command_quantize},
     {"check", "compare every hidden state with another kernel set, with float64 or with a dump",
      "--model PATH [OPTION]...", "check --model tiny --kernels naive --against float64", command_check},
     {"profile", "time each stage of a prompt's pass and of decoding", "--model PATH [OPTION]...",

@@ -1,4 +1,4 @@
-/* options.c — the options of all commands but train, in one table (arguments.h). Also names of models and types. */
+/* options.c — the options of all commands but train, in one table (arguments.h). Also names of models, types and forms. */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,13 +18,17 @@ static const struct argument table[] = {
      "the model: a folder of Hugging Face's, its .safetensors, a checkpoint of llm.c, the folder of a run of gpt2 "
      "train, or tiny, which comes with the course",
      ARGUMENT_TEXT, FIELD(model), 0, 0, PLAIN},
-    {"--from", "convert", "PATH", NULL, "the model to convert: a path, or tiny", ARGUMENT_TEXT, FIELD(from), 0, 0,
+    {"--from", "convert quantize", "PATH", NULL, "the model to read: a path, or tiny", ARGUMENT_TEXT, FIELD(from), 0, 0,
      PLAIN},
-    {"--best", MODELS " convert", NULL, NULL,
+    {"--best", MODELS " convert quantize", NULL, NULL,
      "of the folder of a run: its checkpoint with the lowest loss on --val, in place of the latest", ARGUMENT_SWITCH,
      FIELD(best), 0, 0, PLAIN},
     {"--to", "convert", "PATH", NULL, "where to: NAME.bin for llm.c's format, else a folder of Hugging Face's",
      ARGUMENT_TEXT, FIELD(to), 0, 0, PLAIN},
+    {"--to", "quantize", "PATH", NULL, "the folder to write", ARGUMENT_TEXT, FIELD(to), 0, 0, PLAIN},
+    {"--scheme", "quantize", "SCHEME", NULL,
+     "int8: whole numbers; fp8: floats of 8 bits (e4m3); each with a scale for every output channel", ARGUMENT_TEXT,
+     FIELD(scheme), 0, 0, PLAIN},
     {"--prompt", "generate", "TEXT", NULL,
      "the text to continue; - reads it from standard input; may be given many times", ARGUMENT_TEXTS, FIELD(prompts), 0,
      0, PLAIN},
@@ -77,6 +81,8 @@ static const struct argument table[] = {
      PLAIN},
     {"--sizes", "bench", "LIST", "124M,355M,774M,1558M", "sizes of synthetic weights, without --model", ARGUMENT_TEXT,
      FIELD(sizes), 0, 0, PLAIN},
+    {"--scheme", "bench", "SCHEME", NULL, "keep the matrices of synthetic weights in 8 bits: int8 or fp8",
+     ARGUMENT_TEXT, FIELD(scheme), 0, 0, PLAIN},
     {"--types", "bench", "LIST", "bf16,f32", "of f32, tf32, f16 and bf16", ARGUMENT_TEXT, FIELD(types), 0, 0, PLAIN},
     {"--batch", "bench", "LIST", "1,4,8,16,32", "how many sequences to compute at once", ARGUMENT_TEXT, FIELD(batches),
      0, 0, PLAIN},
@@ -93,14 +99,17 @@ static const struct argument table[] = {
      "the largest relative difference of a row (default: by type); with a dump, the largest ratio of errors (default: "
      "2)",
      ARGUMENT_REAL, FIELD(tolerance), 0, 1e9, PLAIN},
-    {"--tokenizer", "generate eval check profile convert", "PATH", NULL,
+    {"--tokenizer", "generate eval check profile convert quantize", "PATH", NULL,
      "a folder or file with the tokenizer (default: beside the model)", ARGUMENT_TEXT, FIELD(tokenizer), 0, 0, PLAIN},
-    {"--no-tokenizer", "convert", NULL, NULL, "convert the weights alone", ARGUMENT_SWITCH, FIELD(no_tokenizer), 0, 0,
-     PLAIN},
+    {"--no-tokenizer", "convert quantize", NULL, NULL, "write the weights alone", ARGUMENT_SWITCH, FIELD(no_tokenizer),
+     0, 0, PLAIN},
     {"--type", "generate eval check profile", "TYPE", "f32", "compute in f32, tf32, f16 or bf16", ARGUMENT_TEXT,
      FIELD(type), 0, 0, PLAIN},
     {"--type", "convert", "TYPE", NULL, "write f32, f16 or bf16 (default: the type of the file)", ARGUMENT_TEXT,
      FIELD(type), 0, 0, PLAIN},
+    {"--type", "quantize", "TYPE", NULL,
+     "write biases and LayerNorms as f32, f16 or bf16 (default: the type of the file)", ARGUMENT_TEXT, FIELD(type), 0,
+     0, PLAIN},
     {"--kernels", MODELS, "SET", "reference",
      "the kernel set: naive, reference, lab or a path; SET,op=SET,... takes single ops from another", ARGUMENT_TEXT,
      FIELD(kernels), 0, 0, PLAIN},
@@ -120,9 +129,9 @@ static const struct argument table[] = {
      ARGUMENT_TEXT, FIELD(trace), 0, 0, PLAIN},
     {"--dot", "profile", "FILE", NULL, "also draw the passes, with bytes and times, for Graphviz", ARGUMENT_TEXT,
      FIELD(dot), 0, 0, PLAIN},
-    {"--force", "convert", NULL, NULL, "replace existing files", ARGUMENT_SWITCH, FIELD(force), 0, 0, PLAIN},
-    {"--quiet", MODELS " convert", NULL, NULL, "print the result alone: no times, notes or progress", ARGUMENT_SWITCH,
-     FIELD(quiet), 0, 0, PLAIN},
+    {"--force", "convert quantize", NULL, NULL, "replace existing files", ARGUMENT_SWITCH, FIELD(force), 0, 0, PLAIN},
+    {"--quiet", MODELS " convert quantize", NULL, NULL, "print the result alone: no times, notes or progress",
+     ARGUMENT_SWITCH, FIELD(quiet), 0, 0, PLAIN},
 };
 
 const char *model_path(const char *given) {
@@ -147,6 +156,15 @@ const struct type_name *type_named(const char *name) {
     return NULL;
 }
 
+const char *form_name(enum gpt2_form form) {
+    static const char *const names[] = {[GPT2_TAUGHT] = "taught",
+                                        [GPT2_FUSED] = "fused",
+                                        [GPT2_AUTO] = "auto",
+                                        [GPT2_ROWS] = "rows",
+                                        [GPT2_PERSISTENT] = "persistent"};
+    return names[form];
+}
+
 struct arguments arguments_of(const char *command) {
     return (struct arguments){table, sizeof table / sizeof *table, command};
 }
@@ -167,7 +185,7 @@ enum arguments_result options_parse(struct options *options, int count, char **w
     options->from = model_path(options->from);
     options->tokenizer = model_path(options->tokenizer);
     if (result != ARGUMENTS_TAKEN) { return result; }
-    const bool converts = strcmp(arguments.command, "convert") == 0;
+    const bool converts = strcmp(arguments.command, "convert") == 0 || strcmp(arguments.command, "quantize") == 0;
     return run_checkpoint(converts ? &options->from : &options->model, converts ? "--from" : "--model", options->best,
                           error)
                ? ARGUMENTS_TAKEN

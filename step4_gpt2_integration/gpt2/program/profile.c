@@ -330,6 +330,10 @@ static bool run(struct session *session, const struct options *options, struct p
         profiles[p].intervals = calloc((size_t)profiles[p].room, sizeof *profiles[p].intervals);
         if (profiles[p].intervals == NULL) { return gpt2_fail(error, "out of memory"); }
     }
+    if (session->weights.scheme != GPT2_PLAIN) {
+        return gpt2_fail(error, "%s: profile counts the bytes of plain weights: gpt2 convert decodes the model",
+                         options->model);
+    }
     if (!session_start(session, options, options->kernels, options->batch, T, T + extra, error) ||
         !measure(session->model, options, T, profiles, error)) {
         return false;

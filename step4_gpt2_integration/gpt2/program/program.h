@@ -15,7 +15,7 @@ enum { MOST_PROMPTS = MOST_TEXTS };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
-    const char *from, *to, *choices, *last_word, *json_file;
+    const char *from, *to, *choices, *last_word, *json_file, *scheme;
     const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists */
     struct text_list prompts, stops;
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
@@ -50,6 +50,8 @@ struct type_name {
 };
 const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; NULL for another */
 
+const char *form_name(enum gpt2_form form); /* as options name it */
+
 /* Accepts taught, fused, auto, and a further form unless that is GPT2_AUTO. */
 bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
                 struct gpt2_error *error);
@@ -57,6 +59,10 @@ bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option
 /* The options of the model: kernels, graph, forms; and --threads. False: an unknown form, or threads on a GPU. */
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
+
+/* The scheme in which matrices of the scheme `stored` are on the device. On the CPU backend GPT2_PLAIN, unless --decode names a form: codes
+ * save bytes, and there decoding them takes longer than reading the bytes. */
+enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options);
 
 struct session {
     struct gpt2_weights weights;
@@ -96,6 +102,7 @@ int command_check(const struct options *options, struct gpt2_error *error);
 int command_bench(const struct options *options, struct gpt2_error *error);
 int command_profile(const struct options *options, struct gpt2_error *error);
 int command_convert(const struct options *options, struct gpt2_error *error);
+int command_quantize(const struct options *options, struct gpt2_error *error);
 
 /* ---- parts of the commands ---- */
 

@@ -91,11 +91,21 @@ static bool read_counted(void *context, enum gpt2_tensor tensor, int layer, enum
     return true;
 }
 
+static bool codes_counted(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                          struct gpt2_error *error) {
+    struct counted_source *counted = context;
+    if (!counted->from.read_codes(counted->from.context, tensor, layer, codes, scales, error)) { return false; }
+    counted->read += (double)gpt2_tensor_elements(&counted->from.config, tensor) / 1e6;
+    progress_at(counted->progress, counted->read);
+    return true;
+}
+
 struct gpt2_source progress_source(struct counted_source *counted, const struct gpt2_source *from,
                                    struct progress *progress) {
     *counted = (struct counted_source){.from = *from, .progress = progress};
     struct gpt2_source source = *from;
     source.read = read_counted;
+    if (from->read_codes != NULL) { source.read_codes = codes_counted; }
     source.context = counted;
     return source;
 }

@@ -16,20 +16,15 @@ static bool parse_type(struct session *session, const struct options *options, s
 
 bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
                 struct gpt2_error *error) {
-    static const char *const names[] = {[GPT2_TAUGHT] = "taught",
-                                        [GPT2_FUSED] = "fused",
-                                        [GPT2_AUTO] = "auto",
-                                        [GPT2_ROWS] = "rows",
-                                        [GPT2_PERSISTENT] = "persistent"};
     const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, further};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (strcmp(text, names[forms[i]]) == 0) {
+        if (strcmp(text, form_name(forms[i])) == 0) {
             *form = forms[i];
             return true;
         }
     }
     if (further == GPT2_AUTO) { return gpt2_fail(error, "%s %s: auto, taught or fused", option, text); }
-    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, names[further]);
+    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, form_name(further));
 }
 
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
@@ -39,6 +34,12 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
     if (options->threads > 0 && !gpt2_device_threads(options->threads, error)) { return false; }
     return parse_form(&settings->attention, GPT2_ROWS, "--attention", options->attention, error) &&
            parse_form(&settings->decode, GPT2_PERSISTENT, "--decode", options->decode, error);
+}
+
+enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options) {
+    struct gpt2_device_info device;
+    bool is_cpu = gpt2_device_ask(&device, NULL) && device.is_cpu;
+    return is_cpu && strcmp(options->decode, "auto") == 0 ? GPT2_PLAIN : stored;
 }
 
 /* folder/name, or for a NULL folder name, if the file exists; else NULL. */
@@ -151,6 +152,7 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
+                                          .scheme = scheme_on_device(session->weights.scheme, options),
                                           .tf32 = strcmp(options->type, "tf32") == 0,
                                           .batch = batch,
                                           .prompt = prompt,

@@ -134,21 +134,25 @@ Test(bench, a_row_and_its_json_say_the_same) {
                               .tokens_per_s = 1234.5,
                               .bytes = 3e8,
                               .gb_per_s = 99.25,
+                              .form = GPT2_PERSISTENT,
                               .tokens_per_joule = -1.0};
     char row[512];
     cJSON *json;
     shown(&figures, 1, row, sizeof row, &json);
-    cr_assert_str_eq(row, "124M   bf16  decode      2   1000      1.000      2.000      4.000       1234.5      300.0 "
+    cr_assert_str_eq(row, "124M   bf16  decode      2   1000 persistent      1.000      2.000      4.000       1234.5      300.0 "
                           "    99.2 not available\n");
     cr_assert(near(cJSON_GetObjectItem(json, "ms_p50")->valuedouble, 2.0));
     cr_assert(near(cJSON_GetObjectItem(json, "gb_per_s")->valuedouble, 99.25));
     cr_assert(cJSON_IsNull(cJSON_GetObjectItem(json, "tokens_per_joule")));
+    cr_assert_str_eq(cJSON_GetObjectItem(json, "form")->valuestring, "persistent");
+    cr_assert_str_eq(cJSON_GetObjectItem(json, "decode")->valuestring, "auto");
     cr_assert_str_eq(cJSON_GetObjectItem(json, "device")->valuestring, gpu.name);
     cr_assert_null(cJSON_GetObjectItem(json, "not_measured"));
     cJSON_Delete(json);
     figures.tokens_per_joule = 12.5;
     shown(&figures, 0, row, sizeof row, &json);
     cr_assert(strstr(row, " 12.50\n") && strstr(row, "prompt"), "%s", row);
+    cr_assert_null(cJSON_GetObjectItem(json, "form"));
     cr_assert_null(cJSON_GetObjectItem(json, "gb_per_s")); /* only decoding has GB/s */
     cJSON_Delete(json);
 }

@@ -235,6 +235,38 @@ Test(texts, json_is_valid_for_any_bytes) {
     says("\xf0\x9f\x98\x80\\n\\u0009</script>\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
+/* ---- the form of decoding that ran ---- */
+
+Test(texts, the_form_that_ran_is_named) {
+    static const struct {
+        const char *options, *form;
+    } runs[] = {
+        {"--prompt sun", "taught"}, /* of auto, on the CPU backend */
+        {"--prompt sun --decode taught", "taught"},
+        {"--prompt sun --decode fused", "fused"},
+        {"--prompt sun --decode persistent", "persistent"},
+        {"--prompt sun --prompt cat --decode persistent", "fused"}, /* for one sequence alone */
+        {"--prompt sun --temperature 1 --decode persistent", "fused"}, /* greedy alone */
+        {"--prompt sun --temperature 1", "taught"},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char arguments[256];
+        snprintf(arguments, sizeof arguments, "--tokens 2 %s", runs[i].options);
+        cJSON *json = run_json(arguments);
+        cr_assert_str_eq(cJSON_GetObjectItem(json, "decode_form")->valuestring, runs[i].form, "%s", arguments);
+        cJSON_Delete(json);
+        snprintf(arguments, sizeof arguments, "generate --model @ --tokens 2 %s 2>&1", runs[i].options);
+        succeeds(arguments);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "tokens/s decoding (%s)", runs[i].form);
+        says(wanted);
+    }
+    succeeds("bench --model @ --types f32 --batch 1,2 --lengths 0 --positions 8 --tokens 2 --seconds 0 "
+             "--decode persistent");
+    says("persistent");
+    says("fused");
+}
+
 /* ---- choices ---- */
 
 Test(texts, a_penalty_avoids_what_was_there) {

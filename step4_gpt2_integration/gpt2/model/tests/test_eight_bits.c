@@ -1,0 +1,214 @@
+/* Matrices in 8 bits against the float64 reference of the decoded weights: prompts, steps in both forms, and every code by itself. Like
+ * test_model.c, also on the checked build. */
+#define _GNU_SOURCE
+#include <math.h>
+
+#include "gpt2/formats/quantize.h"
+#include "kernel_sets.h"
+#include "tiny.h"
+
+TestSuite(eight_bits, .timeout = 300);
+
+static const enum gpt2_scheme both[] = {GPT2_INT8, GPT2_FP8};
+
+/* Rows of 16 codes and of several vectors a lane; rows that no vector divides; a head in several parts; relatives of GPT-2. */
+#define CONFIG(T, V, L, H, C) TINY(T, V, V + 3, L, H, C)
+static const struct gpt2_config configs[] = {
+    CONFIG(16, 50, 2, 2, 16),
+    CONFIG(12, 501, 1, 2, 32),
+    CONFIG(10, 37, 2, 3, 15),
+    CONFIG(8, 70, 1, 17, 544),
+    RELATIVE(12, 50, 128, 2, 2, 32, GPT2_GELU_ERF, true, true),
+};
+enum { CONFIGS = sizeof configs / sizeof *configs, MOST_T = 16, MOST_V = 501, MOST_B = 8, STEPS = 3 };
+
+static struct gpt2_model *open_codes(const struct gpt2_source *source, enum gpt2_type type, int batch,
+                                     enum gpt2_form decode) {
+    struct gpt2_model_options options = {.type = type,
+                                         .scheme = source->scheme,
+                                         .graph = true,
+                                         .attention = GPT2_TAUGHT,
+                                         .decode = decode,
+                                         .batch = batch,
+                                         .prompt = source->config.max_tokens,
+                                         .kernels = kernels_of(sets[SETS - 1])};
+    struct gpt2_model *model = gpt2_model_open(source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    return model;
+}
+
+static void close_model(struct gpt2_model *model) {
+    gpt2_model_close(model);
+    close_kernels();
+}
+
+/* The logits after `length` tokens, against the reference's. */
+static void check_logits(struct gpt2_model *model, const struct gpt2_source *source, int32_t (*tokens)[MOST_T], int B,
+                         int length, double tolerance) {
+    static float logits[MOST_B * MOST_V];
+    const int V = source->config.vocabulary;
+    cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+    for (int b = 0; b < B; b++) {
+        struct states states = {.count = 0};
+        double got[MOST_V];
+        cr_assert(gpt2_reference(source, tokens[b], length, states_of_reference, &states, &error), "%s", error.text);
+        for (int v = 0; v < V; v++) { got[v] = (double)logits[b * V + v]; }
+        double off = row_error(got, states.at[states.count - 1].values + (int64_t)(length - 1) * V, V);
+        cr_assert(off <= tolerance, "C %d, batch %d, after %d tokens: off by %g", source->config.channels, B, length, off);
+        states_free(&states);
+    }
+}
+
+static void check_steps(const struct gpt2_config *config, enum gpt2_scheme scheme, enum gpt2_type type, int B,
+                        enum gpt2_form decode, double tolerance) {
+    int32_t tokens[MOST_B][MOST_T], prompts[MOST_B * MOST_T], lengths[MOST_B];
+    const int T = config->max_tokens, length = T - STEPS;
+    struct gpt2_source plain = tiny_source(config);
+    struct gpt2_quantizer quantizer;
+    cr_assert(gpt2_quantizer_open(&quantizer, &plain, scheme, &error), "%s", error.text);
+    struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+    for (int b = 0; b < B; b++) {
+        tiny_tokens(tokens[b], T, config->vocabulary, (uint64_t)b + 3);
+        memcpy(prompts + b * length, tokens[b], (size_t)length * sizeof **tokens);
+        lengths[b] = length;
+    }
+    struct gpt2_model *model = open_codes(&source, type, B, decode);
+    cr_assert(gpt2_prefill(model, prompts, lengths, B, length, &error), "%s", error.text);
+    check_logits(model, &source, tokens, B, length, tolerance);
+    for (int at = length; at < T; at++) {
+        int32_t next[MOST_B];
+        for (int b = 0; b < B; b++) { next[b] = tokens[b][at]; }
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+        check_logits(model, &source, tokens, B, at + 1, tolerance);
+    }
+    close_model(model);
+    gpt2_quantizer_close(&quantizer);
+}
+
+/* The same matrix everywhere: the reference multiplies by the weights that the codes stand for. */
+static void check_all(enum gpt2_form decode) {
+    for (int i = 0; i < 2 * CONFIGS; i++) {
+        check_steps(&configs[i / 2], both[i % 2], GPT2_F32, 1, decode, 2e-5);
+#ifndef CHECKED
+        check_steps(&configs[i / 2], both[i % 2], GPT2_F32, 3, decode, 2e-5);
+        check_steps(&configs[i / 2], both[i % 2], GPT2_F16, 2, decode, 0.03);
+        check_steps(&configs[i / 2], both[i % 2], GPT2_BF16, 8, decode, 0.2);
+#endif
+    }
+}
+
+Test(eight_bits, fused_steps_have_the_references_logits) {
+    check_all(GPT2_FUSED);
+}
+
+Test(eight_bits, taught_steps_have_the_references_logits) {
+    check_all(GPT2_TAUGHT);
+}
+
+/* ---- every code ---- */
+
+/* All weights are zero but the head: row v has the code v. The last LayerNorm gives the unit vector of channel `one`. */
+enum { CODES = 256, CHANNELS = 32 };
+struct probe {
+    enum gpt2_scheme scheme;
+    int one;
+};
+static const struct gpt2_config probe_config = CONFIG(4, CODES, 1, 1, CHANNELS);
+
+static uint8_t code_of(const struct probe *probe, int v) {
+    return probe->scheme == GPT2_FP8 && (v & 0x7f) == 0x7f ? 0 : (uint8_t)v;
+}
+static float scale_of(int v) {
+    return 0.5f + (float)v / 1024.0f; /* times a code: exact */
+}
+
+static bool probe_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
+                       void *out, struct gpt2_error *problem) {
+    const struct probe *probe = context;
+    static float zeros[CODES * CHANNELS];
+    (void)layer, (void)layout, (void)problem;
+    zeros[probe->one] = tensor == GPT2_LNFB ? 1.0f : 0.0f;
+    gpt2_convert(out, type, zeros, GPT2_F32, (size_t)gpt2_tensor_elements(&probe_config, tensor));
+    zeros[probe->one] = 0.0f;
+    return true;
+}
+
+static bool probe_codes(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                        struct gpt2_error *problem) {
+    const struct probe *probe = context;
+    const int64_t rows = gpt2_tensor_rows(&probe_config, tensor), columns = gpt2_tensor_columns(&probe_config, tensor);
+    (void)layer, (void)problem;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        codes[i] = tensor == GPT2_WTE ? code_of(probe, (int)(i / columns)) : 0;
+    }
+    for (int64_t row = 0; row < rows; row++) { scales[row] = scale_of((int)(row % CODES)); }
+    return true;
+}
+
+/* The logits of a prompt (expanded) and of a step (the codes themselves) are the decoded weights, to the bit; and the embedding of a token is
+ * its row. */
+static void keep_embedding(void *context, const char *stage, int layer, const float *values, int64_t rows,
+                           int64_t columns) {
+    (void)layer;
+    if (strcmp(stage, "embedding") == 0) { memcpy(context, values, (size_t)(rows * columns) * sizeof *values); }
+}
+
+static void check_probe(enum gpt2_scheme scheme, int one) {
+    struct probe probe = {scheme, one};
+    struct gpt2_source source = {.config = probe_config,
+                                 .read = probe_read,
+                                 .context = &probe,
+                                 .scheme = scheme,
+                                 .read_codes = probe_codes};
+    int32_t prompt[1] = {65}, length = 1, next = 200;
+    float logits[CODES], embedding[CHANNELS];
+    struct gpt2_model *model = open_codes(&source, GPT2_F32, 1, GPT2_FUSED);
+    cr_assert(gpt2_prefill(model, prompt, &length, 1, 1, &error), "%s", error.text);
+    for (int step = 0; step < 2; step++) {
+        cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+        for (int v = 0; v < CODES; v++) {
+            const float wanted = gpt2_code_value(scheme, code_of(&probe, v)) * scale_of(v);
+            cr_assert_eq(logits[v], wanted, "step %d, code %d: %g, not %g", step, v, (double)logits[v], (double)wanted);
+        }
+        cr_assert(gpt2_decode(model, &next, &error), "%s", error.text);
+    }
+    gpt2_observe(model, keep_embedding, embedding);
+    cr_assert(gpt2_decode(model, &next, &error), "%s", error.text);
+    for (int c = 0; c < CHANNELS; c++) {
+        cr_assert_eq(embedding[c], gpt2_code_value(scheme, code_of(&probe, next)) * scale_of(next));
+    }
+    close_model(model);
+}
+
+Test(eight_bits, every_code_is_exact_in_every_place_of_a_vector) {
+    for (int one = 0; one < CHANNELS; one += 5) {
+        check_probe(GPT2_INT8, one);
+        check_probe(GPT2_FP8, one);
+    }
+    check_probe(GPT2_INT8, 18), check_probe(GPT2_FP8, 19);
+}
+
+/* ---- choices ---- */
+
+Test(eight_bits, forms_memory_and_refusals) {
+    const struct gpt2_config *config = &configs[3];
+    struct gpt2_source plain = tiny_source(config);
+    struct gpt2_quantizer quantizer;
+    cr_assert(gpt2_quantizer_open(&quantizer, &plain, GPT2_INT8, &error), "%s", error.text);
+    struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+    struct gpt2_model *coded = open_codes(&source, GPT2_F32, 1, GPT2_PERSISTENT);
+    cr_assert_eq(gpt2_model_greedy_form(coded, 1), GPT2_FUSED); /* no persistent form */
+    source.scheme = GPT2_PLAIN;
+    struct gpt2_model *decoded = open_codes(&source, GPT2_F32, 1, GPT2_FUSED);
+    const size_t matrices = 12 * 544 * 544 * sizeof(float);
+    /* One block: its codes and its expanded matrices, where the other has the matrices alone. */
+    cr_assert_geq(gpt2_model_bytes(coded), gpt2_model_bytes(decoded));
+    cr_assert_leq(gpt2_model_bytes(coded), gpt2_model_bytes(decoded) + matrices / 3);
+    gpt2_model_close(decoded);
+    close_model(coded);
+    source.scheme = GPT2_INT8;
+    struct gpt2_model_options options = {.scheme = GPT2_FP8, .batch = 1, .prompt = 1};
+    cr_assert_null(gpt2_model_open(&source, &options, &error));
+    cr_assert(strstr(error.text, "not in 8 bits of the scheme"), "%s", error.text);
+    gpt2_quantizer_close(&quantizer);
+}
