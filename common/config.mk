@@ -33,7 +33,7 @@ endif
 
 # Warnings are errors with the compiler that the tests use. A newer one warns of more, which must not stop a learner's build.
 TESTED_GCC := 12
-WARNINGS := -Wall -Wextra -Wpedantic $(if $(filter $(TESTED_GCC) $(TESTED_GCC).%,$(shell $(CC) -dumpversion)),-Werror)
+WARNINGS := -Wall -Wextra -Wpedantic $(if $(filter $(TESTED_GCC) $(TESTED_GCC).%,$(if $(CC),$(shell $(CC) -dumpversion))),-Werror)
 CFLAGS   ?= -O2 -g
 # SANITIZE=address,undefined: the host C under sanitizers (make test-asan).
 ifneq ($(SANITIZE),)

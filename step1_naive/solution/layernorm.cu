@@ -47,8 +47,8 @@ __global__ void layernorm_forward_kernel1(float *out,                       // (
 
     //:todo 3b The reciprocal standard deviation of the row.
     //: Goal      row_rstd = 1 / sqrt(variance + eps); the variance is the mean of the squared distances from row_mean.
-    //: Contract  right to six digits for a row around 1000 with a deviation of 0.1, and finite for a row of equal
-    //:           elements.
+    //: Contract  right to six digits for a row around 1000 with a
+    //:           deviation of 0.1, and finite for a row of equal elements.
     //: Question  mean(x^2) - mean(x)^2 is the same number on paper. What happens to its digits in such a row?
     //: Known     rsqrtf(v) is 1 / sqrt(v).
     //:solution

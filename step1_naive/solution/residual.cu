@@ -24,11 +24,11 @@ __global__ void residual_forward_kernel1(float *out,            // (N, C)
     //:todo 1a One thread adds one element. (This task is the worked example: its steps are named.)
     //: Goal      every element of out is x + residual; threads without an element do nothing.
     //: Contract  no access outside the count elements of each tensor.
-    //: Steps     Compute i, this thread's place among all threads of the grid, from blockIdx.x, blockDim.x and
-    //:           threadIdx.x.
-    //:           Make it a size_t: N * C may pass 2^31. The last block may reach past the end: a thread whose i is not
-    //:           below
-    //:           count has no element and must touch nothing. All others add their element.
+    //: Steps     Compute i, this thread's place among all threads of the
+    //:           grid, from blockIdx.x, blockDim.x and threadIdx.x. Make it a
+    //:           size_t: N * C may pass 2^31. The last block may reach past
+    //:           the end: a thread whose i is not below count has no element
+    //:           and must touch nothing. All others add their element.
     //:solution
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) { return; }
@@ -52,13 +52,13 @@ __global__ void residual_forward_kernel2(float *out,            // (N, C)
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
     //:todo 1b Launch enough blocks, and check whether the launch worked.
     //: Goal      at least count threads run; the caller gets the launch's error, if there is one.
-    //: Steps     1. count = N * C, as a size_t. Nothing to do is not an error: return cudaSuccess. (A grid of 0 blocks
-    //:           is one.)
+    //: Steps     1. count = N * C, as a size_t. Nothing to do is not an
+    //:           error: return cudaSuccess. (A grid of 0 blocks is one.)
     //:           2. blocks = count / threads_per_block, rounded UP.
-    //:           3. kernel<<<blocks, threads_per_block, 0, stream>>>(arguments): 0 bytes of extra shared memory, our
-    //:           stream.
-    //:           4. A launch returns nothing; CUDA_CHECK(cudaGetLastError()) returns its error from here, if there is
-    //:           one.
+    //:           3. kernel<<<blocks, threads_per_block, 0, stream>>>(arguments):
+    //:           0 bytes of extra shared memory, our stream.
+    //:           4. A launch returns nothing; CUDA_CHECK(cudaGetLastError())
+    //:           returns its error from here, if there is one.
     //:solution
     size_t count = (size_t)N * C;
     if (count == 0) { return cudaSuccess; }

@@ -40,12 +40,12 @@ __global__ void softmax_forward_kernel1(float *out,     // (N, C)
     //:end
 
     //:todo 2b The softmax of the row, stored in out_row.
-    //: Goal      out_row[c] = exp(x_row[c] - m) / the sum of these exponentials, with m the largest element of the
-    //:           row.
-    //: Contract  right for elements up to 1e38, for a row of negative numbers, and for out == x; each row of out sums
-    //:           to 1.
-    //: Question  the sum is known after a pass over the row, and every output needs it. Where are the exponentials
-    //:           until then?
+    //: Goal      out_row[c] = exp(x_row[c] - m) / the sum of these
+    //:           exponentials, with m the largest element of the row.
+    //: Contract  right for elements up to 1e38, for a row of negative
+    //:           numbers, and for out == x; each row of out sums to 1.
+    //: Question  the sum is known after a pass over the row, and every
+    //:           output needs it. Where are the exponentials until then?
     //: Known     fmaxf(a, b), expf(v), INFINITY.
     //:solution
     float largest = -INFINITY;

@@ -31,10 +31,10 @@ __global__ void layernorm_backward_kernel2(float *dinp,                      // 
                                            const float *__restrict__ rstd,   // (N)
                                            int N, int C) {
     // TODO 7a (19 lines): One warp takes one row of dinp, and adds its part of dweight and dbias.
-    //   Goal      dinp, and the row's terms added to dweight (C) and dbias (C), by the math above; coalesced accesses
-    //             only.
-    //   Contract  dinp may be dout. dweight and dbias are added to what they hold. No term is lost when two rows add to
-    //             one column.
+    //   Goal      dinp, and the row's terms added to dweight (C) and
+    //             dbias (C), by the math above; coalesced accesses only.
+    //   Contract  dinp may be dout. dweight and dbias are added to what they
+    //             hold. No term is lost when two rows add to one column.
     //   Question  which of the sums run along the row, and which ones down the columns? Who else adds to dweight[c]?
     //   Known     atomicAdd(&dweight[c], value).
 }

@@ -51,10 +51,10 @@ __device__ inline float warp_max(float value) {
     // TODO 2a (4 lines): The largest of the 32 values of a warp, in every lane.
     //   Goal      five shuffles, no memory, no barrier.
     //   Contract  every lane returns the same value, for any 32 values.
-    //   Known     __shfl_xor_sync(all_lanes, value, offset) is the value of the lane whose number differs in the bit
-    //             `offset`.
-    //   Question  after the first exchange two lanes know the maximum of two values. Which offsets make that 4, 8, 16,
-    //             32?
+    //   Known     __shfl_xor_sync(all_lanes, value, offset) is the value
+    //             of the lane whose number differs in the bit `offset`.
+    //   Question  after the first exchange two lanes know the maximum
+    //             of two values. Which offsets make that 4, 8, 16, 32?
     return value;
 }
 
@@ -92,8 +92,8 @@ struct softmax_part {
 __device__ inline softmax_part softmax_merge(softmax_part a, softmax_part b) {
     // TODO 5a (2 lines): Two parts of a row become one.
     //   Goal      from (m1, s1) and (m2, s2) the pair that one pass over both parts would give.
-    //   Contract  in any order the same result, up to rounding; a part without elements changes nothing; no NaN from
-    //             two finite parts.
+    //   Contract  in any order the same result, up to rounding; a part without
+    //             elements changes nothing; no NaN from two finite parts.
     //   Question  s1 is relative to m1. What is it relative to the larger maximum?
     return a;
 }

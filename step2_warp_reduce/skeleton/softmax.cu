@@ -29,9 +29,9 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
     // TODO 1a (11 lines): One block takes one row; neighbouring threads read neighbouring addresses.
     //   Goal      lab 1's three passes, shared among the threads of a block: as many sectors as the requested bytes fill.
     //   Shapes    the block is row blockIdx.x; C is any number from 1, also smaller than the block.
-    //   Given     block_tree_max and block_tree_sum (reduce.cuh), which every thread of the block must call, and memory
-    //             for them:
-    //             __shared__ float shared[threads_per_block].
+    //   Given     block_tree_max and block_tree_sum (reduce.cuh), which
+    //             every thread of the block must call, and memory for
+    //             them: __shared__ float shared[threads_per_block].
     //   Contract  that of the op; a thread without a column changes no result.
     //   Question  which columns does thread t take, so that one request of 32 threads touches 4 sectors?
 }

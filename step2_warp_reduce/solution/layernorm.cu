@@ -101,8 +101,8 @@ __global__ void layernorm_forward_kernel3(float *out,                       // (
                                           int N, int C, float eps) {
     //:todo 4a One warp takes one row: lab 1's three passes, shared among 32 lanes.
     //: Goal      out, mean and rstd, coalesced and without a barrier.
-    //: Contract  that of lab 1: two passes for the statistics, out may be x. mean[n] and rstd[n] are written once
-    //:           each.
+    //: Contract  that of lab 1: two passes for the statistics, out
+    //:           may be x. mean[n] and rstd[n] are written once each.
     //: Question  which lanes need the mean for the next pass? Which of them writes it?
     //:solution
     int lane = threadIdx.x % warp_size;
@@ -208,8 +208,8 @@ extern "C" int layernorm_forward_f32_rung(int rung, float *out, float *mean, flo
 int layernorm_forward_f32(float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,
                           int N, int C, float eps, cudaStream_t stream) {
     //:todo 4b The launch: one warp for each row.
-    //: Goal      as many blocks of threads_per_block threads as N rows need; N == 0 launches nothing; errors are
-    //:           returned.
+    //: Goal      as many blocks of threads_per_block threads as N rows
+    //:           need; N == 0 launches nothing; errors are returned.
     //:solution
     if (N == 0) { return cudaSuccess; }
     int blocks = (N + warps_per_block - 1) / warps_per_block;

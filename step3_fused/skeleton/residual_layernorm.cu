@@ -42,8 +42,8 @@ __global__ void residual_layernorm_forward_kernel3(T *out,                      
     // TODO 4a (22 lines): The add moves into the first pass of lab 2's warp per row.
     //   Goal      sum, out, mean and rstd by one launch; the sum is not read from memory by another kernel.
     //   Shapes    x, residual, sum, out (N, C); mean, rstd (N); weight, bias (C).
-    //   Contract  mean and rstd are those of the ROUNDED sum, the tensor that is written. sum may be x or residual, out
-    //             may be x.
+    //   Contract  mean and rstd are those of the ROUNDED sum, the tensor
+    //             that is written. sum may be x or residual, out may be x.
     //   Question  pass 2 reads what pass 1 has written. Which lane wrote it, and is a barrier needed?
     //   Known     to_float(value), from_float<T>(value).
 }

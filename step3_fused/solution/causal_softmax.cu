@@ -77,8 +77,8 @@ __global__ void causal_softmax_forward_kernel2(float *out,         // (N, T)
                                                int N, int H, int T_, float scale, int upper) {
     //:todo 1a A warp per row, for the columns that the mask leaves.
     //: Goal      lab 2's warp per row on the first range.keys columns of row n, and zeros behind them.
-    //: Shapes    x, out (N, T), N = B H T rows; a row begins at (size_t)n * T_. causal_range_of(n, lengths, H, T_,
-    //:           upper) says how
+    //: Shapes    x, out (N, T), N = B H T rows; a row begins at (size_t)n
+    //:           * T_. causal_range_of(n, lengths, H, T_, upper) says how
     //:           many columns are keys and how many are written.
     //: Contract  no load beyond range.keys, no store from range.end on. A row without keys is all zeros, not NaN.
     //: Question  the exponent has scale * x. Of what is m the maximum?
@@ -111,8 +111,8 @@ __global__ void causal_softmax_forward_kernel3(float *out,         // (N, T)
     //:todo 2a 16 bytes for each access.
     //: Goal      kernel 2's result and its sectors, in a quarter of the requests.
     //: Shapes    a vec<float> is 4 columns; 32 lanes take 128 neighbouring columns at a time.
-    //: Contract  that of 1a, for every T and, if `aligned` is false, for rows that begin anywhere. A vec that reaches
-    //:           past the keys
+    //: Contract  that of 1a, for every T and, if `aligned` is false, for
+    //:           rows that begin anywhere. A vec that reaches past the keys
     //:           or the row's end is read and written element by element.
     //: Question  which kinds of columns can one vec hold in the last pass? Draw T = 6, rows 2 and 4.
     //: Given     row_vec, vec_load_part, vec_unpack; vec_pack, vec_store, vec_store_part.
@@ -157,13 +157,13 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                const int *lengths, // (B) or null
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
     //:todo 3a One read: the row stays in registers. First for T = float, then for every T.
-    //: Goal      1.00 times the floor: each key is loaded once, each column stored once; all loads of a row in flight
-    //:           together.
+    //: Goal      1.00 times the floor: each key is loaded once, each column
+    //:           stored once; all loads of a row in flight together.
     //: Shapes    vec<T> row[VECS], a lane's share of the row. vec<T>::size is 4 or 8.
-    //: Contract  that of 2a in fp32, fp16 and bf16: arithmetic in fp32, one rounding. T = 1, 31, 1023 and 1024 are
-    //:           right in each.
-    //: Question  registers have no addresses. Which loops must be unrolled (#pragma unroll), and what has to be known
-    //:           then?
+    //: Contract  that of 2a in fp32, fp16 and bf16: arithmetic in fp32,
+    //:           one rounding. T = 1, 31, 1023 and 1024 are right in each.
+    //: Question  registers have no addresses. Which loops must be unrolled
+    //:           (#pragma unroll), and what has to be known then?
     //:solution
     constexpr int size = vec<T>::size, step = warp_size * size;
     int lane = threadIdx.x % warp_size;

@@ -37,24 +37,24 @@ int block_forward(gpt2_device &device, const kernel_table &kernels, tensors<T> &
     // TODO 2a (20 lines): The first sub-layer: LayerNorm 1, qkv, attention, its projection.
     //   Goal      a.branch holds the sub-layer's result, a.residual the stream that it was computed from.
     //   Shapes    N = pass.N() rows; a.residual, a.normalised, a.attention, a.branch (N, C); a.qkv (N, 3C).
-    //   Contract  from layer 1 on, the previous block's a.branch is added to a.residual first, in the launch that
-    //             normalises. Layer 0
-    //             has nothing to add. Every call is in TRY().
+    //   Contract  from layer 1 on, the previous block's a.branch is added
+    //             to a.residual first, in the launch that normalises.
+    //             Layer 0 has nothing to add. Every call is in TRY().
     //   Question  which output of residual_layernorm_forward is the new stream?
-    //   Given     type_of<T>::kernels(kernels), all.weights.blocks[layer], all.work; matmul (gpt2/model/matmul.cuh),
-    //             attend(). After
-    //             each step observe(device, NAME, layer, TENSOR, N, width, width), with the names of
-    //             gpt2/model/model.h: "residual
-    //             after mlp" (of layer - 1, after the add), "ln1", "qkv", "attention", "attention projection".
+    //   Given     type_of<T>::kernels(kernels), all.weights.blocks[layer], all.work;
+    //             matmul (gpt2/model/matmul.cuh), attend(). After each step
+    //             observe(device, NAME, layer, TENSOR, N, width, width), with the
+    //             names of gpt2/model/model.h: "residual after mlp" (of layer - 1,
+    //             after the add), "ln1", "qkv", "attention", "attention projection".
 
     // TODO 2b (11 lines): The second sub-layer: LayerNorm 2 with the add, then the MLP.
     //   Goal      a.branch holds the MLP's result; it stays there for the next block.
     //   Shapes    a.hidden (N, 4C).
     //   Contract  each bias is added once: op.bias_gelu_forward adds that of the first product, in place.
     //   Question  which tensor has to be added before LayerNorm 2, and who reads the sum after this block?
-    //   Given     observe "residual after attention", "ln2", "gelu" (4C), "mlp projection"; TRY(mark(device, "fc",
-    //             layer)) between
-    //             the product and bias_gelu.
+    //   Given     observe "residual after attention", "ln2",
+    //             "gelu" (4C), "mlp projection"; TRY(mark(device,
+    //             "fc", layer)) between the product and bias_gelu.
     return cudaErrorNotSupported; // "not started"
 }
 

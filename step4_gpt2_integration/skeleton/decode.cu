@@ -23,19 +23,19 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
                               const int *__restrict__ positions, // (B)
                               int H, int D, int S, float scale) {
     // TODO 3a (14 lines): The new token: its query into shared memory, its key and value into the cache.
-    //   Goal      block (h, b) = (blockIdx.x, blockIdx.y) has its query as floats, and position last = positions[b] of
-    //             its part of the
-    //             cache holds the new key and value.
-    //   Shapes    qkv (B, 3, H, D); this head's part of k and v is (S, D). extern __shared__ float shared[]: query (D),
-    //             scores (S),
-    //             partial (threads_per_block), results (warps), as the launch below reserves them.
-    //   Contract  right for D above the block's size; nothing else of the cache changes; what other threads read is
-    //             ordered by a barrier.
+    //   Goal      block (h, b) = (blockIdx.x, blockIdx.y) has its
+    //             query as floats, and position last = positions[b] of
+    //             its part of the cache holds the new key and value.
+    //   Shapes    qkv (B, 3, H, D); this head's part of k and v is (S, D). extern
+    //             __shared__ float shared[]: query (D), scores (S), partial
+    //             (threads_per_block), results (warps), as the launch below reserves them.
+    //   Contract  right for D above the block's size; nothing else of the cache
+    //             changes; what other threads read is ordered by a barrier.
 
     // TODO 3b (18 lines): The scores of the keys 0 .. last, and their maximum.
     //   Goal      scores[j] = scale * (query . key j); every thread of the block has the largest.
-    //   Contract  the new token attends to itself. Threads without a key change nothing. results may be used again
-    //             after it.
+    //   Contract  the new token attends to itself. Threads without a key
+    //             change nothing. results may be used again after it.
     //   Question  with a thread per key, which addresses do the 32 lanes read at one moment?
 
     // TODO 3c (10 lines): The weights, not yet divided by their sum, and the sum.
@@ -44,10 +44,10 @@ __global__ void decode_kernel(T *__restrict__ out,               // (B, H, D)
 
     // TODO 3d (16 lines): The weighted sum of the values.
     //   Goal      out[(b * H + h) * D + d] = the sum over the keys of weight * v[d], divided by the sum of the weights.
-    //   Shapes    a head is usually narrower than the block: groups = threads_per_block / D threads can share a
-    //             channel's keys.
-    //   Contract  right for D below, equal to and above threads_per_block, and no multiple of it. No thread misses a
-    //             barrier.
+    //   Shapes    a head is usually narrower than the block: groups =
+    //             threads_per_block / D threads can share a channel's keys.
+    //   Contract  right for D below, equal to and above threads_per_block,
+    //             and no multiple of it. No thread misses a barrier.
     //   Question  where do the groups' parts meet, and when may that memory be used again?
 }
 

@@ -65,15 +65,15 @@ int attention_forward(gpt2_device &device, const kernel_table &kernels, T *out, 
     //:todo 1c Attention: split, product, softmax, product, merge, on device.stream.
     //: Goal      out = softmax(Q K^T / sqrt(D)) V for each sequence and head, five launches with the two of cuBLAS.
     //: Shapes    scores (B, H, T, T). K and V lie in the cache: S * D from head to head, and T * D in query.
-    //: Contract  the scale is applied once; scores above the diagonal are zero when the second product reads them;
-    //:           every call is
-    //:           in TRY or TRY_BLAS.
-    //: Question  cuBLAS is column-major. Which matrix does it see where you have a row-major (T, D)? Write both
-    //:           products so.
-    //: Given     cublasGemmStridedBatchedEx with device.blas, device.compute and type_of<T>::cuda; blocks_for(count);
-    //:           type_of<T>::kernels(kernels).causal_softmax_forward; mark(device, "attention scores", -1) after the
-    //:           first product
-    //:           and mark(device, "causal softmax", -1) after the softmax, for `gpt2 profile`.
+    //: Contract  the scale is applied once; scores above the
+    //:           diagonal are zero when the second product
+    //:           reads them; every call is in TRY or TRY_BLAS.
+    //: Question  cuBLAS is column-major. Which matrix does it see where
+    //:           you have a row-major (T, D)? Write both products so.
+    //: Given     cublasGemmStridedBatchedEx with device.blas, device.compute and type_of<T>::cuda;
+    //:           blocks_for(count); type_of<T>::kernels(kernels).causal_softmax_forward;
+    //:           mark(device, "attention scores", -1) after the first product and mark(device,
+    //:           "causal softmax", -1) after the softmax, for `gpt2 profile`.
     //:solution
     const float one = 1.0f, zero = 0.0f, scale = 1.0f / sqrtf((float)D);
     const cudaDataType type = type_of<T>::cuda;

@@ -17,11 +17,11 @@ template <class T>
 static int linear_backward(gpt2_device &device, T *dx, float *dweight, float *dbias, float *partial, const T *dout,
                            const T *x, const T *weight, int N, int C, int OC) {
     //:todo 4a The three gradients of y = x weight^T + bias, where y is (N, OC).
-    //: Goal      dx (N, C), and what x and dout add to dweight (OC, C) and dbias (OC). dbias null: another kernel
-    //:           computes it.
-    //: Given     matmul_dx and matmul_dweight (gpt2/model/matmul.cuh), bias_backward (gpt2/model/bias_backward.cuh),
-    //:           with partial as
-    //:           its scratch memory.
+    //: Goal      dx (N, C), and what x and dout add to dweight (OC, C)
+    //:           and dbias (OC). dbias null: another kernel computes it.
+    //: Given     matmul_dx and matmul_dweight (gpt2/model/matmul.cuh),
+    //:           bias_backward (gpt2/model/bias_backward.cuh), with
+    //:           partial as its scratch memory.
     //:solution
     if (dbias != nullptr) { TRY(bias_backward(device, dbias, partial, dout, N, OC)); }
     TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC));
@@ -36,12 +36,12 @@ int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, 
                    const block_weights<T> &weights, const kept<T> &kept, const backward_room<T> &room,
                    const int *lengths, const pass &pass, int H, int D) {
     //:todo 4b Back through the MLP's sub-layer.
-    //: Goal      stream, the gradient of out = x1 + branch, becomes that of x1; the MLP's and LayerNorm 2's parameter
-    //:           gradients are
-    //:           added to.
+    //: Goal      stream, the gradient of out = x1 + branch,
+    //:           becomes that of x1; the MLP's and LayerNorm
+    //:           2's parameter gradients are added to.
     //: Shapes    stream (N, C); room.dwide (N, 4C), room.dnormalised (N, C).
-    //: Contract  every step reads the forward tensor that its forward step read, from `kept`. Each bias's gradient is
-    //:           computed once.
+    //: Contract  every step reads the forward tensor that its forward step
+    //:           read, from `kept`. Each bias's gradient is computed once.
     //: Question  stream reaches x1 by two paths. Where do they meet, and which arguments of
     //:           residual_layernorm_backward are they?
     //: Known     linear_backward<T>, where nullptr hides T from the compiler;
@@ -63,8 +63,8 @@ int block_backward(gpt2_device &device, const kernel_table &kernels, T *stream, 
     //:end
 
     //:todo 4c Back through the attention's sub-layer.
-    //: Goal      stream becomes the gradient of the block's input; the projection's, qkv's and LayerNorm 1's gradients
-    //:           are added to.
+    //: Goal      stream becomes the gradient of the block's input; the
+    //:           projection's, qkv's and LayerNorm 1's gradients are added to.
     //: Shapes    qkv's gradient is (N, 3C).
     //: Given     attention_backward (gpt2/model/attention_backward.cuh), one call for all sequences.
     //:solution

@@ -75,6 +75,7 @@ for name in test test-all test-asan check generated gpt2 demo fuzz handout skele
     check "make $name: what is missing, and how to install it" says "As root, run:  $line g++" target $name
 done
 check "and nothing was built" test ! -e "$scratch/none"
+check "and nothing else is said without a compiler" test -z "$(target -n help 2>&1 >/dev/null)"
 check "make check names lab 4's libraries" says "libcjson-dev" target check
 check "make fuzz names clang" says "clang with libFuzzer" target fuzz
 check "make format names the version that it needs" says "$line clang-format-14" target format
