@@ -293,9 +293,9 @@ static bool run(struct generation *g, struct gpt2_error *error) {
     note_full_contexts(g);
     double rate = g->decode_seconds > 0.0 ? (double)g->written / g->decode_seconds : 0.0;
     fprintf(stderr,
-            "weights %.2f s; prompts %.1f ms; %ld tokens, %.1f tokens/s decoding (%s), %.1f MB of device memory\n",
-            g->load_seconds, 1e3 * g->prompt_seconds, g->written, rate, form_name(g->decode_form),
-            (double)gpt2_model_bytes(g->session.model) / 1e6);
+            "weights %.2f s; prompts %.1f ms; %ld token%s, %.1f tokens/s decoding (%s), %.1f MB of device memory\n",
+            g->load_seconds, 1e3 * g->prompt_seconds, g->written, g->written == 1 ? "" : "s", rate,
+            form_name(g->decode_form), (double)gpt2_model_bytes(g->session.model) / 1e6);
     return true;
 }
 

@@ -117,7 +117,7 @@ Test(program, figures_the_empty_prompt_and_a_full_context) {
     says(" 47 tokens, ");
     says("tokens/s");
     succeeds("generate --model @ --prompt '' --tokens 1 --no-stop");
-    says(" 1 tokens, ");
+    says(" 1 token, ");
 }
 
 Test(program, a_prompt_that_fills_the_context_is_written_as_it_is) {
