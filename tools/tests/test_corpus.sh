@@ -59,6 +59,42 @@ check "which makes it again" says "made $wrong again" tools/corpus refresh
 check "with the same change" says "int sum = a - b;" tools/corpus source $wrong
 check "and the new text" says "return sum; // the result" tools/corpus source $wrong
 commit two
+
+# Two functions with the same lines: the patch below belongs to the second.
+solution=step1_x/solution/twice.cu
+for f in first second; do
+    printf '%s\n' "int $f(int a, int b) {" "    int sum = a;" "    // Add." "    sum += b;" "    return sum;" "}"
+done >$solution
+twice=common/ops/add/tests/wrong/second_lost.patch
+{
+    printf '// step: step1  op: add  diagnosis: lost\n// reason: The second sum is lost.\n'
+    sed '10s/sum += b/sum = b/' $solution
+} >second.cu
+check "a patch is made" tools/corpus make $twice second.cu $solution
+check "with so many lines of context that it fits at one place" grep -q "int second" $twice
+tools/corpus source $twice >source.cu
+check "its source is the edited copy" cmp source.cu second.cu
+{
+    head -n 2 second.cu
+    printf '%s\n' "--- a/$solution" "+++ b/$solution" "@@ -9,3 +9,3 @@" "     // Add." "-    sum += b;" "+    sum = b;" "     return sum;"
+} >$twice # with one line of context
+commit three
+said=$(tools/corpus source $twice 2>&1)
+check "one that fits at two places is refused" fails tools/corpus source $twice
+check "with the patch, the file and the lines" test "$said" = "corpus: $twice fits $solution at several places: hunk 1 at lines 3 and 9. Run: tools/corpus refresh $twice"
+sed -i '1i // It moves.' $solution
+check "it is refused where the lines have moved" says "at lines 4 and 10" tools/corpus source $twice
+sed -i '1,2d' $solution
+check "also where the first function now has those lines" says "at lines 2 and 8" tools/corpus source $twice
+git checkout -q $solution
+sed -i '1i // It moves.\n// Again.\n// And again.\n// To here.\n// Or there.\n// Done.' $solution
+check "it is made again for the lines that it named when it fitted there" says "check that it is the same mistake" tools/corpus refresh $twice
+tools/corpus source $twice >source.cu
+check "with the second function wrong" says "16c18" diff $solution source.cu
+check "and the first one as it was" test "$(diff $solution source.cu | grep -c '^[<>] *sum')" = 2
+commit four
+solution=step1_x/solution/add.cu
+
 sed -i 's/int sum = a + b;/int sum = b + a;/' $solution
 check "where both have changed a line, it says so" says "conflicts with $solution" tools/corpus refresh
 check "and fails" fails tools/corpus refresh
