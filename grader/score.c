@@ -1,6 +1,7 @@
 #include "score.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "diagnose.h"
 #include "lab.h"
@@ -136,13 +137,25 @@ static void explain_traffic(struct outcome *outcome, const struct op *op, const 
     }
 }
 
+/* Digits behind the point with which a figure above its limit also reads as one: 1.0208 is above 1.02. */
+static int digits_above(double figure, double limit) {
+    int digits = 2;
+    char text[64];
+    for (; figure > limit && digits < 9; digits++) {
+        snprintf(text, sizeof text, "%.*f", digits, figure);
+        if (strtod(text, NULL) > limit) { break; }
+    }
+    return digits;
+}
+
 void score_traffic(struct outcome *outcome, const struct result *result) {
     const struct traffic_target *target = &outcome->exercise->traffic;
     const struct op *op = op_find(outcome->exercise->op);
     const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";
     bool reached = score_tiers(outcome, &target->tiers, score_traffic_multiple(op, target, result));
     double small = target->everything ? 0.0 : score_parameter_multiple(op, target, result);
-    int length = snprintf(outcome->measured, sizeof outcome->measured, "%.2fx the floor in %s", outcome->figure, unit);
+    int length = snprintf(outcome->measured, sizeof outcome->measured, "%.*fx the floor in %s",
+                          digits_above(outcome->figure, target->tiers.limit[0]), outcome->figure, unit);
     if (small >= 0.005) {
         snprintf(outcome->measured + length, sizeof outcome->measured - (size_t)length,
                  "; small tensors add %.2fx, not graded", small);

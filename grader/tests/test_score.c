@@ -1,5 +1,6 @@
 /* score: counted figures and verdicts become points as the lab's description says. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../score.h"
@@ -93,6 +94,15 @@ Test(score, split_sectors_are_named) {
     struct outcome outcome = score(&traffic_check, &result);
     cr_assert_str_eq(outcome.failure.diagnosis, "split-sectors");
     cr_assert_null(outcome.next_rung, "no kernel that reads less");
+}
+
+Test(score, a_figure_above_its_limit_reads_as_one) {
+    struct result result = moved(1.0);
+    double floor = (double)result.counters.global.load_sectors;
+    result.counters.global.load_sectors = (uint64_t)(floor * (score(&traffic_check, &result).limit + 0.0008));
+    struct outcome outcome = score(&traffic_check, &result);
+    cr_assert_eq(outcome.verdict, VERDICT_PARTIAL);
+    cr_assert(strtod(outcome.measured, NULL) > outcome.limit, "%s, %s", outcome.measured, outcome.target);
 }
 
 Test(score, moves_are_counted_for_each_tensor) {
