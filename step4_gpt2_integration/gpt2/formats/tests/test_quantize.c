@@ -21,7 +21,8 @@ Test(quantize, e4m3_is_the_format_of_its_definition) {
     cr_assert_eq(gpt2_float_of_e4m3(0x38), 1.0f);
     cr_assert_eq(gpt2_float_of_e4m3(0xb9), -1.125f);
     cr_assert(isnan(gpt2_float_of_e4m3(0x7f)) && isnan(gpt2_float_of_e4m3(0xff)));
-    cr_assert(gpt2_e4m3_of_float(NAN) == 0x7f && gpt2_e4m3_of_float(1e9f) == 0x7e && gpt2_e4m3_of_float(-INFINITY) == 0xfe);
+    cr_assert(gpt2_e4m3_of_float(NAN) == 0x7f && gpt2_e4m3_of_float(1e9f) == 0x7e &&
+              gpt2_e4m3_of_float(-INFINITY) == 0xfe);
     for (int code = 0; code < 256; code++) {
         if ((code & 0x7f) != 0x7f) { cr_assert_eq(gpt2_e4m3_of_float(gpt2_float_of_e4m3((uint8_t)code)), code); }
     }
@@ -124,7 +125,8 @@ static void check_folder(const struct gpt2_config *config, enum gpt2_scheme sche
     int in_codes = 0;
     for (int i = 0; i < GPT2_TENSORS; i++) {
         const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
-        const size_t count = (size_t)gpt2_tensor_elements(config, tensor), rows = (size_t)gpt2_tensor_rows(config, tensor);
+        const size_t count = (size_t)gpt2_tensor_elements(config, tensor),
+                     rows = (size_t)gpt2_tensor_rows(config, tensor);
         for (int layer = 0; layer < gpt2_tensor_layers(config, tensor); layer++) {
             for (int layout = GPT2_OUT_IN; layout <= GPT2_IN_OUT; layout++) {
                 cr_assert(made.read(made.context, tensor, layer, GPT2_F32, (enum gpt2_layout)layout, wanted, &error));
@@ -201,7 +203,8 @@ Test(quantize, damaged_folders_are_one_error) {
         struct gpt2_weights weights;
         write_model(&small_config, GPT2_INT8);
         damage(wrong[i].tensor, wrong[i].type, wrong[i].rename, -1);
-        cr_assert(fails_with(gpt2_weights_open(&weights, at("hf"), &error), wrong[i].says), "%d: %s", (int)i, error.text);
+        cr_assert(fails_with(gpt2_weights_open(&weights, at("hf"), &error), wrong[i].says), "%d: %s", (int)i,
+                  error.text);
     }
 }
 
@@ -243,7 +246,8 @@ Test(quantize, weights_that_are_not_finite_are_named) {
     cr_assert(gpt2_quantizer_open(&quantizer, &source, GPT2_INT8, &error));
     struct gpt2_source coded = gpt2_quantizer_source(&quantizer);
     cr_assert(fails_with(gpt2_hf_write(at("out"), &coded, GPT2_F32, -1, &error),
-                         "h.2.mlp.c_fc.weight: a weight of channel 5 is not finite"), "%s", error.text);
+                         "h.2.mlp.c_fc.weight: a weight of channel 5 is not finite"),
+              "%s", error.text);
     cr_assert(!exists("out/model.safetensors"));
     free(values);
     gpt2_quantizer_close(&quantizer);

@@ -54,7 +54,8 @@ static void check_logits(struct gpt2_model *model, const struct gpt2_source *sou
         cr_assert(gpt2_reference(source, tokens[b], length, states_of_reference, &states, &error), "%s", error.text);
         for (int v = 0; v < V; v++) { got[v] = (double)logits[b * V + v]; }
         double off = row_error(got, states.at[states.count - 1].values + (int64_t)(length - 1) * V, V);
-        cr_assert(off <= tolerance, "C %d, batch %d, after %d tokens: off by %g", source->config.channels, B, length, off);
+        cr_assert(off <= tolerance, "C %d, batch %d, after %d tokens: off by %g", source->config.channels, B, length,
+                  off);
         states_free(&states);
     }
 }
@@ -155,11 +156,8 @@ static void keep_embedding(void *context, const char *stage, int layer, const fl
 
 static void check_probe(enum gpt2_scheme scheme, int one) {
     struct probe probe = {scheme, one};
-    struct gpt2_source source = {.config = probe_config,
-                                 .read = probe_read,
-                                 .context = &probe,
-                                 .scheme = scheme,
-                                 .read_codes = probe_codes};
+    struct gpt2_source source = {
+        .config = probe_config, .read = probe_read, .context = &probe, .scheme = scheme, .read_codes = probe_codes};
     int32_t prompt[1] = {65}, length = 1, next = 200;
     float logits[CODES], embedding[CHANNELS];
     struct gpt2_model *model = open_codes(&source, GPT2_F32, 1, GPT2_FUSED);

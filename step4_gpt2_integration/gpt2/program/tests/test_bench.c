@@ -139,8 +139,9 @@ Test(bench, a_row_and_its_json_say_the_same) {
     char row[512];
     cJSON *json;
     shown(&figures, 1, row, sizeof row, &json);
-    cr_assert_str_eq(row, "124M   bf16  decode      2   1000 persistent      1.000      2.000      4.000       1234.5      300.0 "
-                          "    99.2 not available\n");
+    cr_assert_str_eq(
+        row, "124M   bf16  decode      2   1000 persistent      1.000      2.000      4.000       1234.5      300.0 "
+             "    99.2 not available\n");
     cr_assert(near(cJSON_GetObjectItem(json, "ms_p50")->valuedouble, 2.0));
     cr_assert(near(cJSON_GetObjectItem(json, "gb_per_s")->valuedouble, 99.25));
     cr_assert(cJSON_IsNull(cJSON_GetObjectItem(json, "tokens_per_joule")));
