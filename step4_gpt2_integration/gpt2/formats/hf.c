@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gpt2/formats/codes.h"
 #include "gpt2/formats/hf_index.h"
-#include "gpt2/formats/quantize.h"
 #include "gpt2/formats/safetensors.h"
 
 /* ---- reading ---- */

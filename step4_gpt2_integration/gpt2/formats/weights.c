@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gpt2/formats/codes.h"
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
-#include "gpt2/formats/quantize.h"
 
 enum { TILE = 64 };
 

@@ -24,7 +24,7 @@ NAMED_PARTS := $(sort $(foreach name,$(LINKED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/model
 MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
-MODEL_HOST  := error tensors config quantize
+MODEL_HOST  := error tensors config codes
 
 $(MODEL_NAMES:%=$(MODEL_OUT)/%.o): $(MODEL_OUT)/%.o: $(GPT2_DIR)/model/%.cu $(CU_NEEDS)
 	@mkdir -p $(@D)

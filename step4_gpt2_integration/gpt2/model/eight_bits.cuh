@@ -1,4 +1,4 @@
-// eight_bits.cuh — weights in 8 bits on the device (gpt2/formats/quantize.h): codes, scales of the rows, and the way back
+// eight_bits.cuh — weights in 8 bits on the device (gpt2/formats/codes.h): codes, scales of the rows, and the way back
 //
 //   weight[o][c] = value(code[o][c]) scale[o]            codes (OC, C), scales (OC)
 //

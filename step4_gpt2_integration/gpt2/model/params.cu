@@ -1,7 +1,7 @@
 // params.cu — lays out the tensors in one allocation and copies the weights (params.cuh)
 #include "gpt2/model/params.cuh"
 
-#include "gpt2/formats/quantize.h"
+#include "gpt2/formats/codes.h"
 #include "gpt2/model/rows.cuh"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "gpt2/formats/quantize.h"
+#include "gpt2/formats/codes.h"
 
 /* ---- energy. The functions' types are those of nvml.h. ---- */
 

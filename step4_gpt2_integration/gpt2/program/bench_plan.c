@@ -1,6 +1,6 @@
 /* bench_plan.c — the cells of gpt2 bench, from the lists on its command line (bench.h). */
 #include "bench.h"
-#include "gpt2/formats/quantize.h"
+#include "gpt2/formats/codes.h"
 
 #include <errno.h>
 #include <stdlib.h>
