@@ -51,6 +51,7 @@ $(BUILD)/gpt2/random_model: $(BUILD)/host/gpt2/tools/random_model.o $(GPT2_HOST_
 
 $(BUILD)/gpt2/plant_outliers: $(BUILD)/host/gpt2/tools/plant_outliers.o $(GPT2_HOST_LIBRARY)
 	$(CC) -o $@ $^ $(GPT2_HOST_LIBS)
+$(BUILD)/tests/test_quantize: | $(BUILD)/gpt2/plant_outliers # which test_eight_bits.sh calls
 
 -include $(wildcard $(BUILD)/host/gpt2/tools/*.d)
 

@@ -2,7 +2,6 @@
 #include "codes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
