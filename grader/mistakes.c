@@ -533,8 +533,9 @@ static const struct op_mistake slow[] = {
      .hint = 2,
      .kernel = "softmax_forward/tree"},
     {.id = "split-sectors",
-     .cause = "no byte moves too often, but requests use only part of a sector of 32 bytes: begin and end them at "
-              "multiples of 32 bytes, without gaps between a warp's words",
+     .cause =
+         "no byte moves too often, but requests use only part of a sector of 32 bytes: let a warp's words fill whole "
+         "sectors, without gaps",
      .hint = 2,
      .kernel = "residual_forward/split_sectors"},
     {.id = "scratch-traffic",
