@@ -45,7 +45,10 @@ template <class T> struct model {
         all.batch = B, all.prompt = T_, all.context = S;
         TRY(tensors_allocate(all));
         all.group = (B + 1) / 2; // two groups, where there are two sequences
-        gpt2_source source = {all.config, packed<T>::read, &from};
+        gpt2_source source = {};
+        source.config = all.config;
+        source.read = packed<T>::read;
+        source.context = &from;
         gpt2_error error;
         return tensors_load(all, &source, &error) ? 0 : (int)cudaErrorUnknown;
     }
