@@ -66,7 +66,7 @@ $(BUILD)/host/common/tests/test_op_references.o: HOST_C += -I$(COURSE)/common/si
 $(BUILD)/tests/test_op_references: $(OP_TEST_OBJECTS) $(LAUNCHERS)
 $(BUILD)/tests/test_op_references: TEST_LIBS += $(BUILD)/grader/libgrader.a -lstdc++ -lm
 
-# The grader with each job run twice, for tools/test-arm.
+# The grader with each job run twice, for make test-arm.
 TWIN       := $(BUILD)/grader/twin
 TWIN_WRAPS := runner_start runner_call sandbox_enter execveat
 $(TWIN): $(BUILD)/host/grader/main.o $(BUILD)/host/grader/tests/emulated/twin.o $(BUILD)/grader/libgrader.a

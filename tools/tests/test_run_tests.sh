@@ -46,6 +46,11 @@ check "a TAP script that ends before its plan fails" exits 1 run tests/test_unpl
 printf 'echo not ok 1 - a\necho 1..1\n' >"$scratch/tests/test_not.sh"
 check "a TAP script with a failed line fails" says "0 passed, 1 failed" run tests/test_not.sh
 
+check "several programs are counted together" says "3 passed, 0 failed" run test_good tests/test_fine.sh
+check "and each is shown" says "test_fine.sh" run test_good tests/test_fine.sh
+printf 'kill -9 "$(cut -d" " -f4 "/proc/$PPID/stat")"\n' >"$scratch/tests/test_kills.sh"
+check "a program whose runner is killed is a failure" says "1 of the programs left no result" run test_good tests/test_kills.sh
+
 # The build before the tests: tools/progress.
 printf 'all: one two\none two:\n\t@sleep 3; touch $@\nthree:\n\t@sleep 3; touch $@\nall: three\nbad:\n\t@echo no such file >&2; exit 1\n' >"$scratch/Makefile"
 build() { "$root/tools/progress" make --no-print-directory -C "$scratch" "$@"; }
