@@ -75,10 +75,16 @@ static float *gradients_of(struct gpt2_trainer *trainer, const struct shape *sha
     return part_of(trainer, GPT2_GRADIENTS, &total);
 }
 
-/* The largest error of a tensor, relative to its norm. */
-static double worst(const struct gpt2_config *config, const float *got, const struct gpt2_reference_gradients *wanted) {
-    double most = 0.0;
+struct errors {
+    double most, typical; /* the largest, and the root of the mean square */
+};
+
+/* Of all tensors: the error, relative to the tensor's norm. */
+static struct errors errors_of(const struct gpt2_config *config, const float *got,
+                               const struct gpt2_reference_gradients *wanted) {
+    struct errors errors = {0.0, 0.0};
     int64_t at = 0;
+    int tensors = 0;
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         enum gpt2_tensor t = (enum gpt2_tensor)tensor;
         int64_t count = gpt2_tensor_elements(config, t);
@@ -90,15 +96,18 @@ static double worst(const struct gpt2_config *config, const float *got, const st
                 length += expected[i] * expected[i];
             }
             off = off == 0.0 ? 0.0 : sqrt(off / length);
-            most = off > most || !(off < INFINITY) ? off : most;
+            errors.most = off > errors.most || !(off < INFINITY) ? off : errors.most;
+            errors.typical += off * off;
+            tensors++;
         }
     }
-    return most;
+    errors.typical = sqrt(errors.typical / tensors);
+    return errors;
 }
 
-/* Returns the largest error. The loss is compared as well. */
-static double error_of(const struct shape *shape, const char *set, enum gpt2_type type, enum gpt2_form form,
-                       double probability, double tolerance) {
+/* The loss is compared as well. */
+static struct errors error_of(const struct shape *shape, const char *set, enum gpt2_type type, enum gpt2_form form,
+                              double probability, double tolerance) {
     struct gpt2_source source = source_of(&shape->config, type);
     struct gpt2_reference_gradients wanted;
     struct masks masks = {.config = &shape->config, .probability = probability, .seed = SEED, .T = shape->T};
@@ -123,12 +132,12 @@ static double error_of(const struct shape *shape, const char *set, enum gpt2_typ
     cr_assert(fabs(fraction - probability) < 5.0 * sqrt(probability / (double)masks.all), "%g are dropped", fraction);
     struct gpt2_trainer *trainer = open_trainer(shape, set, type, form, probability, false);
     float *got = gradients_of(trainer, shape, first, &got_loss);
-    double off = worst(&shape->config, got, &wanted);
+    const struct errors errors = errors_of(&shape->config, got, &wanted);
     cr_assert(fabs(got_loss - loss) <= tolerance * loss, "%s: a loss of %g, not %g", set, got_loss, loss);
     free(got);
     close_trainer(trainer);
     gpt2_reference_gradients_close(&wanted);
-    return off;
+    return errors;
 }
 
 /* ---- against float64 ---- */
@@ -143,10 +152,10 @@ Test(training_dropout, gradients_are_those_of_the_same_masks) {
         const struct shape *shape = &shapes[i % SHAPES];
         const char *set = sets[i / SHAPES % SETS];
         const double p = i / SHAPES / SETS == 0 ? 0.1 : 0.75;
-        double off = error_of(shape, set, GPT2_F32, GPT2_TAUGHT, p, 1e-5);
-        cr_assert(off <= 1e-5, "%s, C %d, p %g: off by %g", set, shape->config.channels, p, off);
-        off = error_of(shape, set, GPT2_BF16, GPT2_TAUGHT, p, 0.02);
-        cr_assert(off <= 0.1, "%s, C %d, p %g, bf16: off by %g", set, shape->config.channels, p, off);
+        struct errors off = error_of(shape, set, GPT2_F32, GPT2_TAUGHT, p, 1e-5);
+        cr_assert(off.most <= 1e-5, "%s, C %d, p %g: off by %g", set, shape->config.channels, p, off.most);
+        off = error_of(shape, set, GPT2_BF16, GPT2_TAUGHT, p, 0.02); /* roundings decide a short tensor's error */
+        cr_assert(off.typical <= 0.05, "%s, C %d, p %g, bf16: off by %g", set, shape->config.channels, p, off.typical);
     }
 }
 
@@ -161,8 +170,8 @@ Test(training_dropout, fused_attention_has_the_same_masks) {
     cr_assert(gpt2_device_ask(&info, &error), "%s", error.text);
     for (size_t i = 0; info.capability >= 80 && i < sizeof fused / sizeof *fused; i++) {
         const char *set = sets[SETS - 1];
-        double taught = error_of(&fused[i], set, GPT2_BF16, GPT2_TAUGHT, 0.2, 0.02);
-        double off = error_of(&fused[i], set, GPT2_BF16, GPT2_FUSED, 0.2, 0.02);
+        double taught = error_of(&fused[i], set, GPT2_BF16, GPT2_TAUGHT, 0.2, 0.02).most;
+        double off = error_of(&fused[i], set, GPT2_BF16, GPT2_FUSED, 0.2, 0.02).most;
         cr_assert(off <= 0.1 && off <= 1.25 * taught + 1e-3, "T %d, C %d: off by %g, taught %g", fused[i].T,
                   fused[i].config.channels, off, taught);
     }
@@ -171,7 +180,7 @@ Test(training_dropout, fused_attention_has_the_same_masks) {
 /* The scores of so many sequences are computed in several groups. */
 Test(training_dropout, the_masks_of_later_groups_are_their_own) {
     static const struct shape many = {TINY(1, 37, 128, 1, 128, 128), 65536 / 128 + 1, 1};
-    double off = error_of(&many, sets[SETS - 1], GPT2_F32, GPT2_TAUGHT, 0.25, 1e-5);
+    double off = error_of(&many, sets[SETS - 1], GPT2_F32, GPT2_TAUGHT, 0.25, 1e-5).most;
     cr_assert(off <= 1e-4, "off by %g", off);
 }
 
