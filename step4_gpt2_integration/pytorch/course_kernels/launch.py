@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .libraries import Library, LibraryMissing, library
+from .libraries import Library, LibraryMissing, how_to_build, library
 from .stats import count_kernel
 
 _NO_KERNEL_IMAGE = 209  # cudaErrorNoKernelImageForDevice
@@ -167,7 +167,8 @@ def _why_refused(device: torch.device) -> str | None:
     out = torch.empty_like(one)
     arguments = (out.data_ptr(), one.data_ptr(), 1, 1)
     if _on_device(loaded, launcher, one.device)(arguments) == _NO_KERNEL_IMAGE:
-        return f"{loaded.path} was built for other GPUs than {torch.cuda.get_device_name(device)}: run make pytorch-cuda here"
+        name = torch.cuda.get_device_name(device)
+        return f"{loaded.path} was built for other GPUs than {name}. On this machine {how_to_build('cuda')}"
     return None
 
 

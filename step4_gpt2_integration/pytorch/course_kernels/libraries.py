@@ -61,6 +61,13 @@ def folders() -> list[Path]:
     return ([Path(named)] if named else []) + [here.parent / "lib", here.parents[3] / "build" / "pytorch"]
 
 
+def how_to_build(kind: str) -> str:
+    """What to run for a library of this kind, for messages. An installed package has a copy of its own."""
+    build = f"run make pytorch-{kind} in the course's folder"
+    in_place = (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file()
+    return build if in_place else f"{build}, and there pip install ./step4_gpt2_integration/pytorch again"
+
+
 class Library:
     """One loaded library: `kind` is "cpu" or "cuda". Raises LibraryMissing."""
 
@@ -71,9 +78,9 @@ class Library:
             self._c = ctypes.CDLL(str(self.path))
             version = self._c.course_library_version()
         except (OSError, AttributeError) as error:
-            raise LibraryMissing(f"{self.path} cannot be loaded: {error}. Build it again: make pytorch-{kind}") from error
+            raise LibraryMissing(f"{self.path} cannot be loaded: {error}. To build it again, {how_to_build(kind)}") from error
         if version != VERSION:
-            raise LibraryMissing(f"{self.path} has interface {version}, and this package needs {VERSION}: make pytorch-{kind}")
+            raise LibraryMissing(f"{self.path} has interface {version}, and this package needs {VERSION}: {how_to_build(kind)}")
         self._c.course_library_sources.restype = ctypes.c_char_p
         self._c.course_library_error.restype = ctypes.c_char_p
         self._c.course_library_error.argtypes = [_INT]
@@ -92,7 +99,7 @@ class Library:
             if (folder / name).is_file():
                 return folder / name
         looked = ", ".join(map(str, folders()))
-        raise LibraryMissing(f"{name} is not built (looked in {looked}): run make pytorch-{self.kind} in the course's folder")
+        raise LibraryMissing(f"{name} is not built (looked in {looked}): {how_to_build(self.kind)}")
 
     def _functions(self):
         for op, arguments in LAUNCHERS.items():
@@ -110,7 +117,7 @@ class Library:
         try:
             function = getattr(self._c, f"{op}_{TYPES[dtype]}_rung")
         except AttributeError:
-            raise LibraryMissing(f"{self.path} has no ladder of {op}: build it without KERNELS, make pytorch-{self.kind}") from None
+            raise LibraryMissing(f"{self.path} has no ladder of {op}. Without KERNELS, {how_to_build(self.kind)}") from None
         function.restype = _INT
         function.argtypes = [_INT, *self.launchers[op, dtype].argtypes]
         return functools.partial(function, number)

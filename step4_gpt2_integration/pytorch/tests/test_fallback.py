@@ -1,5 +1,7 @@
 """When a kernel cannot run: the standard path with one warning and a count, or an error where silence would be wrong."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import course_kernels as ck
-from conftest import tensor
+from conftest import FOLDER, tensor
 from course_kernels import launch, libraries
 
 
@@ -72,6 +74,24 @@ def test_no_library(device, monkeypatch, tmp_path):
         assert torch.equal(ck.layer_norm(*arguments), standard_layer_norm(*arguments))
     with pytest.raises(ck.LibraryMissing, match="run make pytorch"):
         ck.library(device)
+
+
+def test_an_installed_package_without_a_library_is_to_be_installed_again(device, monkeypatch, tmp_path):
+    monkeypatch.delenv("COURSE_KERNELS", raising=False)
+    monkeypatch.setattr(libraries, "__file__", str(tmp_path / "lib" / "site-packages" / "course_kernels" / "libraries.py"))
+    ck.reload()
+    with pytest.raises(ck.LibraryMissing, match=rf"run make pytorch-{device} .* and there pip install \./step4\S+ again"):
+        ck.library(device)
+
+
+def test_an_install_takes_the_libraries_along(tmp_path):
+    pytest.importorskip("setuptools", reason="setuptools is not installed")
+    command = [sys.executable, "setup.py", "--quiet", "build", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
+    built = {path.name for path in (FOLDER.parents[1] / "build" / "pytorch").glob("libcourse_kernels_*.so")}
+    package = tmp_path / "course_kernels"
+    assert built and {path.name for path in (package / "lib").iterdir()} == built
+    assert {path.name for path in package.glob("*.*")} == {path.name for path in (FOLDER / "course_kernels").glob("*.[pj]*")}
 
 
 def test_a_file_that_is_no_library(monkeypatch, tmp_path):
