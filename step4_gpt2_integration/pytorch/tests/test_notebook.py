@@ -2,8 +2,10 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
+import torch
 
 from conftest import FOLDER
 
@@ -28,6 +30,18 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     difference = float(re.search(r"largest difference of a logit: (\S+) of the largest\n +", out)[1])
     assert 0 <= difference < 1e-4 and "course's kernel" in out
     assert re.search(r"^sdpa +[\d.]+ +[\d.]+ +[\d.]+ +1\.00$", out, re.M) and re.search(r"^ours +[\d.]+ .* [\d.]+$", out, re.M)
+
+
+def test_without_a_gpu_it_installs_the_compiler(monkeypatch):
+    """Colab's g++ may be older than the CPU backend's: the root's target `pytorch` checks it, and `pytorch-cpu` does not."""
+    cells = nbformat.read(FOLDER / "colab.ipynb", as_version=4).cells
+    build = next(cell.source for cell in cells if cell.cell_type == "code" and '"make"' in cell.source)
+    commands = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    exec(build, {"run": lambda *command, cwd: commands.append(command), "course": FOLDER, "Path": Path})
+    target = commands[0][-1]
+    dry = subprocess.run(["make", "-n", target], cwd=FOLDER.parents[1], text=True, capture_output=True, check=True).stdout
+    assert len(commands) == 1 and "tools/install.sh build" in dry
 
 
 def first_cell():
