@@ -14,7 +14,7 @@
 #include "../diagnose.h"
 #include "labs.h"
 
-TestSuite(corpus, .timeout = 240);
+TestSuite(corpus, .timeout = 700);
 
 enum { MAX_KERNELS = 1024, PATH_BYTES = 512 };
 
@@ -107,7 +107,7 @@ static cJSON *mark(const struct kernel *kernel) {
     char *text = read_all(path);
     cr_assert(status == 0, "%s", text);
     free(text);
-    shell("timeout -s KILL 200 %s/grader/grader %s --backend cpu --kernel %s --files %s/lab --out %s/build --seed 7 "
+    shell("timeout -s KILL 600 %s/grader/grader %s --backend cpu --kernel %s --files %s/lab --out %s/build --seed 7 "
           "--json %s/report.json > %s/report.txt 2>&1",
           TEST_BUILD, kernel->step, kernel->op, place, place, place, place);
     snprintf(path, sizeof path, "%s/report.json", place);
