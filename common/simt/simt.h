@@ -131,8 +131,8 @@ void simt_findings_clear(void);
 /* Settings, also read from the environment at start: SIMT_THREADS (OS threads, default: cores), SIMT_CC (compute
  * capability such as 75 or 90, default 90), SIMT_ORDER (canonical | shuffled), SIMT_WATCHDOG (steps of a block without the
  * end of one of its threads), SIMT_QUIET (1: findings are kept but not printed on stderr). SIMT_LEAKS=1 reports memory
- * that is still allocated at the end of the program; cudaDeviceReset always does. SIMT_REPORT=json:FILE writes all findings and
- * the counters of each kernel to a file (docs/simt-cc.md). */
+ * that is still allocated at the end of the program; outside a watch cudaDeviceReset always does. SIMT_REPORT=json:FILE writes
+ * all findings and the counters of each kernel to a file (docs/simt-cc.md). */
 struct simt_settings {
     int os_threads;
     int compute_capability;
@@ -154,7 +154,8 @@ void simt_settings_set(const struct simt_settings *settings);
  *   must_free        Device memory that the host code allocates and does not free is an error (SIMT_LEAK).
  *   must_not_wait    A call that waits for the device is an error (SIMT_WAIT), and a copy or memset without a stream is work
  *                    on the default stream. Code that is linked around the learner's may wait.
- *   refuse_launches  Every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU. */
+ *   refuse_launches  Every launch fails with cudaErrorLaunchOutOfResources, as it may on another GPU.
+ * In every watch cudaDeviceReset, which frees the caller's memory too, is an error (SIMT_WAIT). */
 struct simt_watch {
     const void *stream;
     bool must_free, must_not_wait, refuse_launches;

@@ -91,8 +91,9 @@ bool order_includes(const struct order *order, int stream, uint32_t work);
 void watch_waits(const struct order *order, const char *function, uintptr_t pc);
 void watch_host_waits(cudaStream_t stream, const char *function, uintptr_t pc);
 void watch_host_waits_for_all(const char *function, uintptr_t pc);
-void watch_launch(cudaStream_t stream, const char *what); /* before it runs */
-void watch_launched(cudaStream_t stream);                 /* after it has run */
+bool watch_device_reset(const char *function, uintptr_t pc); /* true: the host code is watched, and this is reported */
+void watch_launch(cudaStream_t stream, const char *what);    /* before it runs */
+void watch_launched(cudaStream_t stream);                    /* after it has run */
 /* A copy or a memset; of the forms without a stream, most wait. */
 void watch_synchronous(bool waits, const char *function, uintptr_t pc);
 void watch_copy(cudaStream_t stream, const char *function, uintptr_t pc);

@@ -78,7 +78,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaDeviceReset(void) {
     api_clear_errors();
     fflush(stdout);
-    arena_report_leaks(0);
+    if (!watch_device_reset(__func__, API_CALLER)) { arena_report_leaks(0); }
     return cudaSuccess;
 }
 

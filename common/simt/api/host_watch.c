@@ -97,6 +97,17 @@ void watch_host_waits_for_all(const char *function, uintptr_t pc) {
     order_host_waits_for_all();
 }
 
+/* Its memory and streams are the caller's: what is still allocated is no leak. */
+bool watch_device_reset(const char *function, uintptr_t pc) {
+    if (!watching) { return false; }
+    simt_report(
+        SIMT_WAIT, true, pc, NULL,
+        "%s waits for the device, then frees all memory and streams of the process, which the launcher's caller "
+        "still uses\nA launcher frees only what it has allocated.",
+        function);
+    return true;
+}
+
 /* ---- work ---- */
 
 /* True: it comes after the caller's work on the given stream. */

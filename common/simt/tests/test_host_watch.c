@@ -73,6 +73,7 @@ UNORDERED(scratch_of_another_stream, "uses memory that cudaMallocAsync allocates
 WAITS(waits_for_device, SIMT_WAIT, "cudaDeviceSynchronize waits for the device")
 WAITS(waits_for_stream, SIMT_WAIT, "cudaStreamSynchronize waits for the device")
 WAITS(waits_for_event, SIMT_WAIT, "cudaEventSynchronize waits for the device")
+WAITS(resets_device, SIMT_WAIT, "cudaDeviceReset waits for the device", "which the launcher's caller still uses")
 WAITS(copy_without_stream, SIMT_STREAM, "cudaMemcpy works on the default stream", "asynchronous form")
 WAITS(memset_without_stream, SIMT_STREAM, "cudaMemset works on the default stream", "asynchronous form")
 

@@ -87,6 +87,7 @@ RUN_STRICTLY(waits_for_stream, cudaStreamSynchronize(given)) // here: waits_for_
 RUN_STRICTLY(waits_for_event,                                // here: waits_for_event
              cudaEventCreate(&behind);
              cudaEventRecord(behind, given); cudaEventSynchronize(behind))
+RUN_STRICTLY(resets_device, cudaDeviceReset())                                      // here: resets_device
 RUN_STRICTLY(copy_without_stream, cudaMemcpy(host, out, 4, cudaMemcpyDeviceToHost)) // here: copy_without_stream
 RUN_STRICTLY(memset_without_stream, cudaMemset(out, 0, 4))                          // here: memset_without_stream
 RUN(other_stream_ordered, order(given, own); one<<<1, 32>>>(out))
