@@ -232,9 +232,10 @@ static bool share_algorithms(struct training *t, struct gpt2_error *error) {
     if (good && bytes == NULL) { bytes = malloc(size + 1); }
     good = good && agree(t, bytes != NULL || gpt2_fail(error, "out of memory"), error) &&
            gpt2_collective_broadcast(&t->group, bytes, size, error);
-    if (good && !is_first(t)) { good = gpt2_trainer_use_algorithms(t->trainer, bytes, size); }
+    bool used = !good || is_first(t) || gpt2_trainer_use_algorithms(t->trainer, bytes, size) ||
+                gpt2_fail(error, "its gpt2 is built differently from that of rank 0: install the same on all machines");
     free(bytes);
-    return good;
+    return good && agree(t, used, error);
 }
 
 /* Before the trainer: the kernels and its settings. */

@@ -42,7 +42,7 @@ bool gpt2_collective_open(struct gpt2_collective *group, struct gpt2_error *erro
     const int by = launcher();
     const char *rank = getenv(launchers[by].rank);
     struct gpt2_error why = {""};
-    if (!collective_mpi_open(group, launched, &why)) {
+    if (!collective_mpi_open(group, &why)) {
         gpt2_fail(error, "%s has started %d processes, but %s", launchers[by].name, launched, why.text);
     } else if (group->ranks == launched) {
         return true;

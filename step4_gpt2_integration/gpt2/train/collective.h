@@ -80,7 +80,7 @@ void gpt2_collective_abort(const struct gpt2_collective *group, const struct gpt
 /* ---- the implementations ---- */
 
 /* collective_mpi.c; collective_alone.c where there is no MPI to build with. */
-bool collective_mpi_open(struct gpt2_collective *group, int launched, struct gpt2_error *error);
+bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error);
 void collective_mpi_close(void);
 bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error);
 bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error);

@@ -3,8 +3,8 @@
 
 #include "gpt2/train/collective.h"
 
-bool collective_mpi_open(struct gpt2_collective *group, int launched, struct gpt2_error *error) {
-    (void)group, (void)launched;
+bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error) {
+    (void)group;
     return gpt2_fail(error, "this gpt2 is built without MPI, so each of them would train alone: run tools/install.sh "
                             "ranks (libopenmpi-dev, openmpi-bin), then make gpt2 again");
 }

@@ -24,10 +24,9 @@ static bool mpi_fail(int code, const char *what, struct gpt2_error *error) {
 
 /* ---- the ranks ---- */
 
-bool collective_mpi_open(struct gpt2_collective *group, int launched, struct gpt2_error *error) {
+bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error) {
     int provided = 0;
     MPI_Comm here = MPI_COMM_NULL;
-    (void)launched;
     TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &group->rank);

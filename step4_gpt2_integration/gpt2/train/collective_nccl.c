@@ -51,10 +51,9 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
     cudaError_t code;
     while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-        ncclResult_t found = ncclSuccess;
-        if (ncclCommGetAsyncError(sums->ranks, &found) != ncclSuccess || found != ncclSuccess) {
-            return nccl_fail(found, sums->ranks, error);
-        }
+        ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
+        if (asked == ncclSuccess) { asked = found; }
+        if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
         nanosleep(&pause, NULL);
     }
     return code == cudaSuccess || cuda_fail(code, error);
