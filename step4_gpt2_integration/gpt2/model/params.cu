@@ -5,6 +5,7 @@
 #include "gpt2/model/rows.cuh"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace {
@@ -204,7 +205,7 @@ static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
         return false;
     }
     for (size_t row = 0; type_of<T>::file == GPT2_F16 && row < rows; row++) {
-        if (through.scales[row] * gpt2_scheme_most(all.scheme) > 65504.0f) {
+        if (std::fabs(through.scales[row]) * gpt2_scheme_most(all.scheme) > 65504.0f) {
             char name[GPT2_NAME_BYTES];
             gpt2_tensor_name(tensor, layer, name);
             return gpt2_fail(error, "%s: channel %d is beyond the range of F16", name, (int)row);

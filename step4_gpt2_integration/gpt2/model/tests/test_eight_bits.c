@@ -186,6 +186,35 @@ Test(eight_bits, every_code_is_exact_in_every_place_of_a_vector) {
     check_probe(GPT2_INT8, 18), check_probe(GPT2_FP8, 19);
 }
 
+/* ---- the range of F16 ---- */
+
+static float far_scale;
+
+static bool far_codes(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                      struct gpt2_error *problem) {
+    const bool good = probe_codes(context, tensor, layer, codes, scales, problem);
+    if (tensor == GPT2_FCW) { scales[3] = far_scale; }
+    return good;
+}
+
+Test(eight_bits, channels_beyond_f16_are_refused) {
+    static const float scales[] = {600.0f, -600.0f}; /* 127 and 448 of them are beyond 65504 */
+    for (int i = 0; i < 4; i++) {
+        struct probe probe = {both[i / 2], 0};
+        struct gpt2_source source = {.config = probe_config,
+                                     .read = probe_read,
+                                     .context = &probe,
+                                     .scheme = probe.scheme,
+                                     .read_codes = far_codes};
+        struct gpt2_model_options options = {
+            .type = GPT2_F16, .scheme = probe.scheme, .batch = 1, .prompt = 1, .kernels = kernels_of(sets[SETS - 1])};
+        far_scale = scales[i % 2];
+        cr_assert_null(gpt2_model_open(&source, &options, &error));
+        cr_assert(strstr(error.text, "h.0.mlp.c_fc.weight: channel 3 is beyond the range of F16"), "%s", error.text);
+        close_kernels();
+    }
+}
+
 /* ---- choices ---- */
 
 Test(eight_bits, forms_memory_and_refusals) {
