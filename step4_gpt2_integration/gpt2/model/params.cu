@@ -204,8 +204,10 @@ static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
     if (!source->read_codes(source->context, tensor, layer, (uint8_t *)through.values, through.scales, error)) {
         return false;
     }
+    const float largest_code =
+        all.scheme == GPT2_INT8 ? 128.0f : gpt2_scheme_most(all.scheme); /* files may have -128 */
     for (size_t row = 0; type_of<T>::file == GPT2_F16 && row < rows; row++) {
-        if (std::fabs(through.scales[row]) * gpt2_scheme_most(all.scheme) > 65504.0f) {
+        if (std::fabs(through.scales[row]) * largest_code > 65504.0f) {
             char name[GPT2_NAME_BYTES];
             gpt2_tensor_name(tensor, layer, name);
             return gpt2_fail(error, "%s: channel %d is beyond the range of F16", name, (int)row);

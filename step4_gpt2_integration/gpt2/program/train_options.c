@@ -150,16 +150,19 @@ static bool derive(struct train_options *o, const char *name, int slot, long val
     return take(o, row_of(name), o->derived[slot], error);
 }
 
-/* A number of the notes; 1 where they have none. */
-static long noted(const struct safetensors *notes, const char *name) {
+enum { MOST_RANKS = 1 << 16 };
+
+/* A number of the notes, at most `most`; 1 where they have none. */
+static long noted(const struct safetensors *notes, const char *name, long most) {
     const char *text = safetensors_metadata(notes, name);
     long value = text != NULL ? strtol(text, NULL, 10) : 1;
-    return value > 0 ? value : 1;
+    return value > 0 && value <= most ? value : 1;
 }
 
 /* The run had another number of ranks: an update keeps its sequences, which --batch and --accumulate divide anew. */
 static bool divide_anew(struct train_options *o, const struct safetensors *notes, struct gpt2_error *error) {
-    const long batch = noted(notes, "batch"), accumulate = noted(notes, "accumulate"), ranks = noted(notes, "ranks");
+    const long batch = noted(notes, "batch", 1 << 16), accumulate = noted(notes, "accumulate", 1 << 20);
+    const long ranks = noted(notes, "ranks", MOST_RANKS);
     const long sequences = ranks * batch * accumulate, each = sequences / o->ranks; /* of an update; of a rank */
     const bool has_batch = given(o, "--batch"), has_accumulate = given(o, "--accumulate");
     if (sequences % o->ranks != 0) {
@@ -175,7 +178,7 @@ static bool divide_anew(struct train_options *o, const struct safetensors *notes
                          "their product is %ld",
                          o->out, sequences, o->ranks, each);
     }
-    const long measured = noted(notes, "val-batches") * ranks * batch; /* the most sequences of --val */
+    const long measured = noted(notes, "val-batches", 1000000000) * ranks * batch; /* the most sequences of --val */
     if (!given(o, "--val-batches") && measured % (o->ranks * own) == 0 &&
         !derive(o, "--val-batches", 2, measured / (o->ranks * own), error)) {
         return false;
@@ -189,7 +192,7 @@ static bool divides(const struct argument *option) {
 }
 
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error) {
-    const bool anew = noted(notes, "ranks") != options->ranks;
+    const bool anew = noted(notes, "ranks", MOST_RANKS) != options->ranks;
     if (anew && !divide_anew(options, notes, error)) { return false; }
     for (int i = 0; i < OPTIONS; i++) {
         const char *then = safetensors_metadata(notes, table[i].name + 2), *now = options->text[i];

@@ -65,6 +65,15 @@ void gpt2_collective_close(struct gpt2_collective *group) {
     *group = (struct gpt2_collective){.ranks = 1, .locals = 1};
 }
 
+/* Memory for `size` bytes of each rank. Without it all ranks end: the others wait for this one. */
+static void *of_all(const struct gpt2_collective *group, size_t size) {
+    void *all = calloc((size_t)group->ranks, size);
+    if (all != NULL) { return all; }
+    struct gpt2_error error;
+    gpt2_fail(&error, "out of memory");
+    gpt2_collective_abort(group, &error);
+}
+
 /* ---- the device of a rank ---- */
 
 int gpt2_collective_devices(void) {
@@ -81,12 +90,11 @@ static bool use_device(struct gpt2_collective *group, struct gpt2_error *error) 
     struct place {
         char host[sizeof group->host];
         cpu_set_t cores;
-    } mine = {.host = ""}, *all = calloc((size_t)group->ranks, sizeof *all);
+    } mine = {.host = ""}, *all = of_all(group, sizeof *all);
     memcpy(mine.host, group->host, sizeof mine.host);
     int sharers = 0;
-    bool good = all != NULL || gpt2_fail(error, "out of memory");
     if (sched_getaffinity(0, sizeof mine.cores, &mine.cores) != 0) { CPU_ZERO(&mine.cores); }
-    good = good && gpt2_collective_gather(group, &mine, sizeof mine, all, error);
+    const bool good = gpt2_collective_gather(group, &mine, sizeof mine, all, error);
     for (int r = 0; good && r < group->ranks; r++) { sharers += memcmp(&all[r], &mine, sizeof mine) == 0; }
     free(all);
     if (!good || getenv("SIMT_THREADS") != NULL) { return good; }
@@ -146,11 +154,7 @@ bool gpt2_collective_agree(const struct gpt2_collective *group, bool good, doubl
     if (!good && group->rank > 0) {
         gpt2_fail(&mine.error, "rank %d of %d on %s: %s", group->rank, group->ranks, group->host, error->text);
     }
-    all = calloc((size_t)group->ranks, sizeof *all);
-    if (all == NULL) {
-        gpt2_fail(error, "out of memory");
-        gpt2_collective_abort(group, error);
-    }
+    all = of_all(group, sizeof *all);
     bool all_good = gpt2_collective_gather(group, &mine, sizeof mine, all, error);
     double total = 0.0;
     for (int r = 0; all_good && r < group->ranks; r++) {
@@ -178,9 +182,8 @@ static uint64_t usual_hash(const uint64_t *all, int ranks, int count, int at) {
 
 bool gpt2_collective_same(const struct gpt2_collective *group, const uint64_t *hashes, const char *const *names,
                           int count, struct gpt2_error *error) {
-    uint64_t *all = calloc((size_t)group->ranks * (size_t)count, sizeof *all);
-    bool good = (all != NULL || gpt2_fail(error, "out of memory")) &&
-                gpt2_collective_gather(group, hashes, (size_t)count * sizeof *hashes, all, error);
+    uint64_t *all = of_all(group, (size_t)count * sizeof *all);
+    bool good = gpt2_collective_gather(group, hashes, (size_t)count * sizeof *hashes, all, error);
     for (int i = 0; good && i < count; i++) {
         char others[200] = "";
         const uint64_t usual = usual_hash(all, group->ranks, count, i);
