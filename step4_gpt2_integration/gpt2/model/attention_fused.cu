@@ -18,11 +18,14 @@
 //                                    8x8 matrix from shared memory serves M products. M = 1 is limited by shared memory. M = 2
 //                                    has fewer blocks, too few for a short prompt, and is used only without a cache.
 //           Dropped: the same with dropout. A weight is dropped after it has been added to l, just before the second product.
+//           attention_warpgroup_kernel, in a file of its own: heads of 64 channels on compute capability 9.0, without a cache and
+//                                    without dropout
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 
 #include "common/fast_math.cuh"
 #include "gpt2/model/attention_tiles.cuh"
+#include "gpt2/model/attention_warpgroup.cuh"
 #include "gpt2/model/tensor_core.cuh"
 
 #include <cmath>
@@ -330,6 +333,11 @@ static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, co
                          int T_, int H, int D, int S, bool tensor_cores, const dropout &drop) {
     const float scale = 1.0f / sqrtf((float)D);
     if constexpr (sizeof(T) == 2) {
+#if !defined(SIMT_CPU_BACKEND)
+        if (tensor_cores && k == nullptr && drop.below == 0 && has_attention_warpgroup(device, out, qkv, D)) {
+            return attention_warpgroup(device, out, lse, qkv, lengths, B, T_, H);
+        }
+#endif
         if (tensor_cores) {
             constexpr int most = P == 64 ? 2 : 1; // limited by the registers
             auto launch = k == nullptr ? launch_tensor<T, P, most, false> : launch_tensor<T, P, 1, false>;
