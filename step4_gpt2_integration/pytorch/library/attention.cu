@@ -7,18 +7,22 @@
 // lse may be null when no gradient is wanted. lengths: (B), each in 1..T.
 #include "gpt2/model/attention_fused.cuh"
 
+// The current device, as far as attention asks for it. Without one, its capability is 0.
 static gpt2_device device_on(cudaStream_t stream) {
     gpt2_device device = {};
     device.stream = stream;
+    int current = 0, major = 0, minor = 0;
+    if (cudaGetDevice(&current) == cudaSuccess) {
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current);
+    }
+    device.capability = 10 * major + minor;
     return device;
 }
 
-// Tensor cores of 16-bit types: from sm_80 on, or on the CPU backend.
-static bool has_tensor_cores() {
-    int device = 0, major = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) { return false; }
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    return major >= 8;
+// Of 16-bit types; also on the CPU backend.
+static bool has_tensor_cores(const gpt2_device &device) {
+    return device.capability >= 80;
 }
 
 template <class T>
@@ -26,15 +30,16 @@ static int forward(T *out, float *lse, const T *qkv, const int *lengths, int B, 
                    cudaStream_t stream) {
     if (B * H == 0) { return cudaSuccess; }
     gpt2_device device = device_on(stream);
-    return attention_fused<T>(device, out, nullptr, nullptr, lse, qkv, lengths, B, T_, H, D, T_, has_tensor_cores());
+    return attention_fused<T>(device, out, nullptr, nullptr, lse, qkv, lengths, B, T_, H, D, T_,
+                              has_tensor_cores(device));
 }
 
 template <class T>
 static int backward(T *dqkv, float *delta, const T *dout, const T *out, const T *qkv, const float *lse, int B, int T_,
                     int H, int D, cudaStream_t stream) {
     if (B * H == 0) { return cudaSuccess; }
-    if (!has_tensor_cores()) { return cudaErrorNotSupported; }
     gpt2_device device = device_on(stream);
+    if (!has_tensor_cores(device)) { return cudaErrorNotSupported; }
     return attention_fused_backward<T>(device, dqkv, delta, dout, out, qkv, lse, B, T_, H, D);
 }
 

@@ -1,0 +1,95 @@
+"""Causal attention of whole prompts: the course's kernel beside PyTorch's scaled_dot_product_attention, with the backends
+of cuDNN and of flash attention. Q, K and V are views of one (B, T, 3, H, D) tensor, as a GPT-2 has them.
+
+    make pytorch-cuda && python3 tools/peers/attention.py --out attention.jsonl
+
+A line of the file is a cell of one peer: the median time of a call in microseconds, of samples of 8 calls in a row. The peers
+take turns, in several rounds. `off` is the largest difference from attention in float64, over the bound of rounding.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../step4_gpt2_integration/pytorch"))
+import course_kernels as ck
+
+CELLS = [(32, 1024, 12), (8, 4096, 12), (32, 1024, 20), (1, 1024, 12)]  # B, T, H
+D, CALLS = 64, 8
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+
+
+def call_of(by, q, k, v):
+    if by == "ours":
+        return lambda: ck.causal_attention(q, k, v)
+
+    def call():
+        with sdpa_kernel(BACKENDS[by]):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+
+    return call
+
+
+def microseconds(call, samples):
+    times = []
+    for _ in range(samples):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(CALLS):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(1e3 * start.elapsed_time(end) / CALLS)
+    return statistics.median(times)
+
+
+def off(got, q, k, v):
+    """Of the first sequence and head, over a bound of rounding: three roundings of the 16-bit type."""
+    q, k, v = (x[0, 0].double() for x in (q, k, v))
+    scores = (q @ k.T / D**0.5).masked_fill(~torch.ones(len(q), len(q), dtype=torch.bool, device=q.device).tril(), -torch.inf)
+    weights = scores.softmax(-1)
+    bound = 3 * torch.finfo(got.dtype).eps * (weights @ v.abs()) + 1e-5
+    return ((got[0, :, 0].double() - weights @ v).abs() / bound).max().item()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, metavar="FILE", help="a JSON line for each cell and peer is written there")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each peer (default: 5)")
+    arguments = parser.parse_args()
+    about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
+    about |= {"date": str(datetime.date.today()), "command": " ".join(["attention.py", *sys.argv[1:]])}
+    with open(arguments.out, "w") as file, torch.no_grad():
+        for kind, dtype in TYPES.items():
+            for B, T, H in CELLS:
+                heads = torch.randn(B, T, 3, H, D, device="cuda", dtype=dtype).unbind(2)
+                q, k, v = (x.transpose(1, 2) for x in heads)
+                calls = {by: call_of(by, q, k, v) for by in ("ours", *BACKENDS)}
+                wrong = {by: off(call(), q, k, v) for by, call in calls.items()}
+                rounds = {by: [] for by in calls}
+                for _ in range(arguments.rounds):
+                    for by, call in calls.items():
+                        microseconds(call, 2)
+                        rounds[by].append(microseconds(call, 10))
+                for by, times in rounds.items():
+                    line = {"what": "attention", "batch": B, "tokens": T, "heads": H, "channels": D, "type": kind, "by": by}
+                    line |= {"us": statistics.median(times), "least": min(times), "most": max(times), "off": wrong[by]}
+                    print(f"{kind:5s}B{B:<3d}T{T:<5d}H{H:<3d}{by:6s}{line['us']:8.1f} us  ({min(times):.1f} to {max(times):.1f})  off {wrong[by]:.2f}")
+                    file.write(json.dumps(line | about) + "\n")
+    standard = ck.stats()["standard"]
+    if standard:
+        print("attention.py: the course's kernel did not run:", standard, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
