@@ -197,7 +197,7 @@ emulated: programs $(GPT2) $(EMULATED) $(BUILD)/tests/test_programs
 	@:
 
 test-emulated:
-	@env -u CROSS -u BUILD TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) grader/tests/emulated/test_twins.sh $(BUILD)/tests/test_programs $(EMULATED)
+	@env -u CROSS -u BUILD TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} tools/run-tests grader/tests/emulated/test_twins.sh $(BUILD)/tests/test_programs $(EMULATED)
 
 fuzz: ## libFuzzer on what reads files: FUZZ_SECONDS=30
 	@tools/install.sh fuzz
