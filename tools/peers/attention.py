@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="turns of each peer (default: 5)")
     arguments = parser.parse_args()
     about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
-    about |= {"date": str(datetime.date.today()), "command": " ".join(["attention.py", *sys.argv[1:]])}
+    about |= {"date": str(datetime.date.today()), "command": f"tools/peers/attention.py --rounds {arguments.rounds}"}
     with open(arguments.out, "w") as file, torch.no_grad():
         for kind, dtype in TYPES.items():
             for B, T, H in CELLS:
