@@ -41,6 +41,9 @@ TOO_WIDE = """laptop => {
     return found
 }"""
 
+# The page's script waits for a timer after loading, and its observers of sizes report once a frame has been laid out.
+SETTLED = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done()))))"
+
 # axe-core does not judge text that is drawn. What is below a letter is the last shape before it, in drawing order, that covers it.
 PALE_DRAWING = """page => {
     const channels = color => (color.match(/[\\d.]+/g) || []).map(Number)
@@ -97,6 +100,7 @@ def look(site, pages, scheme):
                 tab.set_viewport_size({"width": width, "height": 900})
                 if width == WIDTHS[0]:
                     tab.goto((site / page).as_uri())
+                tab.evaluate(SETTLED)
                 findings += [(f"{where}, {width} px", text) for text in tab.evaluate(TOO_WIDE, width > 1000)]
                 if width == WIDTHS[1]:
                     for violation in axe.run(tab, context=CONTEXT, options=RULES).response["violations"]:
