@@ -93,6 +93,7 @@ enum simt_finding_kind {
     SIMT_MISALIGNED,
     SIMT_UNINITIALISED,
     SIMT_HOST_POINTER,
+    SIMT_INVALID_POINTER, /* null, or to no memory of this thread */
     SIMT_DEVICE_POINTER,
     SIMT_RACE,
     SIMT_RACE_SAME_VALUE,

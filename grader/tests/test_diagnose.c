@@ -246,6 +246,7 @@ static const struct {
     {SIMT_MISALIGNED, "misaligned", "misaligned-vector"},
     {SIMT_ENDLESS, "endless", "endless-loop"},
     {SIMT_HOST_POINTER, "host", "host-pointer"},
+    {SIMT_INVALID_POINTER, "null", "invalid-pointer"},
     {SIMT_STACK_OVERFLOW, "stack", "stack-overflow"},
     {SIMT_ASSERT, "assert", "device-assert"},
     {SIMT_LEAK, "leak", "leak"},

@@ -25,9 +25,15 @@ static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from
     for (int i = 0; i < 2; i++) {
         enum memory_place place = memory_place(ends[i].pointer);
         if (ends[i].device ? !on_device(place) : !on_host(place)) {
-            simt_report(ends[i].device ? SIMT_HOST_POINTER : SIMT_DEVICE_POINTER, true, pc, NULL,
-                        "%s: the kind says that the %s is on the %s, but %p is %s memory", function, ends[i].name,
-                        ends[i].device ? "device" : "host", ends[i].pointer, ends[i].device ? "host" : "device");
+            bool null = ends[i].pointer == NULL;
+            simt_report(null              ? SIMT_INVALID_POINTER
+                        : ends[i].device ? SIMT_HOST_POINTER
+                                         : SIMT_DEVICE_POINTER,
+                        true, pc, NULL, "%s: the kind says that the %s is on the %s, but %p is %s", function,
+                        ends[i].name, ends[i].device ? "device" : "host", ends[i].pointer,
+                        null             ? "a null pointer"
+                        : ends[i].device ? "host memory"
+                                         : "device memory");
             return false;
         }
     }

@@ -2,6 +2,8 @@
 #include "access.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "async_copy.h"
 #include "json_report.h"
@@ -52,17 +54,35 @@ static void report_out_of_bounds(const struct simt_thread *self, uintptr_t pc, e
                 shared ? "shared" : "global", access_name(kind), size, (unsigned long long)address, where);
 }
 
+/* mincore fails for a page that is not mapped. */
+static bool mapped(uintptr_t address) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned char resident;
+    return mincore((void *)(address & ~(page - 1)), 1, &resident) == 0;
+}
+
+static bool local_of_a_thread(const struct simt_block *block, uintptr_t address) {
+    for (unsigned i = 0; i < block->threads; i++)
+        if (block->thread[i].stack_low && address - block->thread[i].stack_low < STACK_BYTES) { return true; }
+    return false;
+}
+
 static void report_foreign(const struct simt_thread *self, uintptr_t pc, enum trace_kind kind, uintptr_t address,
                            unsigned size) {
-    const char *what = address < 4096 ? "It is a null pointer, or a null pointer plus an index"
-                                      : "It is a host address: copy the data to memory from cudaMalloc and pass that";
-    for (unsigned i = 0; i < self->block->threads; i++)
-        if (self->block->thread[i].stack_low && address - self->block->thread[i].stack_low < STACK_BYTES)
-            what = "It is a local variable of another thread, which only that thread can access";
+    enum simt_finding_kind found = SIMT_INVALID_POINTER;
+    const char *what = "No memory is there: the pointer is not initialised, overwritten, or null plus a large index";
+    if (address < 4096) {
+        what = "It is a null pointer, or a null pointer plus an index";
+    } else if (local_of_a_thread(self->block, address)) {
+        what = "It is a local variable of another thread, which only that thread can access";
+    } else if (mapped(address)) {
+        found = SIMT_HOST_POINTER;
+        what = "It is a host address: copy the data to memory from cudaMalloc and pass that";
+    }
     size_t bytes;
     const char *name = source_variable(address, &bytes);
     about(kind, address, size);
-    simt_report(SIMT_HOST_POINTER, true, pc, self,
+    simt_report(found, true, pc, self,
                 "Invalid __global__ %s of size %u bytes\nAccess to 0x%llx is not in device memory\n%s%s%s%s",
                 access_name(kind), size, (unsigned long long)address, what,
                 *name ? "\nIt belongs to the host variable '" : "", name, *name ? "'" : "");

@@ -67,6 +67,7 @@ static const char *const kind_names[SIMT_FINDING_KINDS] = {
     [SIMT_MISALIGNED] = "misaligned",
     [SIMT_UNINITIALISED] = "uninitialised",
     [SIMT_HOST_POINTER] = "host pointer",
+    [SIMT_INVALID_POINTER] = "invalid pointer",
     [SIMT_DEVICE_POINTER] = "device pointer",
     [SIMT_RACE] = "race",
     [SIMT_RACE_SAME_VALUE] = "race, same value",

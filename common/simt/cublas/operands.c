@@ -24,8 +24,9 @@ static size_t span(const struct matrix *matrix, int64_t batch) {
 static bool inside(const struct product *product, const struct matrix *matrix, int64_t batch, const char *name) {
     size_t bytes = span(matrix, batch);
     if (memory_place(matrix->start) == PLACE_HOST) {
-        simt_report(SIMT_HOST_POINTER, true, product->pc, NULL, "%s: %s is %p, which is host memory", product->function,
-                    name, matrix->start);
+        simt_report(matrix->start ? SIMT_HOST_POINTER : SIMT_INVALID_POINTER, true, product->pc, NULL,
+                    "%s: %s is %p, which is %s", product->function, name, matrix->start,
+                    matrix->start ? "host memory" : "a null pointer");
         return false;
     }
     if ((uintptr_t)matrix->start % element_size(matrix->type) != 0) {

@@ -17,7 +17,7 @@ enum { ILLEGAL_ADDRESS = 700, TIMEOUT = 702, STACK = 714, LAUNCH_FAILURE = 719 }
 #ifdef SIMT_FAST_TEST
 #define ADDRESS_KIND SIMT_OUT_OF_BOUNDS
 #else
-#define ADDRESS_KIND SIMT_HOST_POINTER
+#define ADDRESS_KIND SIMT_INVALID_POINTER
 #endif
 
 static void expect_works_after_reset(void) {

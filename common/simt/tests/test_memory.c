@@ -26,13 +26,13 @@ FINDS(misaligned, MISALIGNED, SIMT_MISALIGNED, "misaligned", "Invalid __global__
 FINDS(misaligned_member, MISALIGNED, SIMT_MISALIGNED, "member", "Misaligned access to a member of", "float4",
       "is not a multiple of 16")
 FINDS(host_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "host address")
-FINDS(null_pointer, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "unwritten", "Invalid __global__ read", "null pointer")
+FINDS(null_pointer, ILLEGAL_ADDRESS, SIMT_INVALID_POINTER, "unwritten", "Invalid __global__ read", "null pointer")
 FINDS(shared_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past shared", "Invalid __shared__ write of size 4 bytes",
       "by thread (31,0,0)", "1 bytes after 'first'", "of size 128 bytes")
 FINDS(dynamic_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past dynamic", "Invalid __shared__ write",
       "by thread (32,0,0)", "of size 128 bytes")
 FINDS(variable_overrun, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "past constant", "Invalid __global__ read")
-FINDS(local_of_another, ILLEGAL_ADDRESS, SIMT_HOST_POINTER, "another's local", "local variable of another thread")
+FINDS(local_of_another, ILLEGAL_ADDRESS, SIMT_INVALID_POINTER, "another's local", "local variable of another thread")
 FINDS(in_helper, ILLEGAL_ADDRESS, SIMT_OUT_OF_BOUNDS, "in helper", "    at helper", "by thread (31,0,0)")
 FINDS(uninitialised, SUCCESS, SIMT_UNINITIALISED, "unwritten", "Uninitialized __global__ memory read of size 4 bytes",
       "by thread (0,0,0)", "at byte 0 of the allocation, 256 bytes in size")

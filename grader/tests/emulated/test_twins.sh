@@ -13,7 +13,7 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CROSS BUILD # of the make that st
 number=0 failed=0
 
 # One wrong kernel for each of these diagnoses, which rest on findings, counters, or the end of the process.
-diagnoses='absent-lane arithmetic barrier-divergent deadlock device-assert host-pointer out-of-bounds race-in-global-memory
+diagnoses='absent-lane arithmetic barrier-divergent deadlock device-assert host-pointer invalid-pointer out-of-bounds race-in-global-memory
     shared-out-of-bounds stack-overflow too-much-traffic uncoalesced uninitialised-read'
 verdict() { # verdict STATUS WHAT LOG
     number=$((number + 1))

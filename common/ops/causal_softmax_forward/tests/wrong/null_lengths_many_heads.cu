@@ -1,4 +1,4 @@
-// step: step3  op: causal_softmax_forward_f32  diagnosis: host-pointer
+// step: step3  op: causal_softmax_forward_f32  diagnosis: invalid-pointer
 // reason: With long rows and more than three heads, lengths is read without a test for null.
 
 #include "common/cuda_check.h"
