@@ -204,7 +204,8 @@ static const struct op_mistake reported[] = {
      .predicate = shows_finding,
      .argument = SIMT_HOST_POINTER},
     {.id = "invalid-pointer",
-     .cause = "a pointer is null, or points to no memory of this thread: see which one the line follows, and who sets it",
+     .cause =
+         "a pointer is null, or points to no memory of this thread: see which one the line follows, and who sets it",
      .hint = 2,
      .kernel = "causal_softmax_forward/null_lengths_many_heads",
      .predicate = shows_finding,

@@ -7,6 +7,7 @@ docs/pytorch-experiments.md.
     python3 experiments.py softmax-chain  scale, mask and softmax in one kernel against a chain of four
     python3 experiments.py triton         hand-written CUDA against Triton
     python3 experiments.py ablation       each kernel of the ladders: what it gives the op and the model
+    python3 experiments.py block-size     the kernels with other numbers of threads per block; builds a library for each number
     python3 experiments.py layouts        contiguous, transposed, strided and misaligned tensors
 
 Options as in benchmark.py; --small is for a try on the CPU. An op is timed in a chain of calls on the same tensors, whose time is
@@ -14,9 +15,14 @@ divided by their number: "eager" and "ours" with Python's part, "-graph" as a CU
 """
 
 import argparse
+import os
+import re
+import shutil
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -28,6 +34,7 @@ import measuring
 from benchmark import SIZES, TYPES, decode_inputs, decode_step, forward_maker, least_bytes, model_of, sharing
 from course_kernels import gpt2_model, gpt_neox_model
 from course_kernels.launch import Exchanged
+from course_kernels.libraries import Library
 from measuring import Graph, Report, in_a_chain, side_by_side
 from profile_model import Range, layer_of, launches_of, parts_of, row_of, traced
 
@@ -345,10 +352,12 @@ LADDERS = {  # by launcher: its op, and the kernels of its ladder
 IN_MODEL = ("residual_layernorm_forward", "bias_gelu_forward", "causal_softmax_forward")
 
 
-def on_rung(launcher: str, rung: int, arguments, call: Callable[[], object]) -> Callable[[], object]:
-    """The call with this kernel of the ladder in place of the launcher."""
+def on_rung(
+    launcher: str, rung: int, arguments, call: Callable[[], object], library: Library | None = None
+) -> Callable[[], object]:
+    """The call with this kernel of the ladder in place of the launcher; from another library, if one is given."""
     dtype, device = TYPES[arguments.type], torch.empty(0, device=arguments.device).device
-    exchanged = Exchanged(launcher, dtype, device, ck.library(arguments.device).rung(launcher, dtype, rung))
+    exchanged = Exchanged(launcher, dtype, device, (library or ck.library(arguments.device)).rung(launcher, dtype, rung))
 
     def with_it():
         with exchanged:
@@ -386,6 +395,75 @@ def ablation(arguments, report: Report) -> None:
     report.cell(about, side_by_side(makers, arguments))
 
 
+# ---- block size ----
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK_SIZES = (64, 128, 256, 512)
+BLOCK_KERNELS = {  # launcher, and its kernel whose block has the number of threads that the file names
+    "softmax_forward": 3,
+    "layernorm_forward": 3,
+    "residual_layernorm_forward": 4,
+    "bias_gelu_forward": 3,
+    "three_way_add": 3,
+    "causal_softmax_forward": 4,
+}
+
+
+def build_with_block_size(threads: int, kind: str, launchers: Iterable[str]) -> Path:
+    """The folder with a new library of these launchers only, by the reference solution with blocks of `threads` threads.
+
+    Raises OSError, subprocess.CalledProcessError."""
+    folder = ROOT / "build/pytorch/block-size"
+    kernels, made = folder / "kernels", folder / str(threads)
+    shutil.copytree(ROOT / "step3_fused/solution", kernels, dirs_exist_ok=True)
+    names = [launcher.removesuffix("_forward") for launcher in launchers]
+    for name in names:
+        file = kernels / f"{name}.cu"
+        text, found = re.subn(r"\bthreads_per_block = \d+", f"threads_per_block = {threads}", file.read_text())
+        if not found:
+            raise OSError(f"{file} does not name threads_per_block")
+        file.write_text(text)
+    target, variables = made.parent / f"libcourse_kernels_{kind}.so", [f"KERNELS={kernels}", f"PYTORCH_OUT={folder}"]
+    variables += [f"PYTORCH_FILES={' '.join(names)}", "PYTORCH_SHIMS="]
+    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *variables, target], cwd=ROOT, check=True, stdout=sys.stderr)
+    made.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(target, made)
+    return made
+
+
+def block_size(arguments, report: Report) -> None:
+    """Ops in chains as CUDA graphs, and the model with the kernels of IN_MODEL exchanged."""
+    if arguments.device != "cuda":
+        sys.exit("experiments.py: block-size needs a GPU: the CPU backend does not run a block's warps at the same time")
+    kind = arguments.type
+    libraries = {threads: Library("cuda", build_with_block_size(threads, "cuda", BLOCK_KERNELS)) for threads in BLOCK_SIZES}
+    for launcher, rung in BLOCK_KERNELS.items():
+        op = LADDERS[launcher][0]
+        shape = (4, 64) if arguments.small else squares_of(arguments)[0] if op == "causal_softmax" else (8192, 2048)
+        inputs = inputs_of(shape, arguments, kind)
+        ours = calls_of(op, inputs, ours=ck)["ours"]
+        results = {}
+        for threads, library in libraries.items():
+            repeated = on_rung(launcher, rung, arguments, in_a_chain(ours, CHAIN), library)
+            results[str(threads)] = lambda repeated=repeated: Graph(repeated)
+        about = {"experiment": "block-size", "op": launcher, "rung": rung, "shape": text_of(shape), "type": kind}
+        report.cell(about, side_by_side(results, arguments, repeats=CHAIN), least_of(op, inputs[0]))
+        del results, inputs, ours
+        measuring.forget(arguments.device)
+
+    size, batch, length = ("tiny", 1, 32) if arguments.small else ("small", 16, 1024)
+    model = model_of(size, arguments.device, kind, length)
+    ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
+    patched = forward_maker(model, "ours-softmax", ids, True)
+    for launcher in IN_MODEL:
+        makers = {
+            str(threads): lambda of=(launcher, BLOCK_KERNELS[launcher]), library=library: on_rung(*of, arguments, patched(), library)
+            for threads, library in libraries.items()
+        }
+        about = {"experiment": "block-size", "op": launcher, "rung": BLOCK_KERNELS[launcher], "size": size, "batch": batch}
+        report.cell(about | {"tokens": length, "type": kind}, side_by_side(makers, arguments))
+
+
 # ---- layouts ----
 
 LAYOUTS = {
@@ -414,6 +492,7 @@ EXPERIMENTS = {
     "softmax-chain": softmax_chain,
     "triton": against_triton,
     "ablation": ablation,
+    "block-size": block_size,
     "layouts": layouts,
 }
 

@@ -343,7 +343,7 @@ PLOTS = {
         "A pass over whole prompts, GPT-2 small. Short prompts wait for Python, so CUDA graphs and torch.compile help most. Long ones follow the kernels."),
     "pytorch_training": Plot(
         lambda: pytorch("pytorch/training.jsonl", "time of a step", "ms"), ("pytorch/training.jsonl",),
-        "Bars of the time of a training step in two types, for six variants", "A training step of GPT-2 small. `ours` is faster than eager and sdpa; torch.compile is faster still."),
+        "Bars of the time of a training step in four cells, for six variants", "A training step of three sizes of GPT-2. `ours` is faster than eager and sdpa; torch.compile is faster still."),
     "pytorch_decode": Plot(
         lambda: pytorch("pytorch/decode.jsonl", "time of a token", "ms"), ("pytorch/decode.jsonl",),
         "Bars of the time of a decoding step in four cells, with and without CUDA graphs", "One new token on a cache. A CUDA graph is many times as fast, because without one Python launches every kernel."),

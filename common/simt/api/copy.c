@@ -12,6 +12,12 @@ static bool on_host(enum memory_place place) {
     return place != PLACE_DEVICE;
 }
 
+/* Of a finding about a pointer that is not where it should be. */
+static enum simt_finding_kind kind_of(const void *pointer, bool should_be_device) {
+    if (!pointer) { return SIMT_INVALID_POINTER; }
+    return should_be_device ? SIMT_HOST_POINTER : SIMT_DEVICE_POINTER;
+}
+
 /* Does `kind` match the two pointers? Reports the one that does not. */
 static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from, const char *function, uintptr_t pc) {
     if (kind == cudaMemcpyDefault) { return true; }
@@ -25,13 +31,10 @@ static bool kind_fits(enum cudaMemcpyKind kind, const void *to, const void *from
     for (int i = 0; i < 2; i++) {
         enum memory_place place = memory_place(ends[i].pointer);
         if (ends[i].device ? !on_device(place) : !on_host(place)) {
-            bool null = ends[i].pointer == NULL;
-            simt_report(null              ? SIMT_INVALID_POINTER
-                        : ends[i].device ? SIMT_HOST_POINTER
-                                         : SIMT_DEVICE_POINTER,
-                        true, pc, NULL, "%s: the kind says that the %s is on the %s, but %p is %s", function,
-                        ends[i].name, ends[i].device ? "device" : "host", ends[i].pointer,
-                        null             ? "a null pointer"
+            simt_report(kind_of(ends[i].pointer, ends[i].device), true, pc, NULL,
+                        "%s: the kind says that the %s is on the %s, but %p is %s", function, ends[i].name,
+                        ends[i].device ? "device" : "host", ends[i].pointer,
+                        !ends[i].pointer ? "a null pointer"
                         : ends[i].device ? "host memory"
                                          : "device memory");
             return false;

@@ -69,10 +69,11 @@ def how_to_build(kind: str) -> str:
 
 
 class Library:
-    """One loaded library: `kind` is "cpu" or "cuda". Raises LibraryMissing."""
+    """One loaded library: `kind` is "cpu" or "cuda". Without a folder it is looked for. Raises LibraryMissing."""
 
-    def __init__(self, kind: str):
+    def __init__(self, kind: str, folder: Path | None = None):
         self.kind = kind
+        self.folders = [folder] if folder else folders()
         self.path = self._find()
         try:
             self._c = ctypes.CDLL(str(self.path))
@@ -95,10 +96,10 @@ class Library:
 
     def _find(self) -> Path:
         name = f"libcourse_kernels_{self.kind}.so"
-        for folder in folders():
+        for folder in self.folders:
             if (folder / name).is_file():
                 return folder / name
-        looked = ", ".join(map(str, folders()))
+        looked = ", ".join(map(str, self.folders))
         raise LibraryMissing(f"{name} is not built (looked in {looked}): {how_to_build(self.kind)}")
 
     def _functions(self):

@@ -77,6 +77,25 @@ def test_experiment(run, device, tmp_path, experiment):
     assert all(line["command"].startswith(f"experiments.py {experiment} --small") for line in lines)
 
 
+def test_a_library_with_another_block_size(device, monkeypatch, tmp_path):
+    """Computed in a process of its own: two libraries of the CPU backend cannot share one."""
+    import experiments
+
+    kernels = experiments.ROOT / "build/pytorch/block-size/kernels"
+    made = experiments.build_with_block_size(64, device, ["three_way_add"])
+    assert "enum { threads_per_block = 64 };" in (kernels / "three_way_add.cu").read_text()
+    check = f"""
+import torch, course_kernels as ck
+ck.run_cpu_tensors_on_the_cpu_backend(True)
+a, b, c = torch.arange(3 * 1000, device="{device}").float().view(3, 1000)
+launch = ck.library("{device}").rung("three_way_add", torch.float32, 3)
+out = torch.empty_like(a)
+assert launch(out.data_ptr(), a.data_ptr(), b.data_ptr(), c.data_ptr(), 1, 1000, None) == 0
+assert torch.equal(out, a + b + c)
+"""
+    subprocess.run([sys.executable, "-c", check], env={**os.environ, "COURSE_KERNELS": str(made)}, cwd=FOLDER, check=True)
+
+
 def test_triton_gives_the_kernels_results(tmp_path):
     pytest.importorskip("triton")
     out = tmp_path / "out.jsonl"
