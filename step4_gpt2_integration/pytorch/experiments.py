@@ -456,11 +456,12 @@ def block_size(arguments, report: Report) -> None:
     ids = torch.randint(0, model.config.vocab_size, (batch, length), device=arguments.device)
     patched = forward_maker(model, "ours-softmax", ids, True)
     for launcher in IN_MODEL:
+        rung = BLOCK_KERNELS[launcher]
         makers = {
-            str(threads): lambda of=(launcher, BLOCK_KERNELS[launcher]), library=library: on_rung(*of, arguments, patched(), library)
+            str(threads): lambda of=(launcher, rung), library=library: on_rung(*of, arguments, patched(), library)
             for threads, library in libraries.items()
         }
-        about = {"experiment": "block-size", "op": launcher, "rung": BLOCK_KERNELS[launcher], "size": size, "batch": batch}
+        about = {"experiment": "block-size", "op": launcher, "rung": rung, "size": size, "batch": batch}
         report.cell(about | {"tokens": length, "type": kind}, side_by_side(makers, arguments))
 
 
