@@ -340,7 +340,7 @@ PLOTS = {
     "pytorch_prompts": Plot(
         lambda: pytorch("pytorch/prompts.jsonl", "time", "ms", size="small"), ("pytorch/prompts.jsonl",),
         "Bars of the time of a pass over a prompt, for eager, sdpa, torch.compile, ours and CUDA graphs",
-        "A pass over whole prompts, GPT-2 small. Short prompts wait for Python, so CUDA graphs and torch.compile help most. Long ones follow the kernels."),
+        "A pass over whole prompts, GPT-2 small. For short prompts the GPU waits for Python, so CUDA graphs and torch.compile help most. For long ones the kernels decide."),
     "pytorch_training": Plot(
         lambda: pytorch("pytorch/training.jsonl", "time of a step", "ms"), ("pytorch/training.jsonl",),
         "Bars of the time of a training step in four cells, for six variants", "A training step of three sizes of GPT-2. `ours` is faster than eager and sdpa; torch.compile is faster still."),
