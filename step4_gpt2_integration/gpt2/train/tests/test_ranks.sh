@@ -1,8 +1,11 @@
 # shellcheck shell=sh disable=SC2154 # scratch: of tap.sh
-# Ranks that train one model together: Open MPI over the CPU backend, on this machine. Losses are compared with one rank's of the same
-# total batch; files byte by byte with those of as many ranks. A rank is killed, a run is resumed on another number of ranks.
+# Ranks that train one model together, on this machine. Losses are compared with one rank's of the same total batch; files byte by byte
+# with those of as many ranks. A rank is killed, a run is resumed on another number of ranks.
+#
+# Open MPI over the CPU backend; BACKEND=cuda: NCCL on this machine's GPUs, where tests with more ranks than GPUs are skipped.
 . tools/tests/tap.sh
-gpt2=${BUILD:-build}/gpt2/cpu/gpt2
+backend=${BACKEND:-cpu}
+gpt2=${BUILD:-build}/gpt2/$backend/gpt2
 alone=${BUILD:-build}/gpt2/cpu/gpt2-alone
 model=step4_gpt2_integration/gpt2
 # Ranks of one machine: no network but loopback, more of them than cores, and a container's root may start them.
@@ -50,6 +53,25 @@ lines() { # lines N TEXT COMMAND...: so many lines of its output have the text
     cat "$scratch/lines.log"
     [ "$(tr '\r' '\n' <"$scratch/lines.log" | grep -cF -- "$lines_text")" = "$lines_wanted" ]
 }
+most=4 # ranks
+[ "$backend" = cpu ] || most=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+on() { # on N TEXT COMMAND...: a check with N ranks
+    if [ "$1" -le "$most" ]; then
+        shift
+        check "$@"
+    else
+        skip "$2" "needs $1 GPUs"
+    fi
+}
+# In a container without ssh.
+gpus() { # gpus OUT OPTIONS...
+    gpus_out=$scratch/$1
+    shift
+    mkdir -p "$scratch/bin"
+    ln -sf "$(command -v mpirun)" "$scratch/bin"
+    # shellcheck disable=SC2086
+    timeout 120 env PATH="$scratch/bin" "$gpt2" train $data $sizes --out "$gpus_out" --gpus 2 "$@"
+}
 # As a launcher whose ranks MPI does not find.
 stranger() { env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$@"; }
 
@@ -86,19 +108,28 @@ kill_rank() { # kill_rank RANK OUT OPTIONS...
 is_named() { grep -q "process rank $1 .*on signal 9" "$scratch/killed.log"; }
 is_whole() { "$gpt2" eval --model "$scratch/$1" --file "$model/tests/tiny_heldout.txt" --quiet; }
 
-trains_alone() { gpt2=$alone train alone --batch 2 --steps 1; }
-check "built without MPI, one rank trains" trains_alone
-check "and several are refused in one line" lines 1 "built without MPI" stranger "$alone" train --data x --out y --steps 1
-check "with status 2" exits 2 stranger "$alone" train --data x --out y --steps 1
-check "only one of them says so" lines 0 "gpt2:" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$alone" train --data x --out y --steps 1
+if [ "$backend" = cpu ]; then
+    trains_alone() { gpt2=$alone train alone --batch 2 --steps 1; }
+    check "built without MPI, one rank trains" trains_alone
+    check "and several are refused in one line" lines 1 "built without MPI" stranger "$alone" train --data x --out y --steps 1
+    check "with status 2" exits 2 stranger "$alone" train --data x --out y --steps 1
+    check "only one of them says so" lines 0 "gpt2:" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$alone" train --data x --out y --steps 1
+fi
 
 if ! command -v mpirun >/dev/null 2>&1 || ! ldd "$gpt2" | grep -q libmpi; then
     skip "ranks under mpirun" "no Open MPI, or gpt2 is built without it: tools/install.sh ranks, then make gpt2"
     finish
     exit 0
 fi
+if [ "$most" -lt 2 ]; then
+    skip "ranks under mpirun" "NCCL needs two GPUs"
+    finish
+    exit 0
+fi
 
 val="--val $model/tests/tiny_heldout.txt"
+started="no GPUs" # the CPU backend says this of its processes
+[ "$backend" = cpu ] || started="2 ranks on 1 machine"
 every="--steps 4 --save-every 1 $val --val-every 2"
 long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
 # shellcheck disable=SC2086
@@ -106,11 +137,11 @@ long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
     check "one rank, 12 sequences an update" train one --batch 12 $every --val-batches 1
     check "2 ranks print each step once" lines 1 "step 1/4 " ranks 2 two --batch 6 $every --val-batches 1
     check "and have its losses" near one two
-    check "4 ranks" ranks 4 four --batch 3 $every --val-batches 1
-    check "have its losses" near one four
+    on 4 "4 ranks" ranks 4 four --batch 3 $every --val-batches 1
+    on 4 "have its losses" near one four
     check "2 ranks that accumulate" ranks 2 accumulate --batch 2 --accumulate 3 $every --val-batches 3
     check "have its losses" near one accumulate
-    check "--gpus 2 starts 2 processes, and says that they are no GPUs" says "no GPUs" train gpus --batch 6 $every --val-batches 1 --gpus 2
+    check "--gpus 2 starts 2 processes, without ssh too" says "$started" gpus gpus --batch 6 $every --val-batches 1
     check "with the bytes of 2 ranks" same two gpus
     check "2 ranks make 20 steps" ranks 2 whole $long
     check "again, and one is killed: the other ends within 60 s" kill_rank 1 killed $long
@@ -122,8 +153,8 @@ check "and end with the same bytes" same whole killed
 
 cp -r "$scratch/one" "$scratch/one-more"
 check "one rank makes two more steps" "$gpt2" train --resume --out "$scratch/one" --steps 6
-check "3 ranks resume the run of 4" says "3 ranks on 1 machine: each computes 2 x 2 of the 12 sequences" resume 3 four --steps 6
-check "and have its losses" near one four
+on 4 "3 ranks resume the run of 4" says "3 ranks on 1 machine: each computes 2 x 2 of the 12 sequences" resume 3 four --steps 6
+on 4 "and have its losses" near one four
 check "2 ranks resume the run of one rank" resume 2 one-more --steps 6
 check "and have its losses" near one one-more
 check "one rank resumes the run of 2" "$gpt2" train --resume --out "$scratch/two" --steps 6
