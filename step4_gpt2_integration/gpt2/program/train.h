@@ -20,7 +20,7 @@ struct train_options {
     const char *data, *val, *model, *tokenizer, *out, *type, *attention, *kernels, *sample_prompt;
     long layers, heads, channels, context;
     long steps, batch, length, accumulate, tokens_per_step, warmup, seed, save_every, val_every, val_batches, patience;
-    long sample_every, sample_tokens, gpus;
+    long sample_every, sample_tokens, gpus, zero;
     long ranks; /* that train together, at least 1; set by the caller */
     double rate, least, decay, clip, dropout, sample_temperature;
     bool recompute, resume, best;

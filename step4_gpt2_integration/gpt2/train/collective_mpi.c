@@ -5,6 +5,7 @@
 #include "gpt2/train/collective.h"
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,15 @@ bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt
     return true;
 }
 
+bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gpt2_error *error) {
+    if (rank == from) {
+        TRY_MPI(MPI_Send(bytes, (int)size, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");
+    } else {
+        TRY_MPI(MPI_Recv(bytes, (int)size, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+    }
+    return true;
+}
+
 void collective_mpi_abort(void) {
     MPI_Abort(MPI_COMM_WORLD, 2);
     abort();
@@ -63,6 +73,9 @@ void collective_mpi_abort(void) {
 struct sums {
     MPI_Request *requests;
     int count, room;
+    int rank;
+    float *part; /* of the last scatter_sum: MPI writes no sum into the row from which it reads */
+    int64_t part_room;
 };
 
 static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
@@ -107,16 +120,43 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
 }
 
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    if (!wait_for(state, stream, error)) { return false; }
+    if (part > sums->part_room) {
+        free(sums->part);
+        sums->part = malloc((size_t)part * sizeof *x);
+        sums->part_room = sums->part != NULL ? part : 0;
+    }
+    if (sums->part == NULL || part > INT_MAX) { return gpt2_fail(error, "out of memory for a sum"); }
+    TRY_MPI(MPI_Reduce_scatter_block(x, sums->part, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
+            "MPI_Reduce_scatter_block");
+    memcpy(x + sums->rank * part, sums->part, (size_t)part * sizeof *x);
+    return true;
+}
+
+static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error) {
+    if (!wait_for(state, stream, error)) { return false; }
+    if (bytes > INT_MAX) { return gpt2_fail(error, "a part of %zu bytes is too large for MPI", bytes); }
+    TRY_MPI(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, x, (int)bytes, MPI_BYTE, MPI_COMM_WORLD), "MPI_Allgather");
+    return true;
+}
+
 static void close_sums(void *state) {
     struct sums *sums = state;
     free(sums->requests);
+    free(sums->part);
     free(sums);
 }
 
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
-    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
-    group->state = calloc(1, sizeof(struct sums));
-    if (group->state == NULL) { return gpt2_fail(error, "out of memory"); }
+    static const struct gpt2_collective_arrays arrays = {
+        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+    struct sums *sums = calloc(1, sizeof *sums);
+    if (sums == NULL) { return gpt2_fail(error, "out of memory"); }
+    sums->rank = group->rank;
+    group->state = sums;
     group->arrays = &arrays;
+    group->bucket = (int64_t)1 << 22;
     return true;
 }

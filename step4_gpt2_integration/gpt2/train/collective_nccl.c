@@ -12,6 +12,7 @@
 
 struct sums {
     ncclComm_t ranks;
+    int rank;
     cudaStream_t stream;
     cudaEvent_t ready, done;
 };
@@ -45,6 +46,19 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     return order(sums->done, sums->stream, stream, error);
 }
 
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    ncclResult_t code =
+        ncclReduceScatter(x, x + sums->rank * part, (size_t)part, ncclFloat32, ncclSum, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
+static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    ncclResult_t code = ncclAllGather((char *)x + (size_t)sums->rank * bytes, x, bytes, ncclInt8, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
 /* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. */
 static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
@@ -69,7 +83,8 @@ static void close_sums(void *state) {
 }
 
 bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
-    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
+    static const struct gpt2_collective_arrays arrays = {
+        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     ncclUniqueId id = {{0}};
     ncclResult_t made = ncclSuccess;
@@ -86,6 +101,8 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->ready, cudaEventDisableTiming); }
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
     good = code == cudaSuccess || cuda_fail(code, error);
+    sums->rank = group->rank;
+    group->bucket = (int64_t)1 << 22;
     if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
     made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
     return made == ncclSuccess || nccl_fail(made, NULL, error);

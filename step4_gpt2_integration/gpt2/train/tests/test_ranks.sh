@@ -143,6 +143,12 @@ long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
     check "have its losses" near one accumulate
     check "--gpus 2 starts 2 processes, without ssh too" says "$started" gpus gpus --batch 6 $every --val-batches 1
     check "with the bytes of 2 ranks" same two gpus
+    check "2 ranks that divide the optimizer's state" ranks 2 zero --batch 6 $every --val-batches 1 --zero 1
+    check "have its losses" near one zero
+    on 3 "3 ranks that divide it" ranks 3 zero3 --batch 4 $every --val-batches 1 --zero 1
+    on 3 "have its losses" near one zero3
+    on 4 "4 ranks that divide it, and accumulate" ranks 4 zero4 --batch 1 --accumulate 3 $every --val-batches 3 --zero 1
+    on 4 "have its losses" near one zero4
     check "2 ranks make 20 steps" ranks 2 whole $long
     check "again, and one is killed: the other ends within 60 s" kill_rank 1 killed $long
 }
@@ -151,7 +157,19 @@ check "the checkpoint is complete" is_whole killed
 check "2 ranks resume" resume 2 killed
 check "and end with the same bytes" same whole killed
 
+divided="--zero 1 --type bf16 --sample-every 10 --sample-tokens 4" # then the master weights are divided, too
+# shellcheck disable=SC2086
+{
+    check "2 ranks that divide the state in bf16 make 20 steps" ranks 2 zero-whole $long $divided
+    check "again, and one is killed: the other ends within 60 s" kill_rank 1 zero-killed $long $divided
+}
+check "a message names it" is_named 1
+check "the checkpoint is complete" is_whole zero-killed
+check "2 ranks resume" says "keeps its part of the optimizer's state" resume 2 zero-killed
+check "and end with the same bytes" same zero-whole zero-killed
+
 cp -r "$scratch/one" "$scratch/one-more"
+for copy in one two four; do cp -r "$scratch/zero" "$scratch/zero-$copy"; done
 check "one rank makes two more steps" "$gpt2" train --resume --out "$scratch/one" --steps 6
 on 4 "3 ranks resume the run of 4" says "3 ranks on 1 machine: each computes 2 x 2 of the 12 sequences" resume 3 four --steps 6
 on 4 "and have its losses" near one four
@@ -159,6 +177,14 @@ check "2 ranks resume the run of one rank" resume 2 one-more --steps 6
 check "and have its losses" near one one-more
 check "one rank resumes the run of 2" "$gpt2" train --resume --out "$scratch/two" --steps 6
 check "and has its losses" near one two
+check "one rank resumes the run of 2 that divided the state" "$gpt2" train --resume --out "$scratch/zero-one" --steps 6
+check "and has its losses" near one zero-one
+check "2 ranks resume it without dividing" says "rounded differently" resume 2 zero-two --steps 6 --zero 0
+check "and have its losses" near one zero-two
+on 4 "4 ranks resume it" resume 4 zero-four --steps 6
+on 4 "and have its losses" near one zero-four
+check "2 ranks divide the state of a run that did not" resume 2 accumulate --steps 6 --zero 1
+check "and have its losses" near one accumulate
 check "5 ranks cannot divide 12 sequences" lines 1 "5 ranks cannot divide the 12 sequences" resume 5 gpus --steps 6
 check "a rank with another batch is refused" says "with 2 ranks their product is 6" resume 2 one --steps 8 --batch 5
 
