@@ -1,7 +1,8 @@
 /* collective_nccl.c — sums of arrays on GPUs by NCCL (collective.h).
  *
  * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of the layers
- * before it are computed. MPI carries NCCL's identifier from rank 0 to the others. */
+ * before it are computed. Within a machine there is one bucket, at the end: over NVLink a sum takes less time than the multiprocessors
+ * that it takes from the pass (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the others. */
 #define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
@@ -102,7 +103,7 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
     good = code == cudaSuccess || cuda_fail(code, error);
     sums->rank = group->rank;
-    group->bucket = (int64_t)1 << 22;
+    group->bucket = group->locals == group->ranks ? INT64_MAX : (int64_t)1 << 22;
     if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
     made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
     return made == ncclSuccess || nccl_fail(made, NULL, error);
