@@ -49,6 +49,8 @@ def measure_ours(cell, arguments, environment):
         options = {"--data": data, "--tokenizer": folder, "--out": out, "--type": cell["type"], "--steps": steps}
         options |= {"--layers": layers, "--heads": heads, "--channels": channels, "--context": cell["tokens"]}
         options |= {"--batch": cell["batch"], "--lr": 1e-4, "--warmup": 1, "--gpus": cell.get("gpus", 1)}
+        if cell.get("zero"):
+            options["--zero"] = cell["zero"]
         command = [arguments.gpt2, "train", *(str(word) for item in options.items() for word in item)]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]

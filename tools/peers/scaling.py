@@ -35,6 +35,7 @@ def options():
     parser.add_argument("--batch", default="16,64", help="(%(default)s)")
     parser.add_argument("--by", default="ours,compile,sums", help="(%(default)s)")
     parser.add_argument("--settings", default="alone,apart,together", help="(%(default)s)")
+    parser.add_argument("--zero", type=int, default=0, help="of gpt2 train, in the setting together (%(default)s)")
     parser.add_argument("--run", default="", help="stored with each figure (default: the time)")
     parser.add_argument("--json", default="", help="append the figures to this file")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # a process of the sums
@@ -74,6 +75,8 @@ def steps(arguments):
                 for setting in arguments.settings.split(",") if by != "sums" else ():
                     cell = {"size": size, "type": "bf16", "what": "train", "batch": batch, "tokens": 1024, "by": by}
                     cell |= {"setting": setting, "gpus": arguments.gpus if setting == "together" else 1, "steps": STEPS}
+                    if by == "ours" and setting == "together":
+                        cell |= {"zero": arguments.zero}
                     yield (ours if by == "ours" else theirs)(cell, arguments)
 
 
