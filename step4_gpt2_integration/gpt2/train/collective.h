@@ -73,6 +73,10 @@ bool gpt2_collective_broadcast(const struct gpt2_collective *group, void *bytes,
 bool gpt2_collective_gather(const struct gpt2_collective *group, const void *bytes, size_t size, void *all,
                             struct gpt2_error *error);
 
+/* From here on, a wait of this rank for others that lasts longer than this is an error that names them. 0: no limit, as at the start. All
+ * ranks call it in the same places. Time in which this rank's own device works does not count. */
+void gpt2_collective_limit(const struct gpt2_collective *group, double seconds);
+
 /* True on all ranks when `good` is true on all of them. Otherwise false on all, with the message of the lowest rank where it is not,
  * which is named unless it is rank 0. sum: NULL, or a number that is replaced by its sum in the order of the ranks. */
 bool gpt2_collective_agree(const struct gpt2_collective *group, bool good, double *sum, struct gpt2_error *error);
@@ -95,6 +99,16 @@ bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error
 bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error);
 bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gpt2_error *error);
 void collective_mpi_abort(void) __attribute__((noreturn));
+
+/* A wait for other ranks, in the same order on all of them. Begin it, then call collective_mpi_waits until the wait is over: false is the
+ * end of the limit, and the message names the ranks that are not there. */
+struct collective_wait {
+    double began;
+    bool told; /* have the others been told that this rank waits? */
+};
+void collective_mpi_limit(double seconds);
+struct collective_wait collective_mpi_begin_wait(void);
+bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error);
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error);
 
 /* collective_nccl.c, where BACKEND=cuda and nccl.h is there. */

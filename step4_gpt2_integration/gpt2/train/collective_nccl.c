@@ -49,6 +49,8 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
 
 static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
+    cudaError_t ready = cudaEventRecord(sums->ready, stream);
+    if (ready != cudaSuccess) { return cuda_fail(ready, error); }
     ncclResult_t code =
         ncclReduceScatter(x, x + sums->rank * part, (size_t)part, ncclFloat32, ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
@@ -60,17 +62,29 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
 
-/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. */
+/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
+ * rank's work before the latest sum is complete. */
 static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
     struct sums *sums = state;
+    struct collective_wait wait = {.told = false};
+    bool own = true; /* this rank's own work */
     cudaError_t code;
     while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
         if (asked == ncclSuccess) { asked = found; }
         if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
-        nanosleep(&pause, NULL);
+        if (own && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
+            own = false;
+            wait = collective_mpi_begin_wait();
+        }
+        if (own) {
+            nanosleep(&pause, NULL);
+        } else if (!collective_mpi_waits(&wait, error)) {
+            return false;
+        }
     }
+    if (own) { collective_mpi_begin_wait(); } /* the same number of waits on all ranks */
     return code == cudaSuccess || cuda_fail(code, error);
 }
 

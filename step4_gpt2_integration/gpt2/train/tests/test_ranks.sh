@@ -77,9 +77,9 @@ stranger() { env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$@"; }
 
 # A rank is killed with a checkpoint behind it. mpirun ends the others and names it.
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
-kill_rank() { # kill_rank RANK OUT OPTIONS...
-    kill_wanted=$1 kill_out=$2
-    shift 2
+kill_rank() { # kill_rank SIGNAL RANK OUT OPTIONS...
+    kill_signal=$1 kill_wanted=$2 kill_out=$3
+    shift 3
     ranks 2 "$kill_out" "$@" >"$scratch/killed.log" 2>&1 &
     kill_job=$!
     kill_tries=0
@@ -92,7 +92,7 @@ kill_rank() { # kill_rank RANK OUT OPTIONS...
         kill_id=${kill_entry#/proc/}
         tr '\0' ' ' <"$kill_entry/cmdline" 2>/dev/null | grep -q "^[^ ]*gpt2 train .*--out $scratch/$kill_out " || continue
         [ "$(rank_of "$kill_id")" = "$kill_wanted" ] || continue
-        kill -9 "$kill_id"
+        kill -"$kill_signal" "$kill_id"
         kill_began=$(date +%s)
         wait "$kill_job"
         kill_status=$? kill_took=$(($(date +%s) - kill_began))
@@ -106,6 +106,7 @@ kill_rank() { # kill_rank RANK OUT OPTIONS...
     return 1
 }
 is_named() { grep -q "process rank $1 .*on signal 9" "$scratch/killed.log"; }
+is_missed() { grep -q "gpt2: rank 0 of 2 on .*: waited 5 s for rank $1 of 2" "$scratch/killed.log"; }
 is_whole() { "$gpt2" eval --model "$scratch/$1" --file "$model/tests/tiny_heldout.txt" --quiet; }
 
 if [ "$backend" = cpu ]; then
@@ -150,7 +151,7 @@ long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
     on 4 "4 ranks that divide it, and accumulate" ranks 4 zero4 --batch 1 --accumulate 3 $every --val-batches 3 --zero 1
     on 4 "have its losses" near one zero4
     check "2 ranks make 20 steps" ranks 2 whole $long
-    check "again, and one is killed: the other ends within 60 s" kill_rank 1 killed $long
+    check "again, and one is killed: the other ends within 60 s" kill_rank 9 1 killed $long
 }
 check "a message names it" is_named 1
 check "the checkpoint is complete" is_whole killed
@@ -161,12 +162,17 @@ divided="--zero 1 --type bf16 --sample-every 10 --sample-tokens 4" # then the ma
 # shellcheck disable=SC2086
 {
     check "2 ranks that divide the state in bf16 make 20 steps" ranks 2 zero-whole $long $divided
-    check "again, and one is killed: the other ends within 60 s" kill_rank 1 zero-killed $long $divided
+    check "again, and one is killed: the other ends within 60 s" kill_rank 9 1 zero-killed $long $divided
 }
 check "a message names it" is_named 1
 check "the checkpoint is complete" is_whole zero-killed
 check "2 ranks resume" says "keeps its part of the optimizer's state" resume 2 zero-killed
 check "and end with the same bytes" same zero-whole zero-killed
+
+# shellcheck disable=SC2086
+check "a rank stops without ending: the other ends within 60 s" kill_rank STOP 1 stopped $long --steps 100000 --rank-timeout 5
+check "and names it" is_missed 1
+check "the checkpoint is complete" is_whole stopped
 
 cp -r "$scratch/one" "$scratch/one-more"
 for copy in one two four; do cp -r "$scratch/zero" "$scratch/zero-$copy"; done
