@@ -549,10 +549,10 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
     if (t->latest != NULL && !recall_best(t, error)) { return false; }
     bool good = t->latest == NULL || !o->best || !is_first(t) || gpt2_out_point(&t->out, "latest", t->step, error);
     if (!agree(t, good && write_run(t, "running", error), error)) { return false; }
-    for (const int64_t first = t->step; t->step < o->steps && !is_stalled(t);) {
-        if (t->step > first) { gpt2_collective_limit(&t->group, o->rank_timeout); }
+    while (t->step < o->steps && !is_stalled(t)) {
         if (!one_step(t, error)) { return false; }
-        gpt2_collective_limit(&t->group, 0.0); /* the first rank alone writes, and the others wait */
+        gpt2_collective_limit(&t->group, o->rank_timeout);
+        if (!is_first(t)) { gpt2_collective_limit(&t->group, 0.0); } /* for what the first rank does alone */
         bool last = t->step == o->steps;
         if (o->val != NULL && (last || is_due(o->val_every, t->step)) && !validate(t, error)) { return false; }
         last = last || is_stalled(t);
@@ -561,6 +561,7 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
         }
         bool due = last || t->best == t->step || is_due(o->save_every, t->step);
         if (due && !save(t, error)) { return false; }
+        gpt2_collective_limit(&t->group, o->rank_timeout);
     }
     if (is_stalled(t)) {
         train_report_line(&t->report, "--patience %ld: as many measurements had no lower validation loss", o->patience);

@@ -74,7 +74,7 @@ bool gpt2_collective_gather(const struct gpt2_collective *group, const void *byt
                             struct gpt2_error *error);
 
 /* From here on, a wait of this rank for others that lasts longer than this is an error that names them. 0: no limit, as at the start. All
- * ranks call it in the same places. Time in which this rank's own device works does not count. */
+ * ranks set their first limit in the same place. Time in which this rank's own device works does not count. */
 void gpt2_collective_limit(const struct gpt2_collective *group, double seconds);
 
 /* True on all ranks when `good` is true on all of them. Otherwise false on all, with the message of the lowest rank where it is not,

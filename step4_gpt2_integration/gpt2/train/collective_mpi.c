@@ -46,20 +46,23 @@ bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error
 
 /* ---- waits with a limit ----
  *
- * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same wait. At the
- * end of the limit, those that have told nothing are not there. */
+ * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same wait, also
+ * if it has no limit itself. At the end of the limit, those that have told nothing are not there. */
 
 enum { TELL = 1 }; /* a tag */
 
 static struct {
     double limit;   /* seconds; 0: none */
-    int64_t number; /* of this rank's waits under a limit */
+    double usual;   /* the latest other limit */
+    int64_t number; /* of this rank's waits since the first limit */
     int rank, ranks;
     int64_t *told; /* (ranks) the number of the latest wait that each has told */
 } waits;
 
 void collective_mpi_limit(double limit) {
     waits.limit = limit;
+    if (limit <= 0.0) { return; }
+    waits.usual = limit;
     if (waits.told != NULL) { return; }
     MPI_Comm_rank(MPI_COMM_WORLD, &waits.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &waits.ranks);
@@ -68,7 +71,7 @@ void collective_mpi_limit(double limit) {
 }
 
 struct collective_wait collective_mpi_begin_wait(void) {
-    if (waits.limit > 0.0) { waits.number++; }
+    if (waits.told != NULL) { waits.number++; }
     return (struct collective_wait){.began = MPI_Wtime()};
 }
 
@@ -97,15 +100,15 @@ bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error
         return true;
     }
     nanosleep(&pause, NULL);
-    if (waits.limit <= 0.0) { return true; }
+    if (waits.told == NULL) { return true; }
     hear();
-    if (!wait->told && (waited > waits.limit / 2.0 || was_told())) {
+    if (!wait->told && (waited > waits.usual / 2.0 || was_told())) {
         wait->told = true;
         for (int r = 0; r < waits.ranks; r++) {
             if (r != waits.rank) { MPI_Send(&waits.number, 1, MPI_INT64_T, r, TELL, MPI_COMM_WORLD); }
         }
     }
-    if (waited <= waits.limit) { return true; }
+    if (waits.limit <= 0.0 || waited <= waits.limit) { return true; }
     char missing[200] = "";
     for (int r = 0; r < waits.ranks; r++) {
         size_t used = strlen(missing);
@@ -148,8 +151,16 @@ bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt
 bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gpt2_error *error) {
     if (rank == from) {
         TRY_MPI(MPI_Send(bytes, (int)size, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");
-    } else {
-        TRY_MPI(MPI_Recv(bytes, (int)size, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+        return true;
+    }
+    MPI_Request request;
+    TRY_MPI(MPI_Irecv(bytes, (int)size, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request), "MPI_Irecv");
+    const double began = MPI_Wtime();
+    for (int done = 0; !done;) {
+        TRY_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Irecv");
+        if (!done && waits.limit > 0.0 && MPI_Wtime() - began > waits.limit) {
+            return gpt2_fail(error, "waited %.0f s for rank %d of %d (--rank-timeout)", waits.limit, from, waits.ranks);
+        }
     }
     return true;
 }

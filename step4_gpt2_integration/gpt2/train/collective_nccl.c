@@ -16,6 +16,7 @@ struct sums {
     int rank;
     cudaStream_t stream;
     cudaEvent_t ready, done;
+    bool pending; /* has an operation begun since the last wait? */
 };
 
 static bool nccl_fail(ncclResult_t code, ncclComm_t ranks, struct gpt2_error *error) {
@@ -37,6 +38,7 @@ static bool order(cudaEvent_t event, cudaStream_t from, cudaStream_t to, struct 
 
 static bool begin_sum(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
+    sums->pending = true;
     if (!order(sums->ready, stream, sums->stream, error)) { return false; }
     ncclResult_t code = ncclAllReduce(x, x, (size_t)count, ncclFloat32, ncclSum, sums->ranks, sums->stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
@@ -49,6 +51,7 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
 
 static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
+    sums->pending = true;
     cudaError_t ready = cudaEventRecord(sums->ready, stream);
     if (ready != cudaSuccess) { return cuda_fail(ready, error); }
     ncclResult_t code =
@@ -74,7 +77,7 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
         ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
         if (asked == ncclSuccess) { asked = found; }
         if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
-        if (own && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
+        if (own && sums->pending && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
             own = false;
             wait = collective_mpi_begin_wait();
         }
@@ -84,6 +87,7 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
             return false;
         }
     }
+    sums->pending = false;
     if (own) { collective_mpi_begin_wait(); } /* the same number of waits on all ranks */
     return code == cudaSuccess || cuda_fail(code, error);
 }

@@ -72,6 +72,11 @@ gpus() { # gpus OUT OPTIONS...
     # shellcheck disable=SC2086
     timeout 120 env PATH="$scratch/bin" "$gpt2" train $data $sizes --out "$gpus_out" --gpus 2 "$@"
 }
+memory() { ranks 2 "$@" --type bf16 --batch 2 --steps 1 | tr '\r' '\n' | sed -n 's/.*, \([0-9.]*\) MB of device memory/\1/p'; }
+saves_memory() { # 12 bytes a parameter, less a half
+    memory_all=$(memory memory-all) memory_part=$(memory memory-part --zero 1)
+    echo "$memory_all, $memory_part" | awk -F', ' '{ print; exit !($1 - $2 > 0.35 && $1 - $2 < 0.55) }'
+}
 # As a launcher whose ranks MPI does not find.
 stranger() { env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$@"; }
 
@@ -146,6 +151,7 @@ long="--batch 6 --steps 20 --save-every 1 $val --val-every 5 --val-batches 2"
     check "with the bytes of 2 ranks" same two gpus
     check "2 ranks that divide the optimizer's state" ranks 2 zero --batch 6 $every --val-batches 1 --zero 1
     check "have its losses" near one zero
+    check "and memory" saves_memory
     on 3 "3 ranks that divide it" ranks 3 zero3 --batch 4 $every --val-batches 1 --zero 1
     on 3 "have its losses" near one zero3
     on 4 "4 ranks that divide it, and accumulate" ranks 4 zero4 --batch 1 --accumulate 3 $every --val-batches 3 --zero 1
