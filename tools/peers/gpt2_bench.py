@@ -102,6 +102,8 @@ def measure_ours(cell, arguments):
 
 def measure_theirs(cell, arguments):
     command = [sys.executable, os.path.abspath(__file__), "--one", json.dumps(cell)]
+    if cell.get("gpus", 1) > 1:
+        command[1:1] = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={cell['gpus']}"]
     command += ["--device", arguments.device, "--threads", str(arguments.threads)]
     command += ["--seconds", str(arguments.seconds), "--tokens", str(arguments.tokens)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -123,7 +125,9 @@ def main():
     if arguments.one:
         import gpt2_torch
 
-        print(json.dumps(gpt2_torch.measure(json.loads(arguments.one), arguments)))
+        line = gpt2_torch.measure(json.loads(arguments.one), arguments)
+        if os.environ.get("RANK", "0") == "0":
+            print(json.dumps(line))
         return
     about = {
         "date": datetime.date.today().isoformat(),

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 STEPS, WARM_UP = 24, 4  # of `gpt2 train`; no candidate counts the warm-up, in which libraries choose their algorithms
 MOST_NORM = 1.0  # of all gradients together: the default of `gpt2 train --clip`
@@ -39,22 +40,25 @@ def write_tokenizer(folder, vocabulary):
 def measure_ours(cell, arguments, environment):
     from gpt2_bench import SHAPES
 
+    steps = cell.get("steps", STEPS)
     layers, heads, channels = SHAPES[cell["size"]]
     with tempfile.TemporaryDirectory() as folder:
         data, out = os.path.join(folder, "tokens.bin"), os.path.join(folder, "run")
         write_tokens(data, 1 + 4 * cell["batch"] * cell["tokens"], 50257)
         write_tokenizer(folder, 50257)
-        options = {"--data": data, "--tokenizer": folder, "--out": out, "--type": cell["type"], "--steps": STEPS}
+        options = {"--data": data, "--tokenizer": folder, "--out": out, "--type": cell["type"], "--steps": steps}
         options |= {"--layers": layers, "--heads": heads, "--channels": channels, "--context": cell["tokens"]}
-        options |= {"--batch": cell["batch"], "--lr": 1e-4, "--warmup": 1}
+        options |= {"--batch": cell["batch"], "--lr": 1e-4, "--warmup": 1, "--gpus": cell.get("gpus", 1)}
+        if cell.get("zero"):
+            options["--zero"] = cell["zero"]
         command = [arguments.gpt2, "train", *(str(word) for item in options.items() for word in item)]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]
     taken = re.findall(r"([0-9.]+) MB of device memory", done.stdout)
-    if done.returncode or len(rates) != STEPS or not taken:
+    if done.returncode or len(rates) != steps or not taken:
         return cell | {"not_measured": done.stderr.strip() or "the output of gpt2 train has no rates"}
     rates = sorted(rates[WARM_UP:])
-    tokens = cell["batch"] * cell["tokens"]
+    tokens = cell.get("gpus", 1) * cell["batch"] * cell["tokens"]
     return cell | {
         "ms_p50": 1e3 * tokens / statistics.median(rates),
         "samples": len(rates),
@@ -74,6 +78,24 @@ def update(loss, model, optimizer):
     optimizer.zero_grad(set_to_none=True)
 
 
+def loss_module(model, cell, device):
+    """Tokens (B, T) -> the mean loss of predicting each one's successor."""
+    import torch
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens):
+            with torch.autocast(device, dtype=torch.bfloat16, enabled=cell["type"] == "bf16"):
+                logits = self.model(tokens).logits
+                flat = logits.view(-1, logits.shape[-1])
+                return torch.nn.functional.cross_entropy(flat, tokens.roll(-1, 1).reshape(-1))
+
+    return Loss()
+
+
 def measure_theirs(cell, arguments):
     """Like the cells of gpt2_torch.py: seconds of each step, tokens/s, processor seconds of a step."""
     import torch
@@ -82,10 +104,15 @@ def measure_theirs(cell, arguments):
     import gpt2_torch
     from gpt2_bench import SHAPES
 
+    gpus, device, own = cell.get("gpus", 1), arguments.device, None
+    if gpus > 1:
+        if device == "cuda":
+            own = [int(os.environ["LOCAL_RANK"])]
+            torch.cuda.set_device(own[0])
+        torch.distributed.init_process_group("nccl" if device == "cuda" else "gloo")
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = cell["type"] != "f32"
     layers, heads, channels = SHAPES[cell["size"]]
-    device = arguments.device
     config = transformers.GPT2Config(
         n_layer=layers, n_head=heads, n_embd=channels, n_positions=cell["tokens"],
         attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0, attn_implementation="sdpa", use_cache=False,
@@ -94,14 +121,11 @@ def measure_theirs(cell, arguments):
         model = transformers.GPT2LMHeadModel(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     batches = gpt2_torch.prompts_of(cell, device)
-
-    def loss_of(tokens):
-        with torch.autocast(device, dtype=torch.bfloat16, enabled=cell["type"] == "bf16"):
-            logits = model(tokens).logits
-            flat = logits.view(-1, logits.shape[-1])
-            return torch.nn.functional.cross_entropy(flat, tokens.roll(-1, 1).reshape(-1))
-
-    loss = torch.compile(loss_of) if cell["by"] == "compile" else loss_of
+    loss = loss_module(model, cell, device)
+    if gpus > 1:
+        loss = torch.nn.parallel.DistributedDataParallel(loss, device_ids=own, gradient_as_bucket_view=True)
+    if cell["by"] == "compile":
+        loss = torch.compile(loss)
     turn = 0
 
     def step():
@@ -111,5 +135,11 @@ def measure_theirs(cell, arguments):
 
     for _ in range(WARM_UP):
         step()
-    times, processors = gpt2_torch.sample(step, device, max(arguments.seconds, 2.0))
-    return times, cell["batch"] * cell["tokens"] / statistics.median(times), processors
+    if gpus > 1:  # every process makes the same number of steps
+        began = time.process_time()
+        times = [gpt2_torch.timed(step, device) for _ in range(cell.get("steps", STEPS) - WARM_UP)]
+        processors = (time.process_time() - began) / len(times)
+        torch.distributed.destroy_process_group()
+    else:
+        times, processors = gpt2_torch.sample(step, device, max(arguments.seconds, 2.0))
+    return times, gpus * cell["batch"] * cell["tokens"] / statistics.median(times), processors

@@ -103,4 +103,41 @@ check "newer peers of training replace the older ones" says "| 600 |  | 300 | â€
 check "newer peers have no note" fails says "logits alone" table summary
 printf '{"size": "124M", "type": "f32", "what": "decode", "batch": 1, "tokens": 2000, "by": "ours", "not_measured": "the context is 1024"}\n' >>"$scratch/docs/results/gpt2/gpu.jsonl"
 check "what was not measured says why" says "not measured: the context is 1024" table decode
+
+# Several GPUs: a program that prints the rates of two GPUs only where it has two.
+mkdir -p "$scratch/bin" "$scratch/docs/results/scaling"
+printf '#!/bin/sh\necho "Card"\necho "Card"\n' >"$scratch/bin/nvidia-smi"
+cat >"$scratch/bin/gpt2" <<'GPT2'
+#!/bin/sh
+echo "from step 0: 5.1 MB of device memory"
+rate=100
+case "$*" in *"--gpus 2 --zero 1"*) rate=190 ;; *"--gpus 2"*) rate=150 ;; esac
+i=0
+while [ $i -lt 44 ]; do
+    i=$((i + 1))
+    echo "step $i/44 loss 1 norm 1 $rate tok/s"
+done
+GPT2
+chmod +x "$scratch/bin/nvidia-smi" "$scratch/bin/gpt2"
+scaling() {
+    PATH="$scratch/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 python3 tools/peers/scaling.py --by ours --batch 2 --run R \
+        --gpt2 "$scratch/bin/gpt2" --json "$scratch/docs/results/scaling/card.jsonl" "$@"
+}
+scaling_table() { root=$(pwd) && (cd "$scratch" && "$root/tools/generated/scaling" "$1"); }
+sum_figure() {
+    echo '{"device": "Card", "present": 2, "run": "R", "what": "sum", "bucket": "b", "bytes": 360000000, "sums": 2, "gpus": 2, "ms_p50": 1.5}'
+    for zero in 0 1; do
+        echo "{\"device\": \"Card\", \"present\": 2, \"run\": \"R\", \"what\": \"memory\", \"size\": \"124M\", \"type\": \"bf16\", \"batch\": 2, \"tokens\": 8, \"gpus\": 2, \"zero\": $zero, \"bytes\": $((3000000000 - zero * 750000000))}"
+    done >>"$scratch/docs/results/scaling/card.jsonl"
+}
+if command -v python3 >/dev/null 2>&1; then
+    check "two GPUs: alone, apart and together" says "ours together 2" scaling
+    check "with --zero 1" scaling --settings together --zero 1
+    sum_figure >>"$scratch/docs/results/scaling/card.jsonl"
+    check "the table has their ratio" says '| 124M, 2 | `gpt2 train`, `--zero 1` | 100 | 200 | 190 | 1.900 |' scaling_table steps
+    check "a sum beside a ring's" says "| b | 2 | 360.0 | 1.020 | 1.500 |" scaling_table sums
+    check "memory beside its formula" says "| 124M, bf16, 2 x 8, 2 ranks | 3.00 | 2.25 | 0.750 | 0.747 |" scaling_table memory
+else
+    skip "two GPUs: alone, apart and together" "python3 is not here"
+fi
 finish

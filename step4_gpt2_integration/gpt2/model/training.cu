@@ -88,7 +88,8 @@ template <class T> static void lay_out(training<T> &t, arena &from) {
     tensors<T> &all = t.all;
     activations<T> &a = all.work;
     const gpt2_config &config = all.config;
-    const int64_t C = config.channels, B = all.batch, N = B * all.prompt, count = flat_offset(config, GPT2_TENSORS, 0);
+    const int64_t C = config.channels, B = all.batch, N = B * all.prompt;
+    const int64_t count = flat_offset(config, GPT2_TENSORS, 0) + t.padding;
     const bool fused = all.forms.attention_fused;
     const int64_t scores = fused ? 0 : (int64_t)all.group * config.heads * all.prompt * all.prompt;
     const int64_t heads = fused ? 0 : N * C,
@@ -148,7 +149,7 @@ template <class T> int training_allocate(training<T> &t) {
     arena place = {all.memory, 0};
     lay_out(t, place);
 
-    const size_t elements = (size_t)flat_offset(all.config, GPT2_TENSORS, 0);
+    const size_t elements = (size_t)(flat_offset(all.config, GPT2_TENSORS, 0) + t.padding);
     TRY(cudaMemset(t.flat_weights, 0, elements * sizeof(T)));
     return cudaMemset(t.flat_gradients, 0, elements * sizeof(float));
 }

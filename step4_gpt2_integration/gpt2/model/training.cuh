@@ -40,7 +40,8 @@ template <class T> struct training {
     kept<T> end;                 // the last LayerNorm's: residual, normalised, mean, rstd
     bool recompute;
     bool dropout;            // may a pass have masks? Then memory for them is allocated
-    T *flat_weights;         // (flat_offset(GPT2_TENSORS))
+    int64_t padding;         // elements behind the flat weights and gradients, zeros: for equal parts of ranks
+    T *flat_weights;         // (flat_offset(GPT2_TENSORS) + padding)
     float *flat_gradients;   // the same
     params<float> gradients; // points into flat_gradients
     T *stream;               // (N, C)     the gradient of the residual stream
@@ -53,7 +54,7 @@ template <class T> struct training {
     double *loss;            // (1)        summed over all tokens since it was zeroed
 };
 
-// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute and dropout. Weights and gradients become zeros.
+// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute, dropout and padding. Weights and gradients become zeros.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 

@@ -255,7 +255,8 @@ static bool open_kernels(struct training *t, struct gpt2_trainer_options *settin
                                               .dropout = o->dropout,
                                               .seed = (uint64_t)o->seed,
                                               .kernels = kernel_choice_table(t->kernels),
-                                              .group = &t->group};
+                                              .group = &t->group,
+                                              .zero = o->zero > 0};
     return true;
 }
 
@@ -279,9 +280,10 @@ static bool report_start(struct training *t, bool same_bits, struct gpt2_error *
     t->report.silent = !is_first(t);
     t->report.peak *= t->group.ranks;
     if (t->group.ranks > 1) {
-        train_report_line(
-            &t->report, "%d ranks on %.0f machine%s: each computes %d x %d of the %d sequences of an update",
-            t->group.ranks, machines, machines > 1.0 ? "s" : "", t->K, t->B, t->group.ranks * t->K * t->B);
+        train_report_line(&t->report,
+                          "%d ranks on %.0f machine%s: each computes %d x %d of the %d sequences of an update%s",
+                          t->group.ranks, machines, machines > 1.0 ? "s" : "", t->K, t->B, t->group.ranks * t->K * t->B,
+                          o->zero > 0 ? ", and keeps its part of the optimizer's state" : "");
     }
     double epochs = (double)o->steps * t->group.ranks * t->K * t->B / (double)gpt2_data_windows(&t->data, t->T);
     train_report_line(&t->report, "%s step %lld: %.2f M weights, %.2f epochs of %lld tokens, %.1f MB of device memory",
@@ -299,7 +301,7 @@ static bool report_start(struct training *t, bool same_bits, struct gpt2_error *
         train_report_line(&t->report,
                           "the checkpoint is from another device, library or version of gpt2%s: the run "
                           "continues, rounded differently",
-                          t->group.ranks > 1 ? ", or from another number of ranks" : "");
+                          t->group.ranks > 1 ? ", or from another number of ranks, or another --zero" : "");
     }
     return true;
 }
@@ -339,10 +341,13 @@ static bool open_written(struct training *t, const struct gpt2_trainer_options *
                             open_run(t, count, words, error));
 }
 
-/* Was the checkpoint written by as many ranks? Their sums have other roundings. */
+/* Was the checkpoint written by as many ranks, which divided the same? Their sums have other roundings. */
 static bool same_ranks(const struct training *t) {
     const char *ranks = t->latest != NULL ? safetensors_metadata(&t->notes, "ranks") : NULL;
-    return t->latest == NULL || strtol(ranks != NULL ? ranks : "1", NULL, 10) == t->group.ranks;
+    const char *zero = t->latest != NULL ? safetensors_metadata(&t->notes, "zero") : NULL;
+    const bool divided = zero != NULL && strcmp(zero, "0") != 0;
+    return t->latest == NULL || (strtol(ranks != NULL ? ranks : "1", NULL, 10) == t->group.ranks &&
+                                 (t->group.ranks == 1 || divided == (t->options.zero > 0)));
 }
 
 /* A new run, or one at its latest checkpoint. The caller closes it, also after a failure. */
@@ -446,7 +451,12 @@ static bool write_checkpoint(struct training *t, struct gpt2_error *error) {
 }
 
 static bool save(struct training *t, struct gpt2_error *error) {
-    return compare_ranks(t, error) && agree(t, !is_first(t) || write_checkpoint(t, error), error);
+    struct gpt2_error lost;
+    if (!compare_ranks(t, error)) { return false; }
+    if (!gpt2_trainer_collect(t->trainer, error)) { return fail_alone(t, error); }
+    const bool good = !is_first(t) || write_checkpoint(t, error);
+    if (!gpt2_trainer_release(t->trainer, &lost)) { return fail_alone(t, &lost); }
+    return agree(t, good, error);
 }
 
 /* The sum of the losses of this rank's batches of --val: every ranks-th. */
@@ -541,6 +551,8 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
     if (!agree(t, good && write_run(t, "running", error), error)) { return false; }
     while (t->step < o->steps && !is_stalled(t)) {
         if (!one_step(t, error)) { return false; }
+        gpt2_collective_limit(&t->group, o->rank_timeout);
+        if (!is_first(t)) { gpt2_collective_limit(&t->group, 0.0); } /* for what the first rank does alone */
         bool last = t->step == o->steps;
         if (o->val != NULL && (last || is_due(o->val_every, t->step)) && !validate(t, error)) { return false; }
         last = last || is_stalled(t);
@@ -549,6 +561,7 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
         }
         bool due = last || t->best == t->step || is_due(o->save_every, t->step);
         if (due && !save(t, error)) { return false; }
+        gpt2_collective_limit(&t->group, o->rank_timeout);
     }
     if (is_stalled(t)) {
         train_report_line(&t->report, "--patience %ld: as many measurements had no lower validation loss", o->patience);

@@ -143,6 +143,10 @@ bool gpt2_collective_gather(const struct gpt2_collective *group, const void *byt
     return true;
 }
 
+void gpt2_collective_limit(const struct gpt2_collective *group, double seconds) {
+    if (group->ranks > 1) { collective_mpi_limit(seconds); }
+}
+
 bool gpt2_collective_agree(const struct gpt2_collective *group, bool good, double *sum, struct gpt2_error *error) {
     struct vote {
         double value;
@@ -155,7 +159,8 @@ bool gpt2_collective_agree(const struct gpt2_collective *group, bool good, doubl
         gpt2_fail(&mine.error, "rank %d of %d on %s: %s", group->rank, group->ranks, group->host, error->text);
     }
     all = of_all(group, sizeof *all);
-    bool all_good = gpt2_collective_gather(group, &mine, sizeof mine, all, error);
+    bool all_good = true;
+    if (!gpt2_collective_gather(group, &mine, sizeof mine, all, error)) { gpt2_collective_abort(group, error); }
     double total = 0.0;
     for (int r = 0; all_good && r < group->ranks; r++) {
         total += all[r].value;

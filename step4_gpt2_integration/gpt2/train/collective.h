@@ -22,13 +22,21 @@ extern "C" {
 
 #include "gpt2/error.h"
 
-/* Sums of fp32 arrays on the device over all ranks, in place. stream: a cudaStream_t. */
+/* Operations on arrays on the device, in place. stream: a cudaStream_t. */
 struct gpt2_collective_arrays {
-    /* Begins the sum of x (count) when the work that the stream has so far is complete. Does not wait. Nothing may use x before
+    /* Begins the sum of x (count) over all ranks when the work that the stream has so far is complete. Does not wait. Nothing may use x before
      * end_sums. The order of the additions depends on count and ranks alone (with NCCL also on version and topology). */
     bool (*begin_sum)(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error);
     /* Work that the stream gets after this call sees the sums. */
     bool (*end_sums)(void *state, void *stream, struct gpt2_error *error);
+    /* In the order of the stream. x (ranks, part): row `rank` becomes its sum over all ranks, the other rows become undefined. */
+    bool (*scatter_sum)(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error);
+    /* In the order of the stream. x (ranks, bytes): each rank gets row r from rank r. */
+    bool (*gather)(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error);
+    /* On the host: rank 0's bytes to all others; the bytes of rank `from`, which is not 0, to rank 0. Both of the two call `send`, `rank`
+     * is the caller's. */
+    bool (*broadcast)(void *bytes, size_t size, struct gpt2_error *error);
+    bool (*send)(int rank, int from, void *bytes, size_t size, struct gpt2_error *error);
     /* Waits for all work of the stream. False also when another rank is lost. */
     bool (*wait)(void *state, void *stream, struct gpt2_error *error);
     void (*close)(void *state);
@@ -40,6 +48,7 @@ struct gpt2_collective {
     char host[64];                               /* this machine's name */
     const struct gpt2_collective_arrays *arrays; /* NULL with one rank */
     void *state;                                 /* for its functions */
+    int64_t bucket; /* the fewest elements whose sum is worth beginning beside the backward pass */
 };
 
 /* The number of processes that a launcher (mpirun, srun) says that it has started, from its environment; 1: no launcher. */
@@ -64,6 +73,10 @@ bool gpt2_collective_broadcast(const struct gpt2_collective *group, void *bytes,
 bool gpt2_collective_gather(const struct gpt2_collective *group, const void *bytes, size_t size, void *all,
                             struct gpt2_error *error);
 
+/* From here on, a wait of this rank for others that lasts longer than this is an error that names them. 0: no limit, as at the start. All
+ * ranks set their first limit in the same place. Time in which this rank's own device works does not count. */
+void gpt2_collective_limit(const struct gpt2_collective *group, double seconds);
+
 /* True on all ranks when `good` is true on all of them. Otherwise false on all, with the message of the lowest rank where it is not,
  * which is named unless it is rank 0. sum: NULL, or a number that is replaced by its sum in the order of the ranks. */
 bool gpt2_collective_agree(const struct gpt2_collective *group, bool good, double *sum, struct gpt2_error *error);
@@ -84,7 +97,18 @@ bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error
 void collective_mpi_close(void);
 bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error);
 bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error);
+bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gpt2_error *error);
 void collective_mpi_abort(void) __attribute__((noreturn));
+
+/* A wait for other ranks, in the same order on all of them. Begin it, then call collective_mpi_waits until the wait is over: false is the
+ * end of the limit, and the message names the ranks that are not there. */
+struct collective_wait {
+    double began;
+    bool told; /* have the others been told that this rank waits? */
+};
+void collective_mpi_limit(double seconds);
+struct collective_wait collective_mpi_begin_wait(void);
+bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error);
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error);
 
 /* collective_nccl.c, where BACKEND=cuda and nccl.h is there. */

@@ -1,13 +1,18 @@
-/* collective_mpi.c — collective.h over MPI: starting, what hosts exchange, and sums of arrays in the processor's memory.
+/* collective_mpi.c — collective.h over MPI: starting, waiting, what hosts exchange, and sums of arrays in the processor's memory.
  *
  * A sum begins as a non-blocking MPI_Iallreduce. Open MPI has no thread of its own for it: it advances whenever this process calls MPI,
  * so each new bucket also moves the ones before it, and the rest is done in end_sums. */
+#define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static bool mpi_fail(int code, const char *what, struct gpt2_error *error) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -39,9 +44,97 @@ bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error
     return true;
 }
 
+/* ---- waits with a limit ----
+ *
+ * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same wait, also
+ * if it has no limit itself. At the end of the limit, those that have told nothing are not there. */
+
+enum { TELL = 1 }; /* a tag */
+
+static struct {
+    double limit;   /* seconds; 0: none */
+    double usual;   /* the latest other limit */
+    int64_t number; /* of this rank's waits since the first limit */
+    int rank, ranks;
+    int64_t *told; /* (ranks) the number of the latest wait that each has told */
+} waits;
+
+void collective_mpi_limit(double limit) {
+    waits.limit = limit;
+    if (limit <= 0.0) { return; }
+    waits.usual = limit;
+    if (waits.told != NULL) { return; }
+    MPI_Comm_rank(MPI_COMM_WORLD, &waits.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &waits.ranks);
+    waits.told = calloc((size_t)waits.ranks, sizeof *waits.told);
+    if (waits.told == NULL) { waits.limit = 0.0; }
+}
+
+struct collective_wait collective_mpi_begin_wait(void) {
+    if (waits.told != NULL) { waits.number++; }
+    return (struct collective_wait){.began = MPI_Wtime()};
+}
+
+static void hear(void) {
+    int there = 1;
+    while (there) {
+        MPI_Status status;
+        int64_t number = 0;
+        if (MPI_Iprobe(MPI_ANY_SOURCE, TELL, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS || !there) { return; }
+        MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, TELL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        waits.told[status.MPI_SOURCE] = number;
+    }
+}
+
+static bool was_told(void) {
+    bool told = false;
+    for (int r = 0; r < waits.ranks; r++) { told |= waits.told[r] >= waits.number; }
+    return told;
+}
+
+bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error) {
+    const struct timespec pause = {.tv_nsec = 20000};
+    const double waited = MPI_Wtime() - wait->began;
+    if (waited < 1e-3) {
+        sched_yield();
+        return true;
+    }
+    nanosleep(&pause, NULL);
+    if (waits.told == NULL) { return true; }
+    hear();
+    if (!wait->told && (waited > waits.usual / 2.0 || was_told())) {
+        wait->told = true;
+        for (int r = 0; r < waits.ranks; r++) {
+            if (r != waits.rank) { MPI_Send(&waits.number, 1, MPI_INT64_T, r, TELL, MPI_COMM_WORLD); }
+        }
+    }
+    if (waits.limit <= 0.0 || waited <= waits.limit) { return true; }
+    char missing[200] = "";
+    for (int r = 0; r < waits.ranks; r++) {
+        size_t used = strlen(missing);
+        if (r == waits.rank || waits.told[r] >= waits.number) { continue; }
+        snprintf(missing + used, sizeof missing - used, "%s%d", used > 0 ? ", " : "", r);
+    }
+    return gpt2_fail(error, "waited %.0f s for rank %s of %d (--rank-timeout)", waits.limit,
+                     missing[0] != '\0' ? missing : "unknown", waits.ranks);
+}
+
+static bool wait_all(int count, MPI_Request *requests, const char *what, struct gpt2_error *error) {
+    struct collective_wait wait = collective_mpi_begin_wait();
+    int done = 0;
+    for (;;) {
+        TRY_MPI(MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE), what);
+        if (done) { return true; }
+        if (!collective_mpi_waits(&wait, error)) { return false; }
+    }
+}
+
 void collective_mpi_close(void) {
+    free(waits.told);
     MPI_Finalize();
 }
+
+/* ---- what hosts exchange ---- */
 
 bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error) {
     TRY_MPI(MPI_Bcast(bytes, (int)size, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
@@ -49,7 +142,26 @@ bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error
 }
 
 bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error) {
-    TRY_MPI(MPI_Allgather(bytes, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, MPI_COMM_WORLD), "MPI_Allgather");
+    MPI_Request request;
+    TRY_MPI(MPI_Iallgather(bytes, (int)size, MPI_BYTE, all, (int)size, MPI_BYTE, MPI_COMM_WORLD, &request),
+            "MPI_Iallgather");
+    return wait_all(1, &request, "MPI_Iallgather", error);
+}
+
+bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gpt2_error *error) {
+    if (rank == from) {
+        TRY_MPI(MPI_Send(bytes, (int)size, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");
+        return true;
+    }
+    MPI_Request request;
+    TRY_MPI(MPI_Irecv(bytes, (int)size, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request), "MPI_Irecv");
+    const double began = MPI_Wtime();
+    for (int done = 0; !done;) {
+        TRY_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Irecv");
+        if (!done && waits.limit > 0.0 && MPI_Wtime() - began > waits.limit) {
+            return gpt2_fail(error, "waited %.0f s for rank %d of %d (--rank-timeout)", waits.limit, from, waits.ranks);
+        }
+    }
     return true;
 }
 
@@ -63,6 +175,9 @@ void collective_mpi_abort(void) {
 struct sums {
     MPI_Request *requests;
     int count, room;
+    int rank;
+    float *part; /* of the last scatter_sum: MPI writes no sum into the row from which it reads */
+    int64_t part_room;
 };
 
 static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
@@ -97,8 +212,7 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     int count = sums->count;
     (void)stream;
     sums->count = 0;
-    TRY_MPI(MPI_Waitall(count, sums->requests, MPI_STATUSES_IGNORE), "MPI_Iallreduce");
-    return true;
+    return wait_all(count, sums->requests, "MPI_Iallreduce", error);
 }
 
 static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
@@ -107,16 +221,47 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
 }
 
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    if (!wait_for(state, stream, error)) { return false; }
+    if (part > sums->part_room) {
+        free(sums->part);
+        sums->part = malloc((size_t)part * sizeof *x);
+        sums->part_room = sums->part != NULL ? part : 0;
+    }
+    if (sums->part == NULL || part > INT_MAX) { return gpt2_fail(error, "out of memory for a sum"); }
+    MPI_Request request;
+    TRY_MPI(MPI_Ireduce_scatter_block(x, sums->part, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+            "MPI_Ireduce_scatter_block");
+    if (!wait_all(1, &request, "MPI_Ireduce_scatter_block", error)) { return false; }
+    memcpy(x + sums->rank * part, sums->part, (size_t)part * sizeof *x);
+    return true;
+}
+
+static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error) {
+    if (!wait_for(state, stream, error)) { return false; }
+    if (bytes > INT_MAX) { return gpt2_fail(error, "a part of %zu bytes is too large for MPI", bytes); }
+    MPI_Request request;
+    TRY_MPI(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, x, (int)bytes, MPI_BYTE, MPI_COMM_WORLD, &request),
+            "MPI_Iallgather");
+    return wait_all(1, &request, "MPI_Iallgather", error);
+}
+
 static void close_sums(void *state) {
     struct sums *sums = state;
     free(sums->requests);
+    free(sums->part);
     free(sums);
 }
 
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
-    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
-    group->state = calloc(1, sizeof(struct sums));
-    if (group->state == NULL) { return gpt2_fail(error, "out of memory"); }
+    static const struct gpt2_collective_arrays arrays = {
+        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+    struct sums *sums = calloc(1, sizeof *sums);
+    if (sums == NULL) { return gpt2_fail(error, "out of memory"); }
+    sums->rank = group->rank;
+    group->state = sums;
     group->arrays = &arrays;
+    group->bucket = (int64_t)1 << 22;
     return true;
 }

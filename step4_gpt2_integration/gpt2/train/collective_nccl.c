@@ -1,7 +1,8 @@
 /* collective_nccl.c — sums of arrays on GPUs by NCCL (collective.h).
  *
  * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of the layers
- * before it are computed. MPI carries NCCL's identifier from rank 0 to the others. */
+ * before it are computed. Within a machine there is one bucket, at the end: over NVLink a sum takes less time than the multiprocessors
+ * that it takes from the pass (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the others. */
 #define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
@@ -12,8 +13,10 @@
 
 struct sums {
     ncclComm_t ranks;
+    int rank;
     cudaStream_t stream;
     cudaEvent_t ready, done;
+    bool pending; /* has an operation begun since the last wait? */
 };
 
 static bool nccl_fail(ncclResult_t code, ncclComm_t ranks, struct gpt2_error *error) {
@@ -35,6 +38,7 @@ static bool order(cudaEvent_t event, cudaStream_t from, cudaStream_t to, struct 
 
 static bool begin_sum(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
+    sums->pending = true;
     if (!order(sums->ready, stream, sums->stream, error)) { return false; }
     ncclResult_t code = ncclAllReduce(x, x, (size_t)count, ncclFloat32, ncclSum, sums->ranks, sums->stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
@@ -45,17 +49,46 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     return order(sums->done, sums->stream, stream, error);
 }
 
-/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. */
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    sums->pending = true;
+    cudaError_t ready = cudaEventRecord(sums->ready, stream);
+    if (ready != cudaSuccess) { return cuda_fail(ready, error); }
+    ncclResult_t code =
+        ncclReduceScatter(x, x + sums->rank * part, (size_t)part, ncclFloat32, ncclSum, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
+static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    ncclResult_t code = ncclAllGather((char *)x + (size_t)sums->rank * bytes, x, bytes, ncclInt8, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
+/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
+ * rank's work before the latest sum is complete. */
 static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
     struct sums *sums = state;
+    struct collective_wait wait = {.told = false};
+    bool own = true; /* this rank's own work */
     cudaError_t code;
     while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
         if (asked == ncclSuccess) { asked = found; }
         if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
-        nanosleep(&pause, NULL);
+        if (own && sums->pending && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
+            own = false;
+            wait = collective_mpi_begin_wait();
+        }
+        if (own) {
+            nanosleep(&pause, NULL);
+        } else if (!collective_mpi_waits(&wait, error)) {
+            return false;
+        }
     }
+    sums->pending = false;
+    if (own) { collective_mpi_begin_wait(); } /* the same number of waits on all ranks */
     return code == cudaSuccess || cuda_fail(code, error);
 }
 
@@ -69,7 +102,8 @@ static void close_sums(void *state) {
 }
 
 bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
-    static const struct gpt2_collective_arrays arrays = {begin_sum, end_sums, wait_for, close_sums};
+    static const struct gpt2_collective_arrays arrays = {
+        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     ncclUniqueId id = {{0}};
     ncclResult_t made = ncclSuccess;
@@ -86,6 +120,8 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->ready, cudaEventDisableTiming); }
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
     good = code == cudaSuccess || cuda_fail(code, error);
+    sums->rank = group->rank;
+    group->bucket = group->locals == group->ranks ? INT64_MAX : (int64_t)1 << 22;
     if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
     made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
     return made == ncclSuccess || nccl_fail(made, NULL, error);

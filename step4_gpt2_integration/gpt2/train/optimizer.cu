@@ -9,6 +9,7 @@
 //           0.9 ms on an H200 at 4.8 TB/s, 1.0 ms at 4.2 TB/s, the speed of a copy.
 // Kernels   squares: a block adds every gridDim.x-th part of the array, in an order that depends on the count alone
 //           root: one block adds the blocks' sums      round: a thread per element
+//           join: one thread adds the squares of the ranks' norms, where each has the gradients of a part
 //           adamw: a thread per 4 elements. Its four loads of 16 bytes are in flight before the first wait. One thread of a block
 //           loads the norm. Elements are independent of each other, so the bits do not depend on the launch.
 #include "gpt2/train/optimizer.cuh"
@@ -47,6 +48,12 @@ __global__ static void root_kernel(double *norm, const double *__restrict__ part
     for (int i = threadIdx.x; i < parts; i += threads_per_block) { sum += partial[i]; }
     sum = block_sum(sum);
     if (threadIdx.x == 0) { *norm = sqrt(sum); }
+}
+
+__global__ static void join_kernel(double *norm, const double *__restrict__ norms, int ranks) {
+    double sum = 0.0;
+    for (int r = 0; r < ranks; r++) { sum += norms[r] * norms[r]; }
+    *norm = sqrt(sum);
 }
 
 // The factors that all elements share.
@@ -109,6 +116,11 @@ int gradient_norm(gpt2_device &device, double *norm, double *partial, const floa
     squares_kernel<<<(unsigned)parts, threads_per_block, 0, device.stream>>>(partial, gradients, count);
     TRY(cudaGetLastError());
     root_kernel<<<1, threads_per_block, 0, device.stream>>>(norm, partial, parts);
+    return cudaGetLastError();
+}
+
+int join_norms(gpt2_device &device, double *norm, const double *norms, int ranks) {
+    join_kernel<<<1, 1, 0, device.stream>>>(norm, norms, ranks);
     return cudaGetLastError();
 }
 

@@ -11,6 +11,9 @@ enum { norm_most_parts = 1024 };
 // norm (1)  partial (norm_most_parts): scratch  gradients (count)
 int gradient_norm(gpt2_device &device, double *norm, double *partial, const float *gradients, int64_t count);
 
+// *norm = sqrt(sum of norms[r]^2), added in the order of r. norms (ranks): of the parts of an array.
+int join_norms(gpt2_device &device, double *norm, const double *norms, int ranks);
+
 // One step (from 1) of AdamW on master, m and v; then weights = master rounded, and gradients = 0. The first `matrices` elements
 // decay. Where *norm is larger than `clip` the gradients are scaled to it. Where it is not finite the gradients become 0 and nothing
 // else changes.

@@ -2,6 +2,7 @@
 // reads and writes the state
 #include "gpt2/train/trainer.h"
 
+#include "gpt2/formats/number.h"
 #include "gpt2/model/activation.cuh"
 #include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
@@ -30,7 +31,8 @@ struct gpt2_trainer {
     kernel_table kernels = {};
     float *parts[4] = {}; // flat arrays, by gpt2_part
     double *norm = nullptr, *partial = nullptr;
-    char *memory = nullptr; // of the optimizer
+    double *norms = nullptr; // (ranks)
+    char *memory = nullptr;  // of the optimizer
     size_t optimizer_bytes = 0;
     int64_t pass_number = 0; // for the masks of dropout
 
@@ -39,6 +41,10 @@ struct gpt2_trainer {
     bool sum_next = false;                  // the next pass is the last of an update
     int64_t unsummed = 0;
     gpt2_error sum_error = {};
+
+    // With options.zero: the elements of a rank's part, a multiple of 128. 0: every rank has the whole state.
+    int64_t part = 0;
+    bool collecting = false; // rank 0 may read the other ranks' parts
 
     // The contexts of the sources, one for each part.
     struct reader {
@@ -49,7 +55,8 @@ struct gpt2_trainer {
     virtual ~gpt2_trainer() = default;
     virtual bool choose_forms(gpt2_error *error) = 0;
     virtual int allocate() = 0;
-    virtual int round_master() = 0; // call it after a change of the master weights
+    virtual int round_master() = 0;    // call it after a change of the master weights
+    virtual char *rounded() const = 0; // the flat weights that the passes read, in options.type
     virtual int pass(const int32_t *tokens, const int32_t *targets, int B, int T_, const float *scale) = 0;
     virtual int take_loss(double *sum) = 0;
     virtual int update(const gpt2_adamw &settings, int64_t step, double *length) = 0;
@@ -62,16 +69,22 @@ struct gpt2_trainer {
     }
 
     // gradient_listener.ready. A bucket is the matrices of as many layers as make it large enough; the embeddings, and all vectors, are
-    // the last two.
+    // the last two, or one with all others.
     static int ready(void *context, int layer) {
         auto *trainer = (gpt2_trainer *)context;
-        constexpr int64_t least = (int64_t)16 << 18; // elements: 16 MB, where a ring is near its full speed
+        const int64_t matrices = flat_matrices(trainer->config), all = flat_offset(trainer->config, GPT2_TENSORS, 0);
         const int64_t from = layer < 0 ? 0 : flat_offset(trainer->config, GPT2_QKVW, layer), to = trainer->unsummed;
-        if (layer >= 0 && to - from < least) { return 0; }
+        if (layer >= 0 && to - from < trainer->group->bucket) { return 0; }
         trainer->unsummed = from;
+        if (layer < 0 && to == matrices) { return trainer->begin_sum(0, all); }
         TRY(trainer->begin_sum(from, to));
-        if (layer >= 0) { return 0; }
-        return trainer->begin_sum(flat_matrices(trainer->config), flat_offset(trainer->config, GPT2_TENSORS, 0));
+        return layer < 0 ? trainer->begin_sum(matrices, all) : 0;
+    }
+
+    // Is this part of the state divided among the ranks?
+    bool divides(gpt2_part of) const {
+        return part > 0 &&
+               (of == GPT2_MOMENT1 || of == GPT2_MOMENT2 || (of == GPT2_WEIGHTS && options.type != GPT2_F32));
     }
 
     // Waits for the stream. A rank that is lost ends the wait.
@@ -99,11 +112,12 @@ template <class T> struct trainer_of final : gpt2_trainer {
 
     size_t bytes() const override { return t.all.bytes + optimizer_bytes + device.workspace_bytes; }
 
-    void lay_out(arena &from, int64_t count) {
+    void lay_out(arena &from, int64_t count, int ranks) {
         if (has_master) { from.take(parts[GPT2_WEIGHTS], count); }
         from.take(parts[GPT2_MOMENT1], count);
         from.take(parts[GPT2_MOMENT2], count);
         from.take(norm, 1);
+        from.take(norms, ranks);
         from.take(partial, norm_most_parts);
     }
 
@@ -117,15 +131,17 @@ template <class T> struct trainer_of final : gpt2_trainer {
     int allocate() override {
         t.all.config = config, t.all.batch = options.batch, t.all.prompt = options.length;
         t.recompute = options.recompute, t.dropout = options.dropout > 0.0;
-        const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
+        const int64_t all = flat_offset(config, GPT2_TENSORS, 0), own = part > 0 ? part : all;
+        const int ranks = part > 0 ? group->ranks : 1;
+        t.padding = ranks * own - all;
         arena counted = {nullptr, 0};
-        lay_out(counted, count);
+        lay_out(counted, own, ranks);
         optimizer_bytes = counted.used;
         TRY(training_allocate(t));
         TRY(cudaMalloc((void **)&memory, optimizer_bytes));
         TRY(cudaMemset(memory, 0, optimizer_bytes));
         arena place = {memory, 0};
-        lay_out(place, count);
+        lay_out(place, own, ranks);
         if (!has_master) { parts[GPT2_WEIGHTS] = (float *)t.flat_weights; }
         parts[GPT2_GRADIENTS] = t.flat_gradients;
         std::vector<int> lengths((size_t)options.batch, options.length);
@@ -137,6 +153,8 @@ template <class T> struct trainer_of final : gpt2_trainer {
         if (!has_master) { return 0; }
         return round_weights(device, t.flat_weights, parts[GPT2_WEIGHTS], flat_offset(config, GPT2_TENSORS, 0));
     }
+
+    char *rounded() const override { return (char *)t.flat_weights; }
 
     int upload(int *to, const int32_t *from, size_t count) {
         return cudaMemcpyAsync(to, from, count * sizeof(int), cudaMemcpyHostToDevice, device.stream);
@@ -151,7 +169,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
         TRY(upload(t.order, runs.order.data(), runs.order.size()));
         TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
         const gradient_listener listener = {ready, this};
-        const bool last = sum_next && group != nullptr;
+        const bool last = sum_next && group != nullptr && part == 0;
         sum_next = false;
         unsummed = flat_matrices(config);
         return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_,
@@ -165,14 +183,36 @@ template <class T> struct trainer_of final : gpt2_trainer {
         return wait();
     }
 
-    int update(const gpt2_adamw &settings, int64_t step, double *length) override {
+    int tried(bool good) { return good ? 0 : (int)cudaErrorUnknown; } // the message is in sum_error
+
+    // The update of this rank's part: 4 bytes of each gradient are sent, and sizeof(T) of each weight.
+    int update_part(const gpt2_adamw &settings, int64_t step) {
+        const gpt2_collective_arrays &arrays = *group->arrays;
+        const int64_t from = group->rank * part, to = from + part, all = group->ranks * part;
+        float *gradients = parts[GPT2_GRADIENTS];
+        TRY(tried(arrays.scatter_sum(group->state, gradients, part, device.stream, &sum_error)));
+        TRY(gradient_norm(device, norms + group->rank, partial, gradients + from, part));
+        TRY(tried(arrays.gather(group->state, norms, sizeof *norms, device.stream, &sum_error)));
+        TRY(join_norms(device, norm, norms, group->ranks));
+        const int64_t matrices = std::clamp<int64_t>(flat_matrices(config) - from, 0, part);
+        TRY(adamw<T>(device, has_master ? t.flat_weights + from : nullptr,
+                     parts[GPT2_WEIGHTS] + (has_master ? 0 : from), gradients + from, parts[GPT2_MOMENT1],
+                     parts[GPT2_MOMENT2], part, matrices, settings, step, norm));
+        TRY(cudaMemsetAsync(gradients, 0, (size_t)from * sizeof *gradients, device.stream));
+        TRY(cudaMemsetAsync(gradients + to, 0, (size_t)(all - to) * sizeof *gradients, device.stream));
+        return tried(arrays.gather(group->state, t.flat_weights, (size_t)part * sizeof(T), device.stream, &sum_error));
+    }
+
+    int update_all(const gpt2_adamw &settings, int64_t step) {
         const int64_t count = flat_offset(config, GPT2_TENSORS, 0);
-        if (group != nullptr && !group->arrays->end_sums(group->state, device.stream, &sum_error)) {
-            return cudaErrorUnknown;
-        }
+        if (group != nullptr) { TRY(tried(group->arrays->end_sums(group->state, device.stream, &sum_error))); }
         TRY(gradient_norm(device, norm, partial, parts[GPT2_GRADIENTS], count));
-        TRY(adamw<T>(device, has_master ? t.flat_weights : nullptr, parts[GPT2_WEIGHTS], parts[GPT2_GRADIENTS],
-                     parts[GPT2_MOMENT1], parts[GPT2_MOMENT2], count, flat_matrices(config), settings, step, norm));
+        return adamw<T>(device, has_master ? t.flat_weights : nullptr, parts[GPT2_WEIGHTS], parts[GPT2_GRADIENTS],
+                        parts[GPT2_MOMENT1], parts[GPT2_MOMENT2], count, flat_matrices(config), settings, step, norm);
+    }
+
+    int update(const gpt2_adamw &settings, int64_t step, double *length) override {
+        TRY(part > 0 ? update_part(settings, step) : update_all(settings, step));
         TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
         return wait();
     }
@@ -237,6 +277,10 @@ gpt2_trainer *gpt2_trainer_open(const gpt2_source *source, const gpt2_trainer_op
     if (trainer == nullptr) { return nullptr; }
     trainer->config = config, trainer->options = *options, trainer->kernels = *options->kernels;
     trainer->group = options->group != nullptr && options->group->ranks > 1 ? options->group : nullptr;
+    if (options->zero && trainer->group != nullptr) {
+        const int64_t all = flat_offset(config, GPT2_TENSORS, 0), ranks = trainer->group->ranks;
+        trainer->part = (all + 128 * ranks - 1) / (128 * ranks) * 128;
+    }
     use_activation(trainer->kernels, config.activation);
     if (!fill(trainer, source, error)) {
         delete trainer;
@@ -315,8 +359,61 @@ bool gpt2_trainer_update(gpt2_trainer *trainer, const gpt2_adamw *settings, int6
 
 // ---- the state ----
 
-static float *place(const gpt2_trainer *trainer, gpt2_part part, gpt2_tensor tensor, int layer) {
-    return trainer->parts[part] + flat_offset(trainer->config, tensor, layer);
+// Elements of a part's flat array that rank 0 reads from another rank. count 0: it needs no more.
+struct request {
+    gpt2_part of;
+    int64_t from, count;
+};
+
+static int download(const gpt2_trainer *trainer, const request &wanted, float *to) {
+    const int64_t from = wanted.from - (trainer->divides(wanted.of) ? trainer->group->rank * trainer->part : 0);
+    TRY(cudaStreamSynchronize(trainer->device.stream));
+    return cudaMemcpy(to, trainer->parts[wanted.of] + from, (size_t)wanted.count * sizeof *to, cudaMemcpyDeviceToHost);
+}
+
+// The same elements of a divided part, each from the rank that has it.
+static bool collect(const gpt2_trainer *trainer, request wanted, float *to, gpt2_error *error) {
+    const gpt2_collective_arrays *arrays = trainer->group->arrays;
+    if (!trainer->collecting) { return gpt2_fail(error, "the state is divided: gpt2_trainer_collect comes first"); }
+    for (const int64_t end = wanted.from + wanted.count; wanted.from < end; wanted.from += wanted.count) {
+        const int owner = (int)(wanted.from / trainer->part);
+        wanted.count = std::min(end, (owner + 1) * trainer->part) - wanted.from;
+        if (owner == 0) {
+            int code = download(trainer, wanted, to);
+            if (code != 0) { return trainer_fail(code, "a tensor cannot be copied from the device", error); }
+        } else if (!arrays->broadcast(&wanted, sizeof wanted, error) ||
+                   !arrays->send(0, owner, to, (size_t)wanted.count * sizeof *to, error)) {
+            return false;
+        }
+        to += wanted.count;
+    }
+    return true;
+}
+
+bool gpt2_trainer_collect(gpt2_trainer *trainer, gpt2_error *error) {
+    const gpt2_collective *group = trainer->group;
+    trainer->collecting = trainer->part > 0 && group->rank == 0;
+    if (trainer->part == 0 || group->rank == 0) { return true; }
+    std::vector<float> values;
+    for (;;) {
+        request wanted = {};
+        if (!group->arrays->broadcast(&wanted, sizeof wanted, error)) { return false; }
+        if (wanted.count == 0) { return true; }
+        if (wanted.from / trainer->part != group->rank) { continue; }
+        values.resize((size_t)wanted.count);
+        int code = download(trainer, wanted, values.data());
+        if (code != 0) { return trainer_fail(code, "a tensor cannot be copied from the device", error); }
+        if (!group->arrays->send(group->rank, group->rank, values.data(), values.size() * sizeof(float), error)) {
+            return false;
+        }
+    }
+}
+
+bool gpt2_trainer_release(gpt2_trainer *trainer, gpt2_error *error) {
+    request none = {};
+    if (!trainer->collecting) { return true; }
+    trainer->collecting = false;
+    return trainer->group->arrays->broadcast(&none, sizeof none, error);
 }
 
 // gpt2_source.read for one part.
@@ -325,20 +422,30 @@ static bool read_tensor(void *context, gpt2_tensor tensor, int layer, gpt2_type 
     const auto *reader = (const gpt2_trainer::reader *)context;
     const gpt2_trainer *trainer = reader->trainer;
     gpt2_view view = {};
-    view.type = GPT2_F32, view.layout = GPT2_OUT_IN;
+    const bool divided = trainer->divides(reader->part);
+    const bool rounded = divided && !trainer->collecting && reader->part == GPT2_WEIGHTS;
+    view.type = rounded ? trainer->options.type : GPT2_F32, view.layout = GPT2_OUT_IN;
     view.rows = gpt2_tensor_rows(&trainer->config, tensor),
     view.columns = gpt2_tensor_columns(&trainer->config, tensor);
-    const size_t bytes = (size_t)(view.rows * view.columns) * sizeof(float);
-    void *values = malloc(bytes);
+    const request wanted = {reader->part, flat_offset(trainer->config, tensor, layer), view.rows * view.columns};
+    float *values = (float *)malloc((size_t)wanted.count * sizeof *values);
     if (values == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
-    int code = cudaStreamSynchronize(trainer->device.stream);
-    if (code == 0) {
-        code = cudaMemcpy(values, place(trainer, reader->part, tensor, layer), bytes, cudaMemcpyDeviceToHost);
+    int code = 0;
+    bool good = true;
+    if (rounded) {
+        code = cudaStreamSynchronize(trainer->device.stream);
+        const size_t size = gpt2_type_bytes(view.type);
+        const char *from = trainer->rounded() + (size_t)wanted.from * size;
+        if (code == 0) { code = cudaMemcpy(values, from, (size_t)wanted.count * size, cudaMemcpyDeviceToHost); }
+    } else if (divided) {
+        good = collect(trainer, wanted, values, error);
+    } else {
+        code = download(trainer, wanted, values);
     }
     view.bytes = values;
-    if (code == 0) { gpt2_view_read(&view, type, gpt2_tensor_is_linear(tensor) ? layout : GPT2_OUT_IN, out); }
+    if (good && code == 0) { gpt2_view_read(&view, type, gpt2_tensor_is_linear(tensor) ? layout : GPT2_OUT_IN, out); }
     free(values);
-    return code == 0 || trainer_fail(code, "a tensor cannot be copied from the device", error);
+    return good && (code == 0 || trainer_fail(code, "a tensor cannot be copied from the device", error));
 }
 
 gpt2_source gpt2_trainer_source(gpt2_trainer *trainer, gpt2_part part) {
@@ -349,6 +456,23 @@ gpt2_source gpt2_trainer_source(gpt2_trainer *trainer, gpt2_part part) {
     return source;
 }
 
+// `count` elements of a part at `from`, as far as they are this rank's.
+static int upload(const gpt2_trainer *trainer, gpt2_part part, int64_t from, int64_t count, const float *values) {
+    const bool divided = trainer->divides(part);
+    const int64_t first = divided ? trainer->group->rank * trainer->part : 0;
+    const int64_t begin = divided ? std::max(from, first) : from;
+    const int64_t end = divided ? std::min(from + count, first + trainer->part) : from + count;
+    if (begin >= end) { return 0; }
+    return cudaMemcpy(trainer->parts[part] + (begin - first), values + (begin - from),
+                      (size_t)(end - begin) * sizeof(float), cudaMemcpyHostToDevice);
+}
+
+static int upload_rounded(const gpt2_trainer *trainer, gpt2_tensor tensor, int layer, const void *values) {
+    const size_t size = gpt2_type_bytes(trainer->options.type);
+    return cudaMemcpy(trainer->rounded() + (size_t)flat_offset(trainer->config, tensor, layer) * size, values,
+                      (size_t)gpt2_tensor_elements(&trainer->config, tensor) * size, cudaMemcpyHostToDevice);
+}
+
 bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source *source, gpt2_error *error) {
     const gpt2_config &config = trainer->config;
     if (!gpt2_config_same(&config, &source->config)) { return gpt2_fail(error, "a model of other sizes"); }
@@ -356,7 +480,7 @@ bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source 
     for (int i = 0; i < GPT2_TENSORS; i++) {
         largest = std::max(largest, gpt2_tensor_elements(&config, (gpt2_tensor)i));
     }
-    void *values = malloc((size_t)largest * sizeof(float));
+    float *values = (float *)malloc((size_t)largest * sizeof *values);
     if (values == nullptr) { return gpt2_fail(error, "out of memory for a tensor of the model"); }
     bool good = true;
     int code = cudaStreamSynchronize(trainer->device.stream);
@@ -366,12 +490,15 @@ bool gpt2_trainer_load(gpt2_trainer *trainer, gpt2_part part, const gpt2_source 
         for (int layer = 0; good && code == 0 && layer < layers; layer++) {
             good = source->read(source->context, tensor, layer, GPT2_F32, GPT2_OUT_IN, values, error);
             if (!good) { break; }
-            code = cudaMemcpy(place(trainer, part, tensor, layer), values,
-                              (size_t)gpt2_tensor_elements(&config, tensor) * sizeof(float), cudaMemcpyHostToDevice);
+            code = upload(trainer, part, flat_offset(config, tensor, layer), gpt2_tensor_elements(&config, tensor),
+                          values);
+            if (code != 0 || part != GPT2_WEIGHTS || !trainer->divides(part)) { continue; }
+            good = source->read(source->context, tensor, layer, trainer->options.type, GPT2_OUT_IN, values, error);
+            if (good) { code = upload_rounded(trainer, tensor, layer, values); }
         }
     }
     free(values);
-    if (good && code == 0 && part == GPT2_WEIGHTS) { code = trainer->round_master(); }
+    if (good && code == 0 && part == GPT2_WEIGHTS && !trainer->divides(part)) { code = trainer->round_master(); }
     if (!good) { return false; }
     return code == 0 || trainer_fail(code, "the tensors cannot be copied to the device", error);
 }
@@ -381,7 +508,13 @@ bool gpt2_trainer_hash(gpt2_trainer *trainer, uint64_t hashes[GPT2_TRAINER_HASHE
     const int64_t count = flat_offset(trainer->config, GPT2_TENSORS, 0);
     static_assert((int)hash_most_parts <= (int)norm_most_parts && sizeof(double) == sizeof(uint64_t), "shared scratch");
     for (int i = 0; i < GPT2_TRAINER_HASHES; i++) {
-        int code = array_hash(trainer->device, &hashes[i], (uint64_t *)trainer->partial, trainer->parts[of[i]], count);
+        const bool divided = trainer->divides(of[i]);
+        hashes[i] = 0;
+        if (divided && of[i] != GPT2_WEIGHTS) { continue; }
+        const float *x = divided ? (const float *)trainer->rounded() : trainer->parts[of[i]];
+        const int64_t words =
+            divided ? count * (int64_t)gpt2_type_bytes(trainer->options.type) / (int64_t)sizeof *x : count;
+        int code = array_hash(trainer->device, &hashes[i], (uint64_t *)trainer->partial, x, words);
         if (code != 0) { return trainer_fail(code, "the state cannot be hashed", error); }
     }
     return true;

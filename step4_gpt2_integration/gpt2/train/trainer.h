@@ -11,6 +11,9 @@
  *
  * The same calls give the same bits, on the same device. Read in this order: training.cuh (what is kept), training.cu (a pass),
  * optimizer.cu.
+ *
+ * With `zero`, rank r has the r-th part of the flat arrays of moments and, in BF16, of master weights. An update sums each part of the
+ * gradients on its rank, which updates the part's weights; then each rank gets the weights of all parts.
  */
 #ifndef GPT2_TRAINER_H
 #define GPT2_TRAINER_H
@@ -37,6 +40,7 @@ struct gpt2_trainer_options {
     uint64_t seed;            /* of their masks */
     const struct kernel_table *kernels;  /* with every op, also the backward ones */
     const struct gpt2_collective *group; /* the ranks that train together (collective.h), with a device; NULL: one */
+    bool zero; /* divide moments and, in BF16, master weights among the ranks (ZeRO stage 1) */
 };
 
 /* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose gradients would
@@ -89,14 +93,21 @@ enum gpt2_part {
     GPT2_MOMENT2
 }; /* all fp32, with the tensors of weights.h */
 
-/* Valid until the close; each read waits. */
+/* Valid until the close; each read waits. Divided parts can be read between gpt2_trainer_collect and gpt2_trainer_release, on rank 0;
+ * at other times GPT2_WEIGHTS has the weights as the passes read them. */
 struct gpt2_source gpt2_trainer_source(struct gpt2_trainer *trainer, enum gpt2_part part);
+
+/* With `zero`, on all ranks: rank 0 may read all parts from here to its call of gpt2_trainer_release. The other ranks send what it reads,
+ * and return when it has called that. Without `zero` nothing happens. */
+bool gpt2_trainer_collect(struct gpt2_trainer *trainer, struct gpt2_error *error);
+bool gpt2_trainer_release(struct gpt2_trainer *trainer, struct gpt2_error *error);
 
 /* All tensors of a part, from a source of the same sizes. */
 bool gpt2_trainer_load(struct gpt2_trainer *trainer, enum gpt2_part part, const struct gpt2_source *source,
                        struct gpt2_error *error);
 
-/* A hash of the bits of each part that the ranks must have in common: weights (the fp32 ones) and both moments. Waits. */
+/* A hash of the bits of each part that the ranks must have in common: weights (the fp32 ones) and both moments. With `zero`: the weights
+ * that the passes read, and 0 in place of the moments. Waits. */
 enum { GPT2_TRAINER_HASHES = 3 };
 bool gpt2_trainer_hash(struct gpt2_trainer *trainer, uint64_t hashes[GPT2_TRAINER_HASHES], struct gpt2_error *error);
 
