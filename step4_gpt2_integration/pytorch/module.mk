@@ -16,7 +16,8 @@ PYTORCH_FILES   := softmax softmax_backward causal_softmax causal_softmax_backwa
     bias_gelu bias_gelu_backward three_way_add
 PYTORCH_SOURCES := $(foreach file,$(PYTORCH_FILES),$(firstword $(if $(KERNELS),$(wildcard $(KERNELS)/$(file).cu)) \
     $(wildcard $(COURSE)/step3_fused/solution/$(file).cu)))
-PYTORCH_SHIMS   := $(addprefix $(GPT2_DIR)/model/,attention_fused.cu attention_fused_backward.cu attention_warpgroup.cu) \
+PYTORCH_SHIMS   := $(addprefix $(GPT2_DIR)/model/,attention_fused.cu attention_fused_backward.cu attention_warpgroup.cu \
+    attention_warpgroup_backward.cu) \
     $(COURSE)/$(PYTORCH_DIR)/library/attention.cu
 PYTORCH_EXPORTS := $(COURSE)/$(PYTORCH_DIR)/library/exports.map
 PYTORCH_NAMES   := $(notdir $(basename $(PYTORCH_SOURCES) $(PYTORCH_SHIMS)))
@@ -81,7 +82,7 @@ $(PYTORCH_OUT)/libcourse_trace.so: $(COURSE)/$(PYTORCH_DIR)/debugging/trace.c
 PYTORCH_ARCH = $(or $(CUDA_ARCH),$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),native,all-major))
 PYTORCH_NVCC = $(NVCC) -std=c++17 -O3 -arch=$(PYTORCH_ARCH) $(PYTORCH_FLAGS) -Xcompiler -fPIC,-Wall -MMD -MP -MF $(@:.o=.d) -MT $@
 PYTORCH_COMPILE_cuda = $(PYTORCH_NVCC) -lineinfo -c -o $@ $<
-$(PYTORCH_OUT)/cuda/attention_warpgroup.o: override PYTORCH_ARCH := sm_90a
+$(addprefix $(PYTORCH_OUT)/cuda/,attention_warpgroup.o attention_warpgroup_backward.o): override PYTORCH_ARCH := sm_90a
 
 $(PYTORCH_OUT)/cuda/library.o: $(COURSE)/$(PYTORCH_DIR)/library/library.cpp $(PYTORCH_OUT)/cuda/sources
 	$(PYTORCH_NVCC) -DCOURSE_SOURCES='"$(PYTORCH_LISTED)"' -c -o $@ $<

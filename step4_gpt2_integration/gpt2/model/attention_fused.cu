@@ -341,10 +341,10 @@ static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, co
         if (tensor_cores) {
             constexpr int most = P == 64 ? 2 : 1; // limited by the registers
             auto launch = k == nullptr ? launch_tensor<T, P, most, false> : launch_tensor<T, P, 1, false>;
-            if constexpr (has_fused_backward<T>) {
-                if (drop.below > 0 && k == nullptr) { launch = launch_tensor<T, P, most, true>; }
+            if (drop.below > 0) {
+                if (k != nullptr) { return cudaErrorNotSupported; }
+                launch = launch_tensor<T, P, most, true>;
             }
-            if (drop.below > 0 && (k != nullptr || !has_fused_backward<T>)) { return cudaErrorNotSupported; }
             return launch(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, scale, drop);
         }
     }

@@ -9,8 +9,6 @@
 
 #include "gpt2/model/dropout.cuh"
 
-#include <type_traits>
-
 constexpr int most_fused_channels = 128; // of a head
 
 // out     (B, T, C)        the heads side by side; C = H * D, D <= most_fused_channels
@@ -27,8 +25,8 @@ int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T
 // ---- the gradient ----
 //
 // The same as attention_backward (attention_backward.cuh), to rounding, for sequences that all have T tokens, as in training. The
-// scores stay on the multiprocessor. For bf16, the one 16-bit type of training, from sm_80 on, or on the CPU backend.
-template <class T> constexpr bool has_fused_backward = std::is_same_v<T, __nv_bfloat16>;
+// scores stay on the multiprocessor. For 16-bit types, from sm_80 on, or on the CPU backend.
+template <class T> constexpr bool has_fused_backward = sizeof(T) == 2;
 
 // dqkv    (B, T, 3, H, D)  overwritten; may not be qkv
 // delta   (B, H, T)        scratch

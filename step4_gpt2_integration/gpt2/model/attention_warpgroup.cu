@@ -18,43 +18,22 @@
 #if !defined(SIMT_CPU_BACKEND)
 
 #include "common/fast_math.cuh"
-#include "gpt2/model/warpgroup.cuh"
+#include "gpt2/model/warpgroup_tiles.cuh"
 
 #include <cmath>
-#include <cudaTypedefs.h>
 
-static constexpr int channels = 64, tile = 64, tile_bytes = tile * channels * 2, stages = 3;
-static constexpr int consumer_threads = 128, threads = consumer_threads + 32;
+static constexpr int stages = 3, consumer_threads = 128, threads = consumer_threads + 32;
 
 // A multiprocessor has four parts of 16,384 registers. The 15 warps of three blocks are at most four in a part: 128 registers.
 static constexpr int registers_of_thread = 128;
 
-// Queries, later results; keys; values; barriers. Tiles are at multiples of 1024 bytes.
-static constexpr size_t shared_bytes = 1024 + (1 + 2 * stages) * tile_bytes + (1 + 4 * stages) * sizeof(uint64_t);
-
-static constexpr int64_t section_bytes = 16 << 20; // of keys and values: they stay in L2
-
-struct shape {
-    int B, T, H;
-    int section; // heads whose blocks follow one another
-    float scale;
-};
+// Queries, later results; keys; values; barriers
+static constexpr size_t shared_bytes =
+    tile_alignment + (1 + 2 * stages) * tile_bytes + (1 + 4 * stages) * sizeof(uint64_t);
 
 #if WARPGROUP_PTX
 
 using namespace warpgroup;
-
-struct place {
-    int sequence, head, first; // query
-};
-
-// The blocks of a section of heads: those with the most keys first.
-__device__ static place place_of(int block, const shape &of) {
-    const int tiles = (of.T + tile - 1) / tile, section = block / (of.section * tiles);
-    const int heads = min(of.section, of.B * of.H - section * of.section), i = block % (of.section * tiles);
-    const int head = section * of.section + i % heads;
-    return {head / of.H, head % of.H, (tiles - 1 - i / heads) * tile};
-}
 
 struct ring_place {
     int stage = 0;
@@ -106,14 +85,16 @@ __global__ void __maxnreg__(registers_of_thread)
                                shape of) {
 #if WARPGROUP_PTX
     extern __shared__ uint4 shared[];
-    char *queries = (char *)(((uintptr_t)shared + 1023) / 1024 * 1024);
+    char *queries = (char *)(((uintptr_t)shared + tile_alignment - 1) / tile_alignment * tile_alignment);
     char *key_tiles = queries + tile_bytes, *value_tiles = key_tiles + stages * tile_bytes;
     uint64_t *queries_full = (uint64_t *)(value_tiles + stages * tile_bytes);
     uint64_t *key_full = queries_full + 1, *key_empty = key_full + stages;
     uint64_t *value_full = key_empty + stages, *value_empty = value_full + stages;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const place at = place_of((int)blockIdx.x, of);
-    const int seen = min(lengths[at.sequence], of.T), last = (min(at.first + tile, seen) - 1) / tile;
+    const int first =
+        ((of.T + tile - 1) / tile - 1 - at.step) * tile; // query. The blocks with the most keys come first
+    const int seen = min(lengths[at.sequence], of.T), last = (min(first + tile, seen) - 1) / tile;
 
     if (threadIdx.x == 0) {
         open_barrier_for(queries_full, 1);
@@ -130,7 +111,7 @@ __global__ void __maxnreg__(registers_of_thread)
     if (threadIdx.x >= consumer_threads) { // ---- the producer ----
         if (lane != 0) { return; }
         expect_bytes(queries_full, tile_bytes);
-        copy_box_in(queries, &qkv, at.head, at.first, at.sequence, queries_full);
+        copy_box_in(queries, &qkv, at.head, first, at.sequence, queries_full);
         ring_place to;
         for (int j = last; j >= 0; j--) {
             wait_for(key_empty + to.stage, to.parity ^ 1);
@@ -148,7 +129,7 @@ __global__ void __maxnreg__(registers_of_thread)
 
     // ---- the consumer ----
     const int g = lane / 4, t = lane % 4;
-    const int row0 = at.first + 16 * warp;      // the warp's first row
+    const int row0 = first + 16 * warp;         // the warp's first row
     const float base2 = of.scale * 1.44269504f; // exp(scale x) = exp2(base2 x)
     const int own_row = 16 * warp + lane % 16;  // whose address the lane gives to ldmatrix and stmatrix
     auto chunk_of = [&](int c) { return queries + own_row * 128 + ((2 * c + lane / 16) ^ own_row % 8) * 16; };
@@ -256,7 +237,7 @@ __global__ void __maxnreg__(registers_of_thread)
     publish_writes();
     meet(1, consumer_threads);
     if (threadIdx.x == 0) {
-        copy_box_out(&out, queries, at.head, at.first, at.sequence);
+        copy_box_out(&out, queries, at.head, first, at.sequence);
         wait_for_copies_out();
     }
 #else
@@ -266,32 +247,6 @@ __global__ void __maxnreg__(registers_of_thread)
 }
 
 // ---- launches ----
-
-// As the copy engine sees (B, T, heads, 64): in boxes of 64 rows of one head.
-template <class T> static int describe_heads(CUtensorMap *map, const T *tensor, int B, int T_, int heads) {
-    static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr; // of the driver, to which programs are not linked
-    if (encode == nullptr) {
-        void *found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-        TRY(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result));
-#else
-        TRY(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result));
-#endif
-        if (result != cudaDriverEntryPointSuccess) { return cudaErrorNotSupported; }
-        encode = (PFN_cuTensorMapEncodeTiled_v12000)found;
-    }
-    const cuuint64_t row = (cuuint64_t)heads * channels * sizeof(T);
-    const cuuint64_t sizes[4] = {channels, (cuuint64_t)heads, (cuuint64_t)T_, (cuuint64_t)B};
-    const cuuint64_t strides[3] = {channels * sizeof(T), row, row * (cuuint64_t)T_};
-    const cuuint32_t box[4] = {channels, 1, tile, 1}, steps[4] = {1, 1, 1, 1};
-    const CUtensorMapDataType type =
-        type_of<T>::file == GPT2_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    CUresult code =
-        encode(map, type, 4, (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return code == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;
-}
 
 template <class T> bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *qkv, int D) {
     return device.capability == 90 && D == channels && ((uintptr_t)out | (uintptr_t)qkv) % 16 == 0;
@@ -305,8 +260,7 @@ int attention_warpgroup(gpt2_device &device, T *out, float *lse, const T *qkv, c
     TRY(describe_heads(&to, out, B, T_, H));
     TRY(cudaFuncSetAttribute(attention_warpgroup_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              (int)shared_bytes));
-    const int64_t head_bytes = (int64_t)T_ * channels * 2 * sizeof(T), heads = section_bytes / head_bytes;
-    const shape of = {B, T_, H, (int)(heads < 1 ? 1 : heads), 1.0f / sqrtf((float)channels)};
+    const shape of = shape_of(B, T_, H);
     const int64_t blocks = (int64_t)B * H * ((T_ + tile - 1) / tile);
     attention_warpgroup_kernel<T>
         <<<(unsigned)blocks, threads, shared_bytes, device.stream>>>(from, to, lse, lengths, of);

@@ -15,4 +15,16 @@ template <class T>
 int attention_warpgroup(gpt2_device &device, T *out, float *lse, const T *qkv, const int *lengths, int B, int T_,
                         int H);
 
+// ---- the gradient ----
+
+// The same as attention_fused_backward without dropout, to rounding, for heads of 64 channels of a 16-bit type. Where it runs is as above.
+template <class T>
+bool has_attention_warpgroup_backward(const gpt2_device &device, const T *dqkv, const T *dout, const T *out,
+                                      const T *qkv, int D);
+
+// dqkv, delta, dout, out, qkv, lse: as of attention_fused_backward, with D = 64
+template <class T>
+int attention_warpgroup_backward(gpt2_device &device, T *dqkv, float *delta, const T *dout, const T *out, const T *qkv,
+                                 const float *lse, int B, int T_, int H);
+
 #endif

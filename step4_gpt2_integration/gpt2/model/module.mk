@@ -44,8 +44,8 @@ $(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(GPT2_DIR)/model/%.cu
 	@mkdir -p $(@D)
 	$(GPT2_COMPILE_FAST)
 
-# wgmma exists for sm_90a alone, and the file's kernel runs on compute capability 9.0 alone.
-$(GPT2_OUT)/fast/attention_warpgroup.o: override CUDA_ARCH := sm_90a
+# wgmma exists for sm_90a alone, and the files' kernels run on compute capability 9.0 alone.
+$(addprefix $(GPT2_OUT)/fast/,attention_warpgroup.o attention_warpgroup_backward.o): override CUDA_ARCH := sm_90a
 
 $(GPT2_PARTS_OBJECTS): $(GPT2_OUT)/fast/parts/%.o: $(COURSE)/$(GPT2_PARTS)/%.cu
 	@mkdir -p $(@D)

@@ -124,8 +124,8 @@ def _why_not_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Non
     if other_heads := why_other_heads(D, scaling):
         return other_heads, True
     needs_gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    if needs_gradient and (query.dtype != torch.bfloat16 or mask is not None):
-        return "a gradient of attention in another type than bf16, or with padding", False
+    if needs_gradient and (query.element_size() != 2 or mask is not None):
+        return "a gradient of attention in fp32, or with padding", False
     return None
 
 

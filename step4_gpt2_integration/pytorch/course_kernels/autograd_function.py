@@ -523,7 +523,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = N
     """Causal self-attention of whole prompts in one kernel, with the scale 1 / sqrt(D): step 4's.
 
     q, k, v: (B, H, T, D), D <= 128; lengths: (B), integers in 1..T, or None. Gives (B, T, H, D). A call that needs a gradient
-    takes the standard path unless it is bf16 without lengths. Raises ValueError for other shapes.
+    takes the standard path unless its type has 16 bits and it has no lengths. Raises ValueError for other shapes.
     """
     _require(q.dim() == 4 and q.shape[-1] <= 128, f"causal_attention: q is {tuple(q.shape)}, and must be (B, H, T, D), D <= 128")
     _require_same_shape("causal_attention", q, k, "k")
@@ -534,9 +534,9 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = N
         f"causal_attention: q is on {q.device}, and lengths must be there too",
     )
     needs_gradient = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    standard = needs_gradient and (q.dtype != torch.bfloat16 or lengths is not None)
+    standard = needs_gradient and (q.element_size() != 2 or lengths is not None)
     if standard:
-        count_standard("causal_attention", "a gradient in another type than bf16, or with lengths")
+        count_standard("causal_attention", "a gradient in fp32, or with lengths")
     if standard or _takes_standard_path("causal_attention", "course_attention_forward", q, k, v):
         return _standard_attention(q, k, v, lengths)
     if lengths is not None:

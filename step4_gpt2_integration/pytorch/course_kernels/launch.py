@@ -422,7 +422,7 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -
 def attention_backward(dout: Tensor, out: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """dout, out: (B, T, H, D); lse: (B, H, T); q, k, v: (B, H, T, D). Gives the gradient of all three, (B, T, 3, H, D).
 
-    Only for bf16, and without lengths. Source: step4_gpt2_integration/gpt2/model/attention_fused.cuh.
+    Only for 16-bit types, and without lengths. Source: step4_gpt2_integration/gpt2/model/attention_fused.cuh.
     """
     B, H, T, D = q.shape
     dout, out, lse = _dense(dout, out, lse)

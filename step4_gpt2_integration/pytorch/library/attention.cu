@@ -1,7 +1,7 @@
 // attention.cu — the model's fused causal attention (gpt2/model/attention_fused.cuh) under C names
 //
 //   course_attention_forward_T     out (B, T, H, D) and lse (B, H, T) from qkv (B, T, 3, H, D)
-//   course_attention_backward_T    dqkv (B, T, 3, H, D) from dout; delta (B, H, T) is scratch. For bf16 only: other types give
+//   course_attention_backward_T    dqkv (B, T, 3, H, D) from dout; delta (B, H, T) is scratch. For 16-bit types: fp32 gives
 //                                  cudaErrorNotSupported
 //
 // lse may be null when no gradient is wanted. lengths: (B), each in 1..T.

@@ -184,8 +184,10 @@ def test_causal_attention(packed, lengths, D, device, dtype):
 
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "apart"])
-def test_gradient_of_causal_attention(packed, device):
-    leaves, (q, k, v) = attention_inputs(2, 2, 33, 64, device, torch.bfloat16, packed)
+@pytest.mark.parametrize("T", [33, 129])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "f16"])
+def test_gradient_of_causal_attention(packed, T, dtype, device):
+    leaves, (q, k, v) = attention_inputs(2, 2, T, 64, device, dtype, packed)
     out = ck.causal_attention(q, k, v)
     gradient = torch.randn_like(out)
     out.backward(gradient)
@@ -194,13 +196,13 @@ def test_gradient_of_causal_attention(packed, device):
     (weights @ precise[2]).transpose(1, 2).backward(gradient.cpu().double())
     found = [part.transpose(1, 2) for part in leaves.grad.unbind(2)] if packed else [leaf.grad for leaf in leaves]
     for name, one, other in zip("qkv", found, precise):
-        assert_close(one, other.grad, torch.bfloat16, f"gradient of {name}", 4)
+        assert_close(one, other.grad, dtype, f"gradient of {name}", 4)
     assert ck.stats()["kernels"] == {"course_attention_backward": 1, "course_attention_forward": 1}
 
 
 def test_attention_without_a_gradient_kernel_takes_the_standard_path(device):
     _, (q, k, v) = attention_inputs(1, 2, 9, 16, device, torch.float32, packed=True)
-    with pytest.warns(UserWarning, match="a gradient in another type than bf16"):
+    with pytest.warns(UserWarning, match="a gradient in fp32"):
         ck.causal_attention(q, k, v).sum().backward()
     assert ck.stats()["kernels"] == {}
 
