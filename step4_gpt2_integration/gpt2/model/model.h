@@ -132,6 +132,7 @@ struct gpt2_interval {
     const char *stage;
     int layer;
     float begin, length; /* microseconds since gpt2_time_begin; on the CPU backend wall time of this machine */
+    int64_t rows;        /* that it computed; 0: a part of a stage */
 };
 
 /* Times the passes between the two calls, stage by stage and without a graph. Writes at most `room` intervals; *count is their
