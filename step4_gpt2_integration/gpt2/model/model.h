@@ -114,7 +114,8 @@ bool gpt2_losses(struct gpt2_model *model, const int32_t *tokens, const int32_t 
 /* Called with each tensor of a pass, in order, in fp32 on the host: (rows, columns). layer: -1 before the first block, L
  * after the last. stage: "embedding", "ln1", "qkv", "attention", "attention projection", "residual after attention", "ln2",
  * "gelu", "mlp projection", "residual after mlp" (observed when the next block or the last LayerNorm has added
- * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph. */
+ * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph.
+ * gpt2_prefill in a fused form computes the last block for each prompt's last position alone, from the attention on. */
 typedef void gpt2_observer(void *context, const char *stage, int layer, const float *values, int64_t rows,
                            int64_t columns);
 void gpt2_observe(struct gpt2_model *model, gpt2_observer *observer, void *context);

@@ -89,6 +89,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
+    from.take(a.last_residual, B * C);
+    from.take(a.last_result, B * C);
     from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
     from.take(a.arrived, B * config.heads);
     from.take(a.greedy.settings, 2);

@@ -80,6 +80,8 @@ template <class T> struct activations {
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
     float *losses;      // (N)
+    T *last_residual;   // (B, C)     of each prompt's last position: residual
+    T *last_result;     // (B, C)     likewise: branch, or the attention of the last block
     float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
     greedy_state greedy;
