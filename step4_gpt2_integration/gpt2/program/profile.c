@@ -326,7 +326,7 @@ static bool run(struct session *session, const struct options *options, struct p
                          options->model, config->max_tokens, T < 1 ? 1 : T, extra);
     }
     for (int p = 0; p < 2; p++) {
-        profiles[p].room = (config->layers + 2) * 16 * (p == 0 ? 1 : options->tokens);
+        profiles[p].room = (config->layers + 2) * 16 * (p == 0 ? options->batch : options->tokens);
         profiles[p].intervals = calloc((size_t)profiles[p].room, sizeof *profiles[p].intervals);
         if (profiles[p].intervals == NULL) { return gpt2_fail(error, "out of memory"); }
     }
