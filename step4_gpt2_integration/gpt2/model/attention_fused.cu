@@ -18,8 +18,7 @@
 //                                    8x8 matrix from shared memory serves M products. M = 1 is limited by shared memory. M = 2
 //                                    has fewer blocks, too few for a short prompt, and is used only without a cache.
 //           Dropped: the same with dropout. A weight is dropped after it has been added to l, just before the second product.
-//           attention_warpgroup_kernel, in a file of its own: heads of 64 channels on compute capability 9.0, without a cache and
-//                                    without dropout
+//           attention_warpgroup_kernel, in a file of its own: heads of 64 channels on compute capability 9.0, without dropout
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 
@@ -330,14 +329,15 @@ static int launch_tensor(gpt2_device &device, T *out, T *k, T *v, float *lse, co
 
 template <class T, int P>
 static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                         int T_, int H, int D, int S, bool tensor_cores, const dropout &drop) {
+                         int T_, int H, int D, int S, bool tensor_cores, const dropout &drop, bool ends) {
     const float scale = 1.0f / sqrtf((float)D);
     if constexpr (sizeof(T) == 2) {
 #if !defined(SIMT_CPU_BACKEND)
-        if (tensor_cores && k == nullptr && drop.below == 0 && has_attention_warpgroup(device, out, qkv, D)) {
-            return attention_warpgroup(device, out, lse, qkv, lengths, B, T_, H);
+        if (tensor_cores && drop.below == 0 && has_attention_warpgroup(device, out, k, v, qkv, D)) {
+            return attention_warpgroup(device, out, k, v, lse, qkv, lengths, B, T_, H, S, ends);
         }
 #endif
+        (void)ends; // these compute all rows
         if (tensor_cores) {
             constexpr int most = P == 64 ? 2 : 1; // limited by the registers
             auto launch = k == nullptr ? launch_tensor<T, P, most, false> : launch_tensor<T, P, 1, false>;
@@ -357,13 +357,13 @@ static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, co
 
 template <class T>
 int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop) {
+                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop, bool ends) {
     if (D > most_fused_channels) { return cudaErrorInvalidValue; }
     return (D <= 64 ? launch_padded<T, 64> : launch_padded<T, 128>)(device, out, k, v, lse, qkv, lengths, B, T_, H, D,
-                                                                    S, tensor_cores, drop);
+                                                                    S, tensor_cores, drop, ends);
 }
 
 #define INSTANTIATE(T)                                                                                              \
     template int attention_fused(gpt2_device &, T *, T *, T *, float *, const T *, const int *, int, int, int, int, \
-                                 int, bool, const dropout &);
+                                 int, bool, const dropout &, bool);
 FOR_EACH_TYPE(INSTANTIATE)

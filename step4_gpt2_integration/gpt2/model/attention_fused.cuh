@@ -18,9 +18,10 @@ constexpr int most_fused_channels = 128; // of a head
 // lengths (B)              the prompts' lengths, 1..T
 // tensor_cores: compute the products of 16-bit types on tensor cores, from sm_80 on, or on the CPU backend.
 // drop: the mask of the weights, for training. Only on tensor cores and without a cache, else cudaErrorNotSupported.
+// ends: only the row of out at each prompt's last position is needed; the others may stay as they are.
 template <class T>
 int attention_fused(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop = {});
+                    int T_, int H, int D, int S, bool tensor_cores, const dropout &drop = {}, bool ends = false);
 
 // ---- the gradient ----
 //

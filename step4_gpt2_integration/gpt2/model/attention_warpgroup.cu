@@ -11,6 +11,10 @@
 //
 // Bytes of a block: 64 x 64 queries and results, and all keys and values before them, which a section of heads keeps in L2.
 //
+// With a cache, a block stores the keys and values of its own 64 positions there. The tile is in shared memory, as the first of the
+// ring: the producer requests its copy to the cache before the stage is used again. Only a block past its sequence's
+// end copies its own tile for that alone.
+//
 // Elsewhere, and on the CPU backend, attention_fused.cu computes the same with mma.sync.
 // nvcc: -gencode arch=compute_90a,code=sm_90a
 #include "gpt2/model/attention_warpgroup.cuh"
@@ -80,9 +84,13 @@ template <class T>
 __global__ void __maxnreg__(registers_of_thread)
     attention_warpgroup_kernel(const __grid_constant__ CUtensorMap qkv, // (B, T, 3 H, 64)
                                const __grid_constant__ CUtensorMap out, // (B, T, H, 64)
+                               const __grid_constant__ CUtensorMap k,   // (B, H, S, 64), the first T positions
+                               const __grid_constant__ CUtensorMap v,   // likewise
                                float *__restrict__ lse,                 // (B, H, T)
                                const int *__restrict__ lengths,         // (B)
-                               shape of) {
+                               shape of,
+                               bool cached, // keys and values go to the cache
+                               bool ends) { // blocks without the last query of their sequence compute nothing
 #if WARPGROUP_PTX
     extern __shared__ uint4 shared[];
     char *queries = (char *)(((uintptr_t)shared + tile_alignment - 1) / tile_alignment * tile_alignment);
@@ -92,9 +100,10 @@ __global__ void __maxnreg__(registers_of_thread)
     uint64_t *value_full = key_empty + stages, *value_empty = value_full + stages;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const place at = place_of((int)blockIdx.x, of);
-    const int first =
-        ((of.T + tile - 1) / tile - 1 - at.step) * tile; // query. The blocks with the most keys come first
-    const int seen = min(lengths[at.sequence], of.T), last = (min(first + tile, seen) - 1) / tile;
+    const int own = (of.T + tile - 1) / tile - 1 - at.step; // tile of queries. The blocks with the most keys come first
+    const int first = own * tile, seen = min(lengths[at.sequence], of.T);
+    const bool computes = !ends || (seen - 1) / tile == own;
+    const int last = computes ? (min(first + tile, seen) - 1) / tile : -1; // tile of keys
 
     if (threadIdx.x == 0) {
         open_barrier_for(queries_full, 1);
@@ -110,10 +119,21 @@ __global__ void __maxnreg__(registers_of_thread)
 
     if (threadIdx.x >= consumer_threads) { // ---- the producer ----
         if (lane != 0) { return; }
-        expect_bytes(queries_full, tile_bytes);
-        copy_box_in(queries, &qkv, at.head, first, at.sequence, queries_full);
-        ring_place to;
-        for (int j = last; j >= 0; j--) {
+        if (computes) {
+            expect_bytes(queries_full, tile_bytes);
+            copy_box_in(queries, &qkv, at.head, first, at.sequence, queries_full);
+        }
+        ring_place to, from; // from: the own tile
+        bool to_keep = cached && own == last;
+        auto keep = [&] {
+            wait_for(key_full + from.stage, from.parity);
+            copy_box_out(&k, key_tiles + from.stage * tile_bytes, at.head, first, at.sequence);
+            wait_for(value_full + from.stage, from.parity);
+            copy_box_out(&v, value_tiles + from.stage * tile_bytes, at.head, first, at.sequence);
+            wait_for_copies_out();
+            to_keep = false;
+        };
+        auto fetch = [&](int j) {
             wait_for(key_empty + to.stage, to.parity ^ 1);
             expect_bytes(key_full + to.stage, tile_bytes);
             copy_box_in(key_tiles + to.stage * tile_bytes, &qkv, of.H + at.head, j * tile, at.sequence,
@@ -123,9 +143,19 @@ __global__ void __maxnreg__(registers_of_thread)
             copy_box_in(value_tiles + to.stage * tile_bytes, &qkv, 2 * of.H + at.head, j * tile, at.sequence,
                         value_full + to.stage);
             to.advance();
+        };
+        for (int j = last; j >= 0; j--) {
+            if (to_keep && last - j == stages) { keep(); }
+            fetch(j);
         }
+        if (cached && own != last) {
+            from = to, to_keep = true;
+            fetch(own);
+        }
+        if (to_keep) { keep(); }
         return;
     }
+    if (!computes) { return; }
 
     // ---- the consumer ----
     const int g = lane / 4, t = lane % 4;
@@ -241,35 +271,43 @@ __global__ void __maxnreg__(registers_of_thread)
         wait_for_copies_out();
     }
 #else
-    (void)lse, (void)lengths, (void)of; // never launched elsewhere
+    (void)lse, (void)lengths, (void)of, (void)cached, (void)ends; // never launched elsewhere
     __trap();
 #endif
 }
 
 // ---- launches ----
 
-template <class T> bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *qkv, int D) {
-    return device.capability == 90 && D == channels && ((uintptr_t)out | (uintptr_t)qkv) % 16 == 0;
+template <class T>
+bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *k, const T *v, const T *qkv, int D) {
+    const uintptr_t addresses = (uintptr_t)out | (uintptr_t)k | (uintptr_t)v | (uintptr_t)qkv;
+    return device.capability == 90 && D == channels && addresses % 16 == 0;
 }
 
 template <class T>
-int attention_warpgroup(gpt2_device &device, T *out, float *lse, const T *qkv, const int *lengths, int B, int T_,
-                        int H) {
-    CUtensorMap from, to;
+int attention_warpgroup(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                        int T_, int H, int S, bool ends) {
+    const int64_t C = (int64_t)H * channels;
+    CUtensorMap from, to, to_k = {}, to_v = {};
     TRY(describe_heads(&from, qkv, B, T_, 3 * H));
     TRY(describe_heads(&to, out, B, T_, H));
+    if (k != nullptr) {
+        TRY(describe_heads_at(&to_k, k, B, T_, H, (int64_t)S * channels, channels, S * C));
+        TRY(describe_heads_at(&to_v, v, B, T_, H, (int64_t)S * channels, channels, S * C));
+    }
     TRY(cudaFuncSetAttribute(attention_warpgroup_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              (int)shared_bytes));
     const shape of = shape_of(B, T_, H);
     const int64_t blocks = (int64_t)B * H * ((T_ + tile - 1) / tile);
-    attention_warpgroup_kernel<T>
-        <<<(unsigned)blocks, threads, shared_bytes, device.stream>>>(from, to, lse, lengths, of);
+    attention_warpgroup_kernel<T><<<(unsigned)blocks, threads, shared_bytes, device.stream>>>(
+        from, to, to_k, to_v, lse, lengths, of, k != nullptr, ends);
     return cudaGetLastError();
 }
 
-#define INSTANTIATE(T)                                                                     \
-    template bool has_attention_warpgroup(const gpt2_device &, const T *, const T *, int); \
-    template int attention_warpgroup(gpt2_device &, T *, float *, const T *, const int *, int, int, int);
+#define INSTANTIATE(T)                                                                                             \
+    template bool has_attention_warpgroup(const gpt2_device &, const T *, const T *, const T *, const T *, int);   \
+    template int attention_warpgroup(gpt2_device &, T *, T *, T *, float *, const T *, const int *, int, int, int, \
+                                     int, bool);
 INSTANTIATE(__half)
 INSTANTIATE(__nv_bfloat16)
 

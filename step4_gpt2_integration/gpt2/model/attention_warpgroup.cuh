@@ -1,6 +1,6 @@
 // attention_warpgroup.cuh — causal self-attention for Hopper, by its warpgroup products and its copy engine
 //
-// The same as attention_fused without a cache and without dropout, to rounding, for heads of 64 channels of a 16-bit type.
+// The same as attention_fused without dropout, to rounding, for heads of 64 channels of a 16-bit type.
 #ifndef GPT2_ATTENTION_WARPGROUP_CUH
 #define GPT2_ATTENTION_WARPGROUP_CUH
 
@@ -8,12 +8,13 @@
 
 // Does attention_warpgroup run on this device, on these tensors? It runs on compute capability 9.0 alone: later GPUs have other
 // products. The copy engine needs addresses that are multiples of 16 bytes.
-template <class T> bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *qkv, int D);
-
-// out, lse, qkv, lengths: as of attention_fused, with D = 64
 template <class T>
-int attention_warpgroup(gpt2_device &device, T *out, float *lse, const T *qkv, const int *lengths, int B, int T_,
-                        int H);
+bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *k, const T *v, const T *qkv, int D);
+
+// out, k, v, lse, qkv, lengths, S, ends: as of attention_fused, with D = 64
+template <class T>
+int attention_warpgroup(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
+                        int T_, int H, int S, bool ends);
 
 // ---- the gradient ----
 

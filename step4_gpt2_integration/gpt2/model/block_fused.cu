@@ -10,7 +10,7 @@
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/rows.cuh"
 
-template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
+template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass, bool ends) {
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
     const int H = all.config.heads, D = all.config.channels / H;
@@ -20,7 +20,7 @@ template <class T> static int attend(gpt2_device &device, tensors<T> &all, int l
                               all.context);
     }
     return attention_fused(device, a.attention, cache.k, cache.v, nullptr, a.qkv, a.lengths, pass.B, pass.T, H, D,
-                           all.context, all.forms.tensor_cores);
+                           all.context, all.forms.tensor_cores, {}, ends);
 }
 
 // a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
@@ -43,8 +43,8 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
 }
 
 template <class T>
-int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
-    const auto &op = type_of<T>::kernels(kernels);
+int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
+                      bool ends) {
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
@@ -54,8 +54,18 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
     TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
     TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
-    TRY(attend(device, all, layer, pass));
+    TRY(attend(device, all, layer, pass, ends));
     TRY(observe(device, "attention", layer, a.attention, N, C, C));
+    return 0;
+}
+
+template <class T>
+int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
+    const auto &op = type_of<T>::kernels(kernels);
+    const block_weights<T> &w = all.weights.blocks[(size_t)layer];
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
+
     TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
     TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
@@ -73,5 +83,14 @@ int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &al
     return 0;
 }
 
-#define INSTANTIATE(T) template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
+template <class T>
+int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
+    TRY(block_fused_begin(device, kernels, all, layer, pass, false));
+    return block_fused_finish(device, kernels, all, layer, pass);
+}
+
+#define INSTANTIATE(T)                                                                                          \
+    template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
+    template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
+    template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
 FOR_EACH_TYPE(INSTANTIATE)

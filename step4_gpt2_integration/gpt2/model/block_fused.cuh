@@ -13,6 +13,14 @@ template <class T> bool block_is_fused(const tensors<T> &all, const pass &pass) 
 template <class T>
 int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 
+// Its two halves. The first ends with the attention; ends: at least of each prompt's last position. The second is row by row: from
+// residual and attention, (N, C), to residual and branch.
+template <class T>
+int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
+                      bool ends);
+template <class T>
+int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
+
 // Can decode_step_fused run a batch of B sequences of this model?
 template <class T> bool decode_step_takes(const tensors<T> &all, int B);
 

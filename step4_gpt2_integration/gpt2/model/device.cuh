@@ -84,7 +84,7 @@ int mark(const gpt2_device &device, const char *part, int layer);
 
 int stage_clock_open(stage_clock **clock, cudaStream_t stream);
 void stage_clock_close(stage_clock *clock); // null is fine
-int stage_clock_mark(stage_clock *clock, cudaStream_t stream, const char *stage, int layer);
+int stage_clock_mark(stage_clock *clock, cudaStream_t stream, const char *stage, int layer, int64_t rows);
 
 // Waits for the last stage, then writes at most `room` intervals; *count is the number of stages.
 int stage_clock_read(stage_clock *clock, gpt2_interval *intervals, int room, int *count);

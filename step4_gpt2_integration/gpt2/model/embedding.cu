@@ -4,8 +4,8 @@
 //           change from run to run. Here the rows are sorted by token first, on the host.
 // Bytes     The gradient reads d once for the tokens and once for the positions. It reads and writes one row of dtoken for each
 //           token that occurs.
-// Kernels   embed, last_rows, advance: a thread per element      embed_tokens: a block per token that occurs, a thread per channel
-//           embed_positions: a thread per element
+// Kernels   embed: a block per row, without a division for each element      last_rows, advance: a thread per element
+//           embed_tokens: a block per token that occurs, a thread per channel      embed_positions: a thread per element
 #include "gpt2/model/embedding.cuh"
 
 enum { threads_per_block = 128, gradient_threads = 256 };
@@ -16,13 +16,14 @@ __global__ void embed_kernel(T *__restrict__ out,                      // (B, T,
                              const T *__restrict__ position_embedding, // (maxT, C)
                              const int *__restrict__ tokens,           // (B, T)
                              const int *__restrict__ positions,        // (B) or null
-                             int64_t count, int T_, int C) {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) { return; }
-    int64_t row = i / C;
-    int c = (int)(i % C), t = (int)(row % T_), token = max(tokens[row], 0);
-    int position = t + (positions != nullptr ? positions[row / T_] : 0);
-    out[i] = from_float<T>(token_embedding.at(token, c) + to_float(position_embedding[(int64_t)position * C + c]));
+                             int T_, int C) {
+    const int64_t row = blockIdx.x;
+    const int b = blockIdx.x / T_, t = blockIdx.x % T_, token = max(tokens[row], 0);
+    const int64_t position = t + (positions != nullptr ? positions[b] : 0);
+    for (int c = threadIdx.x; c < C; c += threads_per_block) {
+        const float sum = token_embedding.at(token, c) + to_float(position_embedding[position * C + c]);
+        out[row * C + c] = from_float<T>(sum);
+    }
 }
 
 template <class T>
@@ -83,9 +84,8 @@ token_runs token_runs_of(const int32_t *tokens, int N, int V) {
 template <class T>
 int embed(gpt2_device &device, T *out, const lookup_table<T> &token_embedding, const T *position_embedding,
           const int *tokens, const int *positions, int B, int T_, int C) {
-    const int64_t count = (int64_t)B * T_ * C;
-    embed_kernel<<<blocks_of(count, threads_per_block), threads_per_block, 0, device.stream>>>(
-        out, token_embedding, position_embedding, tokens, positions, count, T_, C);
+    embed_kernel<<<(unsigned)(B * T_), threads_per_block, 0, device.stream>>>(out, token_embedding, position_embedding,
+                                                                              tokens, positions, T_, C);
     return cudaGetLastError();
 }
 

@@ -6,6 +6,7 @@
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/gemv.cuh"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(SIMT_CPU_BACKEND)
@@ -26,6 +27,27 @@ static const struct {
     // the fused kernel's fp32 multiply-adds are slower than cuBLAS: it only pays for the memory of long prompts
     {GPT2_F32, 75, 2048, 75, 4},
 };
+
+// How many of `batch` prompts pass through the blocks together. Fewer need less memory, and their activations stay in L2 longer. But a
+// product computes its result in tiles of 128 rows by 256 columns, as many at a time as there are multiprocessors, and the last of
+// these waves is rarely full. The smallest groups whose four products take hardly more time in waves than those of all prompts.
+static int prompts_together(int batch, int prompt, int C, int multiprocessors) {
+    constexpr int least_rows = 8192; // of smaller groups the launches would show
+    int best = batch;
+    double least = 0.0;
+    for (int groups = 1; groups <= batch; groups++) {
+        const int size = (batch + groups - 1) / groups;
+        double time = 0.0; // in waves of C channels
+        for (int first = 0; first < batch; first += size) {
+            const int64_t rows = ((int64_t)std::min(size, batch - first) * prompt + 127) / 128;
+            auto waves = [&](int columns) { return (rows * ((columns + 255) / 256) - 1) / multiprocessors + 1; };
+            time += (double)(waves(3 * C) + waves(C) + waves(4 * C) + 4 * waves(C));
+        }
+        if (groups == 1) { least = time; }
+        if ((int64_t)size * prompt >= least_rows && time <= least * (1 + 1.0 / 64)) { best = size; }
+    }
+    return best;
+}
 
 static bool is_reference(const kernel_table &kernels) {
     return strcmp(kernels.name, "reference") == 0;
@@ -59,6 +81,10 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     forms.attention_rows = row_threads;
     forms.attention_fused = row_threads || (attention && D <= most_fused_channels);
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
+    forms.together = options.together;
+    if (options.together == 0 && forms.attention_fused && !row_threads) {
+        forms.together = prompts_together(options.batch, options.prompt, config.channels, device.multiprocessors);
+    }
     forms.decode_fused = decode && decode_split_takes<T>(D);
     forms.decode_rows = rows;
     forms.decode_persistent = options.decode == GPT2_PERSISTENT && !coded && decode_persistent_takes<T>(device, config);

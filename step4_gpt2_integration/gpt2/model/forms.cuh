@@ -25,6 +25,7 @@ struct model_forms {
     bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh
     size_t persistent_bytes; // that it needs
     int decode_rows;         // largest batch of a fused step; larger ones use cuBLASLt's products
+    int together;            // prompts whose activations are in memory at once; 0: all
     int parts;               // of the cache that blocks read at the same time, at most: decode_split.cuh
 };
 

@@ -1,7 +1,10 @@
 // forward.cu — the passes (forward.cuh)
 //
 // prefill needs the last position's logits only. The last residual add, LayerNorm and product are computed for one row of each
-// prompt. For 124M and a prompt of 1024 that saves 79 GFLOP of 290.
+// prompt. For 124M and a prompt of 1024 that saves 79 GFLOP of 290. In a fused form the last block's projection and MLP are, too, which
+// saves 11 more; its keys and values are those of all rows.
+//
+// Prompts pass through the blocks in groups of all.together, one group after the other, so the activations' memory is that of a group.
 #include "gpt2/model/forward.cuh"
 
 #include "gpt2/model/block_fused.cuh"
@@ -10,17 +13,28 @@
 
 #include <algorithm>
 
-// Embedding and blocks. The result is residual and branch.
+template <class T> tensors<T> sequences_from(const tensors<T> &all, int first, int T_) {
+    const int64_t tokens = (int64_t)first * T_, cached = (int64_t)first * all.context * all.config.channels;
+    tensors<T> rest = all;
+    rest.work.tokens += tokens, rest.work.targets += tokens, rest.work.losses += tokens;
+    rest.work.lengths += first;
+    for (block_cache<T> &cache : rest.cache) { cache.k += cached, cache.v += cached; }
+    return rest;
+}
+
+// Embedding and blocks. The result is residual and branch. ends: without the second half of the last block, which must be fused; then
+// the result is residual and attention, at least at each prompt's last position.
 template <class T>
-static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const pass &pass) {
+static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const pass &pass, bool ends) {
     activations<T> &a = all.work;
-    const int C = all.config.channels;
+    const int C = all.config.channels, last = all.config.layers - 1;
     TRY(embed(device, a.residual, token_table(all), all.weights.position_embedding, a.tokens,
               pass.decoding ? a.positions : nullptr, pass.B, pass.T, C));
     TRY(observe(device, "embedding", -1, a.residual, pass.N(), C, C));
     const auto block = block_is_fused(all, pass) ? block_fused<T> : block_forward<T>;
     for (int layer = 0; layer < all.config.layers; layer++) {
         TRY(expand_block(device, all, layer));
+        if (ends && layer == last) { return block_fused_begin(device, kernels, all, layer, pass, true); }
         TRY(block(device, kernels, all, layer, pass));
     }
     return 0;
@@ -68,11 +82,24 @@ template <class T> int logits_of_rows(gpt2_device &device, tensors<T> &all, int 
 template <class T> int prefill(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B, int T_) {
     activations<T> &a = all.work;
     const int C = all.config.channels;
-    TRY(run_blocks(device, kernels, all, {B, T_, false}));
-    // qkv and attention are no longer needed: they hold the selected rows.
-    TRY(last_rows(device, a.qkv, a.residual, a.lengths, B, T_, C));
-    TRY(last_rows(device, a.attention, a.branch, a.lengths, B, T_, C));
-    TRY(final_layernorm(device, kernels, all, a.qkv, a.attention, B));
+    const bool ends = block_is_fused(all, {B, T_, false});
+    for (int first = 0; first < B; first += all.together) {
+        const int count = std::min(all.together, B - first);
+        tensors<T> group = sequences_from(all, first, T_);
+        const int *lengths = group.work.lengths;
+        TRY(run_blocks(device, kernels, group, {count, T_, false}, ends));
+        TRY(last_rows(device, a.last_residual + (int64_t)first * C, a.residual, lengths, count, T_, C));
+        TRY(last_rows(device, a.last_result + (int64_t)first * C, ends ? a.attention : a.branch, lengths, count, T_,
+                      C));
+    }
+    const T *branch = a.last_result;
+    if (ends) { // the rest of the last block, for these rows
+        tensors<T> rows = all;
+        rows.work.residual = a.last_residual, rows.work.attention = a.last_result;
+        TRY(block_fused_finish(device, kernels, rows, all.config.layers - 1, {B, 1, false}));
+        branch = a.branch;
+    }
+    TRY(final_layernorm(device, kernels, all, a.last_residual, branch, B));
     TRY(logits_of_rows(device, all, 0, B));
     TRY(cudaMemcpyAsync(a.positions, a.lengths, (size_t)B * sizeof(int), cudaMemcpyDeviceToDevice, device.stream));
     return 0;
@@ -80,7 +107,7 @@ template <class T> int prefill(gpt2_device &device, const kernel_table &kernels,
 
 template <class T> int decode_step(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B) {
     activations<T> &a = all.work;
-    TRY(run_blocks(device, kernels, all, {B, 1, true}));
+    TRY(run_blocks(device, kernels, all, {B, 1, true}, false));
     TRY(final_layernorm(device, kernels, all, a.residual, a.branch, B));
     TRY(logits_of_rows(device, all, 0, B));
     TRY(advance(device, a.positions, a.tokens, B, all.context));
@@ -88,11 +115,12 @@ template <class T> int decode_step(gpt2_device &device, const kernel_table &kern
 }
 
 template <class T> int forward_all(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B, int T_) {
-    TRY(run_blocks(device, kernels, all, {B, T_, false}));
+    TRY(run_blocks(device, kernels, all, {B, T_, false}, false));
     return final_layernorm(device, kernels, all, all.work.residual, all.work.branch, B * T_);
 }
 
 #define INSTANTIATE(T)                                                                     \
+    template tensors<T> sequences_from(const tensors<T> &, int, int);                      \
     template int prefill(gpt2_device &, const kernel_table &, tensors<T> &, int, int);     \
     template int decode_step(gpt2_device &, const kernel_table &, tensors<T> &, int);      \
     template int forward_all(gpt2_device &, const kernel_table &, tensors<T> &, int, int); \

@@ -13,7 +13,10 @@ template <class T> int prefill(gpt2_device &device, const kernel_table &kernels,
 // One token for each sequence: extends the cache, computes the logits (B, Vp), and advances positions by 1.
 template <class T> int decode_step(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B);
 
-// All positions: normalised (N, C) becomes the last LayerNorm's output.
+// The same model, with the sequences from `first` on, whose prompts have T tokens, in the place of all.
+template <class T> tensors<T> sequences_from(const tensors<T> &all, int first, int T_);
+
+// All positions, of at most all.together prompts: normalised (N, C) becomes the last LayerNorm's output.
 template <class T> int forward_all(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B, int T_);
 
 // The logits (rows, Vp) of rows first..first+rows-1 of normalised; rows <= all.logit_rows.

@@ -140,14 +140,18 @@ template <class T> struct model_of final : gpt2_model {
         TRY(upload(all.work.tokens, tokens, N));
         TRY(upload(all.work.lengths, lengths, B_));
         if (targets != nullptr) { TRY(upload(all.work.targets, targets, N)); }
-        TRY(forward_all(device, kernels, all, B_, T_));
-        for (int first = 0; first < N; first += all.logit_rows) {
-            int rows = std::min(all.logit_rows, N - first);
-            TRY(logits_of_rows(device, all, first, rows));
-            if (logits != nullptr) { TRY(copy_logits(logits + (int64_t)first * V, rows)); }
-            if (losses != nullptr) {
-                TRY(cross_entropy(device, all.work.losses + first, all.work.logits, all.work.targets + first, rows, V,
-                                  config.padded_vocabulary));
+        for (int sequence = 0; sequence < B_; sequence += all.together) {
+            const int count = std::min(all.together, B_ - sequence);
+            tensors<T> group = sequences_from(all, sequence, T_);
+            TRY(forward_all(device, kernels, group, count, T_));
+            for (int first = 0; first < count * T_; first += all.logit_rows) {
+                const int rows = std::min(all.logit_rows, count * T_ - first);
+                TRY(logits_of_rows(device, group, first, rows));
+                if (logits != nullptr) { TRY(copy_logits(logits + ((int64_t)sequence * T_ + first) * V, rows)); }
+                if (losses != nullptr) {
+                    TRY(cross_entropy(device, group.work.losses + first, all.work.logits, group.work.targets + first,
+                                      rows, V, config.padded_vocabulary));
+                }
             }
         }
         if (losses != nullptr) {
@@ -208,7 +212,7 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
         return nullptr;
     }
     if (options.context == 0) { options.context = config.max_tokens; }
-    if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt ||
+    if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt || options.together < 0 ||
         options.context > config.max_tokens || (int64_t)options.batch * options.prompt > (1 << 26)) {
         gpt2_fail(error,
                   "a batch of %d prompts of %d tokens, with %d tokens in all, does not fit the model's context of %d",

@@ -40,6 +40,7 @@ struct gpt2_model_options {
     int batch;                /* the largest number of sequences at once */
     int prompt;               /* the largest number of tokens of a prompt */
     int context;              /* the largest number of tokens of a sequence, with its prompt; 0: the model's */
+    int together; /* prompts that pass through the blocks at once; 0: by forms.cu. The others wait: less memory */
     const struct kernel_table *kernels; /* every op of the forward pass must be in it (kernels/load.h) */
 };
 
@@ -114,7 +115,9 @@ bool gpt2_losses(struct gpt2_model *model, const int32_t *tokens, const int32_t 
 /* Called with each tensor of a pass, in order, in fp32 on the host: (rows, columns). layer: -1 before the first block, L
  * after the last. stage: "embedding", "ln1", "qkv", "attention", "attention projection", "residual after attention", "ln2",
  * "gelu", "mlp projection", "residual after mlp" (observed when the next block or the last LayerNorm has added
- * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph. */
+ * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph.
+ * Prompts that do not pass through the blocks together are observed one group after the other. gpt2_prefill in a fused form computes the
+ * last block for each prompt's last position alone, from the attention on. */
 typedef void gpt2_observer(void *context, const char *stage, int layer, const float *values, int64_t rows,
                            int64_t columns);
 void gpt2_observe(struct gpt2_model *model, gpt2_observer *observer, void *context);
@@ -132,6 +135,7 @@ struct gpt2_interval {
     const char *stage;
     int layer;
     float begin, length; /* microseconds since gpt2_time_begin; on the CPU backend wall time of this machine */
+    int64_t rows;        /* that it computed; 0: a part of a stage */
 };
 
 /* Times the passes between the two calls, stage by stage and without a graph. Writes at most `room` intervals; *count is their

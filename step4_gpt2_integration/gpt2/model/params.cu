@@ -24,7 +24,8 @@ template <class T> void place_expanded(block_weights<T> &block, T *expanded, int
 
 template <class T> void lay_out(tensors<T> &all, arena &from) {
     const gpt2_config &config = all.config;
-    const int64_t C = config.channels, B = all.batch, N = B * all.prompt;
+    const int64_t C = config.channels, B = all.batch;
+    const int64_t N = std::max<int64_t>((int64_t)all.together * all.prompt, B);
 
     params<T> &w = all.weights;
     const bool coded = all.scheme != GPT2_PLAIN;
@@ -66,8 +67,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     if (config.untied && !coded) { from.take(w.head, config.padded_vocabulary * C); }
 
     activations<T> &a = all.work;
-    from.take(a.tokens, N);
-    from.take(a.targets, N);
+    from.take(a.tokens, B * all.prompt);
+    from.take(a.targets, B * all.prompt);
     from.take(a.lengths, B);
     from.take(a.positions, B);
     from.take(a.residual, N * C);
@@ -88,7 +89,9 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.mean, N);
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
-    from.take(a.losses, N);
+    from.take(a.losses, B * all.prompt);
+    from.take(a.last_residual, B * C);
+    from.take(a.last_result, B * C);
     from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
     from.take(a.arrived, B * config.heads);
     from.take(a.greedy.settings, 2);
@@ -108,7 +111,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
 template <class T> size_t tensors_bytes(tensors<T> &all) {
     constexpr int64_t most_score_bytes = (int64_t)256 << 20;
     const int64_t one = (int64_t)all.config.heads * all.prompt * all.prompt * (int64_t)sizeof(T);
-    all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.batch);
+    all.together = all.forms.together > 0 ? std::min(all.forms.together, all.batch) : all.batch;
+    all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.together);
     // A multiple of 128, so that every group of rows begins at a multiple of 256 bytes, as the algorithms of the products expect.
     all.logit_rows = (all.batch + 127) / 128 * 128;
     all.logit_rows = (int)std::min<int64_t>((int64_t)all.batch * all.prompt, all.logit_rows);

@@ -63,9 +63,10 @@ struct persistent_memory {
     int64_t tag; // the next one that no packet has; 0: the memory has not been set to zeros
 };
 
-// The results of a pass. All blocks use the same memory.
+// The results of a pass. All blocks use the same memory, and so do the groups of prompts that pass through them one after the other:
+// N is the number of rows of a group, or of a step.
 template <class T> struct activations {
-    int *tokens;        // (B, T)
+    int *tokens;        // (B, T)     of all prompts, as targets, lengths and losses
     int *targets;       // (B, T)
     int *lengths;       // (B)        the prompts' lengths
     int *positions;     // (B)        the number of tokens in the cache, which is the next one's position; at most S - 1
@@ -79,7 +80,9 @@ template <class T> struct activations {
     T *hidden;          // (N, 4C)    shares the memory of qkv and attention where attention is fused
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
-    float *losses;      // (N)
+    float *losses;      // (B, T)
+    T *last_residual;   // (B, C)     of each prompt's last position: residual
+    T *last_result;     // (B, C)     likewise: branch, or the attention of the last block
     float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
     greedy_state greedy;
@@ -89,6 +92,7 @@ template <class T> struct activations {
 template <class T> struct tensors {
     gpt2_config config;
     int batch, prompt, context; // upper bounds of B, T and S
+    int together;               // prompts that pass through the blocks at once
     int group;                  // sequences whose scores fit in memory at once
     int logit_rows;
     gpt2_scheme scheme; // of the matrices in 8 bits
@@ -100,7 +104,7 @@ template <class T> struct tensors {
     size_t bytes;
 };
 
-// The bytes of a model of all.config, batch, prompt, context and forms. Also sets group and logit_rows.
+// The bytes of a model of all.config, batch, prompt, context and forms. Also sets together, group and logit_rows.
 template <class T> size_t tensors_bytes(tensors<T> &all);
 
 // Allocates the memory (a status), then copies the weights to it.

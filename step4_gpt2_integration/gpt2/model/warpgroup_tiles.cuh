@@ -1,6 +1,6 @@
 // warpgroup_tiles.cuh — the tiles of attention on Hopper: 64 rows of a head of 64 channels, 16-bit elements
 //
-//   describe_heads    a tensor (B, T, heads, 64) for the copy engine, in boxes of one tile
+//   describe_heads    a tensor (B, T, heads, 64) for the copy engine, in boxes of one tile; describe_heads_at: with other strides
 //   place_of          the head of a block, in an order that keeps a section of heads in L2
 #ifndef GPT2_WARPGROUP_TILES_CUH
 #define GPT2_WARPGROUP_TILES_CUH
@@ -39,8 +39,10 @@ __device__ inline place place_of(int block, const shape &of) {
     return {head / of.H, head % of.H, i / heads};
 }
 
-// As the copy engine sees (B, T, heads, 64): in boxes of 64 rows of one head.
-template <class T> int describe_heads(CUtensorMap *map, const T *tensor, int B, int T_, int heads) {
+// A tensor as the copy engine sees it: in boxes of 64 rows of one head. head, row, sequence: the elements from one to the next.
+template <class T>
+int describe_heads_at(CUtensorMap *map, const T *tensor, int B, int T_, int heads, int64_t head, int64_t row,
+                      int64_t sequence) {
     static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr; // of the driver, to which programs are not linked
     if (encode == nullptr) {
         void *found = nullptr;
@@ -53,9 +55,8 @@ template <class T> int describe_heads(CUtensorMap *map, const T *tensor, int B, 
         if (result != cudaDriverEntryPointSuccess) { return cudaErrorNotSupported; }
         encode = (PFN_cuTensorMapEncodeTiled_v12000)found;
     }
-    const cuuint64_t row = (cuuint64_t)heads * channels * sizeof(T);
     const cuuint64_t sizes[4] = {channels, (cuuint64_t)heads, (cuuint64_t)T_, (cuuint64_t)B};
-    const cuuint64_t strides[3] = {channels * sizeof(T), row, row * (cuuint64_t)T_};
+    const cuuint64_t strides[3] = {head * sizeof(T), row * sizeof(T), sequence * sizeof(T)};
     const cuuint32_t box[4] = {channels, 1, tile, 1}, steps[4] = {1, 1, 1, 1};
     const CUtensorMapDataType type =
         type_of<T>::file == GPT2_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
@@ -63,6 +64,12 @@ template <class T> int describe_heads(CUtensorMap *map, const T *tensor, int B, 
         encode(map, type, 4, (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return code == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;
+}
+
+// (B, T, heads, 64)
+template <class T> int describe_heads(CUtensorMap *map, const T *tensor, int B, int T_, int heads) {
+    const int64_t row = (int64_t)heads * channels;
+    return describe_heads_at(map, tensor, B, T_, heads, channels, row, row * T_);
 }
 
 #endif

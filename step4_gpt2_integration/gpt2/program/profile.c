@@ -156,18 +156,17 @@ static struct node *node_of(struct graph *graph, const char *stage) {
     return &graph->nodes[graph->count++];
 }
 
-/* Adds one run of the stage. The last stages of a pass over prompts have one row a sequence. */
-static void add_traffic(struct node *node, const struct profile *profile, const struct gpt2_config *config, bool adds) {
+/* Adds one run of the stage, which computed that many rows. */
+static void add_traffic(struct node *node, const struct profile *profile, const struct gpt2_config *config, double rows,
+                        bool adds) {
     const struct traffic *t = traffic_of(node);
     if (t == NULL) { return; }
-    bool at_end = strcmp(node->stage, "logits") == 0 || strcmp(node->stage, "final layernorm") == 0;
-    double B = profile->B, T = at_end ? 1 : profile->T, C = config->channels, NC = B * T * C;
-    double scores = B * config->heads * T * T;
+    double C = config->channels, NC = rows * C, scores = rows * config->heads * profile->T;
     node->bytes +=
         (t->in + t->out + t->aside + 2 * adds) * NC + t->weights * C * C + (t->scores_in + t->scores_out) * scores;
     node->out += t->out * NC + t->scores_out * scores;
-    if (strcmp(node->stage, "attention") == 0) { node->bytes += 2 * B * profile->cached * C; }
-    if (strcmp(node->stage, "logits") == 0) { node->bytes += (C + B) * config->vocabulary; }
+    if (strcmp(node->stage, "attention") == 0) { node->bytes += 2 * rows * profile->cached * C; }
+    if (strcmp(node->stage, "logits") == 0) { node->bytes += (C + rows) * config->vocabulary; }
 }
 
 static void collect(struct graph *graph, const struct profile *profile, const struct gpt2_config *config) {
@@ -191,7 +190,8 @@ static void collect(struct graph *graph, const struct profile *profile, const st
         node->times++;
         node->microseconds += (double)interval->length + (double)(adds ? residual : 0.0f);
         /* A block's attention runs several times where the scores of all sequences do not fit in memory. */
-        if (node->blocks != blocks) { add_traffic(node, profile, config, adds); }
+        const double rows = interval->rows > 0 ? (double)interval->rows : (double)profile->B * profile->T;
+        if (node->blocks != blocks) { add_traffic(node, profile, config, rows, adds); }
         node->blocks = blocks;
         blocks += strcmp(interval->stage, "qkv") == 0;
     }
@@ -326,7 +326,7 @@ static bool run(struct session *session, const struct options *options, struct p
                          options->model, config->max_tokens, T < 1 ? 1 : T, extra);
     }
     for (int p = 0; p < 2; p++) {
-        profiles[p].room = (config->layers + 2) * 16 * (p == 0 ? 1 : options->tokens);
+        profiles[p].room = (config->layers + 2) * 16 * (p == 0 ? options->batch : options->tokens);
         profiles[p].intervals = calloc((size_t)profiles[p].room, sizeof *profiles[p].intervals);
         if (profiles[p].intervals == NULL) { return gpt2_fail(error, "out of memory"); }
     }

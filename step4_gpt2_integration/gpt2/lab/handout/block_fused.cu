@@ -5,5 +5,16 @@ template <class T> int block_fused(gpt2_device &, const kernel_table &, tensors<
     return cudaErrorNotSupported;
 }
 
-#define INSTANTIATE(T) template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
+template <class T> int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool) {
+    return cudaErrorNotSupported;
+}
+
+template <class T> int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &) {
+    return cudaErrorNotSupported;
+}
+
+#define INSTANTIATE(T)                                                                                          \
+    template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
+    template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
+    template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -127,6 +127,57 @@ Test(forms, padded_prompts_are_the_same_in_all) {
     }
 }
 
+/* Prompts that pass through the blocks together, by ones and by twos: the same logits, losses and cache. */
+static void check_groups(const struct gpt2_config *config, enum gpt2_form form) {
+    enum { B = 3, SIZES = 3 };
+    static const int sizes[SIZES] = {B, 1, 2};
+    const int T = config->max_tokens - 1, V = config->vocabulary;
+    int32_t tokens[B * MOST_T], targets[B * MOST_T], lengths[B] = {T, 1, T / 2 + 1};
+    const int32_t next[B] = {3, 4, 5};
+    float *rows[SIZES];
+    tiny_tokens(tokens, B * T, V, 8);
+    tiny_tokens(targets, B * T, V, 9);
+    const int64_t all = (int64_t)B * T * V, count = all + 2 * B * V + B * T;
+    size_t bytes[SIZES];
+    for (int i = 0; i < SIZES; i++) {
+        struct gpt2_source source = tiny_source(config);
+        struct gpt2_model_options options = {.type = GPT2_F32,
+                                             .attention = form,
+                                             .batch = B,
+                                             .prompt = config->max_tokens,
+                                             .together = sizes[i],
+                                             .kernels = kernels_of(sets[SETS - 1])};
+        struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+        cr_assert(model, "%s", error.text);
+        bytes[i] = gpt2_model_bytes(model);
+        float *at = rows[i] = calloc((size_t)count, sizeof *at);
+        const int32_t whole[B] = {T, T, T};
+        cr_assert(gpt2_all_logits(model, tokens, whole, B, T, at, &error), "%s", error.text);
+        cr_assert(gpt2_losses(model, tokens, targets, B, T, at + all + 2 * B * V, &error), "%s", error.text);
+        cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+        cr_assert(gpt2_logits(model, at + all, &error), "%s", error.text);
+        cr_assert(gpt2_decode(model, next, &error), "%s", error.text);
+        cr_assert(gpt2_logits(model, at + all + B * V, &error), "%s", error.text);
+        close_model(model);
+    }
+    cr_assert(bytes[1] < bytes[2] && bytes[2] < bytes[0]);
+    for (int i = 1; i < SIZES; i++) {
+        for (int64_t j = 0; j < count; j++) {
+            const double off = fabs((double)rows[i][j] - (double)rows[0][j]);
+            cr_assert(off <= 1e-4, "form %d, groups of %d: element %d is off by %g", (int)form, sizes[i], (int)j, off);
+        }
+    }
+    for (int i = 0; i < SIZES; i++) { free(rows[i]); }
+}
+
+Test(forms, prompts_in_groups_are_the_same) {
+    static const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_ROWS};
+    for (int i = 0; i < 3; i++) {
+        check_groups(&configs[0], forms[i]);
+        check_groups(&configs[2], forms[i]);
+    }
+}
+
 Test(forms, fused_attention_needs_no_room_for_scores) {
     const struct gpt2_config *config = &configs[0];
     struct gpt2_model *taught = open_forms(config, GPT2_BF16, 1, GPT2_TAUGHT, GPT2_TAUGHT, false);
