@@ -89,7 +89,9 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
     from.take(a.losses, N);
-    from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
+    from.take(a.partial, all.forms.decode_fused  ? (int64_t)all.forms.parts * (C / config.heads + 2)
+                         : all.forms.decode_rows ? (int64_t)B * config.heads * padded_row(all.context)
+                                                 : 0);
     from.take(a.arrived, B * config.heads);
     from.take(a.greedy.settings, 2);
     from.take(a.greedy.left, B);

@@ -80,7 +80,7 @@ template <class T> struct activations {
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
     float *losses;      // (N)
-    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
+    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh; or (B, H, padded_row(S)), rows.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
     greedy_state greedy;
     persistent_memory persistent;
