@@ -14,6 +14,10 @@ template <class T> static int attend(gpt2_device &device, tensors<T> &all, int l
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
     const int H = all.config.heads, D = all.config.channels / H;
+    if (pass.decoding && all.forms.decode_rows) {
+        return decode_rows(device, a.attention, cache.k, cache.v, a.partial, a.qkv, a.positions, pass.B, H, D,
+                           all.context);
+    }
     if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
     if (all.forms.attention_rows) {
         return attention_rows(device, a.attention, cache.k, cache.v, a.scores, a.qkv, a.lengths, pass.B, pass.T, H, D,
@@ -31,7 +35,7 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
     const float eps = all.config.epsilon;
-    if (all.forms.attention_rows && !pass.decoding) {
+    if (pass.decoding ? all.forms.decode_rows : all.forms.attention_rows) {
         const T *const nothing = nullptr;
         return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
     }

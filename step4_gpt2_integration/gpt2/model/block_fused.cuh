@@ -6,7 +6,7 @@
 
 // Does this pass use block_fused (forms.cuh), or lab 4's block_forward?
 template <class T> bool block_is_fused(const tensors<T> &all, const pass &pass) {
-    return pass.decoding ? all.forms.decode_fused : all.forms.attention_fused;
+    return pass.decoding ? all.forms.decode_fused || all.forms.decode_rows : all.forms.attention_fused;
 }
 
 // As block_forward (block.cuh), to rounding.

@@ -73,7 +73,7 @@ template <class T, class W> static bool step_takes(const tensors<T> &all, int B)
 }
 
 template <class T> bool decode_step_takes(const tensors<T> &all, int B) {
-    return all.forms.decode_fused && B <= all.forms.decode_rows &&
+    return all.forms.decode_fused && B <= all.forms.most_rows &&
            (all.scheme == GPT2_PLAIN  ? step_takes<T, T>(all, B)
             : all.scheme == GPT2_INT8 ? step_takes<T, int8_code>(all, B)
                                       : step_takes<T, e4m3_code>(all, B));

@@ -57,7 +57,10 @@ template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
     const int D = config.channels / config.heads;
     const bool reference = is_reference(*options.kernels);
-    const bool row_threads = options.attention == GPT2_ROWS || (options.attention == GPT2_AUTO && on_cpu && reference);
+    const bool coded = options.scheme != GPT2_PLAIN;
+    const auto has_rows = [&](gpt2_form form) {
+        return form == GPT2_ROWS || (form == GPT2_AUTO && on_cpu && reference);
+    };
     bool attention = options.attention == GPT2_FUSED;
     bool decode = options.decode == GPT2_FUSED || options.decode == GPT2_PERSISTENT;
     int rows = most_gemv_rows;
@@ -71,22 +74,22 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
             rows = row.decode_rows;
         }
     }
-    const bool coded = options.scheme != GPT2_PLAIN;
     if (coded &&
         options.decode == GPT2_AUTO) { // a step that expands all matrices reads and writes more than in 16 bits
         decode = reference;
         rows = most_gemv_rows;
     }
     model_forms forms = {};
-    forms.attention_rows = row_threads;
-    forms.attention_fused = row_threads || (attention && D <= most_fused_channels);
+    forms.attention_rows = has_rows(options.attention);
+    forms.attention_fused = forms.attention_rows || (attention && D <= most_fused_channels);
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.together = options.together;
     if (options.together == 0 && forms.attention_fused && !row_threads) {
         forms.together = prompts_together(options.batch, options.prompt, config.channels, device.multiprocessors);
     }
     forms.decode_fused = decode && decode_split_takes<T>(D);
-    forms.decode_rows = rows;
+    forms.decode_rows = !forms.decode_fused && has_rows(options.decode);
+    forms.most_rows = rows;
     forms.decode_persistent = options.decode == GPT2_PERSISTENT && !coded && decode_persistent_takes<T>(device, config);
     forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes<T>(device, config) : 0;
     forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);

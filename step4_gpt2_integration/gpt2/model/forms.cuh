@@ -3,7 +3,8 @@
 //                 taught                                    fused
 //   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
 //   (prompts)                                               the epilogue of its product
-//   rows: prompts as in fused, with a thread per row in softmax and LayerNorm, and scores of 128 queries in memory (rows.cuh)
+//   rows: as in the fused block, with a thread per row in softmax and LayerNorm, and scores in memory: those of 128 queries in
+//   prompts, and in decoding those of the new tokens (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
 //   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused
@@ -11,7 +12,8 @@
 // With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too, and the persistent one does not
 // exist.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
-// but the reference. With that set it means rows on the CPU backend, and the taught form of decoding. Batches and widths that a fused kernel does not support use the taught form.
+// but the reference. With that set it means rows on the CPU backend. Batches and widths that a fused kernel does not support use the
+// taught form.
 #ifndef GPT2_FORMS_CUH
 #define GPT2_FORMS_CUH
 
@@ -21,10 +23,11 @@ struct model_forms {
     bool attention_fused;    // prompts
     bool attention_rows;     // in the fused block: attention and LayerNorm have a thread per row (rows.cuh)
     bool tensor_cores;       // in fused attention
+    bool decode_rows;        // steps use the fused block as attention_rows do
     bool decode_fused;       // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
     bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh
     size_t persistent_bytes; // that it needs
-    int decode_rows;         // largest batch of a fused step; larger ones use cuBLASLt's products
+    int most_rows;           // largest batch of a fused step; larger ones use cuBLASLt's products
     int together;            // prompts whose activations are in memory at once; 0: all
     int parts;               // of the cache that blocks read at the same time, at most: decode_split.cuh
 };

@@ -66,7 +66,7 @@ template <class T> struct model_of final : gpt2_model {
 
     gpt2_form greedy_form(int B_) const override {
         if (device.observer != nullptr || device.clock != nullptr || B_ != 1 || !all.forms.decode_persistent) {
-            return all.forms.decode_fused ? GPT2_FUSED : GPT2_TAUGHT;
+            return all.forms.decode_fused ? GPT2_FUSED : all.forms.decode_rows ? GPT2_ROWS : GPT2_TAUGHT;
         }
         return GPT2_PERSISTENT;
     }

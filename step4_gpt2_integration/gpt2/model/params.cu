@@ -92,7 +92,9 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.losses, B * all.prompt);
     from.take(a.last_residual, B * C);
     from.take(a.last_result, B * C);
-    from.take(a.partial, all.forms.decode_fused ? all.forms.parts * (C / config.heads + 2) : 0);
+    from.take(a.partial, all.forms.decode_fused  ? (int64_t)all.forms.parts * (C / config.heads + 2)
+                         : all.forms.decode_rows ? (int64_t)B * config.heads * padded_row(all.context)
+                                                 : 0);
     from.take(a.arrived, B * config.heads);
     from.take(a.greedy.settings, 2);
     from.take(a.greedy.left, B);

@@ -83,7 +83,7 @@ template <class T> struct activations {
     float *losses;      // (B, T)
     T *last_residual;   // (B, C)     of each prompt's last position: residual
     T *last_result;     // (B, C)     likewise: branch, or the attention of the last block
-    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh
+    float *partial;     // (B, H, splits, D + 2)   decode_split.cuh; or (B, H, padded_row(S)), rows.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
     greedy_state greedy;
     persistent_memory persistent;

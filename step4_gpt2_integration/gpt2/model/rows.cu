@@ -5,8 +5,10 @@
 //           the row is faster. The loops work on 16 elements at a time, which the compiler turns into vectors.
 // Attention A tile of 128 queries at a time: scores = Q K^T in fp32, from the heads as they lie in qkv; softmax in place, which
 //           leaves the weights in T; out = weights V. Keys behind the tile's last query are not read.
-// Bytes     for a tile whose last query is at t: 4 H 128 t written and read twice, 2 H 128 t of weights in 16-bit types
-// Kernels   cache_kernel, softmax_kernel, layernorm_kernel; cuBLAS multiplies
+// Decoding  A thread for each head: its scores, their softmax, and the weighted sum of the values, 16 channels at a time.
+// Bytes     for a tile whose last query is at t: 4 H 128 t written and read twice, 2 H 128 t of weights in 16-bit types; a decoding
+//           step reads the cache once
+// Kernels   cache_kernel, softmax_kernel, decode_kernel, layernorm_kernel; cuBLAS multiplies
 #include "gpt2/model/rows.cuh"
 
 #include <cfloat>
@@ -70,10 +72,11 @@ template <class T> INTO_EACH_TARGET __device__ inline void store(T *to, const la
     }
 }
 
-INTO_EACH_TARGET __device__ inline float sum_of(const lanes &x) {
-    float sum = 0.0f;
-    for (int i = 0; i < row_lanes; i++) { sum += x.at[i]; }
-    return sum;
+INTO_EACH_TARGET __device__ inline float sum_of(lanes x) { // in pairs: four additions deep, not sixteen
+    for (int half = row_lanes / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++) { x.at[i] += x.at[i + half]; }
+    }
+    return x.at[0];
 }
 
 // 2^x, x <= 0, with a relative error of about 1e-7; 0 below 2^-126. x = n + f, |f| <= 1/2, and 2^f is e^(f ln 2) as a polynomial.
@@ -96,7 +99,7 @@ INTO_EACH_TARGET __device__ inline float power_of_2(float x) {
 template <class T>
 INTO_EACH_TARGET __device__ inline void softmax_row_inline(T *weights, float *scores, int keys, int padded,
                                                            float scale) {
-    const int end = (keys + row_lanes - 1) / row_lanes * row_lanes;
+    const int end = padded_row(keys);
     const float scale2 = scale * 1.44269504f;
     lanes most, total = {};
     for (int i = 0; i < row_lanes; i++) { most.at[i] = -FLT_MAX; }
@@ -121,6 +124,29 @@ INTO_EACH_TARGET __device__ inline void softmax_row_inline(T *weights, float *sc
     }
     const lanes zeros = {};
     for (int j = end; j < padded; j += row_lanes) { store(weights + j, zeros, row_lanes); }
+}
+
+// One head of decode_rows, whose cache has `keys` keys and values (keys, D) with the new ones.
+template <class T>
+INTO_EACH_TARGET __device__ inline void decode_head_inline(T *out, float *scores, const T *query, const T *k,
+                                                           const T *v, int keys, int D, float scale) {
+    for (int j = 0; j < keys; j++) {
+        lanes total = {};
+        for (int d = 0; d < D; d += row_lanes) {
+            const lanes x = load(query + d, D - d, 0.0f), y = load(k + (int64_t)j * D + d, D - d, 0.0f);
+            for (int i = 0; i < row_lanes; i++) { total.at[i] += x.at[i] * y.at[i]; }
+        }
+        scores[j] = sum_of(total);
+    }
+    softmax_row_inline(scores, scores, keys, padded_row(keys), scale);
+    for (int d = 0; d < D; d += row_lanes) {
+        lanes total = {};
+        for (int j = 0; j < keys; j++) {
+            const lanes x = load(v + (int64_t)j * D + d, D - d, 0.0f);
+            for (int i = 0; i < row_lanes; i++) { total.at[i] += scores[j] * x.at[i]; }
+        }
+        store(out + d, total, D - d);
+    }
 }
 
 // One row of layernorm_rows. The sum is rounded to T, and its statistics are those of the rounded one.
@@ -175,6 +201,7 @@ INTO_EACH_TARGET __device__ inline void layernorm_row_inline(T *out, T *residual
     }
 #endif
 FOR_PROCESSORS(softmax_row)
+FOR_PROCESSORS(decode_head)
 FOR_PROCESSORS(layernorm_row)
 
 // A thread per position and head.
@@ -206,6 +233,28 @@ __global__ void softmax_kernel(T *weights,         // (H, rows, padded)
     softmax_row(on, weights + (int64_t)i * padded, scores + (int64_t)i * padded, keys, padded, scale);
 }
 
+// A thread per sequence and head.
+template <class T>
+__global__ void decode_kernel(T *out,               // (B, H, D)
+                              T *k,                 // (B, H, S, D)
+                              T *v,                 // (B, H, S, D)
+                              float *scores,        // (B, H, padded_row(S))
+                              const T *qkv,         // (B, 3, H, D)
+                              const int *positions, // (B)
+                              int heads, int H, int D, int S, float scale, processor on) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= heads) { return; }
+    const int b = i / H, h = i % H, p = positions[b];
+    const int64_t C = (int64_t)H * D, cached = (int64_t)i * S * D;
+    const T *query = qkv + b * 3 * C + (int64_t)h * D;
+    for (int d = 0; d < D; d++) {
+        k[cached + (int64_t)p * D + d] = query[C + d];
+        v[cached + (int64_t)p * D + d] = query[2 * C + d];
+    }
+    decode_head(on, out + (int64_t)i * D, scores + (int64_t)i * padded_row(S), query, k + cached, v + cached, p + 1, D,
+                scale);
+}
+
 // A thread per row.
 template <class T>
 __global__ void layernorm_kernel(T *out, T *residual, const T *branch, const T *weight, const T *bias, int N, int C,
@@ -223,7 +272,7 @@ int attend_tile(gpt2_device &device, T *out, T *scratch, const T *qkv, const int
     const float scale = 1.0f / sqrtf((float)D), one = 1.0f, zero = 0.0f;
     const int no_layer = -1;
     const cudaDataType type = type_of<T>::cuda;
-    const int C = H * D, keys = first + rows, padded = (keys + row_lanes - 1) / row_lanes * row_lanes;
+    const int C = H * D, keys = first + rows, padded = padded_row(keys);
     const long long of_head = (long long)rows * padded;
     float *scores = (float *)scratch;
     T *weights = (T *)(scores + H * of_head);
@@ -258,6 +307,15 @@ int attention_rows(gpt2_device &device, T *out, T *k, T *v, T *scratch, const T 
     return 0;
 }
 
+// A block for each head: the CPU backend divides blocks among the cores.
+template <class T>
+int decode_rows(gpt2_device &device, T *out, T *k, T *v, float *scores, const T *qkv, const int *positions, int B,
+                int H, int D, int S) {
+    decode_kernel<<<(unsigned)(B * H), 1, 0, device.stream>>>(out, k, v, scores, qkv, positions, B * H, H, D, S,
+                                                              1.0f / sqrtf((float)D), this_processor());
+    return cudaGetLastError();
+}
+
 template <class T>
 int layernorm_rows(gpt2_device &device, T *out, T *residual, const T *branch, const T *weight, const T *bias, int N,
                    int C, float eps) {
@@ -268,5 +326,6 @@ int layernorm_rows(gpt2_device &device, T *out, T *residual, const T *branch, co
 
 #define INSTANTIATE(T)                                                                                               \
     template int attention_rows(gpt2_device &, T *, T *, T *, T *, const T *, const int *, int, int, int, int, int); \
+    template int decode_rows(gpt2_device &, T *, T *, T *, float *, const T *, const int *, int, int, int, int);     \
     template int layernorm_rows(gpt2_device &, T *, T *, const T *, const T *, const T *, int, int, float);
 FOR_EACH_TYPE(INSTANTIATE)

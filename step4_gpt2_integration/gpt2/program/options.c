@@ -115,7 +115,7 @@ static const struct argument table[] = {
      FIELD(kernels), 0, 0, PLAIN},
     {"--attention", MODELS, "FORM", "auto", "attention of prompts: taught, fused, rows or auto", ARGUMENT_TEXT,
      FIELD(attention), 0, 0, PLAIN},
-    {"--decode", MODELS, "FORM", "auto", "decoding steps: taught, fused, persistent or auto", ARGUMENT_TEXT,
+    {"--decode", MODELS, "FORM", "auto", "decoding steps: taught, fused, rows, persistent or auto", ARGUMENT_TEXT,
      FIELD(decode), 0, 0, PLAIN},
     {"--no-graph", MODELS, NULL, NULL, "launch each kernel by itself, without a CUDA graph", ARGUMENT_SWITCH,
      FIELD(no_graph), 0, 0, PLAIN},

@@ -52,8 +52,8 @@ const struct type_name *type_named(const char *name); /* f32, tf32, f16, bf16; N
 
 const char *form_name(enum gpt2_form form); /* as options name it */
 
-/* Accepts taught, fused, auto, and a further form unless that is GPT2_AUTO. */
-bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
+/* Accepts the forms up to `last`: GPT2_AUTO, GPT2_ROWS or GPT2_PERSISTENT. */
+bool parse_form(enum gpt2_form *form, enum gpt2_form last, const char *option, const char *text,
                 struct gpt2_error *error);
 
 /* The options of the model: kernels, graph, forms; and --threads. False: an unknown form, or threads on a GPU. */

@@ -14,17 +14,18 @@ static bool parse_type(struct session *session, const struct options *options, s
     return true;
 }
 
-bool parse_form(enum gpt2_form *form, enum gpt2_form further, const char *option, const char *text,
+bool parse_form(enum gpt2_form *form, enum gpt2_form last, const char *option, const char *text,
                 struct gpt2_error *error) {
-    const enum gpt2_form forms[] = {GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, further};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (strcmp(text, form_name(forms[i])) == 0) {
-            *form = forms[i];
+    for (enum gpt2_form each = GPT2_TAUGHT; each <= last; each++) {
+        if (strcmp(text, form_name(each)) == 0) {
+            *form = each;
             return true;
         }
     }
-    if (further == GPT2_AUTO) { return gpt2_fail(error, "%s %s: auto, taught or fused", option, text); }
-    return gpt2_fail(error, "%s %s: auto, taught, fused or %s", option, text, form_name(further));
+    static const char *const choices[] = {[GPT2_AUTO] = "auto, taught or fused",
+                                          [GPT2_ROWS] = "auto, taught, fused or rows",
+                                          [GPT2_PERSISTENT] = "auto, taught, fused, rows or persistent"};
+    return gpt2_fail(error, "%s %s: %s", option, text, choices[last]);
 }
 
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,

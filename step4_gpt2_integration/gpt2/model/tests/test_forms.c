@@ -210,8 +210,8 @@ Test(forms, auto_is_rows_with_the_reference_set_on_the_cpu_backend) {
 
 enum { MOST_B = 9 };
 
-static void check_decoding(const struct gpt2_config *config, enum gpt2_type type, int B, bool graph, int steps,
-                           double tolerance) {
+static void check_decoding(const struct gpt2_config *config, enum gpt2_form form, enum gpt2_type type, int B,
+                           bool graph, int steps, double tolerance) {
     int S = config->max_tokens, V = config->vocabulary, longest = S - steps, now[MOST_B];
     int32_t sequences[MOST_B][MOST_T], prompts[MOST_B * MOST_T], lengths[MOST_B], next[MOST_B];
     static float logits[MOST_B * MOST_V];
@@ -220,7 +220,7 @@ static void check_decoding(const struct gpt2_config *config, enum gpt2_type type
         now[b] = lengths[b] = b == 1 ? 1 : longest - longest * b / 16;
         for (int t = 0; t < longest; t++) { prompts[b * longest + t] = sequences[b][t]; }
     }
-    struct gpt2_model *model = open_model(config, type, B, GPT2_FUSED, graph);
+    struct gpt2_model *model = open_model(config, type, B, form, graph);
     cr_assert(gpt2_prefill(model, prompts, lengths, B, longest, &error), "%s", error.text);
     for (int step = 0; step < steps; step++) {
         for (int b = 0; b < B; b++) { next[b] = b == 2 && step % 3 == 1 ? -1 : sequences[b][now[b]++]; }
@@ -243,23 +243,32 @@ static void check_decoding(const struct gpt2_config *config, enum gpt2_type type
     close_model(model);
 }
 
-Test(forms, fused_decoding_gives_what_whole_sequences_give) {
+static void check_decoding_of_sizes(enum gpt2_form form) {
     static const int batches[] = {1, 2, 3, 8, 9};
     for (int i = 0; i < CONFIGS; i++) {
         for (int k = 0; k < 5; k++) {
             if (i > 0 && k != i % 5) { continue; } /* all batches for the first size, one for each other */
-            check_decoding(&configs[i], GPT2_F32, batches[k], k % 2, 8, 2e-5);
+            check_decoding(&configs[i], form, GPT2_F32, batches[k], k % 2, 8, 2e-5);
         }
-        check_decoding(&configs[i], GPT2_F16, 3, false, 4, 0.03);
-        check_decoding(&configs[i], GPT2_BF16, 3, true, 4, 0.2);
+        check_decoding(&configs[i], form, GPT2_F16, 3, false, 4, 0.03);
+        check_decoding(&configs[i], form, GPT2_BF16, 3, true, 4, 0.2);
     }
 }
 
+Test(forms, fused_decoding_gives_what_whole_sequences_give) {
+    check_decoding_of_sizes(GPT2_FUSED);
+}
+
+Test(forms, decoding_by_rows_gives_what_whole_sequences_give) {
+    check_decoding_of_sizes(GPT2_ROWS);
+    check_decoding(&wide, GPT2_ROWS, GPT2_F32, 2, true, 1, 2e-5);
+}
+
 Test(forms, fused_decoding_of_wide_rows) {
-    check_decoding(&wide, GPT2_F32, 1, false, 1, 2e-5);
+    check_decoding(&wide, GPT2_FUSED, GPT2_F32, 1, false, 1, 2e-5);
 #ifndef CHECKED
-    check_decoding(&wide, GPT2_F32, 2, false, 4, 2e-5);
-    check_decoding(&wide, GPT2_BF16, 1, true, 4, 0.2);
+    check_decoding(&wide, GPT2_FUSED, GPT2_F32, 2, false, 4, 2e-5);
+    check_decoding(&wide, GPT2_FUSED, GPT2_BF16, 1, true, 4, 0.2);
 #endif
 }
 

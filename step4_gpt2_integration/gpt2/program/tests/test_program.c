@@ -353,8 +353,10 @@ Test(program, forms_write_the_same_text) {
     cr_assert_str_eq(output, taught);
     succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention rows --decode fused");
     cr_assert_str_eq(output, taught);
-    cr_assert_eq(run("bench --decode rows"), 2);
-    says("--decode rows: auto, taught, fused or persistent");
+    succeeds("generate --model @ --prompt 'the cat' --tokens 30 --no-stop --quiet --attention taught --decode rows");
+    cr_assert_str_eq(output, taught);
+    cr_assert_eq(run("bench --decode columns"), 2);
+    says("--decode columns: auto, taught, fused, rows or persistent");
     cr_assert_eq(run("train --data @ --out @/run --steps 1 --attention rows"), 2);
     says("--attention rows: auto, taught or fused");
 }

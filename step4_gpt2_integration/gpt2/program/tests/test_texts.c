@@ -241,13 +241,14 @@ Test(texts, the_form_that_ran_is_named) {
     static const struct {
         const char *options, *form;
     } runs[] = {
-        {"--prompt sun", "taught"}, /* of auto, on the CPU backend */
+        {"--prompt sun", "rows"}, /* of auto, on the CPU backend */
         {"--prompt sun --decode taught", "taught"},
         {"--prompt sun --decode fused", "fused"},
         {"--prompt sun --decode persistent", "persistent"},
         {"--prompt sun --prompt cat --decode persistent", "fused"},    /* for one sequence alone */
         {"--prompt sun --temperature 1 --decode persistent", "fused"}, /* greedy alone */
-        {"--prompt sun --temperature 1", "taught"},
+        {"--prompt sun --temperature 1", "rows"},
+        {"--prompt sun --temperature 1 --decode taught", "taught"},
     };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char arguments[256];
