@@ -84,7 +84,7 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     forms.attention_fused = forms.attention_rows || (attention && D <= most_fused_channels);
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.together = options.together;
-    if (options.together == 0 && forms.attention_fused && !row_threads) {
+    if (options.together == 0 && forms.attention_fused && !forms.attention_rows) {
         forms.together = prompts_together(options.batch, options.prompt, config.channels, device.multiprocessors);
     }
     forms.decode_fused = decode && decode_split_takes<T>(D);
