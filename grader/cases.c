@@ -86,7 +86,17 @@ static void add_matrix_values(struct case_list *list, enum input_values values) 
     if (values == VALUES_LARGE) { cases_other_scalars(list->op, &small->sizes); } /* scores above the largest __half */
 }
 
+/* Rows of very different magnitude, more than warps at work at a time: nothing of a warp's earlier row may remain. */
+static void add_many_large_rows(struct case_list *list) {
+    if (op_is_on_matrices(list->op)) {
+        add_matrices(list, 9, 4, 33, VALUES_LARGE);
+    } else {
+        add(list, 4111, 9, VALUES_LARGE);
+    }
+}
+
 static void add_values(struct case_list *list) {
+    if (list->op->hard >> VALUES_LARGE & 1) { add_many_large_rows(list); }
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
         if (!(list->op->hard >> values & 1)) { continue; }
         if (op_is_on_matrices(list->op)) {

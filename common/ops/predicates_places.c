@@ -79,12 +79,22 @@ static bool past_row_0(long row, long column, long argument) {
     return row > 0;
 }
 
+/* Output 0 has a wrong element in row 1, or the call has no row of several elements there. */
+static bool row_1_wrong(const struct evidence *evidence, const struct evidence_case *shown) {
+    size_t C = (size_t)shown->test.sizes.C;
+    if (C < 2 || shown->test.sizes.N < 2) { return true; }
+    for (size_t c = 0; c < C; c++) {
+        if (evidence_is_wrong(evidence, shown, 0, C + c)) { return true; }
+    }
+    return false;
+}
+
 static bool row_0_right(const struct evidence *evidence, const struct evidence_case *shown) {
     for (int t = 1; t < op_tensor_count(evidence->op); t++) {
         if (shown->wrong[t] && evidence_is_wrong(evidence, shown, t, 0)) { return false; }
     }
     /* if C is 1, LayerNorm's out is the bias, whichever row was read */
-    return shown->wrong[0] == 0 || wrong_where(evidence, shown, past_row_0, 0);
+    return shown->wrong[0] == 0 || (wrong_where(evidence, shown, past_row_0, 0) && row_1_wrong(evidence, shown));
 }
 
 bool shows_only_row_0(const struct evidence *evidence, int argument) {

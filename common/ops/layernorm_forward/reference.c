@@ -18,7 +18,7 @@ struct forward {
 static void forward_row(const struct forward *f, size_t n, const float *x, const float *added) {
     int C = f->call->sizes->C;
     double *out = f->out + n * (size_t)C, *out_condition = f->out_condition + n * (size_t)C;
-    double mean, rstd, magnitude = 0.0;
+    double mean, rstd, magnitude = 0.0, largest = 0.0;
     reference_row_statistics(x, C, f->call->sizes->eps, &mean, &rstd);
     if (!isfinite(mean) || !isfinite(rstd)) { /* the contract requires NaN in out, and does not define mean and rstd */
         for (int c = 0; c < C; c++) { reference_exact(out, out_condition, (size_t)c, NAN); }
@@ -26,9 +26,13 @@ static void forward_row(const struct forward *f, size_t n, const float *x, const
         f->mean_condition[n] = f->rstd_condition[n] = INFINITY;
         return;
     }
-    for (int c = 0; c < C; c++) { magnitude += fabs((double)x[c]); }
+    for (int c = 0; c < C; c++) {
+        magnitude += fabs((double)x[c]);
+        largest = fmax(largest, fabs((double)x[c]));
+    }
     magnitude /= C;
-    double mean_error = reference_growth(C) * magnitude, spread = mean_error * rstd;
+    /* An element of the row may be subtracted from all of it first, which rounds the differences. */
+    double mean_error = reference_growth(C) * magnitude + largest, spread = mean_error * rstd;
     /* Welford's one pass is accepted too, which loses |mean| / deviation; an error d of the mean adds d^2 to the
      * variance */
     double rstd_error = reference_growth(C) * (1.0 + magnitude * rstd) + 4.0 * 0x1p-24 * spread * spread;
@@ -38,7 +42,7 @@ static void forward_row(const struct forward *f, size_t n, const float *x, const
     f->rstd_condition[n] = rstd * rstd_error;
     for (int c = 0; c < C; c++) {
         double normal = (x[c] - mean) * rstd;
-        double error = fabs(normal) * rstd_error + rstd * (mean_error + fabs((double)x[c]) + fabs(mean));
+        double error = fabs(normal) * rstd_error + rstd * (mean_error + largest + fabs(mean));
         out[c] = normal * f->weight[c] + f->bias[c];
         out_condition[c] = fabs((double)f->weight[c]) * error + fabs(out[c]) + fabs((double)f->bias[c]) + DBL_MIN;
         if (!added) { continue; }

@@ -20,6 +20,11 @@ void softmax_backward_row(const float *dout, const float *out, int C, double sca
     }
 }
 
+/* exp(score), and 0 for the lowest of the inputs, as where a score underflows. A row's last key is kept. */
+static double weight_of(const float *row, size_t c, size_t width) {
+    return row[c] < -1.4f && c + 1 < width ? 0.0 : exp(2.0 * row[c]);
+}
+
 void softmax_complete(const struct op *op, const struct op_sizes *sizes, float *const tensor[]) {
     int lengths = op_tensor_find(op, "lengths");
     size_t C = (size_t)sizes->C;
@@ -28,9 +33,9 @@ void softmax_complete(const struct op *op, const struct op_sizes *sizes, float *
         const float *keys = lengths >= 0 ? tensor[lengths] : NULL;
         size_t width = op_is_on_matrices(op) ? (size_t)inputs_keys(sizes, keys, (int)n) : C;
         double sum = 0.0;
-        for (size_t c = 0; c < width; c++) { sum += exp(2.0 * row[c]); }
+        for (size_t c = 0; c < width; c++) { sum += weight_of(row, c, width); }
         for (size_t c = 0; c < C; c++) {
-            row[c] = c < width ? (float)element_round(sizes->type, exp(2.0 * row[c]) / sum) : 0.0f;
+            row[c] = c < width ? (float)element_round(sizes->type, weight_of(row, c, width) / sum) : 0.0f;
         }
     }
 }
