@@ -32,7 +32,8 @@ const struct op_mistake prompt_mistakes[] = {
      .compute = transformer_mistaken,
      .variant = {TRANSFORMER_MASK_NONE}},
     {.id = "attention-lengths-ignored",
-     .cause = "queries attend to keys past their sequence's length: mask the keys from lengths[b] on, for each sequence b",
+     .cause =
+         "queries attend to keys past their sequence's length: mask the keys from lengths[b] on, for each sequence b",
      .hint = 2,
      .kernel = "attention_forward/lengths_ignored",
      .compute = transformer_mistaken,
