@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/runner/generate.h"
+#include "progress.h"
 
 uint64_t branches_cost(const struct op *op, const struct test_case *test) {
     uint64_t sum = 500;
@@ -35,7 +36,7 @@ bool branches_trace(struct branches *b, const struct test_case *test, atom_set a
     struct result result;
     b->trace->atom_count = 0;
     memset(atoms, 0, sizeof(atom_set));
-    b->probes++;
+    progress_call(++b->probes, 0);
     b->events = b->blocks = b->work = 0;
     if (!check_only_call(b->device, b->op, test, &result)) { return false; }
     for (int i = 0; i < b->trace->atom_count; i++) {

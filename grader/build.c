@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "janitor.h"
 #include "object.h"
 #include "paths.h"
+#include "progress.h"
 #include "spawn.h"
 
 enum { MAKE_OUTPUT_BYTES = 16384, LOG_BYTES = 65536, MAX_ERRORS = 3, MAX_ERROR_LINES = 16 };
@@ -147,6 +149,13 @@ static const char *build_folder(const struct build_options *options, char *path,
     return path;
 }
 
+/* read(), with progress while nothing comes. */
+static ssize_t read_slowly(int descriptor, char *data, size_t size) {
+    struct pollfd ready = {descriptor, POLLIN, 0};
+    while (poll(&ready, 1, 200) == 0) { progress_tick(); }
+    return read(descriptor, data, size);
+}
+
 /* Makes `goal` of step.mk; keeps the beginning of the output. Returns make's exit status, or -1. */
 static int run_make(const struct build_options *options, const struct build_report *report, const char *goal,
                     const char *refused, char *output, size_t size) {
@@ -201,7 +210,7 @@ static int run_make(const struct build_options *options, const struct build_repo
     }
     size_t kept = 0;
     char data[4096];
-    for (ssize_t n; pid > 0 && ((n = read(said[0], data, sizeof data)) > 0 || (n < 0 && errno == EINTR));) {
+    for (ssize_t n; pid > 0 && ((n = read_slowly(said[0], data, sizeof data)) > 0 || (n < 0 && errno == EINTR));) {
         for (ssize_t i = 0; i < n && kept + 1 < size; i++) { output[kept++] = data[i] ? data[i] : '?'; }
     }
     output[kept] = '\0';

@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "huge.h"
 #include "judge.h"
+#include "progress.h"
 #include "property.h"
 
 static void *allocate(size_t count, size_t size) {
@@ -209,6 +210,7 @@ enum verdict check_run(const struct device *device, enum check_kind kind, uint64
     enum verdict verdict = VERDICT_PASS;
     for (int i = 0; i < count; i++) {
         if (!is_possible(device, &cases[i])) { continue; }
+        progress_call(i + 1, count);
         if (check_case(device, &cases[i], evidence)) { continue; }
         const struct evidence_case *shown = evidence->cases[evidence->count - 1];
         if (verdict == VERDICT_PASS) { *failure = shown->failure; }
@@ -262,6 +264,7 @@ enum verdict check_cases(const struct device *device, const struct test_case *ca
     for (int i = 0; i < count; i++) {
         struct result result;
         if (!is_possible(device, &cases[i])) { continue; }
+        progress_call(i + 1, count);
         struct evidence_case *shown = run(device, &cases[i], evidence, &result);
         count_bytes(evidence, &result);
         if (needs_more(shown, &result)) {

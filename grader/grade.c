@@ -6,6 +6,7 @@
 
 #include "diagnose.h"
 #include "programs.h"
+#include "progress.h"
 #include "score.h"
 
 /* ---- diagnose: the likely cause of a failure, where a known mistake matches what was shown, or a fact ---- */
@@ -72,6 +73,7 @@ static bool have_passed(const struct checks *checks) {
 /* Builds the traced program. */
 static void trace(const struct plan *plan, struct task *task) {
     static char path[PLAN_PATH_BYTES];
+    progress_doing("build for the branches");
     programs_traced(plan, task->exercise, path);
     task->traced = path[0] ? path : NULL;
 }
@@ -153,7 +155,10 @@ static void report_marked(struct report *report, const struct marked *marked) {
 /* Every exercise of the plan. False: one of its programs could not be started, as `error` says. */
 static bool mark_all(const struct plan *plan, const struct programs *programs, struct report *report, char *error,
                      size_t error_size) {
-    for (int i = 0; plan->exercises[i]; i++) {
+    int count = 0;
+    while (plan->exercises[count]) { count++; }
+    for (int i = 0; i < count; i++) {
+        progress_exercise(plan->exercises[i]->title, i + 1, count);
         struct task task = programs_task(plan, programs, plan->exercises[i]);
         struct marked marked = mark_exercise(plan, &task);
         if (marked.process.fault[0]) {
@@ -171,6 +176,7 @@ enum exit_code grade_step(const struct grade_request *request, struct report *re
     struct plan plan;
     struct programs programs;
     plan_make(request, &plan);
+    progress_doing("build");
     enum exit_code code = programs_build(&plan, &programs);
     if (code != EXIT_FULL) {
         snprintf(error, error_size, "%s", programs.message);

@@ -18,6 +18,7 @@
 #include "options.h"
 #include "paths.h"
 #include "plan.h"
+#include "progress.h"
 #include "report.h"
 #include "script.h"
 #include "watch.h"
@@ -108,7 +109,9 @@ static enum exit_code grade_once(struct session *session) {
     static struct report report;
     struct prediction prediction;
     if (!session->options.has_seed) { session->request.seed = fresh_seed(); }
+    progress_begin(session->request.step->name);
     enum exit_code code = grade_step(&session->request, &report, session->error, sizeof session->error);
+    progress_end();
     if (code == EXIT_USAGE || code == EXIT_FAULT) { return complain(code, session->error); }
     forget_clean(session, &report);
     predict_load(report.step, session->request.files, &prediction);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "progress.h"
+
 /* ---- judging: pure functions of samples ---- */
 
 static const double enough_deviation = 0.005;
@@ -296,6 +298,7 @@ static enum measure_verdict take_samples(const struct run *run, struct measureme
     double give_up = child_now() + (o->wall_seconds > 0 ? o->wall_seconds : default_wall_seconds);
     bool again = false;
     for (;;) {
+        progress_call(m->count + 1, 0); /* between two measurements */
         enum measure_verdict verdict = one_sample(run, &m->sample[m->count]);
         if (verdict != MEASURE_OK) { return verdict; }
         m->count++;

@@ -14,7 +14,7 @@ GRADER_OBJECTS := $(patsubst %.c,$(BUILD)/host/%.o,$(GRADER_SOURCES) $(OPS_SOURC
 GRADER_TESTS   := $(notdir $(wildcard $(COURSE)/grader/tests/test_*.c) $(wildcard $(COURSE)/common/tests/test_*.c))
 GRADER_TESTS   := $(patsubst %.c,$(BUILD)/tests/%,$(GRADER_TESTS))
 
-SHELL_TESTS    += grader/tests/test_outputs.sh grader/tests/test_batch.sh grader/tests/test_open.sh
+SHELL_TESTS    += grader/tests/test_outputs.sh grader/tests/test_batch.sh grader/tests/test_open.sh grader/tests/test_progress.sh
 
 # Under sanitizers these two would only run the same programs again.
 ifneq ($(SANITIZE),)

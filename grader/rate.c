@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "paths.h"
+#include "progress.h"
 #include "spawn.h"
 
 enum { LONGEST_SECONDS = 90, MAX_ARGUMENTS = 48 };
@@ -106,6 +107,7 @@ static double run(const struct rate_target *target, const char *program, const c
     snprintf(text, sizeof text, "%s", target->arguments);
     list_arguments(program, text, kernels, arguments);
     limits.gpu = true;
+    limits.waiting = progress_tick;
     limits.call_seconds = LONGEST_SECONDS;
     if (child_start(&child, program, arguments, &limits) == CHILD_OK) {
         child_receive(&child, &nothing, 1, child_now() + limits.call_seconds); /* until it ends */

@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "case_id.h"
+#include "common/terminal.h"
 #include "lab.h"
 
 enum { TITLE_WIDTH = 30, CHECK_WIDTH = 34, VERDICT_WIDTH = 12, EXCERPT_LINES = 12, TABLE_WIDTH = 92 };
 
 bool report_wants_colour(FILE *out) {
     const char *no_colour = getenv("NO_COLOR");
-    return isatty(fileno(out)) && !(no_colour && *no_colour);
+    return terminal_width(fileno(out)) > 0 && !(no_colour && *no_colour);
 }
 
 const char *report_verdict(enum verdict verdict) {

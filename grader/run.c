@@ -7,6 +7,7 @@
 #include "clean.h"
 #include "huge.h"
 #include "lab.h"
+#include "progress.h"
 
 /* ---- a program as a device ---- */
 
@@ -45,6 +46,7 @@ static bool start(struct running *running, const char *program, bool gpu, const 
     struct limits limits = limits_default;
     limits.gpu = gpu;
     limits.environment = environment;
+    limits.waiting = progress_tick;
     running->process = process;
     if (runner_start(&running->runner, program, &limits) != CHILD_CANNOT_START) { return true; }
     snprintf(process->fault, sizeof process->fault, "%s", running->runner.child.message);
@@ -79,6 +81,7 @@ static struct checks run(const struct task *task, const char *program, bool gpu,
     struct device device = device_of(&running, gpu);
     while (verdict == VERDICT_PASS && checks.count < most) {
         int i = checks.count++;
+        progress_doing(check_name(exercise->checks[i].kind));
         verdict = check_run(&device, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, &checks.evidence,
                             &checks.failure[i]);
         checks.verdict[i] = verdict;
@@ -102,6 +105,7 @@ static struct checks run_one(const struct task *task, const char *program, bool 
     struct checks checks = {.count = 0};
     struct running running;
     evidence_init(&checks.evidence, op_find(task->exercise->op), task->exercise->type);
+    progress_doing(check_name(CHECK_CASE));
     const char *const *environment = test->huge ? for_huge : test->small ? quiet_small : quiet;
     if (!start(&running, program, gpu, environment, &checks.process)) { return checks; }
     struct device device = device_of(&running, gpu);
@@ -131,6 +135,7 @@ static bool trace_everything(const struct device *device, const struct task *tas
     const struct op *op = op_find(exercise->op);
     struct result result;
     bool answers = true;
+    progress_doing("lines that have not run");
     for (int i = 0; i < CORRECTNESS_CHECKS; i++) {
         int count = cases_of(op, exercise->type, exercise->checks[i].kind, PUBLISHED_SEED, task->request->seed, cases,
                              EVIDENCE_MAX_CASES);
@@ -178,6 +183,7 @@ void run_exploration(const struct task *task, struct exploration *found) {
     struct source source;
     source_read(task->request->files, exercise, &source);
     memset(found, 0, sizeof *found);
+    progress_doing("search for the branches");
     if (trace && task->traced && start(&running, task->traced, false, for_tracing, &ignored)) {
         struct running small;
         bool is_small = source.asks_device && start(&small, task->traced, false, for_tracing_small, &ignored);
@@ -214,6 +220,7 @@ static void explored(const struct task *task, const char *program, bool gpu, con
                   traced_device = device_of(&traced, false);
     device.small = is_small ? &small_device : NULL;
     device.huge = is_traced ? &traced_device : NULL;
+    progress_doing("branches");
     checks->verdict[last] =
         check_cases(&device, found->cases, found->case_count, &checks->evidence, &checks->failure[last]);
     stop(&running);
@@ -242,6 +249,7 @@ static void count(const struct task *task, struct performance *performance) {
     const struct exercise *exercise = task->exercise;
     struct running running;
     performance->is_counted = true;
+    progress_doing(check_name(CHECK_TRAFFIC));
     if (!task->counted) {
         performance->failure.kind = FAILURE_BUILD;
         snprintf(performance->failure.text, sizeof performance->failure.text,
@@ -264,9 +272,14 @@ struct performance run_performance(const struct task *task) {
     if (has_counted_check(exercise) && task->can_count) { count(task, &performance); }
     if (measures && exercise_check(exercise, CHECK_BAND) &&
         start(&running, task->program, true, quiet, &performance.process)) {
+        progress_doing(check_name(CHECK_BAND));
+        running.runner.limits.waiting = running.runner.child.limits.waiting = NULL; /* these waits are timed */
         performance.timing = timed_measure(&running.runner, exercise);
         stop(&running);
     }
-    if (measures && exercise_check(exercise, CHECK_RATE)) { performance.rates = rate_run(task->request, exercise); }
+    if (measures && exercise_check(exercise, CHECK_RATE)) {
+        progress_doing(check_name(CHECK_RATE));
+        performance.rates = rate_run(task->request, exercise);
+    }
     return performance;
 }

@@ -12,6 +12,7 @@
 
 #include "clean.h"
 #include "paths.h"
+#include "progress.h"
 #include "sandbox.h"
 #include "spawn.h"
 
@@ -121,6 +122,7 @@ static char *converse(const struct harness *harness, const char *action, const c
     limits.cpu_seconds = LONGEST_CPU_SECONDS;
     limits.same_user = harness->same_user;
     limits.environment = environment;
+    limits.waiting = progress_tick;
     if (child_start(child, harness->python, argv, &limits) != CHILD_OK) { return NULL; }
     double deadline = child_now() + LONGEST_SECONDS;
     bool sent =
@@ -176,9 +178,12 @@ static enum exit_code judge(const struct script_request *request, const struct h
     static struct child run, judged;
     char layers[128];
     size_t size = 0;
+    progress_begin(request->step->name);
+    progress_doing(request->script->title);
     char *answer = converse(harness, "run", NULL, &size, &run);
+    char *verdicts = answer ? converse(harness, "judge", answer, &size, &judged) : NULL;
+    progress_end();
     if (!answer) { return report_end(request, &run, out, error, error_size); }
-    char *verdicts = converse(harness, "judge", answer, &size, &judged);
     free(answer);
     int failed = verdicts ? script_print(out, clean_text(verdicts)) : -1;
     free(verdicts);

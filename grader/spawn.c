@@ -436,6 +436,7 @@ static enum child_status wait_ready(struct child *child, short events, struct wa
     }
     double left = wait->deadline - now, seconds = left > 0 && left < watch_seconds ? left : watch_seconds;
     struct pollfd ready[2] = {{child->socket, events, 0}, {child->output_pipe, POLLIN, 0}};
+    if (child->limits.waiting) { child->limits.waiting(); }
     if (poll(ready, 2, (int)(seconds * 1000) + 1) > 0 && ready[1].revents) { drain(child); }
     if (child->limits.output_bytes && child->output_total > child->limits.output_bytes) {
         return child_kill(child, CHILD_FLOODED,

@@ -41,6 +41,7 @@ struct limits {
     bool gpu;
     bool same_user;                 /* no user of its own: another one could not read what the program needs */
     const char *const *environment; /* "NAME=value" strings added to the cleared environment, NULL-ended; or NULL */
+    void (*waiting)(void);          /* called again and again during a wait for the child; or NULL */
 };
 
 /* 10 s a call, 1 h CPU, 4 GiB resident, 16 MiB output. */

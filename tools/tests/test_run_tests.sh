@@ -66,9 +66,16 @@ check "shows what it says on its standard error" grep -qx shown "$scratch/slept"
 check "and no more" test "$(wc -l <"$scratch/slept")" = 2
 check "its exit status is the command's" exits 3 sleeping
 if script -qec true /dev/null >/dev/null 2>&1; then
-    rm "$scratch/three"
-    script -qec "$root/tools/progress make --no-print-directory -C $scratch three" "$scratch/typescript" >/dev/null
+    on_terminal() { # on_terminal TERM COMMANDS
+        rm -f "$scratch/three"
+        TERM=$1 script -qec "$2 $root/tools/progress make --no-print-directory -C $scratch three" "$scratch/typescript" >/dev/null
+    }
+    on_terminal xterm ""
     check "on a terminal it is one line, written again" grep -q "^.*\[ 1/1 \] three.*Built in" "$scratch/typescript"
+    on_terminal xterm "stty columns 12;"
+    check "which a narrow terminal cuts, so that it does not wrap" grep -q "^.*\[ 1/1 \] thr..\[KBuilt in" "$scratch/typescript"
+    on_terminal dumb ""
+    check "a terminal that cannot redraw a line has whole lines" fails grep -q "$(printf '\033')" "$scratch/typescript"
 else
     skip "on a terminal it is one line, written again" "no script(1), or no pseudo-terminal, here"
 fi

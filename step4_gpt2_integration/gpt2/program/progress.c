@@ -2,9 +2,7 @@
 #define _GNU_SOURCE
 #include "progress.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,24 +13,6 @@ double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-void time_text(double length, char *text, size_t size) {
-    long whole = (long)(length + 0.5);
-    if (whole < 60) {
-        snprintf(text, size, "%ld s", whole);
-    } else if (whole < 3600) {
-        snprintf(text, size, "%ld min %02ld s", whole / 60, whole % 60);
-    } else {
-        snprintf(text, size, "%ld h %02ld min", whole / 3600, whole % 3600 / 60);
-    }
-}
-
-int terminal_width(int descriptor) {
-    const char *terminal = getenv("TERM");
-    struct winsize size;
-    if (!isatty(descriptor) || terminal == NULL || strcmp(terminal, "dumb") == 0) { return 0; }
-    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 void progress_begin(struct progress *progress, const char *what, const char *unit, double total, bool quiet) {

@@ -5,6 +5,7 @@
 #ifndef GPT2_PROGRAM_PROGRESS_H
 #define GPT2_PROGRAM_PROGRESS_H
 
+#include "common/terminal.h"
 #include "gpt2/formats/weights.h"
 #include "gpt2/model/model.h"
 
@@ -37,11 +38,5 @@ struct gpt2_source progress_source(struct counted_source *counted, const struct 
 double progress_source_total(const struct gpt2_config *config); /* what such a source counts up to */
 
 double seconds(void); /* of a clock that only goes forward */
-
-/* "12 s", "3 min 20 s", "2 h 05 min". */
-void time_text(double length, char *text, size_t size);
-
-/* Is it a terminal that can redraw a line? Then its width, so that a line is not wrapped; 0: no. */
-int terminal_width(int descriptor);
 
 #endif
