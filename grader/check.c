@@ -59,6 +59,7 @@ static void pack_buffers(struct exchange *exchange, const struct device *device,
     for (int t = 0; t < op_tensor_count(op); t++) {
         exchange->bytes[t] = job_buffer_bytes(job, op, t);
         exchange->buffer[t] = judge_buffer_make(job, op, t, shown->given[t], test->seed);
+        progress_tick(); /* the weights of a model take seconds */
     }
 }
 
@@ -85,6 +86,7 @@ static struct evidence_case *prepare_inputs(const struct op *op, const struct te
         shown->given[t] = allocate(op_elements(op, t, &test->sizes), sizeof(float));
     }
     inputs_fill(op, &test->sizes, test->values, test->seed, shown->given);
+    progress_tick();
     if (test->in_place) { /* the output starts with the values of the tensor whose pointer it has */
         size_t bytes = op_elements(op, test->output, &test->sizes) * sizeof(float);
         memcpy(shown->given[test->output], shown->given[test->in_place - 1], bytes);
