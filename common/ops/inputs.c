@@ -176,11 +176,10 @@ static void fill_input(const struct op *op, const struct op_sizes *sizes, enum i
     uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
     bool is_hard =
         values != VALUES_NORMAL && is_called(&op->tensor[t], values == VALUES_NAN ? op->nan_input : op->hard_input);
+    if (reference->fill) { reference->fill(op, sizes, values, tensor, t, key, count); }
     for (uint64_t i = 0; i < count; i++) {
-        float z;
-        if (reference->fill) {
-            z = reference->fill(op, sizes, values, tensor, t, key, i);
-        } else {
+        float z = tensor[t][i];
+        if (!reference->fill) {
             z = plain(&op->tensor[t], key, i);
             uint64_t row = i / (uint64_t)sizes->C;
             bool is_mixed = values == VALUES_MIXED, special = is_mixed || (int)row == inputs_special_row(sizes);
@@ -200,9 +199,9 @@ static void fill_lengths(const struct op *op, const struct op_sizes *sizes, enum
                          float *const tensor[], int t) {
     const struct op_reference *reference = reference_of(op);
     uint64_t count = op_elements(op, t, sizes), key = generate_key(seed, 0, t);
-    for (uint64_t b = 0; b < count; b++) {
-        tensor[t][b] = reference->fill ? reference->fill(op, sizes, values, tensor, t, key, b)
-                                       : length_of(sizes, values == VALUES_LENGTHS, key, (int)b);
+    if (reference->fill) { reference->fill(op, sizes, values, tensor, t, key, count); }
+    for (uint64_t b = 0; b < count && !reference->fill; b++) {
+        tensor[t][b] = length_of(sizes, values == VALUES_LENGTHS, key, (int)b);
     }
 }
 

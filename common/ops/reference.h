@@ -84,10 +84,10 @@ struct op_mistake {
 
 struct op_reference {
     op_compute *compute;
-    /* Element i of input t, before it is rounded; NULL: the op's description determines the values. `tensor`: the
-     * tensors filled so far, lengths first. */
-    float (*fill)(const struct op *op, const struct op_sizes *sizes, enum input_values values, float *const tensor[],
-                  int t, uint64_t key, uint64_t i);
+    /* Fills the `count` elements of input t, which are rounded afterwards; NULL: the op's description determines the values.
+     * `tensor`: all of them; lengths are filled first. */
+    void (*fill)(const struct op *op, const struct op_sizes *sizes, enum input_values values, float *const tensor[],
+                 int t, uint64_t key, uint64_t count);
     /* Called after all inputs are filled: computes those that depend on others (statistics, a softmax). May be NULL. */
     void (*complete)(const struct op *op, const struct op_sizes *sizes, float *const tensor[]);
     /* An invariant that does not depend on the reference (rows sum to 1). If it is violated, `broken` describes how.

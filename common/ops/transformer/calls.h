@@ -40,8 +40,8 @@ op_compute model_forward, model_decode;
 
 /* An op_reference's `fill`: default-initialised parameters (biases 0, LayerNorm weights 1) hide half of the mistakes.
  * So every parameter is random, and attention weights are uneven. */
-float transformer_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values,
-                       float *const tensor[], int t, uint64_t key, uint64_t i);
+void transformer_fill(const struct op *op, const struct op_sizes *sizes, enum input_values values,
+                      float *const tensor[], int t, uint64_t key, uint64_t count);
 
 /* The op's own compute, for records of mistakes; `variant` is an enum transformer_mistake. */
 op_compute transformer_mistaken;
