@@ -90,49 +90,77 @@ def floor(line: dict) -> float:
     return line["tensor_bytes"]
 
 
-def ladder(step: str, pattern: str) -> None:
+def rungs(rows: list[tuple], right_title: str) -> None:
+    """Rows from the top: (op,) or (rung, idea, bytes / floor, bytes of sectors / floor, relative time)."""
     from style import ALERT, OTHER, OURS, PEER, QUIET, WIDTH, canvas, plt
 
-    folder, name = LADDERS[step]
-    counted = {(line["op"], line["rung"]): line for line in lines(COUNTED, step=folder)}
-    best: dict[tuple, dict] = {}
-    for line in lines(name, type="f32"):
-        wanted = line.get("B") == 8 or (line.get("N"), line.get("C")) == (65536, 768)
-        if wanted and (line["op"], line["rung"]) in counted and re.search(pattern, line["op"]):
-            best[line["op"], line["rung"]] = line
-    names = ideas(folder)
-    rows = sorted(best)
-    heads = len({op for op, _ in rows})
-    times = {key: line["us"] / line["copy_us"] for key, line in best.items()}
-    bytes_ = {key: counted[key]["bytes"] / floor(counted[key]) for key in rows}
-    sectors_ = {key: counted[key]["sector_bytes"] / floor(counted[key]) for key in rows}
-    axes = canvas(24 + heads * 20 + len(rows) * 27)
+    axes = canvas(24 + sum(20 if len(row) == 1 else 27 for row in rows))
     left, wide, right = 18, 120, 228
     most = 4  # a longer bar has a gap
     axes.text(left, 12, "bytes / floor: requested, of sectors", fontsize=9.5, color=QUIET)
-    axes.text(right, 12, "time / time of a copy", fontsize=9.5, color=QUIET)
+    axes.text(right, 12, right_title, fontsize=9.5, color=QUIET)
 
     def bar(x: float, y: float, height: float, value: float, colour: str) -> None:
         pieces = [(0, value)] if value <= most else [(0, 0.86 * most), (0.91 * most, most)]
         for begin, end in pieces:
             axes.add_patch(plt.Rectangle((x + wide * begin / most, y), wide * (end - begin) / most, height, color=colour, lw=0))
 
-    y, last = 18.0, ""
-    for op, rung in rows:
-        if op != last:
-            axes.text(2, y + 14, op, fontweight="bold", fontsize=10.5)
-            y, last = y + 20, op
-        key = op, rung
+    y = 18.0
+    for row in rows:
+        if len(row) == 1:
+            axes.text(2, y + 14, row[0], fontweight="bold", fontsize=10.5)
+            y += 20
+            continue
+        rung, idea, bytes_, sectors_, time = row
         axes.text(2, y + 10, f"{rung}", fontsize=9.5)
-        axes.text(left, y + 10, textwrap.shorten(names.get(key, ""), 66, placeholder=" …"), fontsize=9)
-        bar(left, y + 14, 4, bytes_[key], PEER)
-        bar(left, y + 18, 4, sectors_[key], OTHER)
-        bar(right, y + 14, 8, times[key], OURS)
-        axes.text(right - 10, y + 22, f"{bytes_[key]:.2f}, {sectors_[key]:.2f}", fontsize=9.5, ha="right")
-        axes.text(WIDTH - 4, y + 22, f"{times[key]:.2f}", fontsize=9.5, ha="right")
+        axes.text(left, y + 10, textwrap.shorten(idea, 66, placeholder=" …"), fontsize=9)
+        bar(left, y + 14, 4, bytes_, PEER)
+        bar(left, y + 18, 4, sectors_, OTHER)
+        bar(right, y + 14, 8, time, OURS)
+        axes.text(right - 10, y + 22, f"{bytes_:.2f}, {sectors_:.2f}", fontsize=9.5, ha="right")
+        axes.text(WIDTH - 4, y + 22, f"{time:.2f}", fontsize=9.5, ha="right")
         for x in (left, right):
             axes.plot(2 * [x + wide / most], [y + 12, y + 24], color=ALERT, lw=1)
         y += 27
+
+
+def ladder(step: str, pattern: str) -> None:
+    folder, name = LADDERS[step]
+    counted = {(line["op"], line["rung"]): line for line in lines(COUNTED, step=folder, type="f32")}
+    best: dict[tuple, dict] = {}
+    for line in lines(name, type="f32"):
+        wanted = line.get("B") == 8 or (line.get("N"), line.get("C")) == (65536, 768)
+        if wanted and (line["op"], line["rung"]) in counted and re.search(pattern, line["op"]):
+            best[line["op"], line["rung"]] = line
+    names = ideas(folder)
+    rows: list[tuple] = []
+    for key in sorted(best):
+        count, time = counted[key], best[key]["us"] / best[key]["copy_us"]
+        if (key[0],) not in rows:
+            rows.append((key[0],))
+        rows.append((key[1], names.get(key, ""), count["bytes"] / floor(count), count["sector_bytes"] / floor(count), time))
+    rungs(rows, "time / time of a copy")
+
+
+ABLATION = "pytorch/ablation.jsonl"
+
+
+def ladder_of_model() -> None:
+    """Whole passes of a model in fp16, with one op at each of its kernels."""
+    ms = {line["by"]: line["ms"] for line in lines(ABLATION) if "size" in line}
+    tokens, channels, heads = 1024, 768, 12
+    least, scores = 4 * channels, 3.5 * heads * tokens  # elements of a token: q, k, v and the result; written, half read, all written, all read
+    rows: list[tuple] = [("attention",)]
+    for rung, idea, many, by in ((1, "three steps: the scores are in memory", (least + scores) / least, "ours-softmax"), (2, "one kernel: no scores", 1.0, "ours")):
+        rows.append((rung, idea, many, many, ms[by] / ms["ours"]))
+    names = ideas("step3_fused")
+    for line in sorted(lines(COUNTED, step="step3_fused", type="f16"), key=lambda line: line["op"]):
+        op, rung = line["op"], line["rung"]
+        if (op,) not in rows:
+            rows.append((op,))
+        idea = "in 16-bit types: kernel 4" if op.startswith("causal") and rung in (2, 3) else names[op, rung]
+        rows.append((rung, idea, line["bytes"] / floor(line), line["sector_bytes"] / floor(line), ms[f"{op} {rung}"] / ms["ours"]))
+    rungs(rows, "time of the model / the best")
 
 
 # Arithmetic of one element, counted in the formula; an exponential, a division and a comparison count as one.
@@ -324,6 +352,9 @@ PLOTS = {
     "ladder_step3_backward": Plot(
         lambda: ladder("step3", "backward"), (LADDERS["step3"][1], COUNTED), "Bytes and time of each backward kernel of lab 3",
         "Lab 3, backward: two kernels read the inputs twice. One pass reads them once and pays for the sums of the columns, until the tuned kernel.", BENCH + "` and `tools/plots/record`"),
+    "ladder_step4": Plot(
+        ladder_of_model, (ABLATION, COUNTED), "Bytes of each kernel and time of the whole model with it: fused attention shortens the model most, a causal softmax with a thread per row makes it many times slower",
+        f"Lab 4: a whole pass of GPT-2 small, 16 x 1024 tokens in fp16 {H200}, with one op at each of its kernels and all others at their best. In all rows below attention's own, attention takes three steps. Bytes of attention come from the shapes, the others are counted. Fewer bytes help the model as much as the op weighs in it.", "`experiments.py ablation` and `tools/plots/record`"),
     "roofline": Plot(
         roofline, (LADDERS["step1"][1], LADDERS["step3"][1], "gpt2/nvidia-h200.jsonl", "pytorch/prompts.jsonl"),
         "Roofline of an H200: lab 3's kernels lie at the slope of 4.8 TB/s, lab 1's below it, decoding and prompts of GPT-2 to the right",

@@ -41,7 +41,7 @@ check "every color has one for a dark page" dark
 check "each is as narrow as a phone" test "$(grep -l 'viewBox="0 0 400 ' docs/diagrams/plot_*.svg | wc -l)" = "$(ls docs/diagrams/plot_*.svg | wc -l)"
 shown() { for picture in docs/diagrams/plot_*.svg; do grep -q "^!\[[^]\"]\{40,\}\](diagrams/$(basename "$picture"))\$" docs/*.md || { echo "$picture is on no page"; return 1; }; done; }
 check "each is on a page, with a text that says what is seen" shown
-captions() { [ "$(grep -A2 -h '^!\[.*diagrams/plot_' docs/*.md | grep -c '^\*.*Data in `docs/results/`: `.*`; measured by `.*\.\*$')" = "$(ls docs/diagrams/plot_*.svg | wc -l)" ]; }
+captions() { [ "$(grep -A2 -h '^!\[.*diagrams/plot_' docs/*.md | sort -u | grep -c '^\*.*Data in `docs/results/`: `.*`; measured by `.*\.\*$')" = "$(ls docs/diagrams/plot_*.svg | wc -l)" ]; }
 check "with a caption that has its data and their command" captions
 
 # About 700 pixels are left for a table beside the navigation of a page that is 1280 pixels wide.
