@@ -156,7 +156,7 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
                                                const T *x,         // (N, T)
                                                const int *lengths, // (B) or null
                                                int N, int H, int T_, float scale, int upper, bool aligned) {
-    //:todo 3a One read: the row stays in registers. First for T = float, then for every T.
+    //:todo 3a One read: kernel 3, with the row in registers. First for T = float, then for every T.
     //: Goal      1.00 times the floor: each key is loaded once, each column
     //:           stored once; all loads of a row in flight together.
     //: Shapes    vec<T> row[VECS], a lane's share of the row. vec<T>::size is 4 or 8.
