@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # The commands that the docs show: their programs, options, kernels, targets and files exist, and blocks run as they stand.
-# With REPLAY_ALL=1 (many minutes) all blocks run that no mark excludes, else those of the first page and of the instructor's guide.
+# With TEST_ALL=1 all blocks run that no mark excludes, else those of the first page and of the instructor's guide.
 . tools/tests/tap.sh
 . tools/tests/copy.sh
 root=$PWD
@@ -71,7 +71,7 @@ page 'build/grader/grader step9' >"$scratch/page.md"
 check "so is one whose grader fails" says "the block ends with status 2" runs "$scratch/page.md"
 check "the first page's commands run" runs README.md
 (cd "$scratch/course" && make -s lab) >/dev/null
-if [ -n "${REPLAY_ALL:-}" ]; then
+if [ -n "${TEST_ALL:-}" ]; then
     for name in $(git ls-files '*.md' | grep -vx README.md); do check "the commands of $name run" runs "$name"; done
 else
     check "the instructor's commands run" runs docs/instructors.md
