@@ -35,6 +35,21 @@ check "a missing value of a cell of code is named" says "predict-bytes has 2 val
 check "an unknown lab is named" says "no lab with a write-up is called step9" python3 tools/writeups --current step9
 check "an unknown option shows the usage" says "writeups [--write | --current] [STEP...]" python3 tools/writeups --curent
 
+# Messages of a kernel end where the time falls; a page must not show that.
+one_block() {
+    python3 - <<'PYTHON'
+from importlib.machinery import SourceFileLoader
+import sys
+sys.dont_write_bytecode = True
+writeups = SourceFileLoader("writeups", "tools/writeups").load_module()
+class Output(dict):
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+said = [Output(name="stdout", text="one\n"), Output(name="stdout", text="two\n"), Output(name="stderr", text="three\n")]
+sys.exit([output.text for output in writeups.whole(said)] != ["one\ntwo\n", "three\n"])
+PYTHON
+}
+check "what a cell prints in two messages is one block of the page" one_block
+
 # Predictions come first: the cells before the measurement show nothing, and the measurement asks for the predictions.
 first_measure() { # the code of the first cell that calls mark() or require(), as one line
     python3 - "$1" <<'PYTHON'
