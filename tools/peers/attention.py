@@ -22,8 +22,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../step4_gpt2_integration/pytorch"))
 import course_kernels as ck
 
-CELLS = [(32, 1024, 12), (8, 4096, 12), (32, 1024, 20), (1, 1024, 12)]  # B, T, H
-D, CALLS = 64, 8
+CELLS = [(32, 1024, 12, 64), (8, 4096, 12, 64), (32, 1024, 20, 64), (1, 1024, 12, 64)]  # B, T, H, D
+CELLS += [(32, 1024, 6, 128), (8, 4096, 6, 128), (1, 1024, 6, 128)]
+CALLS = 8
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 
@@ -69,7 +70,7 @@ def microseconds(call, samples):
 
 
 def weights_of(q, k):
-    scores = q @ k.T / D**0.5
+    scores = q @ k.T / q.shape[-1] ** 0.5
     return scores.masked_fill(~torch.ones(len(q), len(q), dtype=torch.bool, device=q.device).tril(), -torch.inf).softmax(-1)
 
 
@@ -88,7 +89,8 @@ def gradient_off(got, q, k, v, dout):
     p = weights_of(q, k)
     dp = dout @ v.T
     delta = (p * dp).sum(-1, keepdim=True)
-    ds, most = p * (dp - delta) / D**0.5, p * (dp.abs() + (dout.abs() * (p @ v).abs()).sum(-1, keepdim=True)) / D**0.5
+    root = q.shape[-1] ** 0.5
+    ds, most = p * (dp - delta) / root, p * (dp.abs() + (dout.abs() * (p @ v).abs()).sum(-1, keepdim=True)) / root
     exact = [(ds @ k, most @ k.abs()), (ds.T @ q, most.T @ q.abs()), (p.T @ dout, p.T @ dout.abs())]
     return max(((one[0, 0].double() - x).abs() / (3 * eps * bound + 1e-5)).max().item() for one, (x, bound) in zip(got, exact))
 
@@ -112,7 +114,7 @@ def main():
     torch.utils.deterministic.fill_uninitialized_memory = False
     with open(arguments.out, "w") as file, torch.no_grad():
         for kind, dtype in TYPES.items():
-            for B, T, H in CELLS:
+            for B, T, H, D in CELLS:
                 heads = torch.randn(B, T, 3, H, D, device="cuda", dtype=dtype).unbind(2)
                 q, k, v = (x.transpose(1, 2) for x in heads)
                 dout = torch.randn(B, T, H, D, device="cuda", dtype=dtype)
@@ -126,7 +128,7 @@ def main():
                         line |= {"by": by, "us": statistics.median(times), "least": min(times), "most": max(times)}
                         line |= {"off": wrong[what][by]}
                         print(
-                            f"{what:9s}{kind:5s}B{B:<3d}T{T:<5d}H{H:<3d}{by:6s}{line['us']:8.1f} us"
+                            f"{what:9s}{kind:5s}B{B:<3d}T{T:<5d}H{H:<3d}D{D:<4d}{by:6s}{line['us']:8.1f} us"
                             f"  ({min(times):.1f} to {max(times):.1f})  off {line['off']:.2f}"
                         )
                         file.write(json.dumps(line | about) + "\n")

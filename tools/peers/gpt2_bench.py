@@ -114,6 +114,14 @@ def measure_theirs(cell, arguments):
         return cell | {"not_measured": last[:200]}
 
 
+def believable(line, cell):
+    """The line, or why it is none: some times are differences of two runs, and noise can make them negative."""
+    for key in ("ms_p5", "ms_p50", "ms_p95"):
+        if key in line and not line[key] > 0:
+            return cell | {"not_measured": f"{key} is {line[key]:.3f}: a time must be above 0"}
+    return line
+
+
 def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
@@ -139,7 +147,7 @@ def main():
         for turn in range(arguments.rounds):
             for by in arguments.by.split(","):
                 measure = measure_ours if by == "ours" else measure_theirs
-                line = measure(cell | {"by": by}, arguments) | {"turn": turn} | about
+                line = believable(measure(cell | {"by": by}, arguments), cell | {"by": by}) | {"turn": turn} | about
                 name = " ".join(str(cell[key]) for key in ("size", "type", "what", "batch", "tokens"))
                 if "not_measured" in line:
                     print(f"{name:28} {by:8} not measured: {line['not_measured']}")

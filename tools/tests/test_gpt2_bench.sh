@@ -17,6 +17,19 @@ one_cell() { # all three candidates, and each has its figures
         --batch 1 --types f32 --lengths 0 --positions 8 --tokens 3 --seconds 0 --by ours,hf --json "$scratch/cell.jsonl" &&
         [ "$(grep -c '"ms_p50"' "$scratch/cell.jsonl")" = 2 ]
 }
+# A program whose figures are given: a cell is stored, or the reason why it has no figure.
+mkdir -p "$scratch/bin"
+cat >"$scratch/bin/timed" <<'GPT2'
+#!/bin/sh
+while [ "$1" != --json ]; do shift; done
+echo "{\"ms_p5\": $LEAST, \"ms_p50\": 2, \"tokens_per_s\": 500, \"bytes\": 1}" >"$2"
+GPT2
+chmod +x "$scratch/bin/timed"
+timed() { # timed LEAST: prints what is stored
+    rm -f "$scratch/timed.jsonl"
+    LEAST=$1 PYTHONDONTWRITEBYTECODE=1 python3 tools/peers/gpt2_bench.py --gpt2 "$scratch/bin/timed" --sizes 124M --batch 1 \
+        --types f32 --lengths 0 --positions short --by ours --json "$scratch/timed.jsonl" && cat "$scratch/timed.jsonl"
+}
 
 returns_cache() { # the compiler sees logits, and keys and values of each layer, among the outputs
     PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
@@ -54,6 +67,9 @@ if command -v python3 >/dev/null 2>&1; then
     check "a cell for each combination" listed $((4 * 2 * 5 * 6))
     check "0 leaves a kind out" listed 2 --sizes 124M --types f32,bf16 --batch 1 --lengths 0 --positions short
     check "those with targets" listed 12 --targets
+    check "a time is stored" says '"ms_p50": 2' timed 1
+    check "a negative time is not measured" says '"not_measured": "ms_p5 is -1.000: a time must be above 0"' timed -1
+    check "and no figure of it is stored" fails says '"ms_p50"' timed -1
     check "steps of training, when asked for" listed 2 --train 128,1024 --sizes 124M --types bf16 --batch 8 --lengths 0 --positions 0
 else
     skip "a cell for each combination" "python3 is not here"
@@ -105,7 +121,7 @@ printf '{"size": "124M", "type": "f32", "what": "decode", "batch": 1, "tokens": 
 check "what was not measured says why" says "not measured: the context is 1024" table decode
 
 # Several GPUs: a program that prints the rates of two GPUs only where it has two.
-mkdir -p "$scratch/bin" "$scratch/docs/results/scaling"
+mkdir -p "$scratch/docs/results/scaling"
 printf '#!/bin/sh\necho "Card"\necho "Card"\n' >"$scratch/bin/nvidia-smi"
 cat >"$scratch/bin/gpt2" <<'GPT2'
 #!/bin/sh

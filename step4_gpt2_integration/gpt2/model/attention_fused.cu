@@ -18,7 +18,7 @@
 //                                    8x8 matrix from shared memory serves M products. M = 1 is limited by shared memory. M = 2
 //                                    has fewer blocks, too few for a short prompt, and is used only without a cache.
 //           Dropped: the same with dropout. A weight is dropped after it has been added to l, just before the second product.
-//           attention_warpgroup_kernel, in a file of its own: heads of 64 channels on compute capability 9.0, without dropout
+//           attention_warpgroup_kernel, in a file of its own: heads of 64 or 128 channels on compute capability 9.0, without dropout
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 
@@ -334,7 +334,7 @@ static int launch_padded(gpt2_device &device, T *out, T *k, T *v, float *lse, co
     if constexpr (sizeof(T) == 2) {
 #if !defined(SIMT_CPU_BACKEND)
         if (tensor_cores && drop.below == 0 && has_attention_warpgroup(device, out, k, v, qkv, D)) {
-            return attention_warpgroup(device, out, k, v, lse, qkv, lengths, B, T_, H, S, ends);
+            return attention_warpgroup(device, out, k, v, lse, qkv, lengths, B, T_, H, D, S, ends);
         }
 #endif
         (void)ends; // these compute all rows

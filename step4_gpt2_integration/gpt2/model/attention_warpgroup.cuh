@@ -1,6 +1,6 @@
 // attention_warpgroup.cuh — causal self-attention for Hopper, by its warpgroup products and its copy engine
 //
-// The same as attention_fused without dropout, to rounding, for heads of 64 channels of a 16-bit type.
+// The same as attention_fused without dropout, to rounding, for heads of 64 or 128 channels of a 16-bit type.
 #ifndef GPT2_ATTENTION_WARPGROUP_CUH
 #define GPT2_ATTENTION_WARPGROUP_CUH
 
@@ -11,10 +11,10 @@
 template <class T>
 bool has_attention_warpgroup(const gpt2_device &device, const T *out, const T *k, const T *v, const T *qkv, int D);
 
-// out, k, v, lse, qkv, lengths, S, ends: as of attention_fused, with D = 64
+// out, k, v, lse, qkv, lengths, S, ends: as of attention_fused, with D = 64 or 128
 template <class T>
 int attention_warpgroup(gpt2_device &device, T *out, T *k, T *v, float *lse, const T *qkv, const int *lengths, int B,
-                        int T_, int H, int S, bool ends);
+                        int T_, int H, int D, int S, bool ends);
 
 // ---- the gradient ----
 

@@ -151,24 +151,25 @@ __global__ void __launch_bounds__(threads, blocks_together)
     char *pair_tiles = own + 3 * tile_bytes;
     uint64_t *own_full = (uint64_t *)(pair_tiles + 2 * stages * tile_bytes);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const place at = place_of((int)blockIdx.x, of);
-    const int last = (of.T + tile - 1) / tile - 1 - at.step; // its tile; those with the most keys first
+    const int tiles = (of.T + tile - 1) / tile;
+    const place at = place_of((int)blockIdx.x, tiles, of);
+    const int last = tiles - 1 - at.step; // its tile; those with the most keys first
 
     // Keys and values, in descending order: the masked ones are first.
     const pairs ring = {pair_tiles, own_full + 1, own_full + 1 + stages, last + 1};
     const auto copy_pair = [&](int stage, int i) {
         char *to = ring.tiles + stage * 2 * tile_bytes;
         expect_bytes(ring.full + stage, 2 * tile_bytes);
-        copy_box_in(to, &qkv, of.H + at.head, (last - i) * tile, at.sequence, ring.full + stage);
-        copy_box_in(to + tile_bytes, &qkv, 2 * of.H + at.head, (last - i) * tile, at.sequence, ring.full + stage);
+        copy_tile_in(to, &qkv, of.H + at.head, (last - i) * tile, at.sequence, ring.full + stage);
+        copy_tile_in(to + tile_bytes, &qkv, 2 * of.H + at.head, (last - i) * tile, at.sequence, ring.full + stage);
     };
     if (threadIdx.x == 0) {
         open_barrier_for(own_full, 1);
         publish_barriers();
         expect_bytes(own_full, 3 * tile_bytes);
-        copy_box_in(own, &qkv, at.head, last * tile, at.sequence, own_full);
-        copy_box_in(own + tile_bytes, &dout, at.head, last * tile, at.sequence, own_full);
-        copy_box_in(own + 2 * tile_bytes, &out, at.head, last * tile, at.sequence, own_full);
+        copy_tile_in(own, &qkv, at.head, last * tile, at.sequence, own_full);
+        copy_tile_in(own + tile_bytes, &dout, at.head, last * tile, at.sequence, own_full);
+        copy_tile_in(own + 2 * tile_bytes, &out, at.head, last * tile, at.sequence, own_full);
         ring.open(copy_pair);
     }
     __syncthreads();
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(threads, blocks_together)
     publish_writes();
     __syncthreads();
     if (threadIdx.x == 0) {
-        copy_box_out(&dqkv, own, at.head, last * tile, at.sequence);
+        copy_tile_out(&dqkv, own, at.head, last * tile, at.sequence);
         wait_for_copies_out();
     }
 #else
@@ -270,9 +271,10 @@ __global__ void __launch_bounds__(threads, blocks_together)
     float *numbers = all_numbers + threadIdx.x / 32 * warp_numbers; // the warp's own: no other warp waits for them
     uint64_t *own_full = (uint64_t *)(all_numbers + warps * warp_numbers);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const place at = place_of((int)blockIdx.x, of);
-    const int begin = at.step;                          // its tile; those with the most queries first
-    const int count = (of.T + tile - 1) / tile - begin; // of tiles of queries
+    const int tiles = (of.T + tile - 1) / tile;
+    const place at = place_of((int)blockIdx.x, tiles, of);
+    const int begin = at.step;       // its tile; those with the most queries first
+    const int count = tiles - begin; // of tiles of queries
     const int64_t row_of_h = ((int64_t)at.sequence * of.H + at.head) * of.T;
 
     // Queries and dout, in ascending order: the masked ones are first.
@@ -280,8 +282,8 @@ __global__ void __launch_bounds__(threads, blocks_together)
     const auto copy_pair = [&](int stage, int i) {
         char *to = ring.tiles + stage * 2 * tile_bytes;
         expect_bytes(ring.full + stage, 2 * tile_bytes);
-        copy_box_in(to, &qkv, at.head, (begin + i) * tile, at.sequence, ring.full + stage);
-        copy_box_in(to + tile_bytes, &dout, at.head, (begin + i) * tile, at.sequence, ring.full + stage);
+        copy_tile_in(to, &qkv, at.head, (begin + i) * tile, at.sequence, ring.full + stage);
+        copy_tile_in(to + tile_bytes, &dout, at.head, (begin + i) * tile, at.sequence, ring.full + stage);
     };
     const auto copy_numbers = [&](int i) {
 #pragma unroll
@@ -300,8 +302,8 @@ __global__ void __launch_bounds__(threads, blocks_together)
         open_barrier_for(own_full, 1);
         publish_barriers();
         expect_bytes(own_full, 2 * tile_bytes);
-        copy_box_in(own, &qkv, of.H + at.head, begin * tile, at.sequence, own_full);
-        copy_box_in(own + tile_bytes, &qkv, 2 * of.H + at.head, begin * tile, at.sequence, own_full);
+        copy_tile_in(own, &qkv, of.H + at.head, begin * tile, at.sequence, own_full);
+        copy_tile_in(own + tile_bytes, &qkv, 2 * of.H + at.head, begin * tile, at.sequence, own_full);
         ring.open(copy_pair);
     }
     __syncthreads();
@@ -384,8 +386,8 @@ __global__ void __launch_bounds__(threads, blocks_together)
     publish_writes();
     __syncthreads();
     if (threadIdx.x == 0) {
-        copy_box_out(&dqkv, own, of.H + at.head, begin * tile, at.sequence);
-        copy_box_out(&dqkv, own + tile_bytes, 2 * of.H + at.head, begin * tile, at.sequence);
+        copy_tile_out(&dqkv, own, of.H + at.head, begin * tile, at.sequence);
+        copy_tile_out(&dqkv, own + tile_bytes, 2 * of.H + at.head, begin * tile, at.sequence);
         wait_for_copies_out();
     }
 #else

@@ -15,6 +15,7 @@ static gpt2_device device_on(cudaStream_t stream) {
     if (cudaGetDevice(&current) == cudaSuccess) {
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current);
         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current);
+        cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, current);
     }
     device.capability = 10 * major + minor;
     return device;

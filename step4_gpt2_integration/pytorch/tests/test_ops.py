@@ -171,7 +171,7 @@ def attention_inputs(B, H, T, D, device, dtype, packed):
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "apart"])
 @pytest.mark.parametrize("lengths", [None, "some"], ids=["whole", "lengths"])
-@pytest.mark.parametrize("D", [16, 64])
+@pytest.mark.parametrize("D", [16, 64, 128])
 def test_causal_attention(packed, lengths, D, device, dtype):
     _, (q, k, v) = attention_inputs(2, 3, 33, D, device, dtype, packed)
     lengths = None if lengths is None else torch.tensor([33, 10], device=device)
@@ -181,6 +181,23 @@ def test_causal_attention(packed, lengths, D, device, dtype):
     weights = causal_reference(a @ b.transpose(-1, -2), D**-0.5, lengths)
     assert_close(out, (weights @ c).transpose(1, 2), dtype, "causal_attention", 4)
     assert ck.stats()["kernels"] == {"course_attention_forward": 1}
+
+
+# Lengths around those of the tiles. The last has more tiles of queries than a GPU has multiprocessors, in an odd number for each head.
+@pytest.mark.parametrize("shape", [(1, 1), (1, 63), (1, 65), (2, 127), (2, 128), (2, 129), (1, 257), (80, 257)], ids=str)
+@pytest.mark.parametrize("D", [64, 128])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "f16"])
+def test_causal_attention_around_tiles(shape, D, dtype, device):
+    B, T = shape
+    if B > 2 and device == "cpu":
+        pytest.skip("many sequences take too long on the CPU backend")
+    _, (q, k, v) = attention_inputs(B, 2, T, D, device, dtype, packed=True)
+    lengths = torch.tensor([T, max(1, T // 3)] * B, device=device)[:B]
+    with torch.no_grad():
+        out = ck.causal_attention(q, k, v, lengths)
+    a, b, c = doubled([q, k, v])
+    weights = causal_reference(a @ b.transpose(-1, -2), D**-0.5, lengths)
+    assert_close(out, (weights @ c).transpose(1, 2), dtype, "causal_attention", 4)
 
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "apart"])
