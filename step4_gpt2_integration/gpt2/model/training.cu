@@ -356,9 +356,13 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
     return cudaGetLastError();
 }
 
+static int upload(gpt2_device &device, int *to, const std::vector<int> &from) {
+    return cudaMemcpyAsync(to, from.data(), from.size() * sizeof(int), cudaMemcpyHostToDevice, device.stream);
+}
+
 template <class T>
-int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop, const gradient_listener *listener) {
+int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale,
+                       const int32_t *tokens, int B, int T_, const dropout &drop, const gradient_listener *listener) {
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
     TRY(forward(device, kernels, t, pass, drop));
@@ -370,8 +374,11 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
         if (listener != nullptr) { TRY(listener->ready(listener->context, layer)); }
     }
     TRY(drop_rows(device, t, t.stream, t.stream, DROPOUT_EMBEDDING, 0, pass, drop));
+    const token_runs runs = token_runs_of(tokens, pass.N(), t.all.config.vocabulary);
+    TRY(upload(device, t.order, runs.order));
+    TRY(upload(device, t.starts, runs.starts));
     TRY(embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream, t.all.work.tokens,
-                       t.order, t.starts, runs, B, T_, C));
+                       t.order, t.starts, (int)runs.starts.size() - 1, B, T_, C));
     return listener != nullptr ? listener->ready(listener->context, -1) : 0;
 }
 
@@ -388,10 +395,10 @@ int training_losses(gpt2_device &device, const kernel_table &kernels, training<T
     return add_losses(device, t, N);
 }
 
-#define INSTANTIATE(T)                                                                                        \
-    template int training_allocate(training<T> &);                                                            \
-    template void training_free(training<T> &);                                                               \
-    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, int, int, int, \
-                                    const dropout &, const gradient_listener *);                              \
+#define INSTANTIATE(T)                                                                                               \
+    template int training_allocate(training<T> &);                                                                   \
+    template void training_free(training<T> &);                                                                      \
+    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, const int32_t *, int, \
+                                    int, const dropout &, const gradient_listener *);                                \
     template int training_losses(gpt2_device &, const kernel_table &, training<T> &, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

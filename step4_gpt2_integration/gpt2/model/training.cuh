@@ -68,11 +68,11 @@ struct gradient_listener {
     void *context;
 };
 
-// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. runs: the number of token runs
-// (embedding.cuh) in order and starts. drop: the masks of this pass. listener: null for none.
+// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. tokens: all.work.tokens on the host, which
+// sorts the rows by token while the device computes. drop: the masks of this pass. listener: null for none.
 template <class T>
-int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop, const gradient_listener *listener);
+int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale,
+                       const int32_t *tokens, int B, int T_, const dropout &drop, const gradient_listener *listener);
 
 // Adds the losses to *loss. Without dropout.
 template <class T> int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_);

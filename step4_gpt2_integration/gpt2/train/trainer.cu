@@ -4,7 +4,6 @@
 
 #include "gpt2/formats/number.h"
 #include "gpt2/model/activation.cuh"
-#include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
 #include "gpt2/train/collective.h"
@@ -165,14 +164,11 @@ template <class T> struct trainer_of final : gpt2_trainer {
         TRY(upload(t.all.work.tokens, tokens, (size_t)N));
         TRY(upload(t.all.work.targets, targets, (size_t)N));
         if (scale == nullptr) { return training_losses(device, kernels, t, B, T_); }
-        const token_runs runs = token_runs_of(tokens, N, config.vocabulary);
-        TRY(upload(t.order, runs.order.data(), runs.order.size()));
-        TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
         const gradient_listener listener = {ready, this};
         const bool last = sum_next && group != nullptr && part == 0;
         sum_next = false;
         unsummed = flat_matrices(config);
-        return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_,
+        return training_gradients(device, kernels, t, *scale, tokens, B, T_,
                                   dropout_of_pass(options.dropout, options.seed, pass_number),
                                   last ? &listener : nullptr);
     }
