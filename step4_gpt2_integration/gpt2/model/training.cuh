@@ -27,7 +27,7 @@ template <class T> struct kept {
     T *attention;         // (N, C)
     T *middle;            // (N, C)   the stream at the second LayerNorm
     T *normalised2;       // (N, C)   the second LayerNorm's output
-    T *fc;                // (N, 4C)  the product before bias and GELU
+    T *fc;                // (N, 4C)  the product before bias and GELU; where GELU is in its epilogue, with the bias
     T *hidden;            // (N, 4C)  after bias and GELU
     float *mean, *rstd;   // (N)      of the first LayerNorm
     float *mean2, *rstd2; // (N)      of the second

@@ -163,6 +163,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
         const int N = B * T_;
         TRY(upload(t.all.work.tokens, tokens, (size_t)N));
         TRY(upload(t.all.work.targets, targets, (size_t)N));
+        matmul_plans_time(device.plans, scale != nullptr); // an update, whose products are in the next checkpoint
         if (scale == nullptr) { return training_losses(device, kernels, t, B, T_); }
         const gradient_listener listener = {ready, this};
         const bool last = sum_next && group != nullptr && part == 0;
