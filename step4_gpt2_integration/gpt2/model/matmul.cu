@@ -248,9 +248,10 @@ int matmul_dx_gelu(gpt2_device &device, T *dx, const T *before, const T *dout, c
 
 // dweight^T (C, OC) += x^T (C, N) dout (N, OC)
 template <class T>
-int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld) {
+int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld,
+                   bool adds) {
     return run(device, {type_of<T>::cuda, CUDA_R_32F, 0, 1, C, OC, N, C, ld, C, CUBLASLT_EPILOGUE_DEFAULT, 1},
-               {dweight, x, dout, nullptr, 1.0f});
+               {dweight, x, dout, nullptr, adds ? 1.0f : 0.0f});
 }
 
 template <class T>
@@ -271,6 +272,6 @@ template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bf
     template int matmul_gelu_keep(gpt2_device &, T *, T *, const T *, const T *, const T *, int, int, int); \
     template int matmul_dx_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);        \
     template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);                   \
-    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int);          \
+    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int, bool);    \
     template int matmul_batch(gpt2_device &, T *, const T *, const T *, bool, bool, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

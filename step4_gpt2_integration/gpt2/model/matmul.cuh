@@ -66,11 +66,12 @@ int matmul_gelu_keep(gpt2_device &device, T *out, T *before, const T *x, const T
 template <class T>
 int matmul_dx_gelu(gpt2_device &device, T *dx, const T *before, const T *dout, const T *weight, int N, int C, int OC);
 
-// The gradients. ld: the width of dout's rows, at least OC.
+// The gradients. ld: the width of dout's rows, at least OC. adds: dweight is added to; else it is overwritten.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld);
 template <class T>
-int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld);
+int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld,
+                   bool adds = true);
 
 // `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). cuBLASLt takes at most most_matmul_batch.
 constexpr int most_matmul_batch = 65535;

@@ -293,7 +293,8 @@ static int end_backward(gpt2_device &device, const kernel_table &kernels, traini
         TRY(logits(device, t, first, rows));
         TRY(cross_entropy_backward<T>(device, a.losses + first, a.logits, a.targets + first, scale, rows, V, Vp));
         TRY(matmul_dx(device, t.dnormalised + at, dlogits, t.all.weights.head, rows, C, Vp, ld));
-        TRY(matmul_dweight(device, t.gradients.head, dlogits, t.end.normalised + at, rows, C, Vp, ld));
+        TRY(matmul_dweight(device, t.gradients.head, dlogits, t.end.normalised + at, rows, C, Vp, ld,
+                           !t.replaces || first > 0));
     }
     return type_of<T>::kernels(kernels).layernorm_backward(t.stream, t.gradients.final_weight, t.gradients.final_bias,
                                                            t.dnormalised, t.end.residual, t.all.weights.final_weight,
@@ -306,7 +307,7 @@ template <class T>
 static int linear_backward(gpt2_device &device, training<T> &t, T *dx, float *dweight, float *dbias, const T *dout,
                            const T *x, const T *weight, int N, int C, int OC, const T *before = nullptr) {
     if (dbias != nullptr) { TRY(bias_backward(device, dbias, t.partial, dout, N, OC)); }
-    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC));
+    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC, !t.replaces));
     return before != nullptr ? matmul_dx_gelu(device, dx, before, dout, weight, N, C, OC)
                              : matmul_dx(device, dx, dout, weight, N, C, OC, OC);
 }
@@ -369,6 +370,19 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
     return cudaGetLastError();
 }
 
+// Before a pass that replaces the gradients: those that are sums of several kernels' become zeros. Each of the others is the result of
+// one product, which then overwrites it.
+template <class T> static int clear_sums(gpt2_device &device, training<T> &t) {
+    const gpt2_config &config = t.all.config;
+    const int64_t matrices = flat_matrices(config), all = flat_offset(config, GPT2_TENSORS, 0);
+    const auto clear = [&](float *from, int64_t count) {
+        return cudaMemsetAsync(from, 0, (size_t)count * sizeof *from, device.stream);
+    };
+    TRY(clear(t.gradients.position_embedding, flat_elements(config, GPT2_WPE)));
+    if (config.untied) { TRY(clear(t.gradients.token_embedding, flat_elements(config, GPT2_WTE))); }
+    return clear(t.flat_gradients + matrices, all - matrices);
+}
+
 static int upload(gpt2_device &device, int *to, const std::vector<int> &from) {
     return cudaMemcpyAsync(to, from.data(), from.size() * sizeof(int), cudaMemcpyHostToDevice, device.stream);
 }
@@ -379,6 +393,7 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
     TRY(forward(device, kernels, t, pass, drop));
+    if (t.replaces) { TRY(clear_sums(device, t)); }
     TRY(end_backward(device, kernels, t, scale, pass.N()));
     TRY(add_losses(device, t, pass.N()));
     for (int layer = last; layer >= 0; layer--) {
@@ -392,6 +407,7 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
     TRY(upload(device, t.starts, runs.starts));
     TRY(embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream, t.all.work.tokens,
                        t.order, t.starts, (int)runs.starts.size() - 1, B, T_, C));
+    t.replaces = false;
     return listener != nullptr ? listener->ready(listener->context, -1) : 0;
 }
 

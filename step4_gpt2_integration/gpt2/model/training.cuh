@@ -39,6 +39,7 @@ template <class T> struct training {
     std::vector<kept<T>> blocks; // (L)
     kept<T> end;                 // the last LayerNorm's: residual, normalised, mean, rstd
     bool recompute;
+    bool replaces;           // the next pass: its gradients replace those that the last update has used
     bool dropout;            // may a pass have masks? Then memory for them is allocated
     int64_t padding;         // elements behind the flat weights and gradients, zeros: for equal parts of ranks
     T *flat_weights;         // (flat_offset(GPT2_TENSORS) + padding)

@@ -185,7 +185,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
     // The update of this rank's part: 4 bytes of each gradient are sent, and sizeof(T) of each weight.
     int update_part(const gpt2_adamw &settings, int64_t step) {
         const gpt2_collective_arrays &arrays = *group->arrays;
-        const int64_t from = group->rank * part, to = from + part, all = group->ranks * part;
+        const int64_t from = group->rank * part;
         float *gradients = parts[GPT2_GRADIENTS];
         TRY(tried(arrays.scatter_sum(group->state, gradients, part, device.stream, &sum_error)));
         TRY(gradient_norm(device, norms + group->rank, partial, gradients + from, part));
@@ -195,8 +195,6 @@ template <class T> struct trainer_of final : gpt2_trainer {
         TRY(adamw<T>(device, has_master ? t.flat_weights + from : nullptr,
                      parts[GPT2_WEIGHTS] + (has_master ? 0 : from), gradients + from, parts[GPT2_MOMENT1],
                      parts[GPT2_MOMENT2], part, matrices, settings, step, norm));
-        TRY(cudaMemsetAsync(gradients, 0, (size_t)from * sizeof *gradients, device.stream));
-        TRY(cudaMemsetAsync(gradients + to, 0, (size_t)(all - to) * sizeof *gradients, device.stream));
         return tried(arrays.gather(group->state, t.flat_weights, (size_t)part * sizeof(T), device.stream, &sum_error));
     }
 
@@ -210,6 +208,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
 
     int update(const gpt2_adamw &settings, int64_t step, double *length) override {
         TRY(part > 0 ? update_part(settings, step) : update_all(settings, step));
+        t.replaces = true;
         TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
         return wait();
     }
