@@ -22,6 +22,7 @@ class Plot:
     alt: str  # what is seen, for those who do not see it
     caption: str  # what to see in it
     by: str = ""  # the command that measures the data, where the data name its parts
+    programs: tuple[str, ...] = ()  # files of this folder beside plots.py and style.py
 
 
 def lines(name: str, **wanted) -> list[dict]:
@@ -284,6 +285,30 @@ def decode() -> None:
             x, y = 6.0, y + 16
 
 
+def training_step() -> None:
+    from style import ALERT, OTHER, OURS, PEER, QUIET, WIDTH, canvas, plt
+    from training_floor import Floor
+
+    found = lines("profile/training-124M-bf16.jsonl")
+    batch = max(line["batch"] for line in found)
+    found = [line for line in found if line["batch"] == batch]
+    floor = Floor(found[0], {line["part"] for line in found})
+    left, right = 208, 34
+    scale = (WIDTH - left - right) / max(line["us"] for line in found)
+    axes = canvas(22 + 14 * len(found) + 6)
+    axes.text(2, 13, f"ms of a step, {batch} sequences; the line is the floor", fontsize=10, color=QUIET)
+    y = 20.0
+    for line in found:
+        part, us = line["part"], line["us"]
+        colour = OTHER if not floor.operations(part) else PEER if part.startswith("attention,") or part == "attention" else OURS
+        axes.text(left - 5, y + 10.5, part, ha="right", fontsize=9.5)
+        axes.add_patch(plt.Rectangle((left, y + 2), max(us * scale, 0.5), 10, color=colour, lw=0))
+        x = left + floor.us(part) * scale
+        axes.plot([x, x], [y + 0.5, y + 13.5], color=ALERT, lw=1.2)
+        axes.text(WIDTH - 4, y + 10.5, f"{us * 1e-3:.1f}", ha="right", fontsize=9.5)
+        y += 14
+
+
 def loss() -> None:
     from style import OURS, PEER, chart
 
@@ -365,6 +390,10 @@ PLOTS = {
     "decode_timeline": Plot(
         decode, ("profile/decode-124M-bf16.jsonl",), "A decoding step as a sequence of kernels, of the first version and of the shorter current one",
         "One decoding step of GPT-2 124M in bf16, its kernels in their order, with the last three products of a block as one piece; each time is the mean of the kernel run alone under ncu. The products, which read the weights, take most of it."),
+    "training_step": Plot(
+        training_step, ("profile/training-124M-bf16.jsonl",), "Bars of the time of each kind of kernel in a training step, each with a line at its floor",
+        "A training step of GPT-2 124M in bf16: products of the library (blue), attention (green) and kernels that are limited by their bytes (grey). Each kernel ran alone under ncu. What is right of a line is above the floor; a product that ends left of its line runs faster alone than in a whole step.",
+        programs=("training_floor.py",)),
     "loss": Plot(
         loss, ("loss/small.jsonl",), "The loss of a small model over 500 steps: it falls fast at first, then slowly, and the held-out loss stays close",
         "The loss of a model of two blocks on the CPU backend: its file `loss.csv`. It begins at the logarithm of the number of tokens, as if every token were as likely, and falls fast while the model learns which tokens are frequent."),

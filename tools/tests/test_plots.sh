@@ -44,6 +44,26 @@ check "each is on a page, with a text that says what is seen" shown
 captions() { [ "$(grep -A2 -h '^!\[.*diagrams/plot_' docs/*.md | sort -u | grep -c '^\*.*Data in `docs/results/`: `.*`; measured by `.*\.\*$')" = "$(ls docs/diagrams/plot_*.svg | wc -l)" ]; }
 check "with a caption that has its data and their command" captions
 
+# The kernels of a training step: two steps of 12 blocks, of which the last one counts.
+step() { # step PRODUCTS_OF_A_BLOCK: names of kernels, one a line
+    echo embed_kernel
+    for _ in $(seq 12); do printf '%s\n' layernorm_forward_warps nvjet_qkv attention_kernel nvjet nvjet nvjet; done
+    printf '%s\n' nvjet_logits cross_entropy_backward nvjet_splitK splitKreduce_kernel nvjet layernorm_backward_finish
+    for _ in $(seq 12); do for _ in $(seq "$1"); do echo nvjet; done; echo attention_dq_kernel; done
+    echo adamw_kernel
+}
+launches() { # launches PRODUCTS_OF_A_BLOCK >CSV
+    printf '==PROF== Connected\n"ID","Kernel Name","Metric Unit","Metric Value"\n'
+    { step 9 && step "$1"; } | awk '{ printf "\"%d\",\"%s\",\"ns\",\"1,500\"\n", NR, $0 }'
+}
+launches 8 >"$scratch/ncu.csv"
+launches 7 >"$scratch/few.csv"
+profile() { PYTHONDONTWRITEBYTECODE=1 python3 tools/peers/training_profile.py "$1" --batch 4 --step-ms 1 --command ncu; }
+check "products of a training step are named by their place" says '"part": "qkv, gradient", "launches": 12, "us": 18.0' profile "$scratch/ncu.csv"
+check "with the kernel that ends one" says '"part": "logits, gradient", "launches": 2, "us": 3.0' profile "$scratch/ncu.csv"
+check "attention's gradient is known by name" says '"part": "attention, gradient", "launches": 12, "us": 18.0' profile "$scratch/ncu.csv"
+check "a step with fewer products is an error" says "fewer products than a step has" profile "$scratch/few.csv"
+
 # About 700 pixels are left for a table beside the navigation of a page that is 1280 pixels wide.
 narrow() { ! grep -nE '^\|([-:]+\|){7,}$' docs/results.md docs/pytorch.md docs/pytorch-experiments.md docs/decode.md; }
 check "no table of results has more than six columns" narrow

@@ -19,9 +19,12 @@ struct cublasLtMatrixLayoutOpaque {
 struct cublasLtMatmulDescOpaque {
     cublasOperation_t op_a, op_b;
     cublasLtEpilogue_t epilogue;
-    const void *bias;
+    const void *bias, *aux;
+    int64_t aux_ld;
     int32_t bias_type; /* -1: D's */
 };
+
+enum { with_aux = CUBLASLT_EPILOGUE_GELU_AUX & CUBLASLT_EPILOGUE_DGELU }; /* the bit of these epilogues */
 
 enum { most_batch = 65535 }; /* as cuBLASLt's kernels, where it is an extent of the grid */
 
@@ -118,7 +121,10 @@ static cublasStatus_t set_epilogue(cublasLtMatmulDesc_t desc, const void *value,
         case CUBLASLT_EPILOGUE_DEFAULT:
         case CUBLASLT_EPILOGUE_BIAS:
         case CUBLASLT_EPILOGUE_GELU:
-        case CUBLASLT_EPILOGUE_GELU_BIAS: desc->epilogue = (cublasLtEpilogue_t)epilogue; return CUBLAS_STATUS_SUCCESS;
+        case CUBLASLT_EPILOGUE_GELU_BIAS:
+        case CUBLASLT_EPILOGUE_GELU_AUX:
+        case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+        case CUBLASLT_EPILOGUE_DGELU: desc->epilogue = (cublasLtEpilogue_t)epilogue; return CUBLAS_STATUS_SUCCESS;
         default: return CUBLAS_STATUS_NOT_SUPPORTED;
     }
 }
@@ -135,6 +141,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
         case CUBLASLT_MATMUL_DESC_TRANSB: return TAKE(desc->op_b);
         case CUBLASLT_MATMUL_DESC_EPILOGUE: return set_epilogue(desc, value, size);
         case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return TAKE(desc->bias);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return TAKE(desc->aux);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return TAKE(desc->aux_ld);
         case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return TAKE(desc->bias_type);
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -191,6 +199,11 @@ static cublasStatus_t describe(struct product *product, const struct cublasLtMat
                                 .d = matrix_of(NULL, d),
                                 .epilogue = desc->epilogue,
                                 .bias = (desc->epilogue & CUBLASLT_EPILOGUE_BIAS) ? desc->bias : NULL};
+    if (desc->epilogue & with_aux) {
+        product->aux = matrix_of(desc->aux, d);
+        product->aux.ld = desc->aux_ld;
+        if (desc->aux == NULL || desc->aux_ld < product->m) { return CUBLAS_STATUS_INVALID_VALUE; }
+    }
     bool fits = (plain_a ? a->rows : a->columns) == d->rows && (plain_b ? b->columns : b->rows) == d->columns &&
                 (int64_t)(plain_b ? b->rows : b->columns) == product->k && c->rows == d->rows &&
                 c->columns == d->columns && a->batch == d->batch && b->batch == d->batch && c->batch == d->batch;
@@ -199,7 +212,8 @@ static cublasStatus_t describe(struct product *product, const struct cublasLtMat
     }
     bool taken = a->type == b->type && element_size(a->type) != 0 && c->type == d->type &&
                  (d->type == a->type || d->type == CUDA_R_32F) && d->batch <= most_batch &&
-                 (desc->bias_type < 0 || desc->bias_type == (int32_t)d->type);
+                 (desc->bias_type < 0 || desc->bias_type == (int32_t)d->type) &&
+                 (d->batch == 1 || !(desc->epilogue & with_aux));
     return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

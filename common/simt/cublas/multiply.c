@@ -89,17 +89,26 @@ static inline float gelu(float u) {
     return u / (1.0f + exponential(u * (-1.5957691216057308f - 0.0713548162726f * u * u)));
 }
 
+/* The derivative, with s = 1 / (1 + exp(-2w)): s + u s (1 - s) d(2w)/du. */
+static inline float gelu_slope(float u) {
+    const float s = 1.0f / (1.0f + exponential(u * (-1.5957691216057308f - 0.0713548162726f * u * u)));
+    return s + u * s * (1.0f - s) * (1.5957691216057308f + 3.0f * 0.0713548162726f * u * u);
+}
+
 enum { RUN = 256 };
 
-/* to[i] = epilogue(d[i]) for up to RUN elements of a column; bias: those of their rows, or NULL. */
-#define FINISH_RUN(type, of_float, to_float)                                                                \
-    FOR_THIS_PROCESSOR static void finish_##type(type *to, const float *d, const type *bias, int64_t count, \
-                                                 bool has_gelu) {                                           \
-        float value[RUN];                                                                                   \
-        for (int64_t i = 0; i < count; i++) { value[i] = d[i]; }                                            \
-        for (int64_t i = 0; bias != NULL && i < count; i++) { value[i] += to_float(bias[i]); }              \
-        for (int64_t i = 0; has_gelu && i < count; i++) { value[i] = gelu(value[i]); }                      \
-        for (int64_t i = 0; i < count; i++) { to[i] = of_float(value[i]); }                                 \
+/* to[i] = epilogue(d[i]) for up to RUN elements of a column; bias: those of their rows, or NULL. before: what GELU is applied to, stored;
+ * at: the same, read, where its derivative is a factor. */
+#define FINISH_RUN(type, of_float, to_float)                                                               \
+    FOR_THIS_PROCESSOR static void finish_##type(type *to, const float *d, const type *bias, type *before, \
+                                                 const type *at, int64_t count, bool has_gelu) {           \
+        float value[RUN];                                                                                  \
+        for (int64_t i = 0; i < count; i++) { value[i] = d[i]; }                                           \
+        for (int64_t i = 0; bias != NULL && i < count; i++) { value[i] += to_float(bias[i]); }             \
+        for (int64_t i = 0; before != NULL && i < count; i++) { before[i] = of_float(value[i]); }          \
+        for (int64_t i = 0; has_gelu && i < count; i++) { value[i] = gelu(value[i]); }                     \
+        for (int64_t i = 0; at != NULL && i < count; i++) { value[i] *= gelu_slope(to_float(at[i])); }     \
+        for (int64_t i = 0; i < count; i++) { to[i] = of_float(value[i]); }                                \
     }
 #define ITSELF(value)  (value)
 #define OF_HALF(value) ((float)(value))
@@ -118,10 +127,14 @@ void product_finish(const struct product *p, const float *d, int64_t ldd, const 
             void *to = (char *)(uintptr_t)p->d.start + (size_t)(start + row) * size;
             const void *bias = p->bias == NULL ? NULL : (const char *)p->bias + (size_t)(tile->row + row) * size;
             const float *from = d + row + column * ldd;
+            char *aux = (char *)(uintptr_t)p->aux.start;
+            if (aux != NULL) { aux += (size_t)((tile->column + column) * p->aux.ld + tile->row + row) * size; }
+            void *before = writes_aux(p) ? aux : NULL;
+            const void *at = reads_aux(p) ? aux : NULL;
             switch (p->d.type) {
-                case CUDA_R_32F: finish_float(to, from, bias, count, has_gelu); break;
-                case CUDA_R_16F: finish_half(to, from, bias, count, has_gelu); break;
-                default: finish_uint16_t(to, from, bias, count, has_gelu); break;
+                case CUDA_R_32F: finish_float(to, from, bias, before, at, count, has_gelu); break;
+                case CUDA_R_16F: finish_half(to, from, bias, before, at, count, has_gelu); break;
+                default: finish_uint16_t(to, from, bias, before, at, count, has_gelu); break;
             }
         }
     }

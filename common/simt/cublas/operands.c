@@ -81,6 +81,7 @@ bool operands_valid(const struct product *product) {
         {&product->c, "C", product->batch, true, product->beta != 0.0f},
         {&product->d, product->c.start == product->d.start ? "C" : "D", product->batch, false, true},
         {&bias, "bias", 1, true, product->bias != NULL},
+        {&product->aux, "the epilogue's other matrix", 1, reads_aux(product), product->aux.start != NULL},
     };
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (!operands[i].used) { continue; }
@@ -100,16 +101,20 @@ static uint64_t bytes_of(const struct matrix *matrix, int64_t batch) {
     return (uint64_t)(matrix->rows * matrix->columns * batch) * element_size(matrix->type);
 }
 
-void operands_written(const struct product *product) {
-    size_t size = element_size(product->d.type);
-    if (SIMT_CHECKED && memory_place(product->d.start) == PLACE_DEVICE) {
-        for (int64_t i = 0; i < product->batch; i++) {
-            for (int64_t column = 0; column < product->n; column++) {
-                int64_t offset = i * product->d.stride + column * product->d.ld;
-                shadow_write((uintptr_t)product->d.start + (size_t)offset * size, (size_t)product->m * size);
-            }
+static void mark_written(const struct matrix *matrix, int64_t batch) {
+    const size_t size = element_size(matrix->type);
+    if (!SIMT_CHECKED || memory_place(matrix->start) != PLACE_DEVICE) { return; }
+    for (int64_t i = 0; i < batch; i++) {
+        for (int64_t column = 0; column < matrix->columns; column++) {
+            const int64_t offset = i * matrix->stride + column * matrix->ld;
+            shadow_write((uintptr_t)matrix->start + (size_t)offset * size, (size_t)matrix->rows * size);
         }
     }
+}
+
+void operands_written(const struct product *product) {
+    mark_written(&product->d, product->batch);
+    if (writes_aux(product)) { mark_written(&product->aux, 1); }
     struct matrix bias = bias_of(product);
     pthread_mutex_lock(&lock);
     traffic.calls++;
@@ -117,8 +122,10 @@ void operands_written(const struct product *product) {
     traffic.load_bytes += bytes_of(&product->a, product->a.stride != 0 ? product->batch : 1) +
                           bytes_of(&product->b, product->b.stride != 0 ? product->batch : 1) +
                           (product->beta != 0.0f ? bytes_of(&product->c, product->batch) : 0) +
-                          (product->bias != NULL ? bytes_of(&bias, 1) : 0);
-    traffic.store_bytes += bytes_of(&product->d, product->batch);
+                          (product->bias != NULL ? bytes_of(&bias, 1) : 0) +
+                          (reads_aux(product) ? bytes_of(&product->aux, 1) : 0);
+    traffic.store_bytes +=
+        bytes_of(&product->d, product->batch) + (writes_aux(product) ? bytes_of(&product->aux, 1) : 0);
     traffic.operations += 2 * (uint64_t)(product->m * product->n * product->k * product->batch);
     pthread_mutex_unlock(&lock);
 }

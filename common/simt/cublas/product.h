@@ -36,7 +36,8 @@ struct product {
     float alpha, beta;
     struct matrix a, b, c, d;
     unsigned epilogue;
-    const void *bias; /* (m), d.type */
+    const void *bias;  /* (m), d.type */
+    struct matrix aux; /* (m, n), d.type: what GELU is applied to; start NULL: of no use to the epilogue */
     const char *function;
     uintptr_t pc; /* the caller's line */
 };
@@ -74,5 +75,13 @@ bool product_streams(const struct product *product);
 void product_stream(const struct product *product, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd);
 
 size_t element_size(cudaDataType type); /* 0: not supported */
+
+/* Of the epilogue: is aux its input, or its output? */
+static inline bool reads_aux(const struct product *product) {
+    return product->epilogue == CUBLASLT_EPILOGUE_DGELU;
+}
+static inline bool writes_aux(const struct product *product) {
+    return product->aux.start != NULL && !reads_aux(product);
+}
 
 #endif

@@ -3,7 +3,8 @@
  *   D (m, n) = epilogue(alpha * op(A) (m, k) * op(B) (k, n) + beta * C)
  *
  * Types, checks, counters and captures are those of cublas_v2.h. Epilogues: DEFAULT, BIAS (a value for each row of
- * D, of D's type), GELU (the tanh form), GELU_BIAS. The epilogue works on the fp32 sums, before the one rounding.
+ * D, of D's type), GELU (the tanh form), GELU_BIAS. GELU_AUX and GELU_AUX_BIAS also store what GELU is applied to, in D's type and
+ * shape. DGELU multiplies by GELU's derivative there. The epilogue works on the fp32 sums, before the one rounding.
  * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, that of OpenBLAS; it may be stored
  * and used again. Workspace is not needed.
  */
@@ -35,14 +36,16 @@ typedef enum {
 } cublasLtMatrixLayoutAttribute_t;
 
 typedef enum {
-    CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,    /* int32_t: cublasComputeType_t */
-    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,      /* int32_t: cudaDataType, only CUDA_R_32F */
-    CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,    /* int32_t: only host */
-    CUBLASLT_MATMUL_DESC_TRANSA = 3,          /* int32_t: cublasOperation_t */
-    CUBLASLT_MATMUL_DESC_TRANSB = 4,          /* int32_t */
-    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,        /* uint32_t: cublasLtEpilogue_t */
-    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,    /* const void *, on the device */
-    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26, /* int32_t: only D's type */
+    CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,          /* int32_t: cublasComputeType_t */
+    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,            /* int32_t: cudaDataType, only CUDA_R_32F */
+    CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,          /* int32_t: only host */
+    CUBLASLT_MATMUL_DESC_TRANSA = 3,                /* int32_t: cublasOperation_t */
+    CUBLASLT_MATMUL_DESC_TRANSB = 4,                /* int32_t */
+    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,              /* uint32_t: cublasLtEpilogue_t */
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,          /* const void *, on the device */
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, /* void *, on the device */
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      /* int64_t, in elements */
+    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,       /* int32_t: only D's type */
 } cublasLtMatmulDescAttributes_t;
 
 typedef enum {
@@ -50,6 +53,9 @@ typedef enum {
     CUBLASLT_EPILOGUE_BIAS = 4,
     CUBLASLT_EPILOGUE_GELU = 32,
     CUBLASLT_EPILOGUE_GELU_BIAS = 32 | 4,
+    CUBLASLT_EPILOGUE_GELU_AUX = 32 | 128,
+    CUBLASLT_EPILOGUE_GELU_AUX_BIAS = 32 | 128 | 4,
+    CUBLASLT_EPILOGUE_DGELU = 64 | 128,
 } cublasLtEpilogue_t;
 
 typedef enum { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1 } cublasLtMatmulPreferenceAttributes_t;

@@ -104,6 +104,8 @@ bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_f
     const bool wanted = attention == GPT2_AUTO ? !on_cpu && is_reference(kernels) : attention == GPT2_FUSED;
     forms = {};
     forms.attention_fused = forms.tensor_cores = wanted && possible;
+    // cuBLASLt has the tanh form alone, and with rows of a multiple of 8 elements.
+    forms.epilogues = forms.attention_fused && config.activation == GPT2_GELU_TANH && 4 * config.channels % 8 == 0;
     return possible || attention != GPT2_FUSED;
 }
 

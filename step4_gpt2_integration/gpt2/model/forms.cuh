@@ -23,6 +23,7 @@ struct model_forms {
     bool attention_fused;    // prompts
     bool attention_rows;     // in the fused block: attention and LayerNorm have a thread per row (rows.cuh)
     bool tensor_cores;       // in fused attention
+    bool epilogues;          // training: GELU and its gradient in the epilogues of products (matmul.cuh)
     bool decode_rows;        // steps use the fused block as attention_rows do
     bool decode_fused;       // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
     bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh
@@ -35,8 +36,9 @@ struct model_forms {
 template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config);
 
-// The form of attention in training, forward and backward. The fused form exists for bf16, from sm_80 on; `auto` chooses it there
-// by the same rule. False: the fused form was requested and does not exist here.
+// The form of attention in training, forward and backward, and with it whether products have epilogues in place of the set's kernels.
+// The fused form exists for bf16, from sm_80 on; `auto` chooses it there by the same rule. False: the fused form was requested and does
+// not exist here.
 template <class T>
 bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
                            const kernel_table &kernels, const gpt2_config &config);

@@ -4,8 +4,9 @@
 //   dx (N, C)        = dout (N, OC) weight
 //   dweight (OC, C) += dout^T x                            in fp32 in every type; dbias: bias_backward.cuh
 //
-// The epilogue adds the bias. A row-major (N, C) is a column-major (C, N) to cuBLAS, so the first product is computed as
-// out^T (OC, N) = weight (OC, C) x^T (C, N): A is the weight, transposed, and B is x as stored.
+// An epilogue adds the bias and applies GELU, or multiplies by its derivative, before the result is rounded. A row-major (N, C) is a
+// column-major (C, N) to cuBLAS, so the first product is computed as out^T (OC, N) = weight (OC, C) x^T (C, N): A is the weight,
+// transposed, and B is x as stored.
 // The descriptors and the algorithm of a shape are chosen once and kept. Training has no other products, so its checkpoints store
 // the algorithm of each.
 #ifndef GPT2_MATMUL_CUH
@@ -39,6 +40,10 @@ static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMat
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
 
+// From now on, time several algorithms before the first large product of a shape in a 16-bit type, and choose the fastest. Its memory is
+// that of one result, for a moment. Before the call: the first algorithm that cuBLASLt proposes, which every run chooses.
+void matmul_plans_time(matmul_plans *plans, bool timed);
+
 // Out is T, or float for logits. ld: the width of out's rows, at least OC.
 template <class Out, class T>
 int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld);
@@ -52,11 +57,21 @@ int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bi
 template <class T>
 int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
 
-// The gradients. ld: the width of dout's rows, at least OC.
+// The same, and before (N, OC) = x weight^T + bias, which its gradient reads.
+template <class T>
+int matmul_gelu_keep(gpt2_device &device, T *out, T *before, const T *x, const T *weight, const T *bias, int N, int C,
+                     int OC);
+
+// dx = (dout weight) gelu'(before), rounded once.         dx, before (N, C)
+template <class T>
+int matmul_dx_gelu(gpt2_device &device, T *dx, const T *before, const T *dout, const T *weight, int N, int C, int OC);
+
+// The gradients. ld: the width of dout's rows, at least OC. adds: dweight is added to; else it is overwritten.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld);
 template <class T>
-int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld);
+int matmul_dweight(gpt2_device &device, float *dweight, const T *dout, const T *x, int N, int C, int OC, int ld,
+                   bool adds = true);
 
 // `count` products, column-major: out (m, n) = op(a) (m, k) op(b) (k, n). cuBLASLt takes at most most_matmul_batch.
 constexpr int most_matmul_batch = 65535;

@@ -5,6 +5,8 @@
 // Backward   Each step undoes one of the forward pass, in reverse order. `stream` is the gradient of the residual stream. For a
 //            sub-layer y = f(LayerNorm(x)) with out = x + y it becomes dx = dout + LayerNorm'(f'(dout)), which is one kernel,
 //            residual_layernorm_backward. matmul.cuh has the gradients of a linear layer.
+// Epilogues  With fused attention, GELU and its gradient are in the epilogues of the MLP's products (matmul.cuh). A branch is added to
+//            the stream by the LayerNorm: in the epilogue of its product the sum costs as much as it saves.
 // Bytes      Forward: those of block.cu, and GELU reads another tensor than it writes. Backward, per block: the weights are read
 //            twice, and their fp32 gradients, 4 bytes an element, are read and written; the kept activations are read.
 // Operations The backward pass has twice those of the forward pass, because each product has two gradients. With recompute it
@@ -212,8 +214,12 @@ static int block(gpt2_device &device, const kernel_table &kernels, training<T> &
 
     TRY(op.residual_layernorm_forward(a.normalised2, a.middle, a.mean2, a.rstd2, a.residual, branch, w.ln2_weight,
                                       w.ln2_bias, N, C, eps, device.stream));
-    TRY(matmul<T>(device, a.fc, a.normalised2, w.fc_weight, nullptr, N, C, 4 * C)); // bias_gelu adds the bias
-    TRY(op.bias_gelu_forward(a.hidden, a.fc, w.fc_bias, N, 4 * C, device.stream));
+    if (t.all.forms.epilogues) {
+        TRY(matmul_gelu_keep(device, a.hidden, a.fc, a.normalised2, w.fc_weight, w.fc_bias, N, C, 4 * C));
+    } else { // bias_gelu adds the bias
+        TRY(matmul<T>(device, a.fc, a.normalised2, w.fc_weight, nullptr, N, C, 4 * C));
+        TRY(op.bias_gelu_forward(a.hidden, a.fc, w.fc_bias, N, 4 * C, device.stream));
+    }
     TRY(matmul(device, branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
     TRY(drop_rows(device, t, branch, branch, DROPOUT_MLP, layer, pass, drop));
     return mark(device, "block", layer);
@@ -287,20 +293,23 @@ static int end_backward(gpt2_device &device, const kernel_table &kernels, traini
         TRY(logits(device, t, first, rows));
         TRY(cross_entropy_backward<T>(device, a.losses + first, a.logits, a.targets + first, scale, rows, V, Vp));
         TRY(matmul_dx(device, t.dnormalised + at, dlogits, t.all.weights.head, rows, C, Vp, ld));
-        TRY(matmul_dweight(device, t.gradients.head, dlogits, t.end.normalised + at, rows, C, Vp, ld));
+        TRY(matmul_dweight(device, t.gradients.head, dlogits, t.end.normalised + at, rows, C, Vp, ld,
+                           !t.replaces || first > 0));
     }
     return type_of<T>::kernels(kernels).layernorm_backward(t.stream, t.gradients.final_weight, t.gradients.final_bias,
                                                            t.dnormalised, t.end.residual, t.all.weights.final_weight,
                                                            t.end.mean, t.end.rstd, N, C, device.stream);
 }
 
-// dx (N, C) from dout (N, OC), and the gradients of both parameters. dbias: null where another kernel computes it.
+// dx (N, C) from dout (N, OC), and the gradients of both parameters. dbias: null where another kernel computes it. before: x is GELU of
+// it, and dx its gradient.
 template <class T>
 static int linear_backward(gpt2_device &device, training<T> &t, T *dx, float *dweight, float *dbias, const T *dout,
-                           const T *x, const T *weight, int N, int C, int OC) {
+                           const T *x, const T *weight, int N, int C, int OC, const T *before = nullptr) {
     if (dbias != nullptr) { TRY(bias_backward(device, dbias, t.partial, dout, N, OC)); }
-    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC));
-    return matmul_dx(device, dx, dout, weight, N, C, OC, OC);
+    TRY(matmul_dweight(device, dweight, dout, x, N, C, OC, OC, !t.replaces));
+    return before != nullptr ? matmul_dx_gelu(device, dx, before, dout, weight, N, C, OC)
+                             : matmul_dx(device, dx, dout, weight, N, C, OC, OC);
 }
 
 // Computes dqkv in dwide. The gradient of the attention's output is in dnormalised.
@@ -332,10 +341,15 @@ static int block_backward(gpt2_device &device, const kernel_table &kernels, trai
     T *branch = drop.below > 0 ? t.all.work.branch : t.stream; // the gradient of a branch
 
     TRY(drop_rows(device, t, branch, t.stream, DROPOUT_MLP, layer, pass, drop));
-    TRY(linear_backward(device, t, t.dwide, g.mlp_weight, g.mlp_bias, branch, a.hidden, w.mlp_weight, N, 4 * C, C));
-    TRY(op.bias_gelu_backward(t.dwide, g.fc_bias, t.dwide, a.fc, w.fc_bias, N, 4 * C, device.stream));
-    TRY(linear_backward<T>(device, t, t.dnormalised, g.fc_weight, nullptr, t.dwide, a.normalised2, w.fc_weight, N, C,
-                           4 * C));
+    const bool epilogue = t.all.forms.epilogues;
+    const T *const nothing = nullptr;
+    TRY(linear_backward(device, t, t.dwide, g.mlp_weight, g.mlp_bias, branch, a.hidden, w.mlp_weight, N, 4 * C, C,
+                        epilogue ? a.fc : nothing));
+    if (!epilogue) {
+        TRY(op.bias_gelu_backward(t.dwide, g.fc_bias, t.dwide, a.fc, w.fc_bias, N, 4 * C, device.stream));
+    }
+    TRY(linear_backward(device, t, t.dnormalised, g.fc_weight, epilogue ? g.fc_bias : nullptr, t.dwide, a.normalised2,
+                        w.fc_weight, N, C, 4 * C));
     TRY(op.residual_layernorm_backward(t.stream, g.ln2_weight, g.ln2_bias, t.dnormalised, t.stream, a.middle,
                                        w.ln2_weight, a.mean2, a.rstd2, N, C, device.stream));
     TRY(mark(device, "mlp backward", layer));
@@ -356,12 +370,30 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
     return cudaGetLastError();
 }
 
+// Before a pass that replaces the gradients: those that are sums of several kernels' become zeros. Each of the others is the result of
+// one product, which then overwrites it.
+template <class T> static int clear_sums(gpt2_device &device, training<T> &t) {
+    const gpt2_config &config = t.all.config;
+    const int64_t matrices = flat_matrices(config), all = flat_offset(config, GPT2_TENSORS, 0);
+    const auto clear = [&](float *from, int64_t count) {
+        return cudaMemsetAsync(from, 0, (size_t)count * sizeof *from, device.stream);
+    };
+    TRY(clear(t.gradients.position_embedding, flat_elements(config, GPT2_WPE)));
+    if (config.untied) { TRY(clear(t.gradients.token_embedding, flat_elements(config, GPT2_WTE))); }
+    return clear(t.flat_gradients + matrices, all - matrices);
+}
+
+static int upload(gpt2_device &device, int *to, const std::vector<int> &from) {
+    return cudaMemcpyAsync(to, from.data(), from.size() * sizeof(int), cudaMemcpyHostToDevice, device.stream);
+}
+
 template <class T>
-int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop, const gradient_listener *listener) {
+int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale,
+                       const int32_t *tokens, int B, int T_, const dropout &drop, const gradient_listener *listener) {
     const pass pass = {B, T_, false};
     const int last = t.all.config.layers - 1, C = t.all.config.channels;
     TRY(forward(device, kernels, t, pass, drop));
+    if (t.replaces) { TRY(clear_sums(device, t)); }
     TRY(end_backward(device, kernels, t, scale, pass.N()));
     TRY(add_losses(device, t, pass.N()));
     for (int layer = last; layer >= 0; layer--) {
@@ -370,8 +402,12 @@ int training_gradients(gpt2_device &device, const kernel_table &kernels, trainin
         if (listener != nullptr) { TRY(listener->ready(listener->context, layer)); }
     }
     TRY(drop_rows(device, t, t.stream, t.stream, DROPOUT_EMBEDDING, 0, pass, drop));
+    const token_runs runs = token_runs_of(tokens, pass.N(), t.all.config.vocabulary);
+    TRY(upload(device, t.order, runs.order));
+    TRY(upload(device, t.starts, runs.starts));
     TRY(embed_backward(device, t.gradients.token_embedding, t.gradients.position_embedding, t.stream, t.all.work.tokens,
-                       t.order, t.starts, runs, B, T_, C));
+                       t.order, t.starts, (int)runs.starts.size() - 1, B, T_, C));
+    t.replaces = false;
     return listener != nullptr ? listener->ready(listener->context, -1) : 0;
 }
 
@@ -388,10 +424,10 @@ int training_losses(gpt2_device &device, const kernel_table &kernels, training<T
     return add_losses(device, t, N);
 }
 
-#define INSTANTIATE(T)                                                                                        \
-    template int training_allocate(training<T> &);                                                            \
-    template void training_free(training<T> &);                                                               \
-    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, int, int, int, \
-                                    const dropout &, const gradient_listener *);                              \
+#define INSTANTIATE(T)                                                                                               \
+    template int training_allocate(training<T> &);                                                                   \
+    template void training_free(training<T> &);                                                                      \
+    template int training_gradients(gpt2_device &, const kernel_table &, training<T> &, float, const int32_t *, int, \
+                                    int, const dropout &, const gradient_listener *);                                \
     template int training_losses(gpt2_device &, const kernel_table &, training<T> &, int, int);
 FOR_EACH_TYPE(INSTANTIATE)

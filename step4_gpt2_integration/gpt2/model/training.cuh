@@ -27,7 +27,7 @@ template <class T> struct kept {
     T *attention;         // (N, C)
     T *middle;            // (N, C)   the stream at the second LayerNorm
     T *normalised2;       // (N, C)   the second LayerNorm's output
-    T *fc;                // (N, 4C)  the product before bias and GELU
+    T *fc;                // (N, 4C)  the product before bias and GELU; where GELU is in its epilogue, with the bias
     T *hidden;            // (N, 4C)  after bias and GELU
     float *mean, *rstd;   // (N)      of the first LayerNorm
     float *mean2, *rstd2; // (N)      of the second
@@ -39,6 +39,7 @@ template <class T> struct training {
     std::vector<kept<T>> blocks; // (L)
     kept<T> end;                 // the last LayerNorm's: residual, normalised, mean, rstd
     bool recompute;
+    bool replaces;           // the next pass: its gradients replace those that the last update has used
     bool dropout;            // may a pass have masks? Then memory for them is allocated
     int64_t padding;         // elements behind the flat weights and gradients, zeros: for equal parts of ranks
     T *flat_weights;         // (flat_offset(GPT2_TENSORS) + padding)
@@ -68,11 +69,11 @@ struct gradient_listener {
     void *context;
 };
 
-// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. runs: the number of token runs
-// (embedding.cuh) in order and starts. drop: the masks of this pass. listener: null for none.
+// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. tokens: all.work.tokens on the host, which
+// sorts the rows by token while the device computes. drop: the masks of this pass. listener: null for none.
 template <class T>
-int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale, int runs, int B,
-                       int T_, const dropout &drop, const gradient_listener *listener);
+int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale,
+                       const int32_t *tokens, int B, int T_, const dropout &drop, const gradient_listener *listener);
 
 // Adds the losses to *loss. Without dropout.
 template <class T> int training_losses(gpt2_device &device, const kernel_table &kernels, training<T> &t, int B, int T_);

@@ -4,7 +4,6 @@
 
 #include "gpt2/formats/number.h"
 #include "gpt2/model/activation.cuh"
-#include "gpt2/model/embedding.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/training.cuh"
 #include "gpt2/train/collective.h"
@@ -164,15 +163,13 @@ template <class T> struct trainer_of final : gpt2_trainer {
         const int N = B * T_;
         TRY(upload(t.all.work.tokens, tokens, (size_t)N));
         TRY(upload(t.all.work.targets, targets, (size_t)N));
+        matmul_plans_time(device.plans, scale != nullptr); // an update, whose products are in the next checkpoint
         if (scale == nullptr) { return training_losses(device, kernels, t, B, T_); }
-        const token_runs runs = token_runs_of(tokens, N, config.vocabulary);
-        TRY(upload(t.order, runs.order.data(), runs.order.size()));
-        TRY(upload(t.starts, runs.starts.data(), runs.starts.size()));
         const gradient_listener listener = {ready, this};
         const bool last = sum_next && group != nullptr && part == 0;
         sum_next = false;
         unsummed = flat_matrices(config);
-        return training_gradients(device, kernels, t, *scale, (int)runs.starts.size() - 1, B, T_,
+        return training_gradients(device, kernels, t, *scale, tokens, B, T_,
                                   dropout_of_pass(options.dropout, options.seed, pass_number),
                                   last ? &listener : nullptr);
     }
@@ -188,7 +185,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
     // The update of this rank's part: 4 bytes of each gradient are sent, and sizeof(T) of each weight.
     int update_part(const gpt2_adamw &settings, int64_t step) {
         const gpt2_collective_arrays &arrays = *group->arrays;
-        const int64_t from = group->rank * part, to = from + part, all = group->ranks * part;
+        const int64_t from = group->rank * part;
         float *gradients = parts[GPT2_GRADIENTS];
         TRY(tried(arrays.scatter_sum(group->state, gradients, part, device.stream, &sum_error)));
         TRY(gradient_norm(device, norms + group->rank, partial, gradients + from, part));
@@ -198,8 +195,6 @@ template <class T> struct trainer_of final : gpt2_trainer {
         TRY(adamw<T>(device, has_master ? t.flat_weights + from : nullptr,
                      parts[GPT2_WEIGHTS] + (has_master ? 0 : from), gradients + from, parts[GPT2_MOMENT1],
                      parts[GPT2_MOMENT2], part, matrices, settings, step, norm));
-        TRY(cudaMemsetAsync(gradients, 0, (size_t)from * sizeof *gradients, device.stream));
-        TRY(cudaMemsetAsync(gradients + to, 0, (size_t)(all - to) * sizeof *gradients, device.stream));
         return tried(arrays.gather(group->state, t.flat_weights, (size_t)part * sizeof(T), device.stream, &sum_error));
     }
 
@@ -213,6 +208,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
 
     int update(const gpt2_adamw &settings, int64_t step, double *length) override {
         TRY(part > 0 ? update_part(settings, step) : update_all(settings, step));
+        t.replaces = true;
         TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
         return wait();
     }

@@ -79,7 +79,7 @@ struct gpt2_adamw {
     double clip;  /* gradients with a larger norm are scaled to it; 0: never */
 };
 
-/* Step number `step` (from 1) of AdamW; sets the gradients to zero. norm: of the gradients before clipping, of all ranks together. Where
+/* Step number `step` (from 1) of AdamW; the next gradients replace those before. norm: of the gradients before clipping, of all ranks together. Where
  * it is not finite, the weights do not change, and this returns false; after any other failure *norm is 0. Waits. */
 bool gpt2_trainer_update(struct gpt2_trainer *trainer, const struct gpt2_adamw *settings, int64_t step, double *norm,
                          struct gpt2_error *error);

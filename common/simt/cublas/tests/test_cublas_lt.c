@@ -18,8 +18,13 @@ static double gelu(double u) {
     return 0.5 * u * (1.0 + tanh(0.7978845608028654 * (u + 0.044715 * u * u * u)));
 }
 
-static cublasStatus_t linear(cudaDataType type, uint32_t epilogue, const void *bias, const void *weight, const void *x,
-                             void *out, int N, int C, int OC, cudaStream_t stream) { /* out = x weight^T, row-major */
+static double gelu_slope(double u) { /* by a difference */
+    return (gelu(u + 1e-6) - gelu(u - 1e-6)) / 2e-6;
+}
+
+/* out = x weight^T, row-major. aux: (N, OC) with rows of aux_ld elements, or NULL. */
+static cublasStatus_t linear(cudaDataType type, uint32_t epilogue, const void *bias, void *aux, int64_t aux_ld,
+                             const void *weight, const void *x, void *out, int N, int C, int OC, cudaStream_t stream) {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t of_weight, of_x, of_out;
     cublasLtMatmulPreference_t preference;
@@ -31,6 +36,8 @@ static cublasStatus_t linear(cudaDataType type, uint32_t epilogue, const void *b
     cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
     cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &aux_ld, sizeof aux_ld);
     cublasLtMatrixLayoutCreate(&of_weight, type, (uint64_t)C, (uint64_t)OC, C);
     cublasLtMatrixLayoutCreate(&of_x, type, (uint64_t)C, (uint64_t)N, C);
     cublasLtMatrixLayoutCreate(&of_out, type, (uint64_t)OC, (uint64_t)N, OC);
@@ -51,9 +58,14 @@ static void check_linear(cudaDataType type, uint32_t epilogue, int N, int C, int
     struct buffer x = filled((size_t)(N * C), type, 1), weight = filled((size_t)(OC * C), type, 2);
     struct buffer bias = filled((size_t)OC, type, 3);
     struct buffer out = filled((size_t)(N * OC), type, 4);
-    cr_assert_eq(linear(type, epilogue, bias.device, weight.device, x.device, out.device, N, C, OC, NULL),
-                 CUBLAS_STATUS_SUCCESS);
+    const int ld = OC + 3; /* of aux: not out's */
+    struct buffer aux = filled((size_t)(N * ld), type, 5), aux_before = filled((size_t)(N * ld), type, 5);
+    const bool stores = (epilogue & CUBLASLT_EPILOGUE_GELU_AUX) == CUBLASLT_EPILOGUE_GELU_AUX;
+    cr_assert_eq(
+        linear(type, epilogue, bias.device, aux.device, ld, weight.device, x.device, out.device, N, C, OC, NULL),
+        CUBLAS_STATUS_SUCCESS);
     fetch(&out);
+    fetch(&aux);
     for (int n = 0; n < N; n++) {
         for (int o = 0; o < OC; o++) {
             double sum = epilogue & CUBLASLT_EPILOGUE_BIAS ? (double)get(bias.host, (size_t)o, type) : 0.0;
@@ -61,22 +73,29 @@ static void check_linear(cudaDataType type, uint32_t epilogue, int N, int C, int
                 sum += (double)get(x.host, (size_t)(n * C + c), type) *
                        (double)get(weight.host, (size_t)(o * C + c), type);
             }
+            const double relative = type == CUDA_R_32F ? 1e-6 : type == CUDA_R_16F ? 5e-4 : 4e-3;
+            const double kept = (double)get(aux.host, (size_t)(n * ld + o), type);
+            const double wanted = stores ? sum : (double)get(aux_before.host, (size_t)(n * ld + o), type);
+            cr_assert(fabs(kept - wanted) <= (stores ? relative * fabs(sum) + 1e-6 : 0.0), "aux (%d, %d): %g, not %g",
+                      n, o, kept, wanted);
             if (epilogue & CUBLASLT_EPILOGUE_GELU) { sum = gelu(sum); }
-            double relative = type == CUDA_R_32F ? 1e-6 : type == CUDA_R_16F ? 5e-4 : 4e-3;
+            if (epilogue == CUBLASLT_EPILOGUE_DGELU) { sum *= gelu_slope(kept); }
             double error = fabs((double)get(out.host, (size_t)(n * OC + o), type) - sum);
             cr_assert(error <= relative * fabs(sum) + 1e-6, "(%d, %d) is off by %g", n, o, error);
         }
     }
     cr_assert_eq(simt_finding_count(), 0u);
-    drop(&x), drop(&weight), drop(&bias), drop(&out);
+    drop(&x), drop(&weight), drop(&bias), drop(&out), drop(&aux), drop(&aux_before);
 }
 
 Test(cublas_lt, epilogues_of_every_type) {
     static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
-    static const uint32_t epilogues[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU,
-                                         CUBLASLT_EPILOGUE_GELU_BIAS};
+    static const uint32_t epilogues[] = {CUBLASLT_EPILOGUE_DEFAULT,      CUBLASLT_EPILOGUE_BIAS,
+                                         CUBLASLT_EPILOGUE_GELU,         CUBLASLT_EPILOGUE_GELU_BIAS,
+                                         CUBLASLT_EPILOGUE_GELU_AUX,     CUBLASLT_EPILOGUE_DGELU,
+                                         CUBLASLT_EPILOGUE_GELU_AUX_BIAS};
     for (int type = 0; type < 3; type++) {
-        for (int epilogue = 0; epilogue < 4; epilogue++) {
+        for (int epilogue = 0; epilogue < (int)(sizeof epilogues / sizeof *epilogues); epilogue++) {
             check_linear(types[type], epilogues[epilogue], 1, 24, 19);
             check_linear(types[type], epilogues[epilogue], 7, 24, 19);
             check_linear(types[type], epilogues[epilogue], 9, 24, 19);
@@ -171,9 +190,9 @@ Test(cublas_lt, a_captured_product_runs_with_its_graph) {
     cudaGraphExec_t executable;
     cudaStreamCreate(&stream);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-    cr_assert_eq(
-        linear(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT, NULL, weight.device, x.device, out.device, N, C, OC, stream),
-        CUBLAS_STATUS_SUCCESS);
+    cr_assert_eq(linear(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL, 0, weight.device, x.device, out.device, N, C,
+                        OC, stream),
+                 CUBLAS_STATUS_SUCCESS);
     cr_assert_eq(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     fetch(&out);
     cr_assert_eq(memcmp(out.host, before.host, N * OC * sizeof(float)), 0); /* recorded, not executed */

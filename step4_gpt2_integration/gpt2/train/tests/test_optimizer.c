@@ -167,15 +167,42 @@ Test(optimizer, master_weights_keep_small_steps) {
     cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f / N, &error));
     cr_assert(gpt2_trainer_update(trainer, &settings, 1, &norm, &error));
     float *after = part_of(trainer, GPT2_WEIGHTS, &total);
-    float *gradients = part_of(trainer, GPT2_GRADIENTS, &total);
     int moved = 0;
-    for (int64_t i = 0; i < total; i++) {
-        moved += after[i] != before[i];
-        cr_assert(gradients[i] == 0.0f); /* ready for the next step */
-    }
+    for (int64_t i = 0; i < total; i++) { moved += after[i] != before[i]; }
     cr_assert(moved > total / 2, "%d of %d moved", moved, (int)total);
-    free(before), free(after), free(gradients);
+    free(before), free(after);
     close_trainer(trainer);
+}
+
+/* The second gradients since an update are added to the first, and the first ones after it are added to none, with shorter sequences
+ * too, which leave some positions out. */
+Test(optimizer, gradients_after_an_update_are_new) {
+    const struct gpt2_adamw still = {.rate = 0.0, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
+    struct gpt2_config untied = config;
+    untied.untied = true;
+    for (int i = 0; i < 2 * SETS; i++) {
+        struct gpt2_source source = tiny_source(i % 2 ? &untied : &config);
+        struct gpt2_trainer_options options = {
+            .type = GPT2_F32, .batch = B, .length = T, .kernels = kernels_of(sets[i / 2])};
+        struct gpt2_trainer *trainer = gpt2_trainer_open(&source, &options, &error);
+        int32_t tokens[N], targets[N];
+        int64_t total;
+        double norm;
+        float *got[2];
+        cr_assert(trainer, "%s", error.text);
+        batch_of(1, tokens, targets);
+        for (int turn = 0; turn < 2; turn++) {
+            cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T - 2, 1.0f / N, &error));
+            got[turn] = part_of(trainer, GPT2_GRADIENTS, &total);
+            if (turn == 1) { break; }
+            cr_assert(gpt2_trainer_gradients(trainer, tokens, targets, B, T, 1.0f / N, &error));
+            cr_assert(gpt2_trainer_update(trainer, &still, 1, &norm, &error));
+        }
+        cr_assert(memcmp(got[0], got[1], (size_t)total * sizeof **got) == 0, "%s, %s", sets[i / 2],
+                  i % 2 ? "untied" : "tied");
+        free(got[0]), free(got[1]);
+        close_trainer(trainer);
+    }
 }
 
 Test(optimizer, what_is_not_finite_changes_nothing) {
