@@ -36,7 +36,8 @@ struct product {
     float alpha, beta;
     struct matrix a, b, c, d;
     unsigned epilogue;
-    const void *bias; /* (m), d.type */
+    const void *bias;               /* (m), d.type */
+    const float *a_scale, *b_scale; /* (1), of fp8; NULL: 1 */
     const char *function;
     uintptr_t pc; /* the caller's line */
 };
@@ -74,5 +75,6 @@ bool product_streams(const struct product *product);
 void product_stream(const struct product *product, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd);
 
 size_t element_size(cudaDataType type); /* 0: not supported */
+bool is_float(cudaDataType type);       /* fp32, fp16, bf16 */
 
 #endif
