@@ -28,6 +28,23 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
     return 0;
 }
 
+bool is_fp8(const matmul_shape &shape) {
+    return shape.in == CUDA_R_8F_E4M3;
+}
+
+// What a call adds to its matrices: device pointers, null where it has none.
+struct operands {
+    const void *bias;
+    const float *a_scale, *b_scale; // of fp8
+};
+
+int set_pointers(plan &p, const operands &o) {
+    if (o.bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias)); }
+    if (!is_fp8(p.shape)) { return 0; }
+    TRY(set(p, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &o.a_scale, sizeof o.a_scale));
+    return set(p, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &o.b_scale, sizeof o.b_scale);
+}
+
 // The layout of a matrix as stored, before its transposition.
 int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld, int batch) {
     uint64_t stored_rows = (uint64_t)(transposed ? columns : rows);
@@ -61,15 +78,20 @@ int choose(plan &p, const gpt2_device &device) {
 }
 
 // The descriptors and the algorithm of one shape. On failure p holds those made so far, for drop().
-int make(plan &p, const gpt2_device &device, const void *bias, std::vector<matmul_choice> &choices) {
+int make(plan &p, const gpt2_device &device, const operands &o, std::vector<matmul_choice> &choices) {
     const matmul_shape &s = p.shape;
     int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t epilogue = (uint32_t)s.epilogue;
-    TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
+    const bool whole = s.in == CUDA_R_8I;
+    TRY_BLAS(cublasLtMatmulDescCreate(&p.product,
+                                      whole       ? CUBLAS_COMPUTE_32I
+                                      : is_fp8(s) ? CUBLAS_COMPUTE_32F
+                                                  : device.compute,
+                                      whole ? CUDA_R_32I : CUDA_R_32F));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    if (bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
+    TRY(set_pointers(p, o));
     TRY(layout(&p.a, s.in, s.transpose_a, s.m, s.k, s.lda, s.batch));
     TRY(layout(&p.b, s.in, s.transpose_b, s.k, s.n, s.ldb, s.batch));
     TRY(layout(&p.d, s.out, 0, s.m, s.n, s.ldd, s.batch));
@@ -109,9 +131,11 @@ void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size
 }
 
 // d = op(a) op(b) + bias + beta d
-static int run(gpt2_device &device, const matmul_shape &shape, void *d, const void *a, const void *b, const void *bias,
+static int run(gpt2_device &device, const matmul_shape &shape, void *d, const void *a, const void *b, const operands &o,
                float beta) {
     const float one = 1.0f;
+    const int whole_one = 1, whole_zero = 0; // int8: beta is 0
+    const bool whole = shape.in == CUDA_R_8I;
     plan *p = nullptr;
     for (plan &known : device.plans->known) {
         if (same(known.shape, shape)) { p = &known; }
@@ -119,7 +143,7 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
     if (p == nullptr) {
         plan made = {};
         made.shape = shape;
-        int error = make(made, device, bias, device.plans->choices);
+        int error = make(made, device, o, device.plans->choices);
         if (error != 0) {
             drop(made);
             return error;
@@ -127,10 +151,32 @@ static int run(gpt2_device &device, const matmul_shape &shape, void *d, const vo
         device.plans->known.push_back(made);
         p = &device.plans->known.back();
     }
-    if (bias != nullptr) { TRY(set(*p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias)); }
-    TRY_BLAS(cublasLtMatmul(device.lt, p->product, &one, a, p->a, b, p->b, &beta, d, p->d, d, p->d, &p->algorithm,
+    TRY(set_pointers(*p, o));
+    const void *const alpha = whole ? (const void *)&whole_one : &one;
+    const void *const factor = whole ? (const void *)&whole_zero : &beta;
+    TRY_BLAS(cublasLtMatmul(device.lt, p->product, alpha, a, p->a, b, p->b, factor, d, p->d, d, p->d, &p->algorithm,
                             device.workspace, device.workspace_bytes, device.stream));
     return 0;
+}
+
+static int run(gpt2_device &device, const matmul_shape &shape, void *d, const void *a, const void *b, const void *bias,
+               float beta) {
+    return run(device, shape, d, a, b, operands{bias, nullptr, nullptr}, beta);
+}
+
+int matmul_int8(gpt2_device &device, int *sums, const uint8_t *x, const uint8_t *weight, int N, int C, int OC) {
+    return run(device, {CUDA_R_8I, CUDA_R_32I, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_DEFAULT, 1}, sums, weight, x,
+               operands{}, 0.0f);
+}
+
+template <class T>
+int matmul_fp8(gpt2_device &device, T *out, const uint8_t *x, const uint8_t *weight, const T *bias, const float *input,
+               const float *scale, bool gelu, int N, int C, int OC) {
+    const int epilogue = gelu              ? CUBLASLT_EPILOGUE_GELU_BIAS
+                         : bias != nullptr ? CUBLASLT_EPILOGUE_BIAS
+                                           : CUBLASLT_EPILOGUE_DEFAULT;
+    return run(device, {CUDA_R_8F_E4M3, type_of<T>::cuda, 1, 0, OC, N, C, C, C, OC, epilogue, 1}, out, weight, x,
+               operands{bias, scale, input}, 0.0f);
 }
 
 template <class Out, class T>
@@ -174,10 +220,12 @@ int matmul_batch(gpt2_device &device, T *out, const T *a, const T *b, bool trans
 template int matmul(gpt2_device &, float *, const __half *, const __half *, const __half *, int, int, int, int);
 template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bfloat16 *, const __nv_bfloat16 *, int,
                     int, int, int);
-#define INSTANTIATE(T)                                                                             \
-    template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int);  \
-    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);  \
-    template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);          \
-    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int); \
+#define INSTANTIATE(T)                                                                                      \
+    template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int);           \
+    template int matmul_fp8(gpt2_device &, T *, const uint8_t *, const uint8_t *, const T *, const float *, \
+                            const float *, bool, int, int, int);                                            \
+    template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);           \
+    template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);                   \
+    template int matmul_dweight(gpt2_device &, float *, const T *, const T *, int, int, int, int);          \
     template int matmul_batch(gpt2_device &, T *, const T *, const T *, bool, bool, int, int, int, int);
 FOR_EACH_TYPE(INSTANTIATE)
