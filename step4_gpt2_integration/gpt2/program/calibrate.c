@@ -53,9 +53,8 @@ static bool read_text(struct gpt2_tokenizer *tokenizer, const char *path, struct
     return good && (ids->count >= 2 || gpt2_fail(error, "%s: fewer than two tokens: too short to calibrate", path));
 }
 
-bool calibrate(struct gpt2_calibration *calibration, const struct gpt2_source *source,
-               struct gpt2_tokenizer *tokenizer, const struct options *options, int64_t *tokens,
-               struct gpt2_error *error) {
+bool calibrate(struct gpt2_calibration *calibration, const struct gpt2_source *source, struct gpt2_tokenizer *tokenizer,
+               const struct options *options, int64_t *tokens, struct gpt2_error *error) {
     struct gpt2_ids ids = {.count = 0};
     struct run run = {.calibration = calibration, .error = error};
     const int T = source->config.max_tokens;
