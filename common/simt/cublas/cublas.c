@@ -175,7 +175,7 @@ static cublasStatus_t classic(cublasHandle_t handle, cublasOperation_t transa, c
     if (lda < 1 || lda < product.a.rows || ldb < 1 || ldb < product.b.rows || ldc < 1 || ldc < m) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    bool taken = Atype == Btype && element_size(Atype) != 0 && (Ctype == Atype || Ctype == CUDA_R_32F);
+    bool taken = Atype == Btype && is_float(Atype) && (Ctype == Atype || Ctype == CUDA_R_32F);
     if (computes_in_half(compute) ? Atype != CUDA_R_16F || Ctype != CUDA_R_16F : !computes_in_float(compute)) {
         taken = false;
     }

@@ -21,7 +21,9 @@ struct cublasLtMatmulDescOpaque {
     cublasLtEpilogue_t epilogue;
     const void *bias, *aux;
     int64_t aux_ld;
-    int32_t bias_type; /* -1: D's */
+    int32_t bias_type;  /* -1: D's */
+    int32_t scale_type; /* of alpha and beta */
+    const float *a_scale, *b_scale;
 };
 
 enum { with_aux = CUBLASLT_EPILOGUE_GELU_AUX & CUBLASLT_EPILOGUE_DGELU }; /* the bit of these epilogues */
@@ -103,9 +105,11 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t computeType,
                                         cudaDataType scaleType) {
     NEW(desc);
-    (void)computeType; /* every compute type here sums in fp32 */
-    **desc = (struct cublasLtMatmulDescOpaque){.epilogue = CUBLASLT_EPILOGUE_DEFAULT, .bias_type = -1};
-    return scaleType == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+    /* every other compute type here sums in fp32 */
+    const cudaDataType wanted = computeType == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
+    **desc = (struct cublasLtMatmulDescOpaque){
+        .epilogue = CUBLASLT_EPILOGUE_DEFAULT, .bias_type = -1, .scale_type = (int32_t)scaleType};
+    return scaleType == wanted ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
@@ -135,7 +139,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
     if (desc == NULL) { return CUBLAS_STATUS_INVALID_VALUE; }
     switch (attribute) {
         case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: return TAKE(compute);
-        case CUBLASLT_MATMUL_DESC_SCALE_TYPE: return only(CUDA_R_32F, value, size);
+        case CUBLASLT_MATMUL_DESC_SCALE_TYPE: return only(desc->scale_type, value, size);
         case CUBLASLT_MATMUL_DESC_POINTER_MODE: return only(CUBLAS_POINTER_MODE_HOST, value, size);
         case CUBLASLT_MATMUL_DESC_TRANSA: return TAKE(desc->op_a);
         case CUBLASLT_MATMUL_DESC_TRANSB: return TAKE(desc->op_b);
@@ -144,6 +148,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
         case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return TAKE(desc->aux);
         case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return TAKE(desc->aux_ld);
         case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return TAKE(desc->bias_type);
+        case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return TAKE(desc->a_scale);
+        case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return TAKE(desc->b_scale);
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -178,6 +184,20 @@ static bool valid_layout(const struct cublasLtMatrixLayoutOpaque *layout) {
            layout->ld <= INT_MAX && layout->batch >= 1;
 }
 
+/* The types of a product, and what 8 bits require. */
+static bool takes_types(const struct product *p, const struct cublasLtMatmulDescOpaque *desc) {
+    const cudaDataType from = p->a.type, to = p->d.type;
+    const bool is_int8 = from == CUDA_R_8I, is_fp8 = from == CUDA_R_8F_E4M3;
+    if (p->b.type != from || p->c.type != to || is_int8 != (desc->scale_type == CUDA_R_32I)) { return false; }
+    if (!is_fp8 && (desc->a_scale != NULL || desc->b_scale != NULL)) { return false; }
+    if (!is_int8 && !is_fp8) { return is_float(from) && (to == from || to == CUDA_R_32F); }
+    const int64_t multiple = is_fp8 ? 16 : 4;
+    const bool goes = is_fp8 ? (to == CUDA_R_16F || to == CUDA_R_16BF || (to == CUDA_R_32F && p->bias == NULL))
+                             : to == CUDA_R_32I && p->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+    return goes && p->op_a != CUBLAS_OP_N && p->op_b == CUBLAS_OP_N && p->batch == 1 && p->m % multiple == 0 &&
+           p->k % multiple == 0;
+}
+
 /* Fills a product from the descriptions, without the pointers. */
 static cublasStatus_t describe(struct product *product, const struct cublasLtMatmulDescOpaque *desc,
                                const struct cublasLtMatrixLayoutOpaque *a, const struct cublasLtMatrixLayoutOpaque *b,
@@ -198,7 +218,9 @@ static cublasStatus_t describe(struct product *product, const struct cublasLtMat
                                 .c = matrix_of(NULL, c),
                                 .d = matrix_of(NULL, d),
                                 .epilogue = desc->epilogue,
-                                .bias = (desc->epilogue & CUBLASLT_EPILOGUE_BIAS) ? desc->bias : NULL};
+                                .bias = (desc->epilogue & CUBLASLT_EPILOGUE_BIAS) ? desc->bias : NULL,
+                                .a_scale = desc->a_scale,
+                                .b_scale = desc->b_scale};
     if (desc->epilogue & with_aux) {
         product->aux = matrix_of(desc->aux, d);
         product->aux.ld = desc->aux_ld;
@@ -210,8 +232,7 @@ static cublasStatus_t describe(struct product *product, const struct cublasLtMat
     if (!fits || ((desc->epilogue & CUBLASLT_EPILOGUE_BIAS) && desc->bias == NULL)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    bool taken = a->type == b->type && element_size(a->type) != 0 && c->type == d->type &&
-                 (d->type == a->type || d->type == CUDA_R_32F) && d->batch <= most_batch &&
+    bool taken = takes_types(product, desc) && d->batch <= most_batch &&
                  (desc->bias_type < 0 || desc->bias_type == (int32_t)d->type) &&
                  (d->batch == 1 || !(desc->epilogue & with_aux));
     return taken ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -244,8 +265,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (alpha == NULL || beta == NULL) { return CUBLAS_STATUS_INVALID_VALUE; }
     cublasStatus_t status = describe(&product, desc, Adesc, Bdesc, Cdesc, Ddesc);
     if (status != CUBLAS_STATUS_SUCCESS) { return status; }
-    product.alpha = *(const float *)alpha;
-    product.beta = *(const float *)beta;
+    const bool whole = desc->scale_type == CUDA_R_32I;
+    product.alpha = whole ? (float)*(const int32_t *)alpha : *(const float *)alpha;
+    product.beta = whole ? (float)*(const int32_t *)beta : *(const float *)beta;
+    if (whole && (product.alpha != 1.0f || product.beta != 0.0f)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
     product.a.start = A;
     product.b.start = B;
     product.c.start = C;

@@ -1,6 +1,7 @@
 /* multiply.c — the arithmetic of a product: OpenBLAS on fp32; 16-bit operands through fp32 copies, unless the processor
  * multiplies bf16 (bf16.c). */
 #include <cblas.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,14 @@ static inline float float_of_bf16(uint16_t from) {
     return value;
 }
 
+/* e4m3 in the places of a half is the value times 2^-8: the bias is 15 there, and 7 here. */
+static inline float float_of_e4m3(uint8_t from) {
+    const uint16_t bits = (uint16_t)((from & 0x80) << 8 | (from & 0x7f) << 7);
+    half value;
+    memcpy(&value, &bits, sizeof value);
+    return (from & 0x7f) == 0x7f ? NAN : (float)value * 256.0f;
+}
+
 /* To nearest even; a NaN stays a NaN for any low bits. */
 static inline uint16_t bf16_of_float(float value) {
     uint32_t bits;
@@ -27,6 +36,8 @@ static inline uint16_t bf16_of_float(float value) {
 float product_load(const void *from, int64_t i, cudaDataType type) {
     if (type == CUDA_R_32F) { return ((const float *)from)[i]; }
     if (type == CUDA_R_16F) { return (float)((const half *)from)[i]; }
+    if (type == CUDA_R_8I) { return (float)((const int8_t *)from)[i]; }
+    if (type == CUDA_R_8F_E4M3) { return float_of_e4m3(((const uint8_t *)from)[i]); }
     return float_of_bf16(((const uint16_t *)from)[i]);
 }
 
@@ -163,7 +174,40 @@ static void multiply_in_place(const struct product *p) {
     }
 }
 
-bool product_multiply(const struct product *p) {
+/* int8: in whole numbers. A part of k is short enough for exact sums in fp32: 128 * 128 * 1024 = 2^24. */
+static bool multiply_whole(const struct product *p) {
+    enum { PART = 1024 };
+    float *a = malloc((size_t)(p->m * p->k + 1) * sizeof *a), *b = malloc((size_t)(p->k * p->n + 1) * sizeof *b);
+    float *part = malloc((size_t)(p->m * p->n) * sizeof *part);
+    const bool fits = a != NULL && b != NULL && part != NULL;
+    if (fits) { unpack(a, &p->a, 0), unpack(b, &p->b, 0); }
+    int32_t *const d = (int32_t *)(uintptr_t)p->d.start;
+    for (int64_t n = 0; fits && n < p->n; n++) { memset(d + n * p->d.ld, 0, (size_t)p->m * sizeof *d); }
+    for (int64_t first = 0; fits && first < p->k; first += PART) {
+        struct product of_part = *p;
+        of_part.k = p->k - first < PART ? p->k - first : PART;
+        multiply(&of_part, a + first, p->k, b + first, p->k, 0.0f, part, p->m);
+        for (int64_t n = 0; n < p->n; n++) {
+            for (int64_t m = 0; m < p->m; m++) { d[n * p->d.ld + m] += (int32_t)part[n * p->m + m]; }
+        }
+    }
+    free(a);
+    free(b);
+    free(part);
+    return fits;
+}
+
+/* fp8: the scales are read when the product runs. */
+static struct product scaled(const struct product *p) {
+    struct product with = *p;
+    if (p->a_scale != NULL) { with.alpha *= *p->a_scale; }
+    if (p->b_scale != NULL) { with.alpha *= *p->b_scale; }
+    return with;
+}
+
+bool product_multiply(const struct product *given) {
+    const struct product of_scales = scaled(given), *p = &of_scales;
+    if (p->a.type == CUDA_R_8I) { return multiply_whole(p); }
     bool floats = p->a.type == CUDA_R_32F && p->b.type == CUDA_R_32F && p->d.type == CUDA_R_32F;
     if (floats && (p->beta == 0.0f || (p->c.start == p->d.start && p->c.ld == p->d.ld))) {
         multiply_in_place(p);

@@ -8,11 +8,18 @@
 
 size_t element_size(cudaDataType type) {
     switch (type) {
-        case CUDA_R_32F: return 4;
+        case CUDA_R_32F:
+        case CUDA_R_32I: return 4;
         case CUDA_R_16F:
         case CUDA_R_16BF: return 2;
+        case CUDA_R_8I:
+        case CUDA_R_8F_E4M3: return 1;
         default: return 0;
     }
+}
+
+bool is_float(cudaDataType type) {
+    return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF;
 }
 
 /* From the first element to the last, in bytes. */
@@ -70,6 +77,8 @@ static struct matrix bias_of(const struct product *product) {
 bool operands_valid(const struct product *product) {
     bool sums = product->k > 0;
     struct matrix bias = bias_of(product);
+    const struct matrix a_scale = {product->a_scale, CUDA_R_32F, 1, 1, 1, 0},
+                        b_scale = {product->b_scale, CUDA_R_32F, 1, 1, 1, 0};
     const struct {
         const struct matrix *matrix;
         const char *name;
@@ -82,6 +91,8 @@ bool operands_valid(const struct product *product) {
         {&product->d, product->c.start == product->d.start ? "C" : "D", product->batch, false, true},
         {&bias, "bias", 1, true, product->bias != NULL},
         {&product->aux, "the epilogue's other matrix", 1, reads_aux(product), product->aux.start != NULL},
+        {&a_scale, "the scale of A", 1, true, product->a_scale != NULL},
+        {&b_scale, "the scale of B", 1, true, product->b_scale != NULL},
     };
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (!operands[i].used) { continue; }

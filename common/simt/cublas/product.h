@@ -36,8 +36,9 @@ struct product {
     float alpha, beta;
     struct matrix a, b, c, d;
     unsigned epilogue;
-    const void *bias;  /* (m), d.type */
-    struct matrix aux; /* (m, n), d.type: what GELU is applied to; start NULL: of no use to the epilogue */
+    const void *bias;               /* (m), d.type */
+    struct matrix aux;              /* (m, n), d.type: what GELU is applied to; start NULL: of no use to the epilogue */
+    const float *a_scale, *b_scale; /* (1), of fp8; NULL: 1 */
     const char *function;
     uintptr_t pc; /* the caller's line */
 };
@@ -75,6 +76,7 @@ bool product_streams(const struct product *product);
 void product_stream(const struct product *product, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd);
 
 size_t element_size(cudaDataType type); /* 0: not supported */
+bool is_float(cudaDataType type);       /* fp32, fp16, bf16 */
 
 /* Of the epilogue: is aux its input, or its output? */
 static inline bool reads_aux(const struct product *product) {

@@ -112,8 +112,8 @@ static void run(void *argument) {
 }
 
 bool product_streams(const struct product *p) {
-    return p->op_a != CUBLAS_OP_N && p->op_b == CUBLAS_OP_N && p->n <= 8 && p->k > 0 && p->alpha == 1.0f &&
-           p->beta == 0.0f;
+    return element_size(p->a.type) > 1 && p->op_a != CUBLAS_OP_N && p->op_b == CUBLAS_OP_N && p->n <= 8 && p->k > 0 &&
+           p->alpha == 1.0f && p->beta == 0.0f;
 }
 
 void product_stream(const struct product *p, int64_t index, const float *b, int64_t ldb, float *d, int64_t ldd) {

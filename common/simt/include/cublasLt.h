@@ -7,6 +7,12 @@
  * shape. DGELU multiplies by GELU's derivative there. The epilogue works on the fp32 sums, before the one rounding.
  * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, that of OpenBLAS; it may be stored
  * and used again. Workspace is not needed.
+ *
+ * Products of 8 bits, with the conditions of cuBLASLt on a GPU: A is transposed, B is not, one product at a time.
+ *   CUDA_R_8F_E4M3  D (fp32, fp16, bf16) = epilogue(alpha a_scale b_scale op(A) B + beta C). The scales are device pointers to a
+ *                   float each, 1 where they are null. m and k are multiples of 16; with a bias D is of 16 bits
+ *   CUDA_R_8I       D (CUDA_R_32I) = alpha op(A) B + beta C in whole numbers, without an epilogue: CUBLAS_COMPUTE_32I, alpha and
+ *                   beta are int32_t, 1 and 0. m and k are multiples of 4
  */
 #ifndef SIMT_CUBLASLT_H
 #define SIMT_CUBLASLT_H
@@ -37,7 +43,7 @@ typedef enum {
 
 typedef enum {
     CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,          /* int32_t: cublasComputeType_t */
-    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,            /* int32_t: cudaDataType, only CUDA_R_32F */
+    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,            /* int32_t: cudaDataType, only that of its creation */
     CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,          /* int32_t: only host */
     CUBLASLT_MATMUL_DESC_TRANSA = 3,                /* int32_t: cublasOperation_t */
     CUBLASLT_MATMUL_DESC_TRANSB = 4,                /* int32_t */
@@ -45,7 +51,9 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,          /* const void *, on the device */
     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, /* void *, on the device */
     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      /* int64_t, in elements */
-    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,       /* int32_t: only D's type */
+    CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,      /* const float *, on the device */
+    CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18,
+    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26, /* int32_t: only D's type */
 } cublasLtMatmulDescAttributes_t;
 
 typedef enum {

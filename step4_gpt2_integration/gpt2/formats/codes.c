@@ -45,14 +45,13 @@ float gpt2_float_of_e4m3(uint8_t bits) {
 uint8_t gpt2_e4m3_of_float(float value) {
     const uint8_t sign = signbit(value) ? 0x80 : 0;
     const float magnitude = fabsf(value);
-    int exponent;
+    uint32_t bits;
     if (isnan(value)) { return 0x7f; }
     if (magnitude >= 448.0f) { return sign | 0x7e; }
-    frexpf(magnitude, &exponent);               /* magnitude < 2^exponent */
-    if (magnitude < 0x1p-6f) { exponent = -5; } /* the unit below 2^-6 is 2^-9, too */
-    const int units =
-        (int)rintf(ldexpf(magnitude, 4 - exponent));     /* of 2^(exponent - 4): 8 to 16, or 0 to 8; ties to even */
-    return sign | (uint8_t)((exponent + 5) * 8 + units); /* a carry goes into the exponent */
+    if (magnitude < 0x1p-6f) { return sign | (uint8_t)rintf(magnitude * 0x1p9f); } /* units of 2^-9; ties to even */
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits += 0x7ffff + (bits >> 20 & 1);                 /* ties to even; a carry goes into the exponent */
+    return sign | (uint8_t)((bits >> 20) - (120 << 3)); /* the bias is 127 there, and 7 here */
 }
 
 float gpt2_code_value(enum gpt2_scheme scheme, uint8_t code) {

@@ -2,6 +2,7 @@
 #include "hf.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,6 +94,35 @@ static bool add_scales(struct gpt2_view *view, const struct safetensors_tensor *
     return true;
 }
 
+/* "h.3.attn.c_attn.input_scale": of the product with h.3.attn.c_attn.weight. */
+static const char input_scale[] = ".input_scale";
+
+static bool add_input_scale(struct gpt2_weights *weights, const struct safetensors_tensor *found, const char *name,
+                            const char *file, struct gpt2_error *error) {
+    enum gpt2_tensor tensor;
+    int layer;
+    char plain[GPT2_NAME_BYTES + sizeof input_scale];
+    const size_t rest = strlen(name) - strlen(input_scale);
+    if (rest >= GPT2_NAME_BYTES) { return gpt2_fail(error, "%s: %s is not a tensor of a GPT-2", file, found->name); }
+    snprintf(plain, sizeof plain, "%.*s.weight", (int)rest, name);
+    if (!gpt2_tensor_find(plain, &tensor, &layer) || gpt2_tensor_product(tensor) < 0 ||
+        layer >= weights->config.layers) {
+        return gpt2_fail(error, "%s: %s is not a tensor of a GPT-2", file, found->name);
+    }
+    if (strcmp(found->type, "F32") != 0 || found->dimensions != 1 || found->shape[0] != 1) {
+        return gpt2_fail(error, "%s: %s has to be one scale of type F32", file, found->name);
+    }
+    if (!weights->input_scales) {
+        weights->input_scales = calloc((size_t)weights->config.layers * GPT2_PRODUCTS, sizeof *weights->input_scales);
+        if (!weights->input_scales) { return gpt2_fail(error, "%s: out of memory", file); }
+    }
+    float *scale = &weights->input_scales[layer * GPT2_PRODUCTS + gpt2_tensor_product(tensor)];
+    if (*scale != 0.0f) { return gpt2_fail(error, "%s: %s is there twice, with and without prefix", file, name); }
+    memcpy(scale, found->bytes, sizeof *scale);
+    return (isfinite(*scale) && *scale > 0.0f) ||
+           gpt2_fail(error, "%s: %s has to be a positive number", file, found->name);
+}
+
 static bool add(struct reading *reading, const struct safetensors_tensor *found, const char *name,
                 struct gpt2_error *error) {
     struct gpt2_weights *weights = reading->weights;
@@ -100,6 +130,7 @@ static bool add(struct reading *reading, const struct safetensors_tensor *found,
     int layer;
     const char *file = reading->file;
     char plain[GPT2_NAME_BYTES];
+    if (ends_with(name, input_scale)) { return add_input_scale(weights, found, name, file, error); }
     const bool scales = is_scale(name, plain);
     if (!gpt2_tensor_find(scales ? plain : name, &tensor, &layer) ||
         (scales && !gpt2_tensor_in_codes(&weights->config, tensor) && tensor != GPT2_HEAD)) {
@@ -182,6 +213,36 @@ static bool check_schemes(struct gpt2_weights *weights, struct gpt2_error *error
             if ((view->scales != NULL) != (view->scheme != GPT2_PLAIN)) {
                 return gpt2_fail(error, "%s: %s %s", weights->file.path, name,
                                  view->scales ? "has scales, and is not in 8 bits" : "is in 8 bits, and has no scales");
+            }
+        }
+    }
+    return true;
+}
+
+static bool has_one_scale(const struct gpt2_view *view) {
+    const uint8_t *scales = view->scales;
+    for (int64_t row = 1; row < view->rows; row++) {
+        if (memcmp(scales, scales + (size_t)row * sizeof(float), sizeof(float)) != 0) { return false; }
+    }
+    return true;
+}
+
+/* Either all products have a scale of their input, or none. Its codes multiply codes; those of fp8 have one scale for a matrix. */
+static bool check_input_scales(const struct gpt2_weights *weights, struct gpt2_error *error) {
+    for (int i = 0; i < GPT2_TENSORS && weights->input_scales; i++) {
+        const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
+        const int product = gpt2_tensor_product(tensor);
+        for (int layer = 0; product >= 0 && layer < weights->config.layers; layer++) {
+            char name[GPT2_NAME_BYTES];
+            gpt2_tensor_name(tensor, layer, name);
+            if (weights->scheme == GPT2_PLAIN || weights->input_scales[layer * GPT2_PRODUCTS + product] == 0.0f) {
+                return gpt2_fail(error, "%s: %s %s", weights->file.path, name,
+                                 weights->scheme == GPT2_PLAIN ? "is not in 8 bits, and its input is"
+                                                               : "has no input_scale, and others do");
+            }
+            if (weights->scheme == GPT2_FP8 && !has_one_scale(gpt2_weights_view(weights, tensor, layer))) {
+                return gpt2_fail(error, "%s: %s: with an input in fp8 all its scales have to be equal",
+                                 weights->file.path, name);
             }
         }
     }
@@ -299,7 +360,8 @@ static bool read_model(struct gpt2_weights *weights, const char *folder, const c
         ok = fail_without_model(folder, model, error);
     }
     free(index);
-    return ok && check_complete(weights, error) && check_schemes(weights, error) && check_head(&reading, error);
+    return ok && check_complete(weights, error) && check_schemes(weights, error) &&
+           check_input_scales(weights, error) && check_head(&reading, error);
 }
 
 static bool open_files(struct gpt2_weights *weights, const char *folder, const char *model, bool is_file,
@@ -357,20 +419,22 @@ static void print_stops(char *text, size_t size, const struct gpt2_stops *stops,
 }
 
 /* transformers refuses a folder whose quant_method it does not know; without it, it would take codes for weights. */
-static void print_scheme(char *text, size_t size, enum gpt2_scheme scheme) {
+static void print_scheme(char *text, size_t size, const struct gpt2_source *source) {
     text[0] = '\0';
-    if (scheme == GPT2_PLAIN) { return; }
-    snprintf(text, size, "  \"quantization_config\": {\"quant_method\": \"gpt2-weights-%s\"},\n",
-             gpt2_scheme_name(scheme));
+    if (source->scheme == GPT2_PLAIN) { return; }
+    const char *how = source->calibration;
+    snprintf(text, size, "  \"quantization_config\": {\"quant_method\": \"gpt2-%s-%s\"%s%s},\n",
+             source->input_scales ? "activations" : "weights", gpt2_scheme_name(source->scheme),
+             how ? ", \"activations\": " : "", how ? how : "");
 }
 
 static bool write_config(const char *folder, const struct gpt2_source *source, int end_of_text,
                          struct gpt2_error *error) {
     const struct gpt2_config *config = &source->config;
-    char text[1024], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], scheme[100], settings[300];
+    char text[4096], epsilon[32], stops[GPT2_MOST_STOPS * 13 + 3], scheme[2500], settings[2700];
     if (end_of_text < 0) { end_of_text = config->vocabulary - 1; }
     print_stops(stops, sizeof stops, &config->stops, end_of_text);
-    print_scheme(scheme, sizeof scheme, source->scheme);
+    print_scheme(scheme, sizeof scheme, source);
     snprintf(settings, sizeof settings, "%s%s%s", scheme, config->untied ? "  \"tie_word_embeddings\": false,\n" : "",
              config->scale_by_layer ? "  \"scale_attn_by_inverse_layer_idx\": true,\n" : "");
     print_float(epsilon, sizeof epsilon, config->epsilon);
@@ -399,7 +463,7 @@ static bool write_config(const char *folder, const struct gpt2_source *source, i
     return ok;
 }
 
-/* One entry of the header for each tensor of each layer, two for one in 8 bits. */
+/* One entry of the header for each tensor of each layer, two or three for one in 8 bits. */
 struct plan {
     struct safetensors_tensor *tensors;
     char (*names)[sizeof prefix + GPT2_NAME_BYTES];
@@ -450,6 +514,10 @@ static bool is_in_codes(const struct gpt2_source *source, enum gpt2_tensor tenso
     return source->scheme != GPT2_PLAIN && gpt2_tensor_in_codes(&source->config, tensor);
 }
 
+static bool has_input_scale(const struct gpt2_source *source, enum gpt2_tensor tensor) {
+    return source->input_scales && gpt2_tensor_product(tensor) >= 0;
+}
+
 static bool plan_one(void *context, enum gpt2_tensor tensor, int layer) {
     struct writer *writer = context;
     struct plan *plan = &writer->plan;
@@ -462,10 +530,17 @@ static bool plan_one(void *context, enum gpt2_tensor tensor, int layer) {
         scales->dimensions = 1;
         scales->shape[0] = gpt2_tensor_rows(&writer->source->config, tensor);
     }
+    if (has_input_scale(writer->source, tensor)) {
+        add_entry(plan, &writer->source->config, tensor, layer, GPT2_F32);
+        struct safetensors_tensor *scale = &plan->tensors[plan->count - 1];
+        strcpy(strrchr(plan->names[plan->count - 1], '.'), input_scale);
+        scale->dimensions = 1;
+        scale->shape[0] = 1;
+    }
     return true;
 }
 
-/* Codes in the layout of the file, then their scales. */
+/* Codes in the layout of the file, then their scales, then that of the input. */
 static bool write_codes(struct writer *writer, enum gpt2_tensor tensor, int layer) {
     const struct gpt2_source *source = writer->source;
     const int64_t rows = gpt2_tensor_rows(&source->config, tensor);
@@ -479,7 +554,11 @@ static bool write_codes(struct writer *writer, enum gpt2_tensor tensor, int laye
         codes = turned;
     }
     return gpt2_output_write(&writer->output, codes, (size_t)(rows * columns), writer->error) &&
-           gpt2_output_write(&writer->output, writer->scales, (size_t)rows * sizeof *writer->scales, writer->error);
+           gpt2_output_write(&writer->output, writer->scales, (size_t)rows * sizeof *writer->scales, writer->error) &&
+           (!has_input_scale(source, tensor) ||
+            gpt2_output_write(&writer->output,
+                              &source->input_scales[layer * GPT2_PRODUCTS + gpt2_tensor_product(tensor)],
+                              sizeof *source->input_scales, writer->error));
 }
 
 static bool write_one(void *context, enum gpt2_tensor tensor, int layer) {
@@ -507,7 +586,7 @@ bool gpt2_hf_write(const char *folder, const struct gpt2_source *source, enum gp
     const struct gpt2_config *config = &source->config;
     if (!gpt2_config_check(config, folder, error)) { return false; }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) { return gpt2_fail(error, "%s: %s", folder, strerror(errno)); }
-    size_t entries = 2 * ((size_t)config->layers + 1) * GPT2_TENSORS;
+    size_t entries = 3 * ((size_t)config->layers + 1) * GPT2_TENSORS;
     int64_t largest = 0, most_rows = 0;
     for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
         int64_t elements = gpt2_tensor_elements(config, (enum gpt2_tensor)tensor);

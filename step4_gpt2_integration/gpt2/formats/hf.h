@@ -23,7 +23,7 @@ bool gpt2_hf_config(struct gpt2_config *config, const char *path, struct gpt2_er
 bool gpt2_hf_stops(struct gpt2_stops *stops, const char *path, struct gpt2_error *error);
 
 /* Weights in 8 bits (quantize.h): the type of NAME.weight is I8 or F8_E4M3, in its usual shape, and NAME.weight_scale has the scales of its
- * output channels in F32. config.json has a quant_method of this program's, so that transformers refuses the folder. */
+ * output channels in F32. With activations in 8 bits NAME.input_scale has the one scale of the product's input. config.json has a quant_method of this program's, so that transformers refuses the folder. */
 
 /* Writes both files to a folder, which is made if needed. The model is written last, so a folder with a model is complete. Tensors
  * have the prefix, and the metadata that transformers requires. end_of_text: the token that ends a text, for config.json, where the

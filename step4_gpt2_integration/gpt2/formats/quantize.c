@@ -31,12 +31,26 @@ void gpt2_quantizer_close(struct gpt2_quantizer *quantizer) {
     *quantizer = (struct gpt2_quantizer){.from = NULL};
 }
 
+/* Of a matrix in q->room, as of one long row. */
+static bool one_scale(const struct gpt2_quantizer *q, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
+                      struct gpt2_error *error) {
+    const int64_t rows = gpt2_tensor_rows(&q->from->config, tensor);
+    const float scale = gpt2_quantize_row(codes, q->room, gpt2_tensor_elements(&q->from->config, tensor), q->scheme);
+    for (int64_t row = 0; row < rows; row++) { scales[row] = scale; }
+    char name[GPT2_NAME_BYTES];
+    gpt2_tensor_name(tensor, layer, name);
+    return !isnan(scale) || gpt2_fail(error, "%s: a weight is not finite", name);
+}
+
 static bool read_codes(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
                        struct gpt2_error *error) {
     const struct gpt2_quantizer *q = context;
     const int64_t rows = gpt2_tensor_rows(&q->from->config, tensor);
     const int64_t columns = gpt2_tensor_columns(&q->from->config, tensor);
     if (!q->from->read(q->from->context, tensor, layer, GPT2_F32, GPT2_OUT_IN, q->room, error)) { return false; }
+    if (q->scheme == GPT2_FP8 && q->input_scales != NULL && gpt2_tensor_product(tensor) >= 0) {
+        return one_scale(q, tensor, layer, codes, scales, error);
+    }
     for (int64_t row = 0; row < rows; row++) {
         scales[row] = gpt2_quantize_row(codes + row * columns, q->room + row * columns, columns, q->scheme);
         if (isnan(scales[row])) {
@@ -71,5 +85,7 @@ struct gpt2_source gpt2_quantizer_source(struct gpt2_quantizer *quantizer) {
                                 .read = read_decoded,
                                 .context = quantizer,
                                 .scheme = quantizer->scheme,
-                                .read_codes = read_codes};
+                                .read_codes = read_codes,
+                                .input_scales = quantizer->input_scales,
+                                .calibration = quantizer->calibration};
 }

@@ -15,6 +15,10 @@ struct gpt2_quantizer {
     float *room;    /* the largest tensor */
     uint8_t *codes; /* likewise */
     float *scales;  /* (the most rows) */
+    /* Of gpt2_source; set after opening, and valid as long as the quantizer is. With GPT2_FP8 each matrix then has one scale: the product
+     * of codes by codes takes one for each operand (matmul.cuh). */
+    const float *input_scales;
+    const char *calibration;
 };
 bool gpt2_quantizer_open(struct gpt2_quantizer *quantizer, const struct gpt2_source *from, enum gpt2_scheme scheme,
                          struct gpt2_error *error);

@@ -43,6 +43,12 @@ bool gpt2_tensor_is_linear(enum gpt2_tensor tensor) {
     return tensors[tensor].layered && tensors[tensor].columns != ONE;
 }
 
+int gpt2_tensor_product(enum gpt2_tensor tensor) {
+    int before = 0;
+    for (int i = 0; i < (int)tensor; i++) { before += gpt2_tensor_is_linear((enum gpt2_tensor)i); }
+    return gpt2_tensor_is_linear(tensor) ? before : -1;
+}
+
 int gpt2_tensor_dimensions(enum gpt2_tensor tensor) {
     return tensors[tensor].columns == ONE ? 1 : 2;
 }

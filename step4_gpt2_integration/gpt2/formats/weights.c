@@ -23,6 +23,7 @@ struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt
 
 void gpt2_weights_close(struct gpt2_weights *weights) {
     free(weights->views);
+    free(weights->input_scales);
     for (int i = 0; i < weights->part_count; i++) { gpt2_file_close(&weights->parts[i]); }
     free(weights->parts);
     gpt2_file_close(&weights->file);
@@ -168,6 +169,7 @@ static bool codes_from(void *context, enum gpt2_tensor tensor, int layer, uint8_
 struct gpt2_source gpt2_weights_source(struct gpt2_weights *weights) {
     struct gpt2_source source = {.config = weights->config, .read = read_from, .context = weights};
     source.scheme = weights->scheme;
+    source.input_scales = weights->input_scales;
     if (weights->scheme != GPT2_PLAIN) { source.read_codes = codes_from; }
     return source;
 }

@@ -51,8 +51,10 @@ bool gpt2_tensor_is_layered(enum gpt2_tensor tensor);
 /* How many there are: L, 1, or 0 for the head of a tied model. */
 int gpt2_tensor_layers(const struct gpt2_config *config, enum gpt2_tensor tensor);
 
-/* Is it one of the four matrices with two layouts? */
+/* Is it one of the four matrices with two layouts? Their number in a layer, from 0; -1: no. */
+enum { GPT2_PRODUCTS = 4 };
 bool gpt2_tensor_is_linear(enum gpt2_tensor tensor);
+int gpt2_tensor_product(enum gpt2_tensor tensor);
 
 /* 1 or 2. */
 int gpt2_tensor_dimensions(enum gpt2_tensor tensor);
@@ -89,6 +91,7 @@ struct gpt2_weights {
     struct gpt2_file *parts; /* (part_count) the files of such a model; else NULL */
     int part_count;
     enum gpt2_scheme scheme; /* of all tensors in 8 bits; GPT2_PLAIN: there are none */
+    float *input_scales;     /* (L, GPT2_PRODUCTS), as of gpt2_source; NULL: there are none */
 };
 
 /* path: a folder (Hugging Face), a .safetensors file with config.json beside it, or a checkpoint of llm.c, recognised by its magic. This
@@ -128,6 +131,10 @@ struct gpt2_source {
         scheme; /* of the tensors in 8 bits (gpt2_tensor_in_codes); `read` decodes them. GPT2_PLAIN: there are none */
     bool (*read_codes)(void *context, enum gpt2_tensor tensor, int layer, uint8_t *codes, float *scales,
                        struct gpt2_error *error); /* as gpt2_weights_codes; NULL: plain */
+    /* (L, GPT2_PRODUCTS): the inputs of these products are in 8 bits, too, each a code times its scale. NULL: they are not. With
+     * GPT2_FP8 all scales of a matrix are then equal. */
+    const float *input_scales;
+    const char *calibration; /* for a writer: a JSON object that says how they were made; NULL: unknown */
 };
 
 /* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, or

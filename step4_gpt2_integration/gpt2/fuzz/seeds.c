@@ -10,6 +10,7 @@
 
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
+#include "gpt2/formats/quantize.h"
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/formats/tokens.h"
 #include "gpt2/fuzz/targets.h"
@@ -70,6 +71,19 @@ static void make_models(void) {
     fuzz_must(gpt2_llmc_write(fuzz_at("seed.bin"), &source, GPT2_F32, &fuzz_error));
     fuzz_must(gpt2_debug_state_write(fuzz_at("state.bin"), &state, &source, &fuzz_error));
     fuzz_must(gpt2_tokens_write(fuzz_at("tokens.bin"), ids, 30, &fuzz_error));
+}
+
+/* The model with weights and activations in 8 bits. */
+static void make_codes(void) {
+    struct gpt2_source source = {.config = fuzz_config, .read = read_zeros};
+    struct gpt2_quantizer quantizer;
+    float scales[2 * GPT2_PRODUCTS];
+    for (int i = 0; i < 2 * GPT2_PRODUCTS; i++) { scales[i] = 1.0f; }
+    fuzz_must(gpt2_quantizer_open(&quantizer, &source, GPT2_FP8, &fuzz_error));
+    quantizer.input_scales = scales;
+    struct gpt2_source coded = gpt2_quantizer_source(&quantizer);
+    fuzz_must(gpt2_hf_write(fuzz_at("coded"), &coded, GPT2_F32, -1, &fuzz_error));
+    gpt2_quantizer_close(&quantizer);
 }
 
 /* The model again, in a file that an index names. */
@@ -161,6 +175,7 @@ void fuzz_begin(void) {
     fuzz_must(mkdtemp(scratch) != NULL);
     atexit(end);
     make_models();
+    make_codes();
     make_parts();
     make_tokenizers();
     make_settings();

@@ -35,9 +35,24 @@ static void read_weights(const struct gpt2_weights *weights) {
     }
 }
 
+/* The codes, too, and the scales of activations, which are numbers. */
+static void read_codes(const struct gpt2_weights *weights) {
+    const int products = weights->input_scales ? weights->config.layers * GPT2_PRODUCTS : 0;
+    uint8_t codes[64];
+    float scales[64];
+    for (int i = 0; i < products; i++) { fuzz_must(weights->input_scales[i] > 0.0f); }
+    for (int layer = 0; weights->scheme != GPT2_PLAIN && layer < weights->config.layers; layer++) {
+        fuzz_must(gpt2_tensor_elements(&weights->config, GPT2_FCW) <= (int64_t)sizeof codes);
+        said(gpt2_weights_codes(weights, GPT2_FCW, layer, codes, scales, &fuzz_error));
+    }
+}
+
 static void run_weights(const char *path) {
     struct gpt2_weights weights;
-    if (said(gpt2_weights_open(&weights, path, &fuzz_error))) { read_weights(&weights); }
+    if (said(gpt2_weights_open(&weights, path, &fuzz_error))) {
+        read_weights(&weights);
+        read_codes(&weights);
+    }
     gpt2_weights_close(&weights);
 }
 
@@ -64,6 +79,12 @@ static void run_safetensors(const uint8_t *bytes, size_t size) {
         fuzz_must(end <= size);
     }
     safetensors_close(&safetensors);
+}
+
+/* A whole file with codes. */
+static void run_hf_codes(const uint8_t *bytes, size_t size) {
+    fuzz_put("hf/model.safetensors", bytes, size);
+    run_weights(fuzz_at("hf"));
 }
 
 /* Only the header is mutated: its length is put before it, the model's data after it. */
@@ -212,6 +233,7 @@ static void run_text(const uint8_t *bytes, size_t size) {
 const struct fuzz_target fuzz_targets[] = {
     {"safetensors", run_safetensors, "seed/model.safetensors", 0},
     {"hf_header", run_hf_header, "seed/model.safetensors", 8},
+    {"hf_codes", run_hf_codes, "coded/model.safetensors", 0},
     {"hf_config", run_hf_config, "seed/config.json", 0},
     {"llmc", run_llmc, "seed.bin", 0},
     {"debug_state", run_debug_state, "state.bin", 0},

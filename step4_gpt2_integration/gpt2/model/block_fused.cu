@@ -46,6 +46,19 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
     return op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, weight, bias, N, C, eps, device.stream);
 }
 
+// out (N, OC) = activation?(x (N, C) weight^T + bias), with activations in 8 bits where the model has them.
+template <class T>
+static int product(gpt2_device &device, tensors<T> &all, T *out, const T *x, const T *weight,
+                   const code_matrix block_codes::*codes, const T *bias, int layer, bool activated, int N, int C,
+                   int OC) {
+    if (all.coded_inputs) {
+        return matmul_codes(device, out, x, all.weights.codes[(size_t)layer].*codes, all.scheme, bias, activated,
+                            all.config.activation, all.work.codes, N, C, OC);
+    }
+    return activated ? matmul_gelu(device, out, x, weight, bias, N, C, OC)
+                     : matmul(device, out, x, weight, bias, N, C, OC);
+}
+
 template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
                       bool ends) {
@@ -56,7 +69,8 @@ int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<
     TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, pass, layer > 0));
     if (layer > 0) { TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C)); }
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
-    TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
+    TRY(product(device, all, a.qkv, a.normalised, w.qkv_weight, &block_codes::qkv, w.qkv_bias, layer, false, N, C,
+                3 * C));
     TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
     TRY(attend(device, all, layer, pass, ends));
     TRY(observe(device, "attention", layer, a.attention, N, C, C));
@@ -70,19 +84,22 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
 
-    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
+    TRY(product(device, all, a.branch, a.attention, w.attention_weight, &block_codes::attention, w.attention_bias,
+                layer, false, N, C, C));
     TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
-    if (all.config.activation == GPT2_GELU_TANH) {
-        TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
+    if (all.coded_inputs || all.config.activation == GPT2_GELU_TANH) {
+        TRY(product(device, all, a.hidden, a.normalised, w.fc_weight, &block_codes::fc, w.fc_bias, layer, true, N, C,
+                    4 * C));
     } else { // cuBLASLt's epilogue has the tanh form alone
         TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C));
         TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
     }
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
-    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(product(device, all, a.branch, a.hidden, w.mlp_weight, &block_codes::mlp, w.mlp_bias, layer, false, N, 4 * C,
+                C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
     return 0;
 }

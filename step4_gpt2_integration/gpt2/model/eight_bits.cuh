@@ -18,6 +18,7 @@
 struct code_matrix {
     uint8_t *codes; // (OC, C)
     float *scales;  // (OC)
+    float *input;   // (1)  the scale of activations in 8 bits; null: they are in T
 };
 
 // A code as an element of a vector of 16 bytes. value(code) = unit * what unpack gives.
@@ -87,6 +88,35 @@ template <class T> struct lookup_table {
                                 : code_value(coded.codes[row * C + c], scheme) * coded.scales[row];
     }
 };
+
+// The code nearest to value, between the largest of each sign; ties to even.
+__device__ inline uint8_t code_of(float value, int8_code) {
+    return (uint8_t)(signed char)rintf(fminf(fmaxf(value, -127.0f), 127.0f));
+}
+__device__ inline uint8_t code_of(float value, e4m3_code) {
+    const unsigned sign = __float_as_uint(value) >> 24 & 0x80;
+    const float magnitude = fminf(fabsf(value), 448.0f);
+    unsigned bits = __float_as_uint(magnitude);
+    bits += 0x7ffff + (bits >> 20 & 1); // a carry goes into the exponent, whose bias is 127 there and 7 here
+    return (uint8_t)(sign | (magnitude < 0x1p-6f ? (unsigned)rintf(magnitude * 0x1p9f) : (bits >> 20) - (120 << 3)));
+}
+
+// Activations in 8 bits: scratch memory of a product.
+struct code_room {
+    uint8_t *codes; // (padded_codes(N), C) of the input
+    int *sums;      // (padded_codes(N), OC) of int8; else null
+};
+
+// Products of 8 bits compute a multiple of 16 rows. Memory has room for them; the added rows of an input are zeros.
+inline int64_t padded_codes(int64_t N) {
+    return (N + 15) / 16 * 16;
+}
+
+// out (N, OC) = x (N, C) weight^T + bias, then the activation if `activated`, where x is rounded to codes of weight.input's scale. C and OC are
+// multiples of 16. out has padded_codes(N) rows, of which those from N on become undefined.
+template <class T>
+int matmul_codes(gpt2_device &device, T *out, const T *x, const code_matrix &weight, gpt2_scheme scheme, const T *bias,
+                 bool activated, gpt2_activation activation, const code_room &room, int N, int C, int OC);
 
 // out (rows, C) = the weights of rows first .. first + rows - 1, rounded to T: for products that read T.
 template <class T>

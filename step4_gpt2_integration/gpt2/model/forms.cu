@@ -74,6 +74,7 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
             rows = row.decode_rows;
         }
     }
+    if (options.activations && options.attention == GPT2_AUTO) { attention = true; } // the taught block multiplies in T
     if (coded &&
         options.decode == GPT2_AUTO) { // a step that expands all matrices reads and writes more than in 16 bits
         decode = reference;

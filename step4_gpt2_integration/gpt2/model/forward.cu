@@ -31,9 +31,10 @@ static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<
     TRY(embed(device, a.residual, token_table(all), all.weights.position_embedding, a.tokens,
               pass.decoding ? a.positions : nullptr, pass.B, pass.T, C));
     TRY(observe(device, "embedding", -1, a.residual, pass.N(), C, C));
-    const auto block = block_is_fused(all, pass) ? block_fused<T> : block_forward<T>;
+    const bool fused = block_is_fused(all, pass);
+    const auto block = fused ? block_fused<T> : block_forward<T>;
     for (int layer = 0; layer < all.config.layers; layer++) {
-        TRY(expand_block(device, all, layer));
+        if (!(fused && all.coded_inputs)) { TRY(expand_block(device, all, layer)); } // else codes are multiplied
         if (ends && layer == last) { return block_fused_begin(device, kernels, all, layer, pass, true); }
         TRY(block(device, kernels, all, layer, pass));
     }

@@ -34,6 +34,14 @@ int set(plan &p, cublasLtMatmulDescAttributes_t attribute, const void *value, si
     return 0;
 }
 
+bool is_fp8(const matmul_shape &shape) {
+    return shape.in == CUDA_R_8F_E4M3;
+}
+
+bool is_int8(const matmul_shape &shape) {
+    return shape.in == CUDA_R_8I;
+}
+
 // The layout of a matrix as stored, before its transposition.
 int layout(cublasLtMatrixLayout_t *made, cudaDataType type, int transposed, int rows, int columns, int ld, int batch) {
     uint64_t stored_rows = (uint64_t)(transposed ? columns : rows);
@@ -54,13 +62,16 @@ struct operands {
     const void *a, *b, *bias = nullptr;
     float beta = 0.0f;
     const void *aux = nullptr;
+    const float *a_scale = nullptr, *b_scale = nullptr; // of fp8
 };
 
 // The pointers that a descriptor has.
 int point(plan &p, const operands &of) {
     if (of.bias != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &of.bias, sizeof of.bias)); }
     if (of.aux != nullptr) { TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &of.aux, sizeof of.aux)); }
-    return 0;
+    if (!is_fp8(p.shape)) { return 0; }
+    TRY(set(p, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &of.a_scale, sizeof of.a_scale));
+    return set(p, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &of.b_scale, sizeof of.b_scale);
 }
 
 // What the trials of algorithms allocate.
@@ -77,8 +88,11 @@ struct trials {
 
 int multiply(plan &p, const gpt2_device &device, const operands &of, const cublasLtMatmulAlgo_t &algorithm) {
     const float one = 1.0f;
-    TRY_BLAS(cublasLtMatmul(device.lt, p.product, &one, of.a, p.a, of.b, p.b, &of.beta, of.d, p.d, of.d, p.d,
-                            &algorithm, device.workspace, device.workspace_bytes, device.stream));
+    const int whole_one = 1, whole_zero = 0; // int8: beta is 0
+    const void *alpha = &one, *beta = &of.beta;
+    if (is_int8(p.shape)) { alpha = &whole_one, beta = &whole_zero; }
+    TRY_BLAS(cublasLtMatmul(device.lt, p.product, alpha, of.a, p.a, of.b, p.b, beta, of.d, p.d, of.d, p.d, &algorithm,
+                            device.workspace, device.workspace_bytes, device.stream));
     return 0;
 }
 
@@ -142,7 +156,11 @@ int make(plan &p, const gpt2_device &device, const operands &of, std::vector<mat
     int32_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t epilogue = (uint32_t)s.epilogue;
     const int64_t aux_ld = s.ldd;
-    TRY_BLAS(cublasLtMatmulDescCreate(&p.product, device.compute, CUDA_R_32F));
+    TRY_BLAS(cublasLtMatmulDescCreate(&p.product,
+                                      is_int8(s)  ? CUBLAS_COMPUTE_32I
+                                      : is_fp8(s) ? CUBLAS_COMPUTE_32F
+                                                  : device.compute,
+                                      is_int8(s) ? CUDA_R_32I : CUDA_R_32F));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a));
     TRY(set(p, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b));
     TRY(set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
@@ -211,6 +229,21 @@ static int run(gpt2_device &device, const matmul_shape &shape, const operands &o
     return multiply(*p, device, of, p->algorithm);
 }
 
+int matmul_int8(gpt2_device &device, int *sums, const uint8_t *x, const uint8_t *weight, int N, int C, int OC) {
+    return run(device, {CUDA_R_8I, CUDA_R_32I, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_DEFAULT, 1},
+               {sums, weight, x});
+}
+
+template <class T>
+int matmul_fp8(gpt2_device &device, T *out, const uint8_t *x, const uint8_t *weight, const T *bias, const float *input,
+               const float *scale, bool gelu, int N, int C, int OC) {
+    const int epilogue = gelu              ? CUBLASLT_EPILOGUE_GELU_BIAS
+                         : bias != nullptr ? CUBLASLT_EPILOGUE_BIAS
+                                           : CUBLASLT_EPILOGUE_DEFAULT;
+    return run(device, {CUDA_R_8F_E4M3, type_of<T>::cuda, 1, 0, OC, N, C, C, C, OC, epilogue, 1},
+               {out, weight, x, bias, 0.0f, nullptr, scale, input});
+}
+
 template <class Out, class T>
 int matmul(gpt2_device &device, Out *out, const T *x, const T *weight, const T *bias, int N, int C, int OC, int ld) {
     const int epilogue = bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -268,6 +301,8 @@ template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bf
                     int, int, int);
 #define INSTANTIATE(T)                                                                                      \
     template int matmul(gpt2_device &, T *, const T *, const T *, const T *, int, int, int, int);           \
+    template int matmul_fp8(gpt2_device &, T *, const uint8_t *, const uint8_t *, const T *, const float *, \
+                            const float *, bool, int, int, int);                                            \
     template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);           \
     template int matmul_gelu_keep(gpt2_device &, T *, T *, const T *, const T *, const T *, int, int, int); \
     template int matmul_dx_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);        \

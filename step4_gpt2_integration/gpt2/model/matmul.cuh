@@ -66,6 +66,15 @@ int matmul_gelu_keep(gpt2_device &device, T *out, T *before, const T *x, const T
 template <class T>
 int matmul_dx_gelu(gpt2_device &device, T *dx, const T *before, const T *dout, const T *weight, int N, int C, int OC);
 
+// Products of codes in 8 bits (eight_bits.cuh): x (N, C) and weight (OC, C). C, OC and N are multiples of 16.
+//   int8   sums = x weight^T in whole numbers
+//   fp8    out = gelu?(input scale x weight^T + bias): e4m3, sums in fp32, input and scale each a float on the device; the bias may be
+//          null, and is null where T is float. Compute capability 8.9
+int matmul_int8(gpt2_device &device, int *sums, const uint8_t *x, const uint8_t *weight, int N, int C, int OC);
+template <class T>
+int matmul_fp8(gpt2_device &device, T *out, const uint8_t *x, const uint8_t *weight, const T *bias, const float *input,
+               const float *scale, bool gelu, int N, int C, int OC);
+
 // The gradients. ld: the width of dout's rows, at least OC. adds: dweight is added to; else it is overwritten.
 template <class T>
 int matmul_dx(gpt2_device &device, T *dx, const T *dout, const T *weight, int N, int C, int OC, int ld);

@@ -183,6 +183,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     use_activation(model->kernels, source->config.activation);
     model->all.config = source->config;
     model->all.scheme = options.scheme;
+    model->all.coded_inputs = options.activations;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
@@ -203,6 +204,24 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     return model;
 }
 
+// Products of codes by codes (matmul.cuh).
+static bool can_have_activations(const gpt2_source *source, const gpt2_model_options &options, gpt2_error *error) {
+    gpt2_device_info device;
+    if (source->input_scales == nullptr) {
+        return gpt2_fail(error, "the model has no scales for activations in 8 bits");
+    }
+    if (source->config.channels % 16 != 0) {
+        return gpt2_fail(error, "activations in 8 bits need channels that are a multiple of 16");
+    }
+    if (options.scheme == GPT2_INT8) { return true; }
+    if (!gpt2_device_ask(&device, error)) { return false; }
+    return device.is_cpu || device.capability >= 89 ||
+           gpt2_fail(error,
+                     "activations in fp8 need a GPU of compute capability 8.9, and this one has %d.%d: quantize the "
+                     "model without --calibrate",
+                     device.capability / 10, device.capability % 10);
+}
+
 gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options *given, gpt2_error *error) {
     gpt2_model_options options = *given;
     const gpt2_config &config = source->config;
@@ -211,6 +230,8 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
         gpt2_fail(error, "the model's weights are not in 8 bits of the scheme that was requested");
         return nullptr;
     }
+    options.activations = options.activations && options.scheme != GPT2_PLAIN;
+    if (options.activations && !can_have_activations(source, options, error)) { return nullptr; }
     if (options.context == 0) { options.context = config.max_tokens; }
     if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt || options.together < 0 ||
         options.context > config.max_tokens || (int64_t)options.batch * options.prompt > (1 << 26)) {
@@ -290,6 +311,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
     tensors<T> all = {};
     all.config = config;
     all.scheme = options.scheme;
+    all.coded_inputs = options.activations && options.scheme != GPT2_PLAIN;
     all.batch = options.batch, all.prompt = options.prompt;
     all.context = options.context == 0 ? config.max_tokens : options.context;
     all.forms = choose_forms<T>(device, options, config);

@@ -33,8 +33,10 @@ enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT 
 struct gpt2_model_options {
     enum gpt2_type type;     /* of weights and activations; sums and statistics are fp32 in all */
     enum gpt2_scheme scheme; /* of matrices that stay in 8 bits: the source's; GPT2_PLAIN: they are decoded to `type` */
-    bool tf32;               /* products of F32 may round their factors to TF32 */
-    bool graph;              /* decode as one CUDA graph */
+    bool
+        activations; /* with a scheme: the inputs of prompts' products are in 8 bits, too, by the source's input_scales */
+    bool tf32;       /* products of F32 may round their factors to TF32 */
+    bool graph;      /* decode as one CUDA graph */
     enum gpt2_form attention; /* over prompts: with all scores in memory, a few, or none */
     enum gpt2_form decode;    /* of steps: with the set's kernels and cuBLAS, or with few launches */
     int batch;                /* the largest number of sequences at once */

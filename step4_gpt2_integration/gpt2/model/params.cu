@@ -9,9 +9,10 @@
 #include <cstdlib>
 
 namespace {
-void take_codes(code_matrix &matrix, int64_t rows, int64_t columns, arena &from) {
+void take_codes(code_matrix &matrix, int64_t rows, int64_t columns, bool has_input, arena &from) {
     from.take(matrix.codes, rows * columns);
     from.take(matrix.scales, rows);
+    if (has_input) { from.take(matrix.input, 1); }
 }
 
 // The four matrices of a block, at offsets that are multiples of the largest alignment if C C elements are.
@@ -25,7 +26,8 @@ template <class T> void place_expanded(block_weights<T> &block, T *expanded, int
 template <class T> void lay_out(tensors<T> &all, arena &from) {
     const gpt2_config &config = all.config;
     const int64_t C = config.channels, B = all.batch;
-    const int64_t N = std::max<int64_t>((int64_t)all.together * all.prompt, B);
+    const int64_t rows = std::max<int64_t>((int64_t)all.together * all.prompt, B);
+    const int64_t N = all.coded_inputs ? padded_codes(rows) : rows;
 
     params<T> &w = all.weights;
     const bool coded = all.scheme != GPT2_PLAIN;
@@ -33,7 +35,7 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     w.codes.resize(coded ? (size_t)config.layers : 0);
     if (!coded || config.untied) { from.take(w.token_embedding, config.padded_vocabulary * C); }
     if (coded) {
-        take_codes(w.head_codes, config.padded_vocabulary, C, from);
+        take_codes(w.head_codes, config.padded_vocabulary, C, false, from);
         from.take(w.expanded, 12 * C * C);
     }
     from.take(w.position_embedding, config.max_tokens * C);
@@ -41,10 +43,10 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
         block_weights<T> &block = w.blocks[(size_t)layer];
         if (coded) {
             block_codes &codes = w.codes[(size_t)layer];
-            take_codes(codes.qkv, 3 * C, C, from);
-            take_codes(codes.attention, C, C, from);
-            take_codes(codes.fc, 4 * C, C, from);
-            take_codes(codes.mlp, C, 4 * C, from);
+            take_codes(codes.qkv, 3 * C, C, all.coded_inputs, from);
+            take_codes(codes.attention, C, C, all.coded_inputs, from);
+            take_codes(codes.fc, 4 * C, C, all.coded_inputs, from);
+            take_codes(codes.mlp, C, 4 * C, all.coded_inputs, from);
             place_expanded(block, w.expanded, C);
         } else {
             from.take(block.qkv_weight, 3 * C * C);
@@ -86,6 +88,8 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     } else {
         a.hidden = a.qkv; // the MLP runs after attention, which no longer needs qkv and attention: 4 N C together
     }
+    from.take(a.codes.codes, all.coded_inputs ? 4 * N * C : 0);
+    from.take(a.codes.sums, all.coded_inputs && all.scheme == GPT2_INT8 ? 4 * N * C : 0);
     from.take(a.mean, N);
     from.take(a.rstd, N);
     from.take(a.logits, (int64_t)all.logit_rows * config.padded_vocabulary);
@@ -222,6 +226,10 @@ static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
     *code =
         cudaMemcpy(to.codes, through.values, (size_t)gpt2_tensor_elements(&all.config, tensor), cudaMemcpyHostToDevice);
     if (*code == 0) { *code = cudaMemcpy(to.scales, through.scales, rows * sizeof(float), cudaMemcpyHostToDevice); }
+    if (*code == 0 && all.coded_inputs && gpt2_tensor_product(tensor) >= 0) {
+        const float *const input = source->input_scales + layer * GPT2_PRODUCTS + gpt2_tensor_product(tensor);
+        *code = cudaMemcpy(to.input, input, sizeof *input, cudaMemcpyHostToDevice);
+    }
     return true;
 }
 

@@ -64,7 +64,7 @@ struct persistent_memory {
 };
 
 // The results of a pass. All blocks use the same memory, and so do the groups of prompts that pass through them one after the other:
-// N is the number of rows of a group, or of a step.
+// N is the number of rows of a group, or of a step; with activations in 8 bits the next multiple of 16 (padded_codes).
 template <class T> struct activations {
     int *tokens;        // (B, T)     of all prompts, as targets, lengths and losses
     int *targets;       // (B, T)
@@ -77,6 +77,7 @@ template <class T> struct activations {
     T *attention;       // (N, C)
     T *query;           // (N, C)     as (B, H, T, D); then the heads' outputs; empty where attention is fused
     T *scores;          // (group, H, T, T); empty likewise, or the scratch memory of rows.cuh
+    code_room codes;    // of products with activations in 8 bits, up to (N, 4C); else empty
     T *hidden;          // (N, 4C)    shares the memory of qkv and attention where attention is fused
     float *mean, *rstd; // (N)
     float *logits;      // (logit_rows, Vp)
@@ -96,6 +97,7 @@ template <class T> struct tensors {
     int group;                  // sequences whose scores fit in memory at once
     int logit_rows;
     gpt2_scheme scheme; // of the matrices in 8 bits
+    bool coded_inputs;  // activations of prompts in 8 bits, too: block_fused
     model_forms forms;
     params<T> weights;
     activations<T> work;

@@ -34,6 +34,8 @@ struct runner {
     int steps;                           /* of decoding, until the context is full */
 };
 
+enum { MOST_LAYERS = 48 }; /* of a synthetic model */
+
 static bool refuse(struct figures *figures, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -151,6 +153,7 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     steps = !cell->decodes ? 1 : steps < bench->options->tokens ? steps : bench->options->tokens;
     struct gpt2_model_options settings = {.type = cell->type,
                                           .scheme = cell->scheme,
+                                          .activations = cell->activations,
                                           .tf32 = cell->tf32,
                                           .batch = cell->batch,
                                           .prompt = cell->tokens,
@@ -160,6 +163,9 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
         bench->options->model != NULL ? gpt2_weights_source(&bench->weights) : synthetic_source(&bench->synthetic);
     const struct gpt2_source plain = source;
     struct gpt2_quantizer quantizer = {.from = NULL};
+    float unit_scales[MOST_LAYERS *
+                      GPT2_PRODUCTS]; /* of activations of synthetic weights: speed does not depend on them */
+    for (int i = 0; i < MOST_LAYERS * GPT2_PRODUCTS; i++) { unit_scales[i] = 1.0f; }
     model_settings(&settings, bench->options, kernel_choice_table(bench->kernels), &error); /* checked before */
     if (!fits(bench, cell, &settings, f, &error)) { return; }
     size_t free_before = bench->device.free_bytes;
@@ -167,6 +173,7 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     bool good = true;
     if (bench->options->model == NULL && cell->scheme != GPT2_PLAIN) {
         good = gpt2_quantizer_open(&quantizer, &plain, cell->scheme, &error);
+        quantizer.input_scales = cell->activations ? unit_scales : NULL;
         source = gpt2_quantizer_source(&quantizer);
     }
     r.model = good ? gpt2_model_open(&source, &settings, &error) : NULL;
@@ -219,8 +226,10 @@ static bool run_all(struct bench *bench, const struct cell *cells, int count, st
 
 /* The weights of --model are as their folder has them. */
 static void set_scheme(const struct bench *bench, struct cell *cells, int count) {
-    const enum gpt2_scheme scheme = scheme_on_device(bench->weights.scheme, bench->options);
-    for (int i = 0; bench->options->model != NULL && i < count; i++) { cells[i].scheme = scheme; }
+    const enum gpt2_scheme scheme = scheme_on_device(&bench->weights, bench->options);
+    for (int i = 0; bench->options->model != NULL && i < count; i++) {
+        cells[i].scheme = scheme, cells[i].activations = bench->weights.input_scales != NULL;
+    }
 }
 
 static bool start(struct bench *bench, struct gpt2_error *error) {

@@ -14,6 +14,7 @@ struct cell {
     enum gpt2_type type;
     bool tf32, decodes;
     enum gpt2_scheme scheme; /* of matrices in 8 bits */
+    bool activations;        /* of prompts in 8 bits, too */
     int batch, tokens;       /* tokens: of each prompt; of a decoding cell: before the first step */
 };
 

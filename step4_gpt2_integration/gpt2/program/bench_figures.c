@@ -123,6 +123,8 @@ char *bench_json(const struct cell *cell, const struct figures *figures, const s
         cJSON_AddStringToObject(line, "decode", options->decode) &&
         cJSON_AddStringToObject(line, "weights",
                                 cell->scheme != GPT2_PLAIN ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
+        cJSON_AddStringToObject(line, "activations",
+                                cell->activations ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
         cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
         cJSON_AddNumberToObject(line, "seed", (double)options->seed);
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;

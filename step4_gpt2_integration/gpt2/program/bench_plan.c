@@ -46,6 +46,7 @@ struct lists {
     const struct type_name *types[MOST_ITEMS];
     int size_count, type_count;
     enum gpt2_scheme scheme;
+    bool activations;
     struct numbers batches, lengths, positions;
 };
 
@@ -84,13 +85,14 @@ static bool parse_types(struct lists *lists, const char *text, struct gpt2_error
 static bool parse_scheme(struct lists *lists, const char *text, const struct gpt2_config *model,
                          struct gpt2_error *error) {
     lists->scheme = GPT2_PLAIN;
-    if (text == NULL) { return true; }
+    if (text == NULL) { return !lists->activations || gpt2_fail(error, "--activations: only with --scheme"); }
     if (model != NULL) { return gpt2_fail(error, "--scheme: for synthetic weights; quantize makes a model in 8 bits"); }
     return gpt2_scheme_find(text, &lists->scheme) || gpt2_fail(error, "--scheme %s: int8 or fp8", text);
 }
 
 static bool parse(struct lists *lists, const struct options *options, const struct gpt2_config *model,
                   struct gpt2_error *error) {
+    lists->activations = options->activations;
     return parse_sizes(lists, options->sizes, model, error) && parse_types(lists, options->types, error) &&
            parse_scheme(lists, options->scheme, model, error) &&
            numbers_parse(&lists->batches, "--batch", options->batches, 1, 1 << 12, error) &&
@@ -110,6 +112,7 @@ static int add(struct cell *cell, const struct lists *lists, int size, int type,
                           .batch = batch,
                           .tokens = tokens};
     cell->scheme = lists->scheme;
+    cell->activations = lists->activations;
     memcpy(cell->size, lists->sizes[size], sizeof cell->size);
     return 1;
 }

@@ -3,6 +3,7 @@
  * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails leaves
  * no files, and existing ones stay. */
 #define _GNU_SOURCE
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpt2/formats/calibrate.h"
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
 #include "gpt2/formats/quantize.h"
@@ -29,11 +31,14 @@ struct conversion {
     struct gpt2_weights weights;
     struct gpt2_tokenizer *tokenizer; /* NULL: none */
     enum gpt2_type type, from_type;
-    enum gpt2_scheme scheme;  /* GPT2_PLAIN: a conversion */
-    bool to_llmc, is_new;     /* is_new: the folder does not exist yet */
-    char *to;                 /* without a trailing / */
-    char *staging;            /* the temporary folder; NULL: not made */
-    const char *const *names; /* of its files, the model last */
+    enum gpt2_scheme scheme; /* GPT2_PLAIN: a conversion */
+    enum gpt2_calibration_method method;
+    struct gpt2_calibration calibration; /* with --calibrate */
+    char *how;                           /* it was made, in JSON */
+    bool to_llmc, is_new;                /* is_new: the folder does not exist yet */
+    char *to;                            /* without a trailing / */
+    char *staging;                       /* the temporary folder; NULL: not made */
+    const char *const *names;            /* of its files, the model last */
     char *targets[MOST_FILES];
 };
 
@@ -236,21 +241,80 @@ static void summarize(const struct conversion *c) {
     }
 }
 
-/* Writes `source`, or with a scheme its weights in 8 bits. */
-static bool write_files(struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+/* With `scales` and `how`, activations are in 8 bits, too. */
+static bool write_quantized(struct conversion *c, const struct gpt2_source *source, const float *scales,
+                            const char *how, struct gpt2_error *error) {
     struct gpt2_quantizer quantizer;
-    if (c->scheme == GPT2_PLAIN) { return (c->to_llmc ? write_llmc : write_hf)(c, source, error); }
     if (!gpt2_quantizer_open(&quantizer, source, c->scheme, error)) { return false; }
+    quantizer.input_scales = scales;
+    quantizer.calibration = how;
     const struct gpt2_source coded = gpt2_quantizer_source(&quantizer);
     bool written = write_hf(c, &coded, error);
     gpt2_quantizer_close(&quantizer);
     return written;
 }
 
+/* How the scales were made, as an object of config.json; NULL: out of memory. */
+static char *describe_calibration(const struct conversion *c, int64_t tokens) {
+    const char *slash = strrchr(c->options->calibrate, '/');
+    cJSON *object = cJSON_CreateObject();
+    const bool good = cJSON_AddStringToObject(object, "scales", "static, one for each input of a product") &&
+                      cJSON_AddStringToObject(object, "method", gpt2_calibration_name(c->method)) &&
+                      cJSON_AddStringToObject(object, "text", slash != NULL ? slash + 1 : c->options->calibrate) &&
+                      cJSON_AddNumberToObject(object, "tokens", (double)tokens);
+    char *text = good ? cJSON_PrintUnformatted(object) : NULL;
+    cJSON_Delete(object);
+    return text;
+}
+
+/* c->calibration and c->how, from the model that is quantized. */
+static bool take_magnitudes(struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    const struct gpt2_config *config = &source->config;
+    int64_t tokens;
+    if (config->channels % 16 != 0) {
+        return gpt2_fail(error, "--calibrate: products of 8 bits need channels that are a multiple of 16");
+    }
+    if (c->scheme == GPT2_FP8 && config->scale_by_layer) {
+        return gpt2_fail(error, "--calibrate: products of fp8 need one scale for a matrix, and "
+                                "scale_attn_by_inverse_layer_idx changes those of queries: take --scheme int8");
+    }
+    if (!gpt2_calibration_open(&c->calibration, config, error) ||
+        !calibrate(&c->calibration, source, c->tokenizer, c->options, &tokens, error)) {
+        return false;
+    }
+    c->how = describe_calibration(c, tokens);
+    return c->how != NULL || gpt2_fail(error, "out of memory");
+}
+
+static bool write_calibrated(struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    struct gpt2_smoother smoother = {.from = source};
+    float *scales = malloc((size_t)source->config.layers * GPT2_PRODUCTS * sizeof *scales);
+    bool good = scales != NULL || gpt2_fail(error, "out of memory");
+    if (good && c->method == GPT2_SMOOTH) { good = gpt2_smoother_open(&smoother, source, &c->calibration, error); }
+    if (good) {
+        const struct gpt2_source smoothed = gpt2_smoother_source(&smoother);
+        gpt2_calibration_scales(&c->calibration, c->method, c->scheme, scales);
+        good = write_quantized(c, c->method == GPT2_SMOOTH ? &smoothed : source, scales, c->how, error);
+    }
+    gpt2_smoother_close(&smoother);
+    free(scales);
+    return good;
+}
+
+/* Writes `source`, or with a scheme its weights in 8 bits. */
+static bool write_files(struct conversion *c, const struct gpt2_source *source, struct gpt2_error *error) {
+    if (c->scheme == GPT2_PLAIN) { return (c->to_llmc ? write_llmc : write_hf)(c, source, error); }
+    return c->options->calibrate != NULL ? write_calibrated(c, source, error)
+                                         : write_quantized(c, source, NULL, NULL, error);
+}
+
 static bool choose_scheme(struct conversion *c, struct gpt2_error *error) {
     const char *wanted = c->options->scheme;
     if (c->scheme == GPT2_PLAIN) { return true; }
     if (wanted == NULL) { return gpt2_fail(error, "--scheme is missing: int8 or fp8"); }
+    if (!gpt2_calibration_find(c->options->method, &c->method)) {
+        return gpt2_fail(error, "--method %s: absmax, percentile or smooth", c->options->method);
+    }
     return gpt2_scheme_find(wanted, &c->scheme) || gpt2_fail(error, "--scheme %s: int8 or fp8", wanted);
 }
 
@@ -268,6 +332,8 @@ static bool convert(struct conversion *c, struct gpt2_error *error) {
     struct gpt2_source weights = gpt2_weights_source(&c->weights);
     weights.scheme = GPT2_PLAIN; /* a conversion decodes them */
     weights.read_codes = NULL;
+    weights.input_scales = NULL;
+    if (c->options->calibrate != NULL && !take_magnitudes(c, &weights, error)) { return false; }
     struct counted_source counted;
     struct progress progress;
     progress_begin(&progress, c->scheme == GPT2_PLAIN ? "converting" : "quantizing", "million weights",
@@ -289,6 +355,8 @@ static int run(const struct options *options, enum gpt2_scheme scheme, struct gp
     drop_staging(&c);
     gpt2_tokenizer_close(c.tokenizer);
     gpt2_weights_close(&c.weights);
+    gpt2_calibration_close(&c.calibration);
+    free(c.how);
     for (int i = 0; i < MOST_FILES; i++) { free(c.targets[i]); }
     free(c.to);
     return good ? 0 : 2;

@@ -7,6 +7,7 @@
  * first is predicted; each window begins N tokens after the one before it, and predicts only the tokens past that one's end.
  *
  * Perplexity is exp(mean loss). Bits per byte are comparable across tokenizers. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct evaluation {
         recipe_weight; /* --stride: the recipe's weighted sum of the windows' mean losses; the weights */
     int32_t *targets;  /* (B, T) */
     float *losses;     /* (B, T) */
+    FILE *each;        /* --losses; NULL: not given */
     struct progress progress;
     int64_t windows;
 };
@@ -82,6 +84,7 @@ static bool consecutive(struct evaluation *e, int B, int T, struct gpt2_error *e
         memcpy(e->targets, from + 1, (size_t)b * (size_t)t * sizeof *e->targets);
         if (!predict(e, from, t, b, t, error)) { return false; }
         for (int i = 0; i < b * t; i++) { e->loss += (double)e->losses[i]; }
+        for (int i = 0; e->each != NULL && i < b * t; i++) { fprintf(e->each, "%.6f\n", (double)e->losses[i]); }
         e->predicted += (int64_t)b * t;
         from += (int64_t)b * t;
         left -= (int64_t)b * t;
@@ -150,6 +153,13 @@ static void print_results(const struct evaluation *e) {
     fflush(stdout); /* the figures follow */
 }
 
+/* Writing to a full disk is an error, too. */
+static bool close_losses(struct evaluation *e, const char *path, struct gpt2_error *error) {
+    if (e->each == NULL) { return true; }
+    const bool good = !ferror(e->each);
+    return (fclose(e->each) == 0 && good) || gpt2_fail(error, "%s: cannot be written", path);
+}
+
 static bool run(struct evaluation *e, const struct options *options, struct gpt2_error *error) {
     if (!read_text(e, options->file, error)) { return false; }
     const int most = e->session.weights.config.max_tokens, stride = options->stride;
@@ -166,9 +176,13 @@ static bool run(struct evaluation *e, const struct options *options, struct gpt2
         !session_start(&e->session, options, options->kernels, B, inputs, inputs, error)) {
         return false;
     }
+    if (options->losses != NULL && (e->each = fopen(options->losses, "w")) == NULL) {
+        return gpt2_fail(error, "%s: cannot be written: %s", options->losses, strerror(errno));
+    }
     progress_begin(&e->progress, "predicting", "windows", (double)all, options->quiet);
     double began = seconds();
     bool good = stride > 0 ? overlapping(e, B, T, stride, error) : consecutive(e, B, T, error);
+    good = close_losses(e, options->losses, error) && good;
     double took = seconds() - began;
     progress_end(&e->progress);
     if (!good) { return false; }
@@ -188,6 +202,9 @@ int command_eval(const struct options *options, struct gpt2_error *error) {
     bool good = files == 1 || gpt2_fail(error, "eval needs --file, --choices or --last-word, and one of them");
     if (good && (options->context > 0 || options->stride > 0) && options->file == NULL) {
         good = gpt2_fail(error, "--context and --stride cut a --file into windows; examples are not cut");
+    }
+    if (good && options->losses != NULL && (options->file == NULL || options->stride > 0)) {
+        good = gpt2_fail(error, "--losses: of a --file without --stride");
     }
     if (options->choices != NULL) {
         good = good && eval_choices(&e.session, options, error);

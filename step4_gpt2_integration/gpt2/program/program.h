@@ -15,14 +15,14 @@ enum { MOST_PROMPTS = MOST_TEXTS };
 
 struct options {
     const char *model, *tokenizer, *kernels, *against, *file, *type, *trace, *dot, *attention, *decode;
-    const char *from, *to, *choices, *last_word, *json_file, *scheme;
+    const char *from, *to, *choices, *last_word, *json_file, *scheme, *calibrate, *method, *losses;
     const char *sizes, *batches, *lengths, *types, *positions; /* bench: lists */
     struct text_list prompts, stops;
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
     int tokens, context, stride, batch, top_k, threads;
     double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
     long seed;
-    bool best, tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift;
+    bool best, tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift, activations;
 };
 
 extern const char type_by_default[]; /* options.type where --type was not given */
@@ -60,9 +60,9 @@ bool parse_form(enum gpt2_form *form, enum gpt2_form last, const char *option, c
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
 
-/* The scheme in which matrices of the scheme `stored` are on the device. On the CPU backend GPT2_PLAIN, unless --decode names a form: codes
- * save bytes, and there decoding them takes longer than reading the bytes. */
-enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options);
+/* The scheme in which the matrices of weights or of a source are on the device. On the CPU backend GPT2_PLAIN, unless --decode names a form
+ * or activations are in 8 bits, too: codes save bytes, and there decoding them takes longer than reading the bytes. */
+enum gpt2_scheme scheme_on_device(const struct gpt2_weights *weights, const struct options *options);
 
 struct session {
     struct gpt2_weights weights;
@@ -105,6 +105,12 @@ int command_convert(const struct options *options, struct gpt2_error *error);
 int command_quantize(const struct options *options, struct gpt2_error *error);
 
 /* ---- parts of the commands ---- */
+
+/* quantize: the magnitudes of a plain model's activations for a text (calibrate.c). calibration: open. */
+struct gpt2_calibration;
+bool calibrate(struct gpt2_calibration *calibration, const struct gpt2_source *source,
+               struct gpt2_tokenizer *tokenizer, const struct options *options, int64_t *tokens,
+               struct gpt2_error *error);
 
 /* check: compares the session's model with a dump (check_dump.c). *same: within the target. */
 bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);

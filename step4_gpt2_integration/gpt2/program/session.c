@@ -37,10 +37,11 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
            parse_form(&settings->decode, GPT2_PERSISTENT, "--decode", options->decode, error);
 }
 
-enum gpt2_scheme scheme_on_device(enum gpt2_scheme stored, const struct options *options) {
+enum gpt2_scheme scheme_on_device(const struct gpt2_weights *weights, const struct options *options) {
     struct gpt2_device_info device;
     bool is_cpu = gpt2_device_ask(&device, NULL) && device.is_cpu;
-    return is_cpu && strcmp(options->decode, "auto") == 0 ? GPT2_PLAIN : stored;
+    const bool decodes = is_cpu && strcmp(options->decode, "auto") == 0 && weights->input_scales == NULL;
+    return decodes ? GPT2_PLAIN : weights->scheme;
 }
 
 /* folder/name, or for a NULL folder name, if the file exists; else NULL. */
@@ -153,7 +154,8 @@ bool session_start(struct session *session, const struct options *options, const
     session->kernels = kernel_choice_open(kernels, error);
     if (session->kernels == NULL) { return false; }
     struct gpt2_model_options settings = {.type = session->type,
-                                          .scheme = scheme_on_device(session->weights.scheme, options),
+                                          .scheme = scheme_on_device(&session->weights, options),
+                                          .activations = session->weights.input_scales != NULL,
                                           .tf32 = strcmp(options->type, "tf32") == 0,
                                           .batch = batch,
                                           .prompt = prompt,

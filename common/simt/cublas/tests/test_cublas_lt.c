@@ -113,6 +113,140 @@ Test(cublas_lt, few_columns_of_a_large_matrix) {
     }
 }
 
+/* ---- 8 bits ---- */
+
+/* A row-major x (N, C) times a weight (OC, C), both of codes. */
+struct codes {
+    cudaDataType type, to;
+    cublasOperation_t op_a;
+    uint32_t epilogue;
+    const void *bias;
+    const float *scales[2]; /* of the weight, of x; on the device */
+};
+
+static cublasStatus_t multiply_codes(const struct codes *codes, const void *weight, const void *x, void *out, int N,
+                                     int C, int OC) {
+    const bool whole = codes->type == CUDA_R_8I, turned = codes->op_a == CUBLAS_OP_T;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t of_weight, of_x, of_out;
+    const int32_t op = codes->op_a;
+    const union {
+        int32_t whole;
+        float real;
+    } one = {.whole = whole ? 1 : 0x3f800000}, zero = {0};
+    cublasLtMatmulDescCreate(&desc, whole ? CUBLAS_COMPUTE_32I : CUBLAS_COMPUTE_32F, whole ? CUDA_R_32I : CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op, sizeof op);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &codes->epilogue, sizeof codes->epilogue);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &codes->bias, sizeof codes->bias);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &codes->scales[0], sizeof(float *));
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &codes->scales[1], sizeof(float *));
+    cublasLtMatrixLayoutCreate(&of_weight, codes->type, (uint64_t)(turned ? C : OC), (uint64_t)(turned ? OC : C),
+                               turned ? C : OC);
+    cublasLtMatrixLayoutCreate(&of_x, codes->type, (uint64_t)C, (uint64_t)N, C);
+    cublasLtMatrixLayoutCreate(&of_out, codes->to, (uint64_t)OC, (uint64_t)N, OC);
+    cublasStatus_t status = cublasLtMatmul(lt, desc, &one, weight, of_weight, x, of_x, &zero, out, of_out, out, of_out,
+                                           NULL, NULL, 0, NULL);
+    cublasLtMatrixLayoutDestroy(of_weight), cublasLtMatrixLayoutDestroy(of_x), cublasLtMatrixLayoutDestroy(of_out);
+    cublasLtMatmulDescDestroy(desc);
+    return status;
+}
+
+/* Whole numbers that no float holds: the largest codes, over several parts of k. */
+Test(cublas_lt, int8_is_exact_in_whole_numbers) {
+    enum { N = 3, C = 2500, OC = 8 };
+    int8_t *x = malloc(N * C), *weight = malloc(OC * C);
+    int32_t out[N * OC];
+    void *on_x, *on_weight, *on_out;
+    for (int i = 0; i < N * C; i++) { x[i] = i < C ? -128 : (int8_t)(i * 37 % 255 - 127); }
+    for (int i = 0; i < OC * C; i++) { weight[i] = i < C ? -128 : i < 2 * C ? 127 : (int8_t)(i * 101 % 253 - 126); }
+    cudaMalloc(&on_x, N * C), cudaMalloc(&on_weight, OC * C), cudaMalloc(&on_out, sizeof out);
+    cudaMemcpy(on_x, x, N * C, cudaMemcpyHostToDevice), cudaMemcpy(on_weight, weight, OC * C, cudaMemcpyHostToDevice);
+    struct codes codes = {CUDA_R_8I, CUDA_R_32I, CUBLAS_OP_T, CUBLASLT_EPILOGUE_DEFAULT, NULL, {NULL, NULL}};
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, on_out, N, C, OC), CUBLAS_STATUS_SUCCESS);
+    cudaMemcpy(out, on_out, sizeof out, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < N * OC; i++) {
+        int32_t sum = 0;
+        for (int c = 0; c < C; c++) { sum += x[i / OC * C + c] * weight[i % OC * C + c]; }
+        cr_assert_eq(out[i], sum, "%d: %d, not %d", i, out[i], sum);
+    }
+    cr_assert_eq(out[0], 128 * 128 * C);
+    cr_assert_eq(simt_finding_count(), 0u);
+    codes.to = CUDA_R_32F;
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, on_out, N, C, OC), CUBLAS_STATUS_NOT_SUPPORTED);
+    codes.to = CUDA_R_32I, codes.op_a = CUBLAS_OP_N;
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, on_out, N, C, OC), CUBLAS_STATUS_NOT_SUPPORTED);
+    codes.op_a = CUBLAS_OP_T;
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, on_out, N, C - 2, OC), CUBLAS_STATUS_NOT_SUPPORTED);
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, on_out, N, C, OC - 2), CUBLAS_STATUS_NOT_SUPPORTED);
+    free(x), free(weight), cudaFree(on_x), cudaFree(on_weight), cudaFree(on_out);
+}
+
+static double value_of_e4m3(int code) {
+    const int exponent = code >> 3 & 15, fraction = code & 7;
+    const double magnitude = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+    return code & 0x80 ? -magnitude : magnitude;
+}
+
+/* The codes 0 to 0x7e and their negatives, against those of x: 1, -2, 0.5, 0, ... */
+static void check_fp8(cudaDataType to, uint32_t epilogue, bool has_scales) {
+    enum { N = 5, C = 32, OC = 48 };
+    uint8_t x[N * C], weight[OC * C];
+    const float scales[2] = {0.25f, 3.0f};
+    struct buffer bias = filled(OC, to, 3), out = filled(N * OC, to, 4);
+    void *on_x, *on_weight;
+    float *on_scales;
+    for (int i = 0; i < N * C; i++) { x[i] = (uint8_t[]){0x38, 0xc0, 0x30, 0x00, 0x01}[i * 7 % 5]; }
+    for (int i = 0; i < OC * C; i++) { weight[i] = (uint8_t)(i % 127 | (i / 127 % 2) << 7); }
+    cudaMalloc(&on_x, sizeof x), cudaMalloc(&on_weight, sizeof weight), cudaMalloc((void **)&on_scales, sizeof scales);
+    cudaMemcpy(on_x, x, sizeof x, cudaMemcpyHostToDevice);
+    cudaMemcpy(on_weight, weight, sizeof weight, cudaMemcpyHostToDevice);
+    cudaMemcpy(on_scales, scales, sizeof scales, cudaMemcpyHostToDevice);
+    const bool has_bias = (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0, has_gelu = (epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
+    struct codes codes = {CUDA_R_8F_E4M3, to, CUBLAS_OP_T, epilogue, has_bias ? bias.device : NULL, {NULL, NULL}};
+    if (has_scales) { codes.scales[0] = on_scales, codes.scales[1] = on_scales + 1; }
+    cr_assert_eq(multiply_codes(&codes, on_weight, on_x, out.device, N, C, OC), CUBLAS_STATUS_SUCCESS);
+    fetch(&out);
+    for (int i = 0; i < N * OC; i++) {
+        double sum = 0.0, size = 0.0;
+        for (int c = 0; c < C; c++) {
+            const double term = value_of_e4m3(x[i / OC * C + c]) * value_of_e4m3(weight[i % OC * C + c]);
+            sum += term, size += fabs(term);
+        }
+        if (has_scales) { sum *= 0.75, size *= 0.75; }
+        if (has_bias) { sum += (double)get(bias.host, (size_t)(i % OC), to); }
+        if (has_gelu) { sum = gelu(sum); }
+        const double relative = to == CUDA_R_32F ? 0.0 : to == CUDA_R_16F ? 5e-4 : 4e-3;
+        const double error = fabs((double)get(out.host, (size_t)i, to) - sum);
+        cr_assert(error <= relative * fabs(sum) + 1e-6 * (size + 1.0), "%d is off by %g", i, error);
+    }
+    cr_assert_eq(simt_finding_count(), 0u);
+    drop(&bias), drop(&out), cudaFree(on_x), cudaFree(on_weight), cudaFree(on_scales);
+}
+
+Test(cublas_lt, fp8_has_scales_and_epilogues) {
+    static const cudaDataType types[] = {CUDA_R_16F, CUDA_R_16BF};
+    for (int i = 0; i < 4; i++) {
+        check_fp8(types[i % 2], CUBLASLT_EPILOGUE_BIAS, i >= 2);
+        check_fp8(types[i % 2], CUBLASLT_EPILOGUE_GELU_BIAS, i >= 2);
+        check_fp8(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT, i >= 2);
+    }
+}
+
+Test(cublas_lt, fp8_refuses_what_cublas_lt_does) {
+    struct codes codes = {CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_OP_T, CUBLASLT_EPILOGUE_DEFAULT, NULL, {NULL, NULL}};
+    void *memory;
+    cudaMalloc(&memory, 1 << 16), cudaMemset(memory, 0, 1 << 16);
+    cr_assert_eq(multiply_codes(&codes, memory, memory, memory, 4, 24, 16), CUBLAS_STATUS_NOT_SUPPORTED);
+    cr_assert_eq(multiply_codes(&codes, memory, memory, memory, 4, 16, 24), CUBLAS_STATUS_NOT_SUPPORTED);
+    codes.op_a = CUBLAS_OP_N;
+    cr_assert_eq(multiply_codes(&codes, memory, memory, memory, 4, 16, 16), CUBLAS_STATUS_NOT_SUPPORTED);
+    codes.op_a = CUBLAS_OP_T, codes.to = CUDA_R_32F, codes.epilogue = CUBLASLT_EPILOGUE_BIAS, codes.bias = memory;
+    cr_assert_eq(multiply_codes(&codes, memory, memory, memory, 4, 16, 16), CUBLAS_STATUS_NOT_SUPPORTED);
+    codes.type = CUDA_R_16F, codes.to = CUDA_R_16F, codes.scales[0] = memory; /* scales are of 8 bits alone */
+    cr_assert_eq(multiply_codes(&codes, memory, memory, memory, 4, 16, 16), CUBLAS_STATUS_NOT_SUPPORTED);
+    cudaFree(memory);
+}
+
 static cublasLtMatrixLayout_t batched(cudaDataType type, int rows, int columns, int32_t batch) {
     cublasLtMatrixLayout_t layout;
     int64_t stride = (int64_t)rows * columns;

@@ -215,6 +215,128 @@ Test(eight_bits, channels_beyond_f16_are_refused) {
     }
 }
 
+/* ---- activations in 8 bits ---- */
+
+static const struct gpt2_config activation_configs[] = {
+    CONFIG(10, 37, 2, 2, 32),
+    RELATIVE(9, 50, 128, 2, 3, 48, GPT2_GELU_ERF, true, false),
+    RELATIVE(9, 50, 128, 1, 1, 16, GPT2_RELU, false, false),
+};
+enum { ACTIVATION_CONFIGS = sizeof activation_configs / sizeof *activation_configs, ROWS_B = 2 };
+
+static const enum gpt2_tensor product_tensors[GPT2_PRODUCTS] = {GPT2_QKVW, GPT2_ATTPROJW, GPT2_FCW, GPT2_FCPROJW};
+
+static const struct state *find_state(const struct states *states, const char *stage, int layer) {
+    for (int i = 0; i < states->count; i++) {
+        if (states->at[i].layer == layer && strcmp(states->at[i].stage, stage) == 0) { return &states->at[i]; }
+    }
+    cr_assert(false, "no stage %s of layer %d", stage, layer);
+    return NULL;
+}
+
+static double activated(double u, enum gpt2_activation activation) {
+    switch (activation) {
+        case GPT2_GELU_TANH: return 0.5 * u * (1.0 + tanh(0.7978845608028654 * (u + 0.044715 * u * u * u)));
+        case GPT2_GELU_ERF: return 0.5 * u * (1.0 + erf(u / sqrt(2.0)));
+        case GPT2_RELU: break;
+    }
+    return fmax(u, 0.0);
+}
+
+static double input_value(enum gpt2_scheme scheme, float x, float scale) {
+    const float units = x * (1.0f / scale);
+    return scheme == GPT2_FP8 ? (double)gpt2_float_of_e4m3(gpt2_e4m3_of_float(units))
+                              : rint(fmin(fmax((double)units, -127.0), 127.0));
+}
+
+/* One product: its observed result is that of the observed input's codes. */
+static void check_product(const struct gpt2_source *source, const struct states *states, int layer, int product,
+                          double tolerance) {
+    static const char *const inputs[] = {"ln1", "attention", "ln2", "gelu"}, *const results[] = {
+                                                                                 "qkv", "attention projection", "gelu",
+                                                                                 "mlp projection"};
+    const struct state *in = find_state(states, inputs[product], layer),
+                       *out = find_state(states, results[product], layer);
+    const enum gpt2_tensor tensor = product_tensors[product];
+    const float scale = source->input_scales[layer * GPT2_PRODUCTS + product];
+    static uint8_t codes[4 * 48 * 48];
+    static float scales[4 * 48], bias[4 * 48];
+    cr_assert(source->read_codes(source->context, tensor, layer, codes, scales, &error), "%s", error.text);
+    cr_assert(
+        source->read(source->context, (enum gpt2_tensor)(tensor + 1), layer, GPT2_F32, GPT2_OUT_IN, bias, &error));
+    cr_assert_eq(in->rows, out->rows);
+    for (int64_t n = 0; n < in->rows; n++) {
+        double wanted[4 * 48];
+        for (int64_t o = 0; o < out->columns; o++) {
+            double sum = 0.0;
+            for (int64_t c = 0; c < in->columns; c++) {
+                sum += input_value(source->scheme, (float)in->values[n * in->columns + c], scale) *
+                       (double)gpt2_code_value(source->scheme, codes[o * in->columns + c]);
+            }
+            wanted[o] = sum * (double)scale * (double)scales[o] + (double)bias[o];
+            if (product == 2) { wanted[o] = activated(wanted[o], source->config.activation); }
+        }
+        const double off = row_error(out->values + n * out->columns, wanted, out->columns);
+        cr_assert(off <= tolerance, "C %d, %s, layer %d, product %d, row %d: off by %g", source->config.channels,
+                  gpt2_scheme_name(source->scheme), layer, product, (int)n, off);
+    }
+}
+
+static void check_activations(const struct gpt2_config *config, enum gpt2_scheme scheme, enum gpt2_type type,
+                              double tolerance) {
+    const int T = config->max_tokens - 1, V = config->vocabulary;
+    int32_t tokens[ROWS_B * MOST_T], targets[ROWS_B * MOST_T], lengths[ROWS_B] = {T, T};
+    float losses[ROWS_B * MOST_T], scales[2 * GPT2_PRODUCTS];
+    static float all[ROWS_B * MOST_T * MOST_V], last[ROWS_B * MOST_V];
+    struct gpt2_source plain = tiny_source(config);
+    struct gpt2_quantizer quantizer;
+    struct states states = {.count = 0};
+    /* Of values up to 2 or 3: some are clipped. */
+    for (int i = 0; i < 2 * GPT2_PRODUCTS; i++) { scales[i] = (2.0f + (float)i / 8.0f) / gpt2_scheme_most(scheme); }
+    cr_assert(gpt2_quantizer_open(&quantizer, &plain, scheme, &error), "%s", error.text);
+    quantizer.input_scales = scales;
+    struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+    struct gpt2_model_options options = {.type = type,
+                                         .scheme = scheme,
+                                         .activations = true,
+                                         .attention = GPT2_AUTO,
+                                         .decode = GPT2_AUTO,
+                                         .batch = ROWS_B,
+                                         .prompt = T,
+                                         .kernels = kernels_of(sets[SETS - 1])};
+    struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    tiny_tokens(tokens, ROWS_B * T, V, 7), tiny_tokens(targets, ROWS_B * T, V, 8);
+    gpt2_observe(model, states_of_model, &states);
+    cr_assert(gpt2_losses(model, tokens, targets, ROWS_B, T, losses, &error), "%s", error.text);
+    gpt2_observe(model, NULL, NULL);
+    for (int i = 0; i < config->layers * GPT2_PRODUCTS; i++) {
+        check_product(&source, &states, i / GPT2_PRODUCTS, i % GPT2_PRODUCTS, tolerance);
+    }
+    /* A prompt, whose last block is computed for the last position alone. */
+    cr_assert(gpt2_all_logits(model, tokens, lengths, ROWS_B, T, all, &error), "%s", error.text);
+    cr_assert(gpt2_prefill(model, tokens, lengths, ROWS_B, T, &error), "%s", error.text);
+    cr_assert(gpt2_logits(model, last, &error), "%s", error.text);
+    for (int i = 0; i < ROWS_B * V; i++) {
+        const double wanted = (double)all[((int64_t)(i / V) * T + T - 1) * V + i % V];
+        cr_assert(fabs((double)last[i] - wanted) <= 2.0 * tolerance * (1.0 + fabs(wanted)), "%d: %g, not %g", i,
+                  (double)last[i], wanted);
+    }
+    states_free(&states);
+    close_model(model);
+    gpt2_quantizer_close(&quantizer);
+}
+
+Test(eight_bits, activations_are_multiplied_as_codes) {
+    for (int i = 0; i < 2 * ACTIVATION_CONFIGS; i++) {
+        check_activations(&activation_configs[i / 2], both[i % 2], GPT2_F32, 1e-5);
+#ifndef CHECKED
+        check_activations(&activation_configs[i / 2], both[i % 2], GPT2_F16, 2e-3);
+        check_activations(&activation_configs[i / 2], both[i % 2], GPT2_BF16, 1e-2);
+#endif
+    }
+}
+
 /* ---- choices ---- */
 
 Test(eight_bits, forms_memory_and_refusals) {
@@ -234,6 +356,9 @@ Test(eight_bits, forms_memory_and_refusals) {
     gpt2_model_close(decoded);
     close_model(coded);
     source.scheme = GPT2_INT8;
+    struct gpt2_model_options without = {.scheme = GPT2_INT8, .activations = true, .batch = 1, .prompt = 1};
+    cr_assert_null(gpt2_model_open(&source, &without, &error));
+    cr_assert(strstr(error.text, "no scales for activations"), "%s", error.text);
     struct gpt2_model_options options = {.scheme = GPT2_FP8, .batch = 1, .prompt = 1};
     cr_assert_null(gpt2_model_open(&source, &options, &error));
     cr_assert(strstr(error.text, "not in 8 bits of the scheme"), "%s", error.text);
