@@ -172,20 +172,35 @@ void collective_mpi_abort(void) {
 
 /* ---- sums of arrays ---- */
 
-struct sums {
-    MPI_Request *requests;
-    int count, room;
-    int rank;
-    float *part; /* of the last scatter_sum: MPI writes no sum into the row from which it reads */
-    int64_t part_room;
+struct room {
+    float *at; /* (count) */
+    int64_t count;
 };
 
+struct sums {
+    MPI_Request *requests;
+    int count, most;
+    int rank, ranks;
+    struct room part; /* of a scatter_sum: MPI writes no sum into the row from which it reads */
+    struct room wide; /* of an array in 16 bits */
+};
+
+static float *room_for(struct room *room, int64_t count, struct gpt2_error *error) {
+    if (count > room->count) {
+        free(room->at);
+        room->at = malloc((size_t)count * sizeof *room->at);
+        room->count = room->at != NULL ? count : 0;
+    }
+    if (room->at == NULL) { gpt2_fail(error, "out of memory for a sum"); }
+    return room->at;
+}
+
 static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
-    if (sums->count == sums->room) {
-        int room = sums->room > 0 ? 2 * sums->room : 32;
-        MPI_Request *larger = realloc(sums->requests, (size_t)room * sizeof *larger);
+    if (sums->count == sums->most) {
+        int most = sums->most > 0 ? 2 * sums->most : 32;
+        MPI_Request *larger = realloc(sums->requests, (size_t)most * sizeof *larger);
         if (larger == NULL) { return gpt2_fail(error, "out of memory"); }
-        sums->requests = larger, sums->room = room;
+        sums->requests = larger, sums->most = most;
     }
     TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, x, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &sums->requests[sums->count]),
             "MPI_Iallreduce");
@@ -221,20 +236,40 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
 }
 
-static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+/* ---- in the order of the stream. MPI has no type of 16 bits: such arrays are summed in fp32, and rounded alike on all ranks. ---- */
+
+static bool fits(int64_t count, struct gpt2_error *error) {
+    return count <= INT_MAX || gpt2_fail(error, "a sum of %lld elements is too large for MPI", (long long)count);
+}
+
+static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
-    if (!wait_for(state, stream, error)) { return false; }
-    if (part > sums->part_room) {
-        free(sums->part);
-        sums->part = malloc((size_t)part * sizeof *x);
-        sums->part_room = sums->part != NULL ? part : 0;
-    }
-    if (sums->part == NULL || part > INT_MAX) { return gpt2_fail(error, "out of memory for a sum"); }
     MPI_Request request;
-    TRY_MPI(MPI_Ireduce_scatter_block(x, sums->part, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+    if (!wait_for(state, stream, error) || !fits(count, error)) { return false; }
+    float *values = type == GPT2_F32 ? x : room_for(&sums->wide, count, error);
+    if (values == NULL) { return false; }
+    if (type != GPT2_F32) { gpt2_convert(values, GPT2_F32, x, type, (size_t)count); }
+    TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+            "MPI_Iallreduce");
+    if (!wait_all(1, &request, "MPI_Iallreduce", error)) { return false; }
+    if (type != GPT2_F32) { gpt2_convert(x, type, values, GPT2_F32, (size_t)count); }
+    return true;
+}
+
+static bool scatter_sum(void *state, void *x, int64_t part, enum gpt2_type type, void *stream,
+                        struct gpt2_error *error) {
+    struct sums *sums = state;
+    MPI_Request request;
+    if (!wait_for(state, stream, error) || !fits(part, error)) { return false; }
+    float *own = room_for(&sums->part, part, error);
+    float *values = type == GPT2_F32 ? x : room_for(&sums->wide, sums->ranks * part, error);
+    if (own == NULL || values == NULL) { return false; }
+    if (type != GPT2_F32) { gpt2_convert(values, GPT2_F32, x, type, (size_t)(sums->ranks * part)); }
+    TRY_MPI(MPI_Ireduce_scatter_block(values, own, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
             "MPI_Ireduce_scatter_block");
     if (!wait_all(1, &request, "MPI_Ireduce_scatter_block", error)) { return false; }
-    memcpy(x + sums->rank * part, sums->part, (size_t)part * sizeof *x);
+    char *row = (char *)x + (size_t)(sums->rank * part) * gpt2_type_bytes(type);
+    gpt2_convert(row, type, own, GPT2_F32, (size_t)part);
     return true;
 }
 
@@ -250,16 +285,18 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
 static void close_sums(void *state) {
     struct sums *sums = state;
     free(sums->requests);
-    free(sums->part);
+    free(sums->part.at);
+    free(sums->wide.at);
     free(sums);
 }
 
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
     static const struct gpt2_collective_arrays arrays = {
-        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+        begin_sum,           end_sums, sum,       false, scatter_sum, gather, collective_mpi_broadcast,
+        collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     if (sums == NULL) { return gpt2_fail(error, "out of memory"); }
-    sums->rank = group->rank;
+    sums->rank = group->rank, sums->ranks = group->ranks;
     group->state = sums;
     group->arrays = &arrays;
     group->bucket = (int64_t)1 << 22;

@@ -49,13 +49,22 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     return order(sums->done, sums->stream, stream, error);
 }
 
-static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
+static const ncclDataType_t types[] = {[GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
+
+static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
+    ncclResult_t code = ncclAllReduce(x, x, (size_t)count, types[type], ncclSum, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
+static bool scatter_sum(void *state, void *x, int64_t part, enum gpt2_type type, void *stream,
+                        struct gpt2_error *error) {
+    struct sums *sums = state;
+    char *own = (char *)x + (size_t)sums->rank * (size_t)part * gpt2_type_bytes(type);
     sums->pending = true;
     cudaError_t ready = cudaEventRecord(sums->ready, stream);
     if (ready != cudaSuccess) { return cuda_fail(ready, error); }
-    ncclResult_t code =
-        ncclReduceScatter(x, x + sums->rank * part, (size_t)part, ncclFloat32, ncclSum, sums->ranks, stream);
+    ncclResult_t code = ncclReduceScatter(x, own, (size_t)part, types[type], ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
 
@@ -103,7 +112,8 @@ static void close_sums(void *state) {
 
 bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
     static const struct gpt2_collective_arrays arrays = {
-        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+        begin_sum,           end_sums, sum,       true, scatter_sum, gather, collective_mpi_broadcast,
+        collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     ncclUniqueId id = {{0}};
     ncclResult_t made = ncclSuccess;
