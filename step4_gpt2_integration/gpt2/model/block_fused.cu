@@ -1,24 +1,51 @@
 // block_fused.cu — a transformer block with fused attention, and with GELU in the epilogue of a product
 //
-// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support.
+// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support. All passes of a divided model, also with the
+//           taught forms of attention: lab 4's block computes whole models alone.
 // Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
 //           has 12 in prompts.
 // Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
 #include "gpt2/model/block_fused.cuh"
 
+#include "gpt2/model/attention.cuh"
 #include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/decode.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/rows.cuh"
 
-template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass, bool ends) {
+#include <algorithm>
+
+// In groups of as many sequences as fit in the memory of the scores.
+template <class T>
+static int attend_taught(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer,
+                         const pass &pass) {
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
-    const int H = all.config.heads, D = all.config.channels / H;
+    const int H = all.heads(), D = all.width() / H, S = all.context;
+    if (pass.decoding) {
+        return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
+    }
+    for (int b = 0; b < pass.B; b += all.group) {
+        const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
+        TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,
+                              a.scores, a.qkv + 3 * rows, a.lengths + b, std::min(all.group, pass.B - b), pass.T, H, D,
+                              S));
+    }
+    return 0;
+}
+
+template <class T>
+static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
+                  bool ends) {
+    activations<T> &a = all.work;
+    block_cache<T> &cache = all.cache[(size_t)layer];
+    const int H = all.heads(), D = all.width() / H;
     if (pass.decoding && all.forms.decode_rows) {
         return decode_rows(device, a.attention, cache.k, cache.v, a.partial, a.qkv, a.positions, pass.B, H, D,
                            all.context);
     }
-    if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
+    if (pass.decoding && all.forms.decode_fused) { return attend_split(device, all, layer, pass.B); }
+    if (pass.decoding || !all.forms.attention_fused) { return attend_taught(device, kernels, all, layer, pass); }
     if (all.forms.attention_rows) {
         return attention_rows(device, a.attention, cache.k, cache.v, a.scores, a.qkv, a.lengths, pass.B, pass.T, H, D,
                               all.context);
@@ -27,13 +54,14 @@ template <class T> static int attend(gpt2_device &device, tensors<T> &all, int l
                            all.context, all.forms.tensor_cores, {}, ends);
 }
 
-// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
+// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`, for rows at their place in all three.
 template <class T>
-static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
-                     const pass &pass, bool adds) {
+static int normalise_rows(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight,
+                          const T *bias, const pass &pass, bool adds, int first, int N) {
     const auto &op = type_of<T>::kernels(kernels);
-    activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels;
+    activations<T> a = all.work;
+    const int C = all.config.channels;
+    a.normalised += (int64_t)first * C, a.residual += (int64_t)first * C, a.branch += (int64_t)first * C;
     const float eps = all.config.epsilon;
     if (pass.decoding ? all.forms.decode_rows : all.forms.attention_rows) {
         const T *const nothing = nullptr;
@@ -47,19 +75,34 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
 }
 
 template <class T>
+static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
+                     const pass &pass, bool adds) {
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels, part = N / all.ranks();
+    if (!adds || !rows_are_divided(all, pass)) {
+        if (adds) { sum_over_ranks(device, all, a.branch, (int64_t)N * C); }
+        return normalise_rows(device, kernels, all, weight, bias, pass, adds, 0, N);
+    }
+    all.division->scatter_sum(all.division->context, a.branch, (int64_t)part * C, type_of<T>::file, device.stream);
+    TRY(normalise_rows(device, kernels, all, weight, bias, pass, adds, all.rank() * part, part));
+    gather_rows(device, all, a.normalised, N);
+    return 0;
+}
+
+template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
                       bool ends) {
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
 
     TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, pass, layer > 0));
     if (layer > 0) { TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C)); }
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
-    TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * C));
-    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
-    TRY(attend(device, all, layer, pass, ends));
-    TRY(observe(device, "attention", layer, a.attention, N, C, C));
+    TRY(matmul(device, a.qkv, a.normalised, w.qkv_weight, w.qkv_bias, N, C, 3 * W));
+    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * W, 3 * W));
+    TRY(attend(device, kernels, all, layer, pass, ends));
+    TRY(observe(device, "attention", layer, a.attention, N, W, W));
     return 0;
 }
 
@@ -68,21 +111,21 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     const auto &op = type_of<T>::kernels(kernels);
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
 
-    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, C, C));
+    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, W, C));
     TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
     if (all.config.activation == GPT2_GELU_TANH) {
-        TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * C));
+        TRY(matmul_gelu(device, a.hidden, a.normalised, w.fc_weight, w.fc_bias, N, C, 4 * W));
     } else { // cuBLASLt's epilogue has the tanh form alone
-        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C));
-        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
+        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * W));
+        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * W, device.stream));
     }
-    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
-    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * C, C));
+    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * W, 4 * W));
+    TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * W, C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
     return 0;
 }

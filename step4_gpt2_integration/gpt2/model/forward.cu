@@ -14,7 +14,7 @@
 #include <algorithm>
 
 template <class T> tensors<T> sequences_from(const tensors<T> &all, int first, int T_) {
-    const int64_t tokens = (int64_t)first * T_, cached = (int64_t)first * all.context * all.config.channels;
+    const int64_t tokens = (int64_t)first * T_, cached = (int64_t)first * all.context * all.width();
     tensors<T> rest = all;
     rest.work.tokens += tokens, rest.work.targets += tokens, rest.work.losses += tokens;
     rest.work.lengths += first;
@@ -22,7 +22,7 @@ template <class T> tensors<T> sequences_from(const tensors<T> &all, int first, i
     return rest;
 }
 
-// Embedding and blocks. The result is residual and branch. ends: without the second half of the last block, which must be fused; then
+// Embedding and blocks. The result is residual and branch; of a divided model branch is still to be summed over the ranks. ends: without the second half of the last block, which must be fused; then
 // the result is residual and attention, at least at each prompt's last position.
 template <class T>
 static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const pass &pass, bool ends) {
@@ -34,18 +34,23 @@ static int run_blocks(gpt2_device &device, const kernel_table &kernels, tensors<
     const auto block = block_is_fused(all, pass) ? block_fused<T> : block_forward<T>;
     for (int layer = 0; layer < all.config.layers; layer++) {
         TRY(expand_block(device, all, layer));
-        if (ends && layer == last) { return block_fused_begin(device, kernels, all, layer, pass, true); }
-        TRY(block(device, kernels, all, layer, pass));
+        if (ends && layer == last) {
+            TRY(block_fused_begin(device, kernels, all, layer, pass, true));
+        } else {
+            TRY(block(device, kernels, all, layer, pass));
+        }
     }
+    if (rows_are_divided(all, pass)) { gather_rows(device, all, a.residual, pass.N()); }
     return 0;
 }
 
 // normalised (rows, C) = LayerNorm(residual + branch)
 template <class T>
-static int final_layernorm(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, T *residual,
-                           const T *branch, int rows) {
+static int final_layernorm(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, T *residual, T *branch,
+                           int rows) {
     activations<T> &a = all.work;
     const int C = all.config.channels, L = all.config.layers;
+    sum_over_ranks(device, all, branch, (int64_t)rows * C);
     TRY(type_of<T>::kernels(kernels).residual_layernorm_forward(
         a.normalised, residual, a.mean, a.rstd, residual, branch, all.weights.final_weight, all.weights.final_bias,
         rows, C, all.config.epsilon, device.stream));
@@ -83,16 +88,17 @@ template <class T> int prefill(gpt2_device &device, const kernel_table &kernels,
     activations<T> &a = all.work;
     const int C = all.config.channels;
     const bool ends = block_is_fused(all, {B, T_, false});
+    const int result = ends ? all.width() : C; // the channels of the blocks' result
     for (int first = 0; first < B; first += all.together) {
         const int count = std::min(all.together, B - first);
         tensors<T> group = sequences_from(all, first, T_);
         const int *lengths = group.work.lengths;
         TRY(run_blocks(device, kernels, group, {count, T_, false}, ends));
         TRY(last_rows(device, a.last_residual + (int64_t)first * C, a.residual, lengths, count, T_, C));
-        TRY(last_rows(device, a.last_result + (int64_t)first * C, ends ? a.attention : a.branch, lengths, count, T_,
-                      C));
+        TRY(last_rows(device, a.last_result + (int64_t)first * result, ends ? a.attention : a.branch, lengths, count,
+                      T_, result));
     }
-    const T *branch = a.last_result;
+    T *branch = a.last_result;
     if (ends) { // the rest of the last block, for these rows
         tensors<T> rows = all;
         rows.work.residual = a.last_residual, rows.work.attention = a.last_result;

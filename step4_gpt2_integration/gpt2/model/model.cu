@@ -89,6 +89,7 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_step(bool greedy) {
         if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(greedy); }
+        if (options.division != nullptr && !options.division->recorded) { return enqueue_step(greedy); }
         return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
     }
 
@@ -183,6 +184,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     use_activation(model->kernels, source->config.activation);
     model->all.config = source->config;
     model->all.scheme = options.scheme;
+    model->all.division = options.division;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
@@ -209,6 +211,11 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
     if (!gpt2_config_check(&config, "the model", error)) { return nullptr; }
     if (options.scheme != GPT2_PLAIN && options.scheme != source->scheme) {
         gpt2_fail(error, "the model's weights are not in 8 bits of the scheme that was requested");
+        return nullptr;
+    }
+    const int ranks = options.division != nullptr ? options.division->ranks : 1;
+    if (config.heads % ranks != 0) {
+        gpt2_fail(error, "%d ranks cannot divide the model's %d heads equally", ranks, config.heads);
         return nullptr;
     }
     if (options.context == 0) { options.context = config.max_tokens; }
@@ -290,6 +297,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
     tensors<T> all = {};
     all.config = config;
     all.scheme = options.scheme;
+    all.division = options.division;
     all.batch = options.batch, all.prompt = options.prompt;
     all.context = options.context == 0 ? config.max_tokens : options.context;
     all.forms = choose_forms<T>(device, options, config);
@@ -297,6 +305,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
 }
 
 size_t gpt2_model_needs(const gpt2_config *config, const gpt2_model_options *options) {
+    if (options->division != nullptr && config->heads % options->division->ranks != 0) { return 0; }
     switch (options->type) {
         case GPT2_F32: return bytes_of<float>(*config, *options);
         case GPT2_F16: return bytes_of<__half>(*config, *options);
