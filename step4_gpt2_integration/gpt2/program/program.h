@@ -21,7 +21,9 @@ struct options {
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
     int tokens, context, stride, batch, top_k, threads;
     double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
-    long seed;
+    long seed, gpus;
+    int word_count; /* of the command line, from the command on */
+    char **words;
     bool best, tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift;
 };
 
@@ -70,6 +72,7 @@ struct session {
     struct kernel_choice *kernels;
     struct gpt2_model *model;
     enum gpt2_type type;
+    const struct gpt2_division *division; /* of the model, to be set between open and start; NULL: none */
 };
 
 /* session_open opens weights and tokenizer. session_start makes the model, when the command knows its sizes. */
