@@ -54,15 +54,15 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
                            all.context, all.forms.tensor_cores, {}, ends);
 }
 
-// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`, for rows at their place in all three.
+// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
 template <class T>
-static int normalise_rows(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight,
-                          const T *bias, const pass &pass, bool adds, int first, int N) {
+static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
+                     const pass &pass, bool adds) {
     const auto &op = type_of<T>::kernels(kernels);
-    activations<T> a = all.work;
-    const int C = all.config.channels;
-    a.normalised += (int64_t)first * C, a.residual += (int64_t)first * C, a.branch += (int64_t)first * C;
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
     const float eps = all.config.epsilon;
+    if (adds) { TRY(end_sum(device, all)); }
     if (pass.decoding ? all.forms.decode_rows : all.forms.attention_rows) {
         const T *const nothing = nullptr;
         return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
@@ -72,21 +72,6 @@ static int normalise_rows(gpt2_device &device, const kernel_table &kernels, tens
                                              bias, N, C, eps, device.stream);
     }
     return op.layernorm_forward(a.normalised, a.mean, a.rstd, a.residual, weight, bias, N, C, eps, device.stream);
-}
-
-template <class T>
-static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
-                     const pass &pass, bool adds) {
-    activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels, part = N / all.ranks();
-    if (!adds || !rows_are_divided(all, pass)) {
-        if (adds) { sum_over_ranks(device, all, a.branch, (int64_t)N * C); }
-        return normalise_rows(device, kernels, all, weight, bias, pass, adds, 0, N);
-    }
-    all.division->scatter_sum(all.division->context, a.branch, (int64_t)part * C, type_of<T>::file, device.stream);
-    TRY(normalise_rows(device, kernels, all, weight, bias, pass, adds, all.rank() * part, part));
-    gather_rows(device, all, a.normalised, N);
-    return 0;
 }
 
 template <class T>
@@ -106,6 +91,17 @@ int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<
     return 0;
 }
 
+template <class T> int block_fused_project(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
+    const block_weights<T> &w = all.weights.blocks[(size_t)layer];
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
+
+    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, W, C));
+    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
+    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
+    return 0;
+}
+
 template <class T>
 int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
     const auto &op = type_of<T>::kernels(kernels);
@@ -113,8 +109,6 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels, W = all.width();
 
-    TRY(matmul(device, a.branch, a.attention, w.attention_weight, w.attention_bias, N, W, C));
-    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
@@ -126,6 +120,7 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     }
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * W, 4 * W));
     TRY(matmul(device, a.branch, a.hidden, w.mlp_weight, w.mlp_bias, N, 4 * W, C));
+    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
     return 0;
 }
@@ -133,11 +128,13 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
 template <class T>
 int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
     TRY(block_fused_begin(device, kernels, all, layer, pass, false));
+    TRY(block_fused_project(device, all, layer, pass));
     return block_fused_finish(device, kernels, all, layer, pass);
 }
 
 #define INSTANTIATE(T)                                                                                          \
     template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
     template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
+    template int block_fused_project(gpt2_device &, tensors<T> &, int, const pass &);                           \
     template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
 FOR_EACH_TYPE(INSTANTIATE)

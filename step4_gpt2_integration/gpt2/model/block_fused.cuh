@@ -10,31 +10,33 @@ template <class T> bool block_is_fused(const tensors<T> &all, const pass &pass) 
     return pass.decoding ? all.forms.decode_fused || all.forms.decode_rows : all.forms.attention_fused;
 }
 
-// Adds up what the ranks of a divided model have computed of x (count).
-template <class T> void sum_over_ranks(gpt2_device &device, const tensors<T> &all, T *x, int64_t count) {
-    if (all.ranks() > 1) { all.division->sum(all.division->context, x, count, type_of<T>::file, device.stream); }
+// Sums over the ranks of a divided model, of a lane (params.cuh) on the stream aside. x (count) may be used after the end. With one rank they do
+// nothing.
+template <class T> int begin_sum(gpt2_device &device, const tensors<T> &all, T *x, int64_t count) {
+    if (all.ranks() == 1) { return 0; }
+    const cudaStream_t stream = all.aside != nullptr ? all.aside->stream : device.stream;
+    if (all.aside != nullptr) {
+        TRY(cudaEventRecord(all.aside->ready, device.stream));
+        TRY(cudaStreamWaitEvent(stream, all.aside->ready, 0));
+    }
+    all.division->sum(all.division->context, x, count, type_of<T>::file, stream);
+    return all.aside != nullptr ? (int)cudaEventRecord(all.aside->done, stream) : 0;
+}
+template <class T> int end_sum(gpt2_device &device, const tensors<T> &all) {
+    return all.aside != nullptr ? (int)cudaStreamWaitEvent(device.stream, all.aside->done, 0) : 0;
 }
 
-// Between two products of a divided model each rank adds and normalises its part of the rows of prompts, and then has only these of residual.
-// A sum over the ranks sends a row to the rank that adds it up, and the result to all: here the result is the normalised row.
-template <class T> bool rows_are_divided(const tensors<T> &all, const pass &pass) {
-    return all.ranks() > 1 && !pass.decoding && pass.T > 1 && pass.N() % all.ranks() == 0;
-}
-template <class T> void gather_rows(gpt2_device &device, const tensors<T> &all, T *x, int rows) { // (rows, C)
-    all.division->gather(all.division->context, x, (size_t)rows / all.ranks() * all.config.channels * sizeof(T),
-                         device.stream);
-}
-
-// As block_forward (block.cuh), to rounding. In a divided model each rank has its heads and its channels of the MLP, and `branch`, also after
-// the block, is to be summed over the ranks. rows_are_divided: residual is this rank's rows.
+// As block_forward (block.cuh), to rounding. In a divided model each rank has its heads and its channels of the MLP, and the sum of branch
+// over the ranks has begun at the end.
 template <class T>
 int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 
-// Its two halves. The first ends with the attention; ends: at least of each prompt's last position. The second is row by row: from
-// residual and attention, (N, C), to residual and branch.
+// Its three parts. The first ends with the attention; ends: at least of each prompt's last position. The others are row by row: from attention
+// (N, C) to branch, and from residual and branch to both. In a divided model they begin the sum of branch; the next part ends it.
 template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
                       bool ends);
+template <class T> int block_fused_project(gpt2_device &device, tensors<T> &all, int layer, const pass &pass);
 template <class T>
 int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 

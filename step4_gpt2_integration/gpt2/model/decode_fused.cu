@@ -103,12 +103,12 @@ template <class T, class W> static int step_fused(gpt2_device &device, tensors<T
         TRY(attend_split(device, all, layer, B));
         TRY(mark(device, "attention", layer));
         TRY(gemv(device, tasks.projection));
-        sum_over_ranks(device, all, a.residual, (int64_t)B * C);
+        TRY(begin_sum(device, all, a.residual, (int64_t)B * C)); // in this stream
         TRY(mark(device, "attention projection", layer));
         TRY(gemv(device, tasks.fc));
         TRY(mark(device, "gelu", layer));
         TRY(gemv(device, tasks.mlp));
-        sum_over_ranks(device, all, a.residual, (int64_t)B * C);
+        TRY(begin_sum(device, all, a.residual, (int64_t)B * C)); // in this stream
         TRY(mark(device, "mlp projection", layer));
     }
     TRY(gemv(device, tasks_of<T, W>(all, 0, B).logits));

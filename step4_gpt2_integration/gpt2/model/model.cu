@@ -49,12 +49,33 @@ static bool fail_with(int code, const char *what, gpt2_error *error) {
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
     recorded_step step = {}, greedy_step = {};
+    sums_aside lanes[2] = {}; // of a divided model: on one stream, as all ranks must begin sums in the same order
 
     ~model_of() override {
         step.drop();
         greedy_step.drop();
+        for (sums_aside &lane : lanes) {
+            if (lane.ready) { cudaEventDestroy(lane.ready); }
+            if (lane.done) { cudaEventDestroy(lane.done); }
+        }
+        if (lanes[0].stream) { cudaStreamDestroy(lanes[0].stream); }
         tensors_free(all);
         device_close(&device);
+    }
+
+    int open_lanes() {
+        int least = 0, most = 0;
+        if (options.division == nullptr) { return 0; }
+        // Blocks of a sum go before those of a product, which fills the device with more blocks than fit.
+        TRY(cudaDeviceGetStreamPriorityRange(&least, &most));
+        TRY(cudaStreamCreateWithPriority(&lanes[0].stream, cudaStreamNonBlocking, most));
+        lanes[1].stream = lanes[0].stream;
+        for (sums_aside &lane : lanes) {
+            TRY(cudaEventCreateWithFlags(&lane.ready, cudaEventDisableTiming));
+            TRY(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming));
+        }
+        all.lanes = lanes;
+        return 0;
     }
 
     size_t bytes() const override { return all.bytes + device.workspace_bytes; }
@@ -189,6 +210,7 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
     if (code == 0) { code = device_open_blas(&model->device); }
+    if (code == 0) { code = model->open_lanes(); }
     model->all.forms = choose_forms<T>(model->device, options, source->config);
     bool good = code == 0 || fail_with(code, "the device cannot be used", error);
     if (good && (code = tensors_allocate(model->all)) != 0) {

@@ -35,15 +35,10 @@ enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT 
 struct gpt2_division {
     int rank, ranks; /* this process is number `rank`, from 0, of `ranks` */
     bool recorded;   /* a CUDA graph may record `sum` */
-    void *
-        context; /* for the functions, which change x on the device in the order of the stream, a cudaStream_t. They do not return
-                      * when they fail */
-    /* x (count) becomes its sum over all ranks, with the same bits on all of them. */
+    /* x (count), on the device, becomes its sum over all ranks in the order of the stream (a cudaStream_t), with the same bits on all of them.
+     * It does not return when it fails. */
     void (*sum)(void *context, void *x, int64_t count, enum gpt2_type type, void *stream);
-    /* x (ranks, part): row `rank` becomes its sum over all ranks, the other rows become undefined. */
-    void (*scatter_sum)(void *context, void *x, int64_t part, enum gpt2_type type, void *stream);
-    /* x (ranks, bytes): each rank gets row r from rank r. */
-    void (*gather)(void *context, void *x, size_t bytes, void *stream);
+    void *context;
 };
 
 struct gpt2_model_options {

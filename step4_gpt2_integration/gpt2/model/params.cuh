@@ -91,9 +91,17 @@ template <class T> struct activations {
     persistent_memory persistent;
 };
 
+// Where the sums of a divided model run beside its products (forward.cu).
+struct sums_aside {
+    cudaStream_t stream;
+    cudaEvent_t ready, done; // of the latest sum: what it adds, itself
+};
+
 template <class T> struct tensors {
     gpt2_config config;
     const gpt2_division *division; // null: the model is whole
+    const sums_aside *lanes;       // (2) null: the model is whole
+    const sums_aside *aside;       // one of them, of a lane; null: sums are in the stream of the products
     int batch, prompt, context;    // upper bounds of B, T and S
     int together;                  // prompts that pass through the blocks at once
     int group;                     // sequences whose scores fit in memory at once

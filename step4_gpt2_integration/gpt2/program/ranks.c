@@ -72,26 +72,10 @@ int ranks_close(struct gpt2_collective *group, bool good, struct gpt2_error *err
 
 /* ---- a divided model ---- */
 
-static void passed(const struct gpt2_collective *group, bool good, const struct gpt2_error *error) {
-    if (!good) { gpt2_collective_abort(group, error); }
-}
-
 static void sum(void *context, void *x, int64_t count, enum gpt2_type type, void *stream) {
     struct gpt2_collective *group = context;
     struct gpt2_error error;
-    passed(group, group->arrays->sum(group->state, x, count, type, stream, &error), &error);
-}
-
-static void scatter_sum(void *context, void *x, int64_t part, enum gpt2_type type, void *stream) {
-    struct gpt2_collective *group = context;
-    struct gpt2_error error;
-    passed(group, group->arrays->scatter_sum(group->state, x, part, type, stream, &error), &error);
-}
-
-static void gather(void *context, void *x, size_t bytes, void *stream) {
-    struct gpt2_collective *group = context;
-    struct gpt2_error error;
-    passed(group, group->arrays->gather(group->state, x, bytes, stream, &error), &error);
+    if (!group->arrays->sum(group->state, x, count, type, stream, &error)) { gpt2_collective_abort(group, &error); }
 }
 
 const struct gpt2_division *ranks_division(struct gpt2_division *division, struct gpt2_collective *group) {
@@ -99,10 +83,8 @@ const struct gpt2_division *ranks_division(struct gpt2_division *division, struc
     *division = (struct gpt2_division){.rank = group->rank,
                                        .ranks = group->ranks,
                                        .recorded = group->arrays->sum_is_recorded,
-                                       .context = group,
                                        .sum = sum,
-                                       .scatter_sum = scatter_sum,
-                                       .gather = gather};
+                                       .context = group};
     return division;
 }
 

@@ -172,27 +172,23 @@ void collective_mpi_abort(void) {
 
 /* ---- sums of arrays ---- */
 
-struct room {
-    float *at; /* (count) */
-    int64_t count;
-};
-
 struct sums {
     MPI_Request *requests;
     int count, most;
-    int rank, ranks;
-    struct room part; /* of a scatter_sum: MPI writes no sum into the row from which it reads */
-    struct room wide; /* of an array in 16 bits */
+    int rank;
+    float *
+        room; /* (room_count) of a scatter_sum, as MPI writes no sum into the row from which it reads; or of a sum in 16 bits */
+    int64_t room_count;
 };
 
-static float *room_for(struct room *room, int64_t count, struct gpt2_error *error) {
-    if (count > room->count) {
-        free(room->at);
-        room->at = malloc((size_t)count * sizeof *room->at);
-        room->count = room->at != NULL ? count : 0;
+static float *room_for(struct sums *sums, int64_t count, struct gpt2_error *error) {
+    if (count > sums->room_count) {
+        free(sums->room);
+        sums->room = malloc((size_t)count * sizeof *sums->room);
+        sums->room_count = sums->room != NULL ? count : 0;
     }
-    if (room->at == NULL) { gpt2_fail(error, "out of memory for a sum"); }
-    return room->at;
+    if (sums->room == NULL) { gpt2_fail(error, "out of memory for a sum"); }
+    return sums->room;
 }
 
 static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
@@ -236,18 +232,14 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
 }
 
-/* ---- in the order of the stream. MPI has no type of 16 bits: such arrays are summed in fp32, and rounded alike on all ranks. ---- */
-
-static bool fits(int64_t count, struct gpt2_error *error) {
-    return count <= INT_MAX || gpt2_fail(error, "a sum of %lld elements is too large for MPI", (long long)count);
-}
-
+/* MPI has no type of 16 bits: such arrays are summed in fp32, and rounded alike on all ranks. */
 static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
     MPI_Request request;
-    if (!wait_for(state, stream, error) || !fits(count, error)) { return false; }
-    float *values = type == GPT2_F32 ? x : room_for(&sums->wide, count, error);
+    if (!wait_for(state, stream, error)) { return false; }
+    float *values = type == GPT2_F32 ? x : room_for(sums, count, error);
     if (values == NULL) { return false; }
+    if (count > INT_MAX) { return gpt2_fail(error, "a sum of %lld elements is too large for MPI", (long long)count); }
     if (type != GPT2_F32) { gpt2_convert(values, GPT2_F32, x, type, (size_t)count); }
     TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
             "MPI_Iallreduce");
@@ -256,20 +248,17 @@ static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *
     return true;
 }
 
-static bool scatter_sum(void *state, void *x, int64_t part, enum gpt2_type type, void *stream,
-                        struct gpt2_error *error) {
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
     MPI_Request request;
-    if (!wait_for(state, stream, error) || !fits(part, error)) { return false; }
-    float *own = room_for(&sums->part, part, error);
-    float *values = type == GPT2_F32 ? x : room_for(&sums->wide, sums->ranks * part, error);
-    if (own == NULL || values == NULL) { return false; }
-    if (type != GPT2_F32) { gpt2_convert(values, GPT2_F32, x, type, (size_t)(sums->ranks * part)); }
-    TRY_MPI(MPI_Ireduce_scatter_block(values, own, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+    if (!wait_for(state, stream, error)) { return false; }
+    if (part > INT_MAX) { return gpt2_fail(error, "a part of %lld elements is too large for MPI", (long long)part); }
+    float *own = room_for(sums, part, error);
+    if (own == NULL) { return false; }
+    TRY_MPI(MPI_Ireduce_scatter_block(x, own, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
             "MPI_Ireduce_scatter_block");
     if (!wait_all(1, &request, "MPI_Ireduce_scatter_block", error)) { return false; }
-    char *row = (char *)x + (size_t)(sums->rank * part) * gpt2_type_bytes(type);
-    gpt2_convert(row, type, own, GPT2_F32, (size_t)part);
+    memcpy(x + sums->rank * part, own, (size_t)part * sizeof *x);
     return true;
 }
 
@@ -285,8 +274,7 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
 static void close_sums(void *state) {
     struct sums *sums = state;
     free(sums->requests);
-    free(sums->part.at);
-    free(sums->wide.at);
+    free(sums->room);
     free(sums);
 }
 
@@ -296,7 +284,7 @@ bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *err
         collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     if (sums == NULL) { return gpt2_fail(error, "out of memory"); }
-    sums->rank = group->rank, sums->ranks = group->ranks;
+    sums->rank = group->rank;
     group->state = sums;
     group->arrays = &arrays;
     group->bucket = (int64_t)1 << 22;

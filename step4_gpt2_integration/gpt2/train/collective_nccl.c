@@ -49,22 +49,21 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     return order(sums->done, sums->stream, stream, error);
 }
 
-static const ncclDataType_t types[] = {[GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
-
 static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
+    static const ncclDataType_t types[] = {
+        [GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
     struct sums *sums = state;
     ncclResult_t code = ncclAllReduce(x, x, (size_t)count, types[type], ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
 
-static bool scatter_sum(void *state, void *x, int64_t part, enum gpt2_type type, void *stream,
-                        struct gpt2_error *error) {
+static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
-    char *own = (char *)x + (size_t)sums->rank * (size_t)part * gpt2_type_bytes(type);
     sums->pending = true;
     cudaError_t ready = cudaEventRecord(sums->ready, stream);
     if (ready != cudaSuccess) { return cuda_fail(ready, error); }
-    ncclResult_t code = ncclReduceScatter(x, own, (size_t)part, types[type], ncclSum, sums->ranks, stream);
+    ncclResult_t code =
+        ncclReduceScatter(x, x + sums->rank * part, (size_t)part, ncclFloat32, ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
 

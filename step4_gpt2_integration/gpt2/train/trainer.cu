@@ -192,7 +192,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
         const gpt2_collective_arrays &arrays = *group->arrays;
         const int64_t from = group->rank * part, to = from + part, all = group->ranks * part;
         float *gradients = parts[GPT2_GRADIENTS];
-        TRY(tried(arrays.scatter_sum(group->state, gradients, part, GPT2_F32, device.stream, &sum_error)));
+        TRY(tried(arrays.scatter_sum(group->state, gradients, part, device.stream, &sum_error)));
         TRY(gradient_norm(device, norms + group->rank, partial, gradients + from, part));
         TRY(tried(arrays.gather(group->state, norms, sizeof *norms, device.stream, &sum_error)));
         TRY(join_norms(device, norm, norms, group->ranks));
