@@ -130,7 +130,8 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
     good = code == cudaSuccess || cuda_fail(code, error);
     sums->rank = group->rank;
-    group->bucket = group->locals == group->ranks ? INT64_MAX : (int64_t)1 << 22;
+    const bool together = group->locals == group->ranks && getenv("NCCL_HOSTID") == NULL; /* it stands for a machine */
+    group->bucket = together ? INT64_MAX : (int64_t)1 << 22;
     if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
     made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
     return made == ncclSuccess || nccl_fail(made, NULL, error);
