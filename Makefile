@@ -127,8 +127,8 @@ endif
 #   - comparisons that need PyTorch or transformers
 # Other tests try more there, because TEST_ALL=1 is in their environment.
 LONG_TESTS := test_training test_training_fused test_training_products test_training_checked test_training_fused_checked \
-              test_train_program test_train_resume test_train_compare.sh test_ranks.sh test_optimizer_checked test_tiny_model.sh \
-              test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
+              test_train_program test_train_resume test_train_compare.sh test_ranks.sh test_ranks_generate.sh \
+              test_optimizer_checked test_tiny_model.sh test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
               test_random_kernels test_translate_fuzz test_gpt2_fuzz test_handout_builds.sh \
               test_hf_compare.sh test_hf_wirings.sh test_hf_folders.sh test_compare.sh test_folders.sh test_gpt2_bench.sh \
               test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh test_batch.sh test_gradescope.sh

@@ -196,7 +196,7 @@ write_course() { # write_course DIR
     model=step4_gpt2_integration/gpt2
     find common grader "$model" -type d -name tests -prune -o -type f -print | while read -r file; do
         case $file in
-        "$model"/train/module.mk) ;;
+        "$model"/train/module.mk | "$model"/train/collective*) ;;
         "$model"/train/* | "$model"/program/train_* | "$model"/lab/handout/*) continue ;;
         "$model"/model/training.cuh) ;; # what a block keeps
         "$model"/model/training* | "$model"/model/*backward*.cu) continue ;;

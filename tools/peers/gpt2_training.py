@@ -37,6 +37,15 @@ def write_tokenizer(folder, vocabulary):
     made_up.write(folder, vocabulary)
 
 
+# Each process of one machine is a machine of its own to NCCL, which connects them through the loopback's sockets.
+SOCKETS = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "OMPI_MCA_plm_rsh_agent": "/bin/sh"}
+
+
+def over_sockets(command, gpus):
+    start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(gpus)]
+    return [*start, "sh", "-c", 'NCCL_HOSTID=$OMPI_COMM_WORLD_RANK exec "$@"', "sh", *command]
+
+
 def measure_ours(cell, arguments, environment):
     from gpt2_bench import SHAPES
 
@@ -52,6 +61,8 @@ def measure_ours(cell, arguments, environment):
         if cell.get("zero"):
             options["--zero"] = cell["zero"]
         command = [arguments.gpt2, "train", *(str(word) for item in options.items() for word in item)]
+        if cell.get("sockets"):
+            command, environment = over_sockets(command, cell["gpus"]), environment | SOCKETS
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rates = [float(rate) for rate in re.findall(r"([0-9]+) tok/s", done.stdout)]
     taken = re.findall(r"([0-9.]+) MB of device memory", done.stdout)

@@ -7,6 +7,8 @@ Each batch is measured in these settings. The batch is of each GPU, the tokens/s
   together  the processes train one model
 Then NCCL's all-reduce is timed alone, through PyTorch, at the sizes of our buckets (docs/scaling.md).
 
+--by divided: `gpt2 bench` with the model on one GPU, and divided among --gpus.
+
 --json appends a line for each figure to a file, from which tools/generated/scaling makes tables.
 """
 
@@ -18,6 +20,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import gpt2_bench
 import gpt2_training
@@ -36,10 +39,17 @@ def options():
     parser.add_argument("--by", default="ours,compile,sums", help="(%(default)s)")
     parser.add_argument("--settings", default="alone,apart,together", help="(%(default)s)")
     parser.add_argument("--zero", type=int, default=0, help="of gpt2 train, in the setting together (%(default)s)")
+    parser.add_argument("--lengths", default="1024", help="of prompts, of --by divided (%(default)s)")
+    parser.add_argument("--positions", default="short,1000", help="of decoding, likewise (%(default)s)")
+    parser.add_argument("--sockets", action="store_true", help="each process stands for a machine: NCCL connects them by TCP")
     parser.add_argument("--run", default="", help="stored with each figure (default: the time)")
     parser.add_argument("--json", default="", help="append the figures to this file")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # a process of the sums
     return parser.parse_args()
+
+
+def sockets_of(arguments):
+    return {"sockets": True} if arguments.sockets else {}
 
 
 # ---- steps ----
@@ -72,21 +82,23 @@ def steps(arguments):
     for size in arguments.sizes.split(","):
         for batch in map(int, arguments.batch.split(",")):
             for by in arguments.by.split(","):
-                for setting in arguments.settings.split(",") if by != "sums" else ():
+                for setting in arguments.settings.split(",") if by in ("ours", "compile", "hf") else ():
                     cell = {"size": size, "type": "bf16", "what": "train", "batch": batch, "tokens": 1024, "by": by}
                     cell |= {"setting": setting, "gpus": arguments.gpus if setting == "together" else 1, "steps": STEPS}
                     if by == "ours" and setting == "together":
-                        cell |= {"zero": arguments.zero}
+                        cell |= {"zero": arguments.zero} | sockets_of(arguments)
                     yield (ours if by == "ours" else theirs)(cell, arguments)
 
 
 # ---- sums alone ----
 
 
-def one_of_sums():
+def one_of_sums(arguments):
     import torch
 
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if arguments.sockets:
+        os.environ.update(gpt2_training.SOCKETS | {"NCCL_HOSTID": os.environ["RANK"]})
     torch.distributed.init_process_group("nccl")
     lines = []
     for name, counts in (("layer", [LAYER]), ("embeddings", [EMBEDDINGS]), ("vectors", [VECTORS]), ("all", BUCKETS)):
@@ -105,7 +117,7 @@ def one_of_sums():
                 bucket.fill_(1.0)
         line = {"what": "sum", "bucket": name, "bytes": 4 * sum(counts), "sums": len(counts)}
         line |= {"gpus": torch.distributed.get_world_size(), "ms_p50": statistics.median(times[WARM_UP:]), "samples": SUMS}
-        lines.append(line | {"nccl": ".".join(map(str, torch.cuda.nccl.version()))})
+        lines.append(line | sockets_of(arguments) | {"nccl": ".".join(map(str, torch.cuda.nccl.version()))})
     if os.environ["RANK"] == "0":
         print("\n".join(json.dumps(line) for line in lines))
     torch.distributed.destroy_process_group()
@@ -113,16 +125,34 @@ def one_of_sums():
 
 def sums(arguments):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={arguments.gpus}"]
-    done = subprocess.run([*command, os.path.abspath(__file__), "--one"], capture_output=True, text=True)
+    done = subprocess.run([*command, os.path.abspath(__file__), "--one", *["--sockets"] * arguments.sockets], capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     last = (done.stderr.strip().splitlines() or ["it ended without a message"])[-1]
     return lines or [{"what": "sum", "gpus": arguments.gpus, "not_measured": last[:200]}]
 
 
+# ---- a divided model ----
+
+
+def divided(arguments):
+    for gpus in (1, arguments.gpus):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "bench.jsonl")
+            command = [arguments.gpt2, "bench", "--sizes", arguments.sizes, "--types", "bf16", "--seconds", "1"]
+            command += ["--batch", arguments.batch, "--lengths", arguments.lengths, "--positions", arguments.positions]
+            done = subprocess.run([*command, "--gpus", str(gpus), "--json", out], capture_output=True, text=True)
+            if done.returncode:
+                yield {"by": "divided", "gpus": gpus, "not_measured": done.stderr.strip()[-200:]}
+                continue
+            with open(out, encoding="utf-8") as file:
+                for line in file:
+                    yield json.loads(line) | {"by": "divided", "gpus": gpus}
+
+
 def main():
     arguments = options()
     if arguments.one:
-        one_of_sums()
+        one_of_sums(arguments)
         return
     names = subprocess.run(
         ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True
@@ -138,18 +168,22 @@ def main():
 
     def report(line):
         line = about | line
-        words = [str(line[key]) for key in ("size", "batch", "by", "setting", "bucket", "gpus") if key in line]
+        keys = ["size", "batch", "by", "setting", "bucket", "gpus"] + ["what", "tokens"] * (line.get("by") == "divided")
+        words = [str(line[key]) for key in keys if key in line]
         if "not_measured" in line:
-            print(f"{' '.join(words):40} not measured: {line['not_measured']}", flush=True)
+            print(f"{' '.join(words):48} not measured: {line['not_measured']}", flush=True)
         else:
             rate = f"{line['tokens_per_s']:12.0f} tokens/s" if "tokens_per_s" in line else ""
-            print(f"{' '.join(words):40} {line['ms_p50']:10.3f} ms{rate}", flush=True)
+            print(f"{' '.join(words):48} {line['ms_p50']:10.3f} ms{rate}", flush=True)
         if arguments.json:
             with open(arguments.json, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
     for line in steps(arguments):
         if line is not None:
+            report(line)
+    if "divided" in arguments.by.split(","):
+        for line in divided(arguments):
             report(line)
     if "sums" in arguments.by.split(","):
         for line in sums(arguments):

@@ -1,24 +1,51 @@
 // block_fused.cu — a transformer block with fused attention, and with GELU in the epilogue of a product
 //
-// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support.
+// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support. All passes of a divided model, also with the
+//           taught forms of attention: lab 4's block computes whole models alone.
 // Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
 //           has 12 in prompts.
 // Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
 #include "gpt2/model/block_fused.cuh"
 
+#include "gpt2/model/attention.cuh"
 #include "gpt2/model/attention_fused.cuh"
+#include "gpt2/model/decode.cuh"
 #include "gpt2/model/matmul.cuh"
 #include "gpt2/model/rows.cuh"
 
-template <class T> static int attend(gpt2_device &device, tensors<T> &all, int layer, const pass &pass, bool ends) {
+#include <algorithm>
+
+// In groups of as many sequences as fit in the memory of the scores.
+template <class T>
+static int attend_taught(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer,
+                         const pass &pass) {
     activations<T> &a = all.work;
     block_cache<T> &cache = all.cache[(size_t)layer];
-    const int H = all.config.heads, D = all.config.channels / H;
+    const int H = all.heads(), D = all.width() / H, S = all.context;
+    if (pass.decoding) {
+        return decode_attention(device, a.attention, cache.k, cache.v, a.qkv, a.positions, pass.B, H, D, S);
+    }
+    for (int b = 0; b < pass.B; b += all.group) {
+        const int64_t rows = (int64_t)b * pass.T * H * D, cached = (int64_t)b * S * H * D;
+        TRY(attention_forward(device, kernels, a.attention + rows, cache.k + cached, cache.v + cached, a.query + rows,
+                              a.scores, a.qkv + 3 * rows, a.lengths + b, std::min(all.group, pass.B - b), pass.T, H, D,
+                              S));
+    }
+    return 0;
+}
+
+template <class T>
+static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
+                  bool ends) {
+    activations<T> &a = all.work;
+    block_cache<T> &cache = all.cache[(size_t)layer];
+    const int H = all.heads(), D = all.width() / H;
     if (pass.decoding && all.forms.decode_rows) {
         return decode_rows(device, a.attention, cache.k, cache.v, a.partial, a.qkv, a.positions, pass.B, H, D,
                            all.context);
     }
-    if (pass.decoding) { return attend_split(device, all, layer, pass.B); }
+    if (pass.decoding && all.forms.decode_fused) { return attend_split(device, all, layer, pass.B); }
+    if (pass.decoding || !all.forms.attention_fused) { return attend_taught(device, kernels, all, layer, pass); }
     if (all.forms.attention_rows) {
         return attention_rows(device, a.attention, cache.k, cache.v, a.scores, a.qkv, a.lengths, pass.B, pass.T, H, D,
                               all.context);
@@ -35,6 +62,7 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
     activations<T> &a = all.work;
     const int N = pass.N(), C = all.config.channels;
     const float eps = all.config.epsilon;
+    if (adds) { TRY(end_sum(device, all)); }
     if (pass.decoding ? all.forms.decode_rows : all.forms.attention_rows) {
         const T *const nothing = nullptr;
         return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
@@ -64,16 +92,28 @@ int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<
                       bool ends) {
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
 
     TRY(normalise(device, kernels, all, w.ln1_weight, w.ln1_bias, pass, layer > 0));
     if (layer > 0) { TRY(observe(device, "residual after mlp", layer - 1, a.residual, N, C, C)); }
     TRY(observe(device, "ln1", layer, a.normalised, N, C, C));
     TRY(product(device, all, a.qkv, a.normalised, w.qkv_weight, &block_codes::qkv, w.qkv_bias, layer, false, N, C,
-                3 * C));
-    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * C, 3 * C));
-    TRY(attend(device, all, layer, pass, ends));
-    TRY(observe(device, "attention", layer, a.attention, N, C, C));
+                3 * W));
+    TRY(observe(device, "qkv", layer, a.qkv, N, 3 * W, 3 * W));
+    TRY(attend(device, kernels, all, layer, pass, ends));
+    TRY(observe(device, "attention", layer, a.attention, N, W, W));
+    return 0;
+}
+
+template <class T> int block_fused_project(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
+    const block_weights<T> &w = all.weights.blocks[(size_t)layer];
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
+
+    TRY(product(device, all, a.branch, a.attention, w.attention_weight, &block_codes::attention, w.attention_bias,
+                layer, false, N, W, C));
+    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
+    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     return 0;
 }
 
@@ -82,24 +122,22 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     const auto &op = type_of<T>::kernels(kernels);
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
     activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels;
+    const int N = pass.N(), C = all.config.channels, W = all.width();
 
-    TRY(product(device, all, a.branch, a.attention, w.attention_weight, &block_codes::attention, w.attention_bias,
-                layer, false, N, C, C));
-    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
     TRY(normalise(device, kernels, all, w.ln2_weight, w.ln2_bias, pass, true));
     TRY(observe(device, "residual after attention", layer, a.residual, N, C, C));
     TRY(observe(device, "ln2", layer, a.normalised, N, C, C));
     if (all.coded_inputs || all.config.activation == GPT2_GELU_TANH) {
         TRY(product(device, all, a.hidden, a.normalised, w.fc_weight, &block_codes::fc, w.fc_bias, layer, true, N, C,
-                    4 * C));
+                    4 * W));
     } else { // cuBLASLt's epilogue has the tanh form alone
-        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * C));
-        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * C, device.stream));
+        TRY(matmul<T>(device, a.hidden, a.normalised, w.fc_weight, nullptr, N, C, 4 * W));
+        TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * W, device.stream));
     }
-    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * C, 4 * C));
-    TRY(product(device, all, a.branch, a.hidden, w.mlp_weight, &block_codes::mlp, w.mlp_bias, layer, false, N, 4 * C,
+    TRY(observe(device, "gelu", layer, a.hidden, N, 4 * W, 4 * W));
+    TRY(product(device, all, a.branch, a.hidden, w.mlp_weight, &block_codes::mlp, w.mlp_bias, layer, false, N, 4 * W,
                 C));
+    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
     TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
     return 0;
 }
@@ -107,11 +145,13 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
 template <class T>
 int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
     TRY(block_fused_begin(device, kernels, all, layer, pass, false));
+    TRY(block_fused_project(device, all, layer, pass));
     return block_fused_finish(device, kernels, all, layer, pass);
 }
 
 #define INSTANTIATE(T)                                                                                          \
     template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
     template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
+    template int block_fused_project(gpt2_device &, tensors<T> &, int, const pass &);                           \
     template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -4,20 +4,39 @@
 
 #include "gpt2/model/block.cuh"
 
-// Does this pass use block_fused (forms.cuh), or lab 4's block_forward?
+// Does this pass use block_fused (forms.cuh), or lab 4's block_forward? That computes whole models alone.
 template <class T> bool block_is_fused(const tensors<T> &all, const pass &pass) {
+    if (all.ranks() > 1) { return true; }
     return pass.decoding ? all.forms.decode_fused || all.forms.decode_rows : all.forms.attention_fused;
 }
 
-// As block_forward (block.cuh), to rounding.
+// Sums over the ranks of a divided model, of a lane (params.cuh) on the stream aside. x (count) may be used after the end. With one rank they do
+// nothing.
+template <class T> int begin_sum(gpt2_device &device, const tensors<T> &all, T *x, int64_t count) {
+    if (all.ranks() == 1) { return 0; }
+    const cudaStream_t stream = all.aside != nullptr ? all.aside->stream : device.stream;
+    if (all.aside != nullptr) {
+        TRY(cudaEventRecord(all.aside->ready, device.stream));
+        TRY(cudaStreamWaitEvent(stream, all.aside->ready, 0));
+    }
+    all.division->sum(all.division->context, x, count, type_of<T>::file, stream);
+    return all.aside != nullptr ? (int)cudaEventRecord(all.aside->done, stream) : 0;
+}
+template <class T> int end_sum(gpt2_device &device, const tensors<T> &all) {
+    return all.aside != nullptr ? (int)cudaStreamWaitEvent(device.stream, all.aside->done, 0) : 0;
+}
+
+// As block_forward (block.cuh), to rounding. In a divided model each rank has its heads and its channels of the MLP, and the sum of branch
+// over the ranks has begun at the end.
 template <class T>
 int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 
-// Its two halves. The first ends with the attention; ends: at least of each prompt's last position. The second is row by row: from
-// residual and attention, (N, C), to residual and branch.
+// Its three parts. The first ends with the attention; ends: at least of each prompt's last position. The others are row by row: from attention
+// (N, C) to branch, and from residual and branch to both. In a divided model they begin the sum of branch; the next part ends it.
 template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
                       bool ends);
+template <class T> int block_fused_project(gpt2_device &device, tensors<T> &all, int layer, const pass &pass);
 template <class T>
 int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
 

@@ -31,17 +31,17 @@ static const struct {
 // How many of `batch` prompts pass through the blocks together. Fewer need less memory, and their activations stay in L2 longer. But a
 // product computes its result in tiles of 128 rows by 256 columns, as many at a time as there are multiprocessors, and the last of
 // these waves is rarely full. The smallest groups whose four products take hardly more time in waves than those of all prompts.
-static int prompts_together(int batch, int prompt, int C, int multiprocessors) {
+static int prompts_together(int batch, int prompt, int C, int W, int multiprocessors) {
     constexpr int least_rows = 8192; // of smaller groups the launches would show
     int best = batch;
     double least = 0.0;
     for (int groups = 1; groups <= batch; groups++) {
         const int size = (batch + groups - 1) / groups;
-        double time = 0.0; // in waves of C channels
+        double time = 0.0; // in waves of C channels; C of W: a part of the products is on other ranks
         for (int first = 0; first < batch; first += size) {
             const int64_t rows = ((int64_t)std::min(size, batch - first) * prompt + 127) / 128;
             auto waves = [&](int columns) { return (rows * ((columns + 255) / 256) - 1) / multiprocessors + 1; };
-            time += (double)(waves(3 * C) + waves(C) + waves(4 * C) + 4 * waves(C));
+            time += (double)(waves(3 * W) + waves(4 * W)) + (double)(waves(C) + 4 * waves(C)) * W / C;
         }
         if (groups == 1) { least = time; }
         if ((int64_t)size * prompt >= least_rows && time <= least * (1 + 1.0 / 64)) { best = size; }
@@ -55,7 +55,8 @@ static bool is_reference(const kernel_table &kernels) {
 
 template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config) {
-    const int D = config.channels / config.heads;
+    const int D = config.channels / config.heads, ranks = options.division != nullptr ? options.division->ranks : 1;
+    const int heads = config.heads / ranks;
     const bool reference = is_reference(*options.kernels);
     const bool coded = options.scheme != GPT2_PLAIN;
     const auto has_rows = [&](gpt2_form form) {
@@ -86,14 +87,16 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.together = options.together;
     if (options.together == 0 && forms.attention_fused && !forms.attention_rows) {
-        forms.together = prompts_together(options.batch, options.prompt, config.channels, device.multiprocessors);
+        forms.together =
+            prompts_together(options.batch, options.prompt, config.channels, heads * D, device.multiprocessors);
     }
     forms.decode_fused = decode && decode_split_takes<T>(D);
     forms.decode_rows = !forms.decode_fused && has_rows(options.decode);
     forms.most_rows = rows;
-    forms.decode_persistent = options.decode == GPT2_PERSISTENT && !coded && decode_persistent_takes<T>(device, config);
+    forms.decode_persistent =
+        options.decode == GPT2_PERSISTENT && !coded && ranks == 1 && decode_persistent_takes<T>(device, config);
     forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes<T>(device, config) : 0;
-    forms.parts = most_decode_parts(options.batch, config.heads, device.multiprocessors);
+    forms.parts = most_decode_parts(options.batch, heads, device.multiprocessors);
     return forms;
 }
 

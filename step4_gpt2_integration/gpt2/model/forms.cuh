@@ -9,6 +9,8 @@
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
 //   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused
 //
+// A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums over the ranks
+// lab 4's block does not have.
 // With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too, and the persistent one does not
 // exist.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set

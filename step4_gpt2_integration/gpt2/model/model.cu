@@ -49,12 +49,33 @@ static bool fail_with(int code, const char *what, gpt2_error *error) {
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
     recorded_step step = {}, greedy_step = {};
+    sums_aside lanes[2] = {}; // of a divided model: on one stream, as all ranks must begin sums in the same order
 
     ~model_of() override {
         step.drop();
         greedy_step.drop();
+        for (sums_aside &lane : lanes) {
+            if (lane.ready) { cudaEventDestroy(lane.ready); }
+            if (lane.done) { cudaEventDestroy(lane.done); }
+        }
+        if (lanes[0].stream) { cudaStreamDestroy(lanes[0].stream); }
         tensors_free(all);
         device_close(&device);
+    }
+
+    int open_lanes() {
+        int least = 0, most = 0;
+        if (options.division == nullptr) { return 0; }
+        // Blocks of a sum go before those of a product, which fills the device with more blocks than fit.
+        TRY(cudaDeviceGetStreamPriorityRange(&least, &most));
+        TRY(cudaStreamCreateWithPriority(&lanes[0].stream, cudaStreamNonBlocking, most));
+        lanes[1].stream = lanes[0].stream;
+        for (sums_aside &lane : lanes) {
+            TRY(cudaEventCreateWithFlags(&lane.ready, cudaEventDisableTiming));
+            TRY(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming));
+        }
+        all.lanes = lanes;
+        return 0;
     }
 
     size_t bytes() const override { return all.bytes + device.workspace_bytes; }
@@ -89,6 +110,7 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_step(bool greedy) {
         if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(greedy); }
+        if (options.division != nullptr && !options.division->recorded) { return enqueue_step(greedy); }
         return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
     }
 
@@ -184,10 +206,12 @@ static gpt2_model *open_as(const gpt2_source *source, const gpt2_model_options &
     model->all.config = source->config;
     model->all.scheme = options.scheme;
     model->all.coded_inputs = options.activations;
+    model->all.division = options.division;
     model->all.batch = options.batch, model->all.prompt = options.prompt, model->all.context = options.context;
     model->positions.resize((size_t)options.batch);
     int code = device_open(&model->device, options.tf32);
     if (code == 0) { code = device_open_blas(&model->device); }
+    if (code == 0) { code = model->open_lanes(); }
     model->all.forms = choose_forms<T>(model->device, options, source->config);
     bool good = code == 0 || fail_with(code, "the device cannot be used", error);
     if (good && (code = tensors_allocate(model->all)) != 0) {
@@ -230,7 +254,16 @@ gpt2_model *gpt2_model_open(const gpt2_source *source, const gpt2_model_options 
         gpt2_fail(error, "the model's weights are not in 8 bits of the scheme that was requested");
         return nullptr;
     }
+    const int ranks = options.division != nullptr ? options.division->ranks : 1;
+    if (config.heads % ranks != 0) {
+        gpt2_fail(error, "%d ranks cannot divide the model's %d heads equally", ranks, config.heads);
+        return nullptr;
+    }
     options.activations = options.activations && options.scheme != GPT2_PLAIN;
+    if (options.activations && ranks > 1) {
+        gpt2_fail(error, "a model with activations in 8 bits cannot be divided among ranks");
+        return nullptr;
+    }
     if (options.activations && !can_have_activations(source, options, error)) { return nullptr; }
     if (options.context == 0) { options.context = config.max_tokens; }
     if (options.batch < 1 || options.prompt < 1 || options.context < options.prompt || options.together < 0 ||
@@ -312,6 +345,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
     all.config = config;
     all.scheme = options.scheme;
     all.coded_inputs = options.activations && options.scheme != GPT2_PLAIN;
+    all.division = options.division;
     all.batch = options.batch, all.prompt = options.prompt;
     all.context = options.context == 0 ? config.max_tokens : options.context;
     all.forms = choose_forms<T>(device, options, config);
@@ -319,6 +353,7 @@ template <class T> static size_t bytes_of(const gpt2_config &config, const gpt2_
 }
 
 size_t gpt2_model_needs(const gpt2_config *config, const gpt2_model_options *options) {
+    if (options->division != nullptr && config->heads % options->division->ranks != 0) { return 0; }
     switch (options->type) {
         case GPT2_F32: return bytes_of<float>(*config, *options);
         case GPT2_F16: return bytes_of<__half>(*config, *options);

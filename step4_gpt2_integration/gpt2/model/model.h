@@ -30,6 +30,17 @@ struct gpt2_model;
  * steps of one sequence in one kernel where the device and the model allow it, else fused. */
 enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT };
 
+/* A model that several processes compute together, each on a device of its own: rank r has the r-th part of the heads and of the MLP's
+ * channels. `ranks` divides the number of heads. All make the same calls in the same order. */
+struct gpt2_division {
+    int rank, ranks; /* this process is number `rank`, from 0, of `ranks` */
+    bool recorded;   /* a CUDA graph may record `sum` */
+    /* x (count), on the device, becomes its sum over all ranks in the order of the stream (a cudaStream_t), with the same bits on all of them.
+     * It does not return when it fails. */
+    void (*sum)(void *context, void *x, int64_t count, enum gpt2_type type, void *stream);
+    void *context;
+};
+
 struct gpt2_model_options {
     enum gpt2_type type;     /* of weights and activations; sums and statistics are fp32 in all */
     enum gpt2_scheme scheme; /* of matrices that stay in 8 bits: the source's; GPT2_PLAIN: they are decoded to `type` */
@@ -43,7 +54,8 @@ struct gpt2_model_options {
     int prompt;               /* the largest number of tokens of a prompt */
     int context;              /* the largest number of tokens of a sequence, with its prompt; 0: the model's */
     int together; /* prompts that pass through the blocks at once; 0: by forms.cu. The others wait: less memory */
-    const struct kernel_table *kernels; /* every op of the forward pass must be in it (kernels/load.h) */
+    const struct kernel_table *kernels;   /* every op of the forward pass must be in it (kernels/load.h) */
+    const struct gpt2_division *division; /* valid until the model is closed; NULL: the whole model is on this device */
 };
 
 /* Allocates all memory that the passes need and copies the weights to the device. NULL and a message: no device, out of device
@@ -61,7 +73,7 @@ enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);
 enum gpt2_form gpt2_model_step_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,
-                        const struct gpt2_model_options *options); /* that it would use */
+                        const struct gpt2_model_options *options); /* that it would use; 0: it cannot be divided so */
 
 struct gpt2_device_info {
     char name[256];

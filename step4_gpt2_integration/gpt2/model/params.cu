@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 void take_codes(code_matrix &matrix, int64_t rows, int64_t columns, bool has_input, arena &from) {
@@ -15,17 +16,17 @@ void take_codes(code_matrix &matrix, int64_t rows, int64_t columns, bool has_inp
     if (has_input) { from.take(matrix.input, 1); }
 }
 
-// The four matrices of a block, at offsets that are multiples of the largest alignment if C C elements are.
-template <class T> void place_expanded(block_weights<T> &block, T *expanded, int64_t C) {
+// The four matrices of a block, at offsets that are multiples of the largest alignment if WC elements are.
+template <class T> void place_expanded(block_weights<T> &block, T *expanded, int64_t WC) {
     block.qkv_weight = expanded;
-    block.attention_weight = expanded != nullptr ? expanded + 3 * C * C : nullptr;
-    block.fc_weight = expanded != nullptr ? expanded + 4 * C * C : nullptr;
-    block.mlp_weight = expanded != nullptr ? expanded + 8 * C * C : nullptr;
+    block.attention_weight = expanded != nullptr ? expanded + 3 * WC : nullptr;
+    block.fc_weight = expanded != nullptr ? expanded + 4 * WC : nullptr;
+    block.mlp_weight = expanded != nullptr ? expanded + 8 * WC : nullptr;
 }
 
 template <class T> void lay_out(tensors<T> &all, arena &from) {
     const gpt2_config &config = all.config;
-    const int64_t C = config.channels, B = all.batch;
+    const int64_t C = config.channels, W = all.width(), H = all.heads(), B = all.batch;
     const int64_t rows = std::max<int64_t>((int64_t)all.together * all.prompt, B);
     const int64_t N = all.coded_inputs ? padded_codes(rows) : rows;
 
@@ -43,24 +44,24 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
         block_weights<T> &block = w.blocks[(size_t)layer];
         if (coded) {
             block_codes &codes = w.codes[(size_t)layer];
-            take_codes(codes.qkv, 3 * C, C, all.coded_inputs, from);
-            take_codes(codes.attention, C, C, all.coded_inputs, from);
-            take_codes(codes.fc, 4 * C, C, all.coded_inputs, from);
-            take_codes(codes.mlp, C, 4 * C, all.coded_inputs, from);
-            place_expanded(block, w.expanded, C);
+            take_codes(codes.qkv, 3 * W, C, all.coded_inputs, from);
+            take_codes(codes.attention, C, W, all.coded_inputs, from);
+            take_codes(codes.fc, 4 * W, C, all.coded_inputs, from);
+            take_codes(codes.mlp, C, 4 * W, all.coded_inputs, from);
+            place_expanded(block, w.expanded, W * C);
         } else {
-            from.take(block.qkv_weight, 3 * C * C);
-            from.take(block.attention_weight, C * C);
-            from.take(block.fc_weight, 4 * C * C);
-            from.take(block.mlp_weight, 4 * C * C);
+            from.take(block.qkv_weight, 3 * W * C);
+            from.take(block.attention_weight, C * W);
+            from.take(block.fc_weight, 4 * W * C);
+            from.take(block.mlp_weight, C * 4 * W);
         }
         from.take(block.ln1_weight, C);
         from.take(block.ln1_bias, C);
-        from.take(block.qkv_bias, 3 * C);
+        from.take(block.qkv_bias, 3 * W);
         from.take(block.attention_bias, C);
         from.take(block.ln2_weight, C);
         from.take(block.ln2_bias, C);
-        from.take(block.fc_bias, 4 * C);
+        from.take(block.fc_bias, 4 * W);
         from.take(block.mlp_bias, C);
     }
     from.take(w.final_weight, C);
@@ -76,17 +77,17 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.residual, N * C);
     from.take(a.branch, N * C);
     from.take(a.normalised, N * C);
-    from.take(a.qkv, 3 * N * C);
-    from.take(a.attention, N * C);
+    from.take(a.qkv, 3 * N * W);
+    from.take(a.attention, N * W);
     const bool writes_scores = !all.forms.attention_fused;
-    from.take(a.query, writes_scores ? N * C : 0);
-    from.take(a.scores, writes_scores              ? (int64_t)all.group * config.heads * all.prompt * all.prompt
-                        : all.forms.attention_rows ? rows_scratch<T>(all.prompt, config.heads)
+    from.take(a.query, writes_scores ? N * W : 0);
+    from.take(a.scores, writes_scores              ? all.group * H * all.prompt * all.prompt
+                        : all.forms.attention_rows ? rows_scratch<T>(all.prompt, (int)H)
                                                    : 0);
     if (writes_scores) {
-        from.take(a.hidden, 4 * N * C);
+        from.take(a.hidden, 4 * N * W);
     } else {
-        a.hidden = a.qkv; // the MLP runs after attention, which no longer needs qkv and attention: 4 N C together
+        a.hidden = a.qkv; // the MLP runs after attention, which no longer needs qkv and attention: 4 N W together
     }
     from.take(a.codes.codes, all.coded_inputs ? 4 * N * C : 0);
     from.take(a.codes.sums, all.coded_inputs && all.scheme == GPT2_INT8 ? 4 * N * C : 0);
@@ -97,9 +98,9 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
     from.take(a.last_residual, B * C);
     from.take(a.last_result, B * C);
     from.take(a.partial, all.forms.decode_fused  ? (int64_t)all.forms.parts * (C / config.heads + 2)
-                         : all.forms.decode_rows ? (int64_t)B * config.heads * padded_row(all.context)
+                         : all.forms.decode_rows ? B * H * padded_row(all.context)
                                                  : 0);
-    from.take(a.arrived, B * config.heads);
+    from.take(a.arrived, B * H);
     from.take(a.greedy.settings, 2);
     from.take(a.greedy.left, B);
     from.take(a.greedy.count, B);
@@ -108,15 +109,15 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
 
     all.cache.resize((size_t)config.layers);
     for (block_cache<T> &cache : all.cache) {
-        from.take(cache.k, B * all.context * C);
-        from.take(cache.v, B * all.context * C);
+        from.take(cache.k, B * all.context * W);
+        from.take(cache.v, B * all.context * W);
     }
 }
 } // namespace
 
 template <class T> size_t tensors_bytes(tensors<T> &all) {
     constexpr int64_t most_score_bytes = (int64_t)256 << 20;
-    const int64_t one = (int64_t)all.config.heads * all.prompt * all.prompt * (int64_t)sizeof(T);
+    const int64_t one = (int64_t)all.heads() * all.prompt * all.prompt * (int64_t)sizeof(T);
     all.together = all.forms.together > 0 ? std::min(all.forms.together, all.batch) : all.batch;
     all.group = (int)std::clamp<int64_t>(most_score_bytes / one, 1, all.together);
     // A multiple of 128, so that every group of rows begins at a multiple of 256 bytes, as the algorithms of the products expect.
@@ -133,7 +134,7 @@ template <class T> int tensors_allocate(tensors<T> &all) {
     TRY(cudaMalloc((void **)&all.memory, all.bytes));
     arena place = {all.memory, 0};
     lay_out(all, place);
-    TRY(cudaMemset(all.work.arrived, 0, (size_t)all.batch * (size_t)all.config.heads * sizeof(unsigned)));
+    TRY(cudaMemset(all.work.arrived, 0, (size_t)all.batch * (size_t)all.heads() * sizeof(unsigned)));
     return 0;
 }
 
@@ -171,11 +172,11 @@ template <class T> int expand_block(gpt2_device &device, tensors<T> &all, int la
     if (all.scheme == GPT2_PLAIN) { return 0; }
     const block_weights<T> &block = all.weights.blocks[(size_t)layer];
     const block_codes &codes = all.weights.codes[(size_t)layer];
-    const int64_t C = all.config.channels;
-    TRY(expand(device, block.qkv_weight, codes.qkv, all.scheme, 0, 3 * C, C));
-    TRY(expand(device, block.attention_weight, codes.attention, all.scheme, 0, C, C));
-    TRY(expand(device, block.fc_weight, codes.fc, all.scheme, 0, 4 * C, C));
-    return expand(device, block.mlp_weight, codes.mlp, all.scheme, 0, C, 4 * C);
+    const int64_t C = all.config.channels, W = all.width();
+    TRY(expand(device, block.qkv_weight, codes.qkv, all.scheme, 0, 3 * W, C));
+    TRY(expand(device, block.attention_weight, codes.attention, all.scheme, 0, C, W));
+    TRY(expand(device, block.fc_weight, codes.fc, all.scheme, 0, 4 * W, C));
+    return expand(device, block.mlp_weight, codes.mlp, all.scheme, 0, C, 4 * W);
 }
 
 template <class T> static code_matrix &codes_of(params<T> &w, gpt2_tensor tensor, int layer) {
@@ -186,6 +187,29 @@ template <class T> static code_matrix &codes_of(params<T> &w, gpt2_tensor tensor
         case GPT2_FCPROJW: return w.codes[(size_t)layer].mlp;
         default: return w.head_codes;
     }
+}
+
+// The equally long pieces of a tensor in GPT2_OUT_IN, of each of which rank r of R has the r-th R-th. 0: every rank has the whole tensor.
+static int64_t pieces_of(const gpt2_config &config, gpt2_tensor tensor) {
+    switch (tensor) {
+        case GPT2_QKVW:
+        case GPT2_QKVB: return 3; // the rows of Q, of K and of V
+        case GPT2_FCW:
+        case GPT2_FCB: return 1;
+        case GPT2_ATTPROJW:
+        case GPT2_FCPROJW: return config.channels; // the columns of each row
+        default: return 0;
+    }
+}
+
+// Copies this rank's part of a tensor with `count` elements to the device.
+template <class T, class P>
+static int copy_part(const tensors<T> &all, gpt2_tensor tensor, P *to, const P *from, int64_t count) {
+    const int64_t pieces = pieces_of(all.config, tensor);
+    if (pieces == 0) { return cudaMemcpy(to, from, (size_t)count * sizeof(P), cudaMemcpyHostToDevice); }
+    const int64_t piece = count / pieces, part = piece / all.ranks();
+    return cudaMemcpy2D(to, (size_t)part * sizeof(P), from + all.rank() * part, (size_t)piece * sizeof(P),
+                        (size_t)part * sizeof(P), (size_t)pieces, cudaMemcpyHostToDevice);
 }
 
 // A tensor on its way to the device.
@@ -201,8 +225,10 @@ static bool load_plain(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
     if (!source->read(source->context, tensor, layer, type_of<T>::file, GPT2_OUT_IN, through.values, error)) {
         return false;
     }
-    *code = cudaMemcpy(place_of(all.weights, tensor, layer), through.values,
-                       (size_t)gpt2_tensor_elements(&all.config, tensor) * sizeof(T), cudaMemcpyHostToDevice);
+    const int64_t count = gpt2_tensor_elements(&all.config, tensor);
+    const bool once = tensor == GPT2_ATTPROJB || tensor == GPT2_FCPROJB; // the ranks' sum has the bias of rank 0
+    if (once && all.rank() > 0) { memset(through.values, 0, (size_t)count * sizeof(T)); }
+    *code = copy_part(all, tensor, place_of(all.weights, tensor, layer), (const T *)through.values, count);
     return true;
 }
 
@@ -224,8 +250,9 @@ static bool load_codes(tensors<T> &all, const gpt2_source *source, gpt2_tensor t
         }
     }
     *code =
-        cudaMemcpy(to.codes, through.values, (size_t)gpt2_tensor_elements(&all.config, tensor), cudaMemcpyHostToDevice);
-    if (*code == 0) { *code = cudaMemcpy(to.scales, through.scales, rows * sizeof(float), cudaMemcpyHostToDevice); }
+        copy_part(all, tensor, to.codes, (const uint8_t *)through.values, gpt2_tensor_elements(&all.config, tensor));
+    const gpt2_tensor bias = (gpt2_tensor)(tensor + 1); // of a linear layer: scales are divided as it is
+    if (*code == 0) { *code = copy_part(all, bias, to.scales, (const float *)through.scales, (int64_t)rows); }
     if (*code == 0 && all.coded_inputs && gpt2_tensor_product(tensor) >= 0) {
         const float *const input = source->input_scales + layer * GPT2_PRODUCTS + gpt2_tensor_product(tensor);
         *code = cudaMemcpy(to.input, input, sizeof *input, cudaMemcpyHostToDevice);

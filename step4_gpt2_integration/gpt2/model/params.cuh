@@ -2,6 +2,8 @@
 //
 // V tokens (Vp: padded), S positions of a sequence, L blocks, C channels, H heads of D = C / H channels; B sequences,
 // T positions of a prompt, N = B * T rows.
+// Of a divided model (gpt2_division) a rank has H / ranks heads and W = C / ranks of their channels. Then 3C, 4C, and the C of attention and
+// its projection's columns, are 3W, 4W and W below, and H is the rank's.
 #ifndef GPT2_PARAMS_CUH
 #define GPT2_PARAMS_CUH
 
@@ -90,11 +92,20 @@ template <class T> struct activations {
     persistent_memory persistent;
 };
 
+// Where the sums of a divided model run beside its products (forward.cu).
+struct sums_aside {
+    cudaStream_t stream;
+    cudaEvent_t ready, done; // of the latest sum: what it adds, itself
+};
+
 template <class T> struct tensors {
     gpt2_config config;
-    int batch, prompt, context; // upper bounds of B, T and S
-    int together;               // prompts that pass through the blocks at once
-    int group;                  // sequences whose scores fit in memory at once
+    const gpt2_division *division; // null: the model is whole
+    const sums_aside *lanes;       // (2) null: the model is whole
+    const sums_aside *aside;       // one of them, of a lane; null: sums are in the stream of the products
+    int batch, prompt, context;    // upper bounds of B, T and S
+    int together;                  // prompts that pass through the blocks at once
+    int group;                     // sequences whose scores fit in memory at once
     int logit_rows;
     gpt2_scheme scheme; // of the matrices in 8 bits
     bool coded_inputs;  // activations of prompts in 8 bits, too: block_fused
@@ -104,6 +115,11 @@ template <class T> struct tensors {
     std::vector<block_cache<T>> cache; // (L)
     char *memory;
     size_t bytes;
+
+    int ranks() const { return division != nullptr ? division->ranks : 1; }
+    int rank() const { return division != nullptr ? division->rank : 0; }
+    int heads() const { return config.heads / ranks(); }
+    int width() const { return config.channels / ranks(); } // W
 };
 
 // The bytes of a model of all.config, batch, prompt, context and forms. Also sets together, group and logit_rows.

@@ -13,12 +13,15 @@
 
 #include "gpt2/file.h"
 #include "gpt2/formats/quantize.h"
+#include "ranks.h"
 #include "synthetic.h"
 
 enum { MOST_SAMPLES = 4096, FEWEST_SAMPLES = 5, WARM_UP = 3, ROTATION = 4, SECOND_OF_ENERGY = 1 };
 
 struct bench {
     const struct options *options;
+    struct gpt2_collective group; /* ranks: each measures the same cells, and goes on as long as the first one does */
+    struct gpt2_division division;
     struct gpt2_device_info device;
     struct kernel_choice *kernels;
     struct gpt2_weights weights; /* of --model, else synthetic */
@@ -53,6 +56,13 @@ static double cpu_seconds(void) {
 
 /* ---- measuring ---- */
 
+/* Does the first rank go on? */
+static bool goes_on(const struct bench *bench, bool more) {
+    struct gpt2_error error;
+    ranks_passed(&bench->group, gpt2_collective_broadcast(&bench->group, &more, sizeof more, &error), &error);
+    return more;
+}
+
 static bool prompt(const struct runner *r, int turn, struct gpt2_error *error) {
     const int32_t *tokens = r->prompts + (int64_t)(turn % ROTATION) * r->cell->batch * r->cell->tokens;
     return gpt2_prefill(r->model, tokens, r->lengths, r->cell->batch, r->cell->tokens, error) &&
@@ -70,7 +80,8 @@ static bool measure_prompts(struct bench *bench, const struct runner *r, struct 
     }
     bool metered = energy_read(&before);
     double cpu = cpu_seconds();
-    while (f->samples < FEWEST_SAMPLES || (total < bench->options->seconds && f->samples < MOST_SAMPLES)) {
+    while (
+        goes_on(bench, f->samples < FEWEST_SAMPLES || (total < bench->options->seconds && f->samples < MOST_SAMPLES))) {
         double start = seconds();
         if (!prompt(r, f->samples, error)) { return false; }
         bench->samples[f->samples] = seconds() - start;
@@ -91,8 +102,8 @@ static bool measure_decoding(struct bench *bench, const struct runner *r, struct
     for (int i = 0; i < WARM_UP; i++) { /* libraries choose algorithms, the graph is recorded */
         if (!decode(r, 1, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
     }
-    while (f->samples < FEWEST_SAMPLES ||
-           (total < enough && f->samples < MOST_SAMPLES)) { /* with a wait after each step */
+    /* with a wait after each step */
+    while (goes_on(bench, f->samples < FEWEST_SAMPLES || (total < enough && f->samples < MOST_SAMPLES))) {
         for (int i = 0; i < r->steps && f->samples < MOST_SAMPLES; i++) {
             double start = seconds();
             if (!decode(r, 1, error)) { return false; }
@@ -104,7 +115,7 @@ static bool measure_decoding(struct bench *bench, const struct runner *r, struct
     bool metered = energy_read(&before);
     int rounds = 0;
     double start = seconds(), time = 0.0, cpu = cpu_seconds();
-    for (; rounds == 0 || time < enough; rounds++, time = seconds() - start) { /* queued */
+    for (; goes_on(bench, rounds == 0 || time < enough); rounds++, time = seconds() - start) { /* queued */
         if (!decode(r, r->steps, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
     }
     f->cpu_ms = 1e3 * (cpu_seconds() - cpu) / ((double)rounds * r->steps);
@@ -133,8 +144,8 @@ static bool prepare(struct bench *bench, struct runner *r, struct gpt2_error *er
     return true;
 }
 
-static bool fits(struct bench *bench, const struct cell *cell, const struct gpt2_model_options *settings,
-                 struct figures *f, struct gpt2_error *error) {
+static bool fits_here(struct bench *bench, const struct cell *cell, const struct gpt2_model_options *settings,
+                      struct figures *f, struct gpt2_error *error) {
     const int most = cell->config->max_tokens;
     if (cell->tokens + cell->decodes > most) {
         return refuse(f, "%d tokens%s: the context is %d", cell->tokens, cell->decodes ? " and one more" : "", most);
@@ -147,6 +158,14 @@ static bool fits(struct bench *bench, const struct cell *cell, const struct gpt2
     return true;
 }
 
+/* On all ranks. */
+static bool fits(struct bench *bench, const struct cell *cell, const struct gpt2_model_options *settings,
+                 struct figures *f, struct gpt2_error *error) {
+    bool here = fits_here(bench, cell, settings, f, error);
+    if (!here) { gpt2_fail(error, "%s", f->reason); }
+    return gpt2_collective_agree(&bench->group, here, NULL, error) || refuse(f, "%s", error->text);
+}
+
 static void run(struct bench *bench, const struct cell *cell, struct figures *f) {
     struct gpt2_error error = {""};
     int steps = cell->config->max_tokens - cell->tokens;
@@ -157,7 +176,8 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
                                           .tf32 = cell->tf32,
                                           .batch = cell->batch,
                                           .prompt = cell->tokens,
-                                          .context = cell->tokens + (cell->decodes ? steps : 0)};
+                                          .context = cell->tokens + (cell->decodes ? steps : 0),
+                                          .division = ranks_division(&bench->division, &bench->group)};
     struct runner r = {.cell = cell, .steps = steps};
     struct gpt2_source source =
         bench->options->model != NULL ? gpt2_weights_source(&bench->weights) : synthetic_source(&bench->synthetic);
@@ -178,10 +198,14 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     }
     r.model = good ? gpt2_model_open(&source, &settings, &error) : NULL;
     gpt2_quantizer_close(&quantizer);
-    good = r.model != NULL && prepare(bench, &r, &error) &&
-           (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
-           gpt2_device_ask(&after, &error);
+    good = gpt2_collective_agree(&bench->group, r.model != NULL && prepare(bench, &r, &error), NULL, &error);
     if (good) {
+        good = (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
+               gpt2_device_ask(&after, &error);
+        ranks_passed(&bench->group, good, &error);
+    }
+    if (good) {
+        if (bench->group.ranks > 1) { f->tokens_per_joule = -1.0; } /* the counter is that of one GPU */
         f->form = gpt2_model_greedy_form(r.model, cell->batch);
         f->p5 = quantile(bench->samples, f->samples, 0.05);
         f->p50 = quantile(bench->samples, f->samples, 0.5);
@@ -202,6 +226,9 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
 
 static bool run_all(struct bench *bench, const struct cell *cells, int count, struct gpt2_output *json,
                     struct gpt2_error *error) {
+    if (bench->group.ranks > 1) {
+        printf("The model is divided among %d ranks; MB are of each.\n", bench->group.ranks);
+    }
     bench_print_head(stdout, bench->options, &bench->device);
     for (int i = 0; i < count; i++) {
         struct figures figures = {.samples = 0};
@@ -240,23 +267,32 @@ static bool start(struct bench *bench, struct gpt2_error *error) {
            (bench->options->model == NULL || gpt2_weights_open(&bench->weights, bench->options->model, error));
 }
 
-int command_bench(const struct options *options, struct gpt2_error *error) {
+int command_bench(const struct options *given, struct gpt2_error *error) {
+    struct options options = *given;
     struct bench *bench = calloc(1, sizeof *bench);
     if (bench == NULL) { return gpt2_fail(error, "out of memory"), 2; }
     struct cell *cells = NULL;
     struct gpt2_output json = {.path = NULL};
     int count = 0;
-    bench->options = options;
-    bool good = start(bench, error) &&
-                plan(&cells, &count, options, options->model != NULL ? &bench->weights.config : NULL, error);
-    if (good) { set_scheme(bench, cells, count); }
-    good = good && (options->json_file == NULL || gpt2_output_begin(&json, options->json_file, error)) &&
-           run_all(bench, cells, count, options->json_file != NULL ? &json : NULL, error);
+    bench->options = &options;
+    bool good = ranks_open(&bench->group, true, &options, error);
+    if (good) {
+        good = start(bench, error) &&
+               plan(&cells, &count, &options, options.model != NULL ? &bench->weights.config : NULL, error) &&
+               (options.json_file == NULL || gpt2_output_begin(&json, options.json_file, error));
+        good = gpt2_collective_agree(&bench->group, good, NULL, error);
+    }
+    if (good) {
+        set_scheme(bench, cells, count);
+        good = run_all(bench, cells, count, options.json_file != NULL ? &json : NULL, error);
+        ranks_passed(&bench->group, good, error);
+    }
     gpt2_output_abandon(&json);
     free(cells);
     synthetic_close(&bench->synthetic);
     gpt2_weights_close(&bench->weights);
     kernel_choice_close(bench->kernels);
+    int status = ranks_close(&bench->group, good, error);
     free(bench);
-    return good ? 0 : 2;
+    return status;
 }

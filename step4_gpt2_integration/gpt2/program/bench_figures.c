@@ -126,7 +126,8 @@ char *bench_json(const struct cell *cell, const struct figures *figures, const s
         cJSON_AddStringToObject(line, "activations",
                                 cell->activations ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
         cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
-        cJSON_AddNumberToObject(line, "seed", (double)options->seed);
+        cJSON_AddNumberToObject(line, "seed", (double)options->seed) &&
+        (options->gpus <= 1 || cJSON_AddNumberToObject(line, "gpus", (double)options->gpus));
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;
     cJSON_Delete(line);
     return text;

@@ -1,4 +1,6 @@
-/* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in order. */
+/* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in order.
+ *
+ * Of a model that is divided among ranks (ranks.h) each rank makes the same passes, chooses the same tokens and takes the same decisions. */
 #include "generate.h"
 
 #include <stdlib.h>
@@ -37,6 +39,26 @@ static bool encode_prompt(struct generation *g, int b, struct gpt2_error *error)
     }
     /* A character may begin in the prompt and end in the first token. */
     return options->json || gpt2_stream_bytes(&s->stream, prompt->bytes, prompt->size, &s->text, error);
+}
+
+/* On all ranks the first one's prompts: standard input is the first one's alone. */
+static bool share_prompts(struct generation *g, struct gpt2_error *error) {
+    const bool first = g->group.rank == 0;
+    if (!gpt2_collective_agree(&g->group, !first || prompts_read(&g->prompts, g->options, error), NULL, error) ||
+        !gpt2_collective_broadcast(&g->group, &g->prompts.count, sizeof g->prompts.count, error)) {
+        return false;
+    }
+    for (int b = 0; b < g->prompts.count; b++) {
+        struct gpt2_text *prompt = &g->prompts.at[b];
+        if (!gpt2_collective_broadcast(&g->group, &prompt->size, sizeof prompt->size, error)) { return false; }
+        if (!first) { prompt->bytes = calloc(1, prompt->size + 1); }
+        bool good = prompt->bytes != NULL || gpt2_fail(error, "out of memory");
+        if (!gpt2_collective_agree(&g->group, good, NULL, error) ||
+            !gpt2_collective_broadcast(&g->group, prompt->bytes, prompt->size, error)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool encode(struct generation *g, struct gpt2_error *error) {
@@ -167,6 +189,12 @@ static bool all_done(const struct generation *g) {
     return true;
 }
 
+/* The chosen tokens, on all ranks. */
+static bool agree_on(struct generation *g, const int32_t *tokens, int count, struct gpt2_error *error) {
+    g->alike = !ranks_agree_on(&g->group, tokens, count, error);
+    return !g->alike;
+}
+
 /* The host chooses each sequence's next token from the logits. */
 static bool write_sampled(struct generation *g, struct gpt2_error *error) {
     int32_t next[MOST_PROMPTS];
@@ -185,6 +213,7 @@ static bool write_sampled(struct generation *g, struct gpt2_error *error) {
             const struct sequence *s = &g->sequences[b];
             next[b] = s->ending == GOES_ON ? s->ids.ids[s->ids.count - 1] : -1;
         }
+        if (!agree_on(g, next, g->B, error)) { return false; }
         if (!passed && !all_done(g) && !gpt2_decode(g->session.model, next, error)) { return false; }
     }
     return true;
@@ -202,6 +231,7 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
         if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) {
             return gpt2_fail(error, "%s: %s", g->options->model, error->text);
         }
+        if (!agree_on(g, chosen, g->B * steps, error)) { return false; }
         for (int b = 0; b < g->B; b++) {
             struct sequence *s = &g->sequences[b];
             for (int i = 0; i < steps && s->ending == GOES_ON && in_context(s) < (size_t)most_tokens(g); i++) {
@@ -210,13 +240,14 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
         }
         if (!shift_contexts(g, &passed, error)) { return false; }
         if (seconds() - start < 0.05 && 2 * steps <= MOST_STEPS) { steps *= 2; }
+        if (!gpt2_collective_broadcast(&g->group, &steps, sizeof steps, error)) { return false; } /* of its clock */
     }
     return true;
 }
 
 /* ---- a run ---- */
 
-static bool make_room(struct generation *g, struct gpt2_error *error) {
+static bool make_buffers(struct generation *g, struct gpt2_error *error) {
     const size_t B = (size_t)g->B;
     g->logits = malloc(B * (size_t)g->V * sizeof *g->logits);
     g->candidates = malloc((size_t)g->V * sizeof *g->candidates);
@@ -260,22 +291,24 @@ static void note_full_contexts(const struct generation *g) {
     }
 }
 
-static bool run(struct generation *g, struct gpt2_error *error) {
+static bool open_model(struct generation *g, struct gpt2_error *error) {
     const struct options *options = g->options;
     const int most = most_tokens(g);
-    struct progress progress;
-    bool shifted = false;
     if (options->context_shift && most < 2) {
         return gpt2_fail(error, "%s: --context-shift needs a context of two tokens or more", options->model);
     }
     /* A shift computes contexts anew: half of one, and beside it the whole ones of other sequences. */
     int longest_pass = !options->context_shift || g->context < most ? 1 : g->B > 1 ? most : most - most / 2;
     if (g->longest > longest_pass) { longest_pass = g->longest; }
-    double opened = seconds();
-    if (!session_start(&g->session, options, options->kernels, g->B, longest_pass, g->context, error) ||
-        !make_room(g, error)) {
-        return false;
-    }
+    g->session.division = ranks_division(&g->division, &g->group);
+    return session_start(&g->session, options, options->kernels, g->B, longest_pass, g->context, error) &&
+           make_buffers(g, error);
+}
+
+static bool write_texts(struct generation *g, struct gpt2_error *error) {
+    const struct options *options = g->options;
+    struct progress progress;
+    bool shifted = false;
     double began = seconds();
     for (int b = 0; b < g->B; b++) { fill_context(g, &g->sequences[b], &shifted); }
     progress_begin(&progress, "reading", g->B > 1 ? "tokens of the longest prompt" : "prompt tokens", g->longest,
@@ -287,16 +320,27 @@ static bool run(struct generation *g, struct gpt2_error *error) {
     bool on_host = options->temperature > 0.0 || options->repetition_penalty != 1.0;
     g->decode_form = (on_host ? gpt2_model_step_form : gpt2_model_greedy_form)(g->session.model, g->B);
     if (!(on_host ? write_sampled : write_greedy)(g, error)) { return false; }
-    g->load_seconds = began - opened, g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
+    g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
     if (!print_texts(g, error)) { return false; }
     if (options->quiet) { return true; }
     note_full_contexts(g);
     double rate = g->decode_seconds > 0.0 ? (double)g->written / g->decode_seconds : 0.0;
+    char among[32] = "";
+    if (g->group.ranks > 1) { snprintf(among, sizeof among, " of each of %d ranks", g->group.ranks); }
     fprintf(stderr,
-            "weights %.2f s; prompts %.1f ms; %ld token%s, %.1f tokens/s decoding (%s), %.1f MB of device memory\n",
+            "weights %.2f s; prompts %.1f ms; %ld token%s, %.1f tokens/s decoding (%s), %.1f MB of device memory%s\n",
             g->load_seconds, 1e3 * g->prompt_seconds, g->written, g->written == 1 ? "" : "s", rate,
-            form_name(g->decode_form), (double)gpt2_model_bytes(g->session.model) / 1e6);
+            form_name(g->decode_form), (double)gpt2_model_bytes(g->session.model) / 1e6, among);
     return true;
+}
+
+static bool run(struct generation *g, struct gpt2_error *error) {
+    double opened = seconds();
+    if (!gpt2_collective_agree(&g->group, open_model(g, error), NULL, error)) { return false; }
+    g->load_seconds = seconds() - opened;
+    bool good = write_texts(g, error);
+    if (!good && g->last != '\0') { end_line(g, NULL); }
+    return ranks_passed(&g->group, good || g->alike, error) && good;
 }
 
 static bool check_options(const struct options *options, struct gpt2_error *error) {
@@ -309,28 +353,34 @@ static bool check_options(const struct options *options, struct gpt2_error *erro
                             "taken");
 }
 
-int command_generate(const struct options *options, struct gpt2_error *error) {
+int command_generate(const struct options *given, struct gpt2_error *error) {
+    struct options options = *given;
     struct generation *g = calloc(1, sizeof *g);
     if (g == NULL) { return gpt2_fail(error, "out of memory"), 2; }
-    g->options = options;
-    bool good = check_options(options, error) && session_open(&g->session, options, error);
+    g->options = &options;
+    bool good = ranks_open(&g->group, check_options(&options, error), &options, error), open = false;
+    if (good) {
+        open = session_open(&g->session, &options, error);
+        good = gpt2_collective_agree(&g->group, open, NULL, error);
+    }
     if (good) {
         g->V = g->session.weights.config.vocabulary;
         g->choices = gpt2_tokenizer_size(g->session.tokenizer);
         g->choices = g->choices < g->V ? g->choices : g->V;
-        good = prompts_read(&g->prompts, options, error) && encode(g, error) && run(g, error);
-        if (!good && g->last != '\0') { end_line(g, NULL); }
-        for (int b = 0; b < MOST_PROMPTS; b++) {
-            gpt2_ids_free(&g->sequences[b].ids);
-            gpt2_text_free(&g->sequences[b].text);
-            stop_close(&g->sequences[b].search);
-        }
-        session_close(&g->session);
+        good =
+            share_prompts(g, error) && gpt2_collective_agree(&g->group, encode(g, error), NULL, error) && run(g, error);
     }
+    for (int b = 0; b < MOST_PROMPTS; b++) {
+        gpt2_ids_free(&g->sequences[b].ids);
+        gpt2_text_free(&g->sequences[b].text);
+        stop_close(&g->sequences[b].search);
+    }
+    if (open) { session_close(&g->session); }
+    int status = ranks_close(&g->group, good, error); /* after the model, whose graphs hold sums */
     prompts_close(&g->prompts);
     free(g->logits);
     free(g->candidates);
     free(g->tokens);
     free(g);
-    return good ? 0 : 2;
+    return status;
 }

@@ -3,6 +3,7 @@
 #define GPT2_PROGRAM_GENERATE_H
 
 #include "program.h"
+#include "ranks.h"
 #include "sample.h"
 #include "stop.h"
 
@@ -36,6 +37,9 @@ struct sequence {
 
 struct generation {
     const struct options *options;
+    struct gpt2_collective group; /* the ranks, which all do what follows */
+    struct gpt2_division division;
+    bool alike; /* a failure is that of all ranks: one message for all */
     struct session session;
     struct prompts prompts;
     struct sequence sequences[MOST_PROMPTS];

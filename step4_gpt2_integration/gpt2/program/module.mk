@@ -85,7 +85,8 @@ $(GPT2_TESTS_OUT)/test_bench: $(patsubst %,$(GPT2_OUT)/program/%.o,tests/test_be
 
 # The model that the course ships, and the script that makes it.
 ifeq ($(BACKEND),cpu)
-SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integration/gpt2/tests/,test_tiny.sh test_tiny_model.sh test_eight_bits.sh))
+SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integration/gpt2/tests/,test_tiny.sh test_tiny_model.sh test_eight_bits.sh) \
+    step4_gpt2_integration/gpt2/program/tests/test_ranks_generate.sh)
 endif
 
 TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(addprefix $(GPT2_TESTS_OUT)/,test_sample test_arguments test_stop test_bench)

@@ -134,6 +134,9 @@ static const struct argument table[] = {
     {"--threads", MODELS " quantize", "N", NULL,
      "processor threads of the CPU backend (default: one for each processor)", ARGUMENT_INT, FIELD(threads), 1, 256,
      PLAIN},
+    {"--gpus", "generate bench", "N", "1",
+     "divide the model among N GPUs of this machine, a process each; N divides its number of heads", ARGUMENT_LONG,
+     FIELD(gpus), 1, 1 << 10, PLAIN},
     {"--json", "generate", NULL, NULL, "print tokens, text and times as one JSON object, instead of the text",
      ARGUMENT_SWITCH, FIELD(json), 0, 0, PLAIN},
     {"--json", "check bench", "FILE", NULL, "also write each line as a JSON object to FILE", ARGUMENT_TEXT,
@@ -191,7 +194,8 @@ static bool take(void *context, int row, const char *text, struct gpt2_error *er
 
 enum arguments_result options_parse(struct options *options, int count, char **words, struct gpt2_error *error) {
     const struct arguments arguments = arguments_of(words[0]);
-    *options = (struct options){.type = type_by_default, .tolerance = -1.0}; /* -1: the default of the command */
+    *options = (struct options){.type = type_by_default, .word_count = count, .words = words};
+    options->tolerance = -1.0; /* the default of the command */
     if (!arguments_store_usual(&arguments, options, error)) { return ARGUMENTS_WRONG; }
     enum arguments_result result = arguments_parse(&arguments, count, words, take, options, error);
     options->model = model_path(options->model);

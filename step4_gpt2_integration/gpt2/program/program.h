@@ -21,7 +21,9 @@ struct options {
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
     int tokens, context, stride, batch, top_k, threads;
     double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
-    long seed;
+    long seed, gpus;
+    int word_count; /* of the command line, from the command on */
+    char **words;
     bool best, tf32, no_graph, no_stop, no_tokenizer, force, quiet, json, context_shift, activations;
 };
 
@@ -70,6 +72,7 @@ struct session {
     struct kernel_choice *kernels;
     struct gpt2_model *model;
     enum gpt2_type type;
+    const struct gpt2_division *division; /* of the model, to be set between open and start; NULL: none */
 };
 
 /* session_open opens weights and tokenizer. session_start makes the model, when the command knows its sizes. */
@@ -108,9 +111,8 @@ int command_quantize(const struct options *options, struct gpt2_error *error);
 
 /* quantize: the magnitudes of a plain model's activations for a text (calibrate.c). calibration: open. */
 struct gpt2_calibration;
-bool calibrate(struct gpt2_calibration *calibration, const struct gpt2_source *source,
-               struct gpt2_tokenizer *tokenizer, const struct options *options, int64_t *tokens,
-               struct gpt2_error *error);
+bool calibrate(struct gpt2_calibration *calibration, const struct gpt2_source *source, struct gpt2_tokenizer *tokenizer,
+               const struct options *options, int64_t *tokens, struct gpt2_error *error);
 
 /* check: compares the session's model with a dump (check_dump.c). *same: within the target. */
 bool check_against_dump(struct session *session, const struct options *options, bool *same, struct gpt2_error *error);

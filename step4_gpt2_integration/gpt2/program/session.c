@@ -159,7 +159,8 @@ bool session_start(struct session *session, const struct options *options, const
                                           .tf32 = strcmp(options->type, "tf32") == 0,
                                           .batch = batch,
                                           .prompt = prompt,
-                                          .context = context};
+                                          .context = context,
+                                          .division = session->division};
     if (!model_settings(&settings, options, kernel_choice_table(session->kernels), error)) { return false; }
     if (!options->quiet) { note_activation(&session->weights.config, session->kernels); }
     progress_begin(&progress, "loading", "million weights", progress_source_total(&weights.config), options->quiet);

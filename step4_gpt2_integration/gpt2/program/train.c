@@ -18,8 +18,8 @@
 #include "gpt2/train/initial.h"
 #include "gpt2/train/schedule.h"
 #include "program.h"
+#include "ranks.h"
 #include "train.h"
-#include "train_launch.h"
 #include "train_log.h"
 #include "train_run.h"
 #include "train_samples.h"
@@ -576,7 +576,8 @@ static bool all_steps(struct training *t, struct gpt2_error *error) {
 
 int command_train(int count, char **words, struct gpt2_error *error) {
     struct training t = {.out = {.lock = -1}, .best_loss = INFINITY, .loss = NAN};
-    bool good = train_options_parse(&t.options, count, words, error) && train_launch(&t.options, count, words, error);
+    bool good =
+        train_options_parse(&t.options, count, words, error) && ranks_launch(t.options.gpus, count, words, error);
     struct gpt2_error unjoined = {""};
     if (!gpt2_collective_open(&t.group, &unjoined)) {
         *error = unjoined;

@@ -1,4 +1,4 @@
-/* collective.h — the ranks that train one model together: how they find one another, agree, and add up their gradients. C17 and C++.
+/* collective.h — the ranks that train or run one model together: how they find one another, agree, and add up arrays. C17 and C++.
  *
  *     struct gpt2_collective group;
  *     gpt2_collective_open(&group, error);                     one rank, or those that mpirun or srun has started
@@ -21,6 +21,7 @@ extern "C" {
 #include <stdint.h>
 
 #include "gpt2/error.h"
+#include "gpt2/formats/number.h"
 
 /* Operations on arrays on the device, in place. stream: a cudaStream_t. */
 struct gpt2_collective_arrays {
@@ -29,6 +30,9 @@ struct gpt2_collective_arrays {
     bool (*begin_sum)(void *state, float *x, int64_t count, void *stream, struct gpt2_error *error);
     /* Work that the stream gets after this call sees the sums. */
     bool (*end_sums)(void *state, void *stream, struct gpt2_error *error);
+    /* In the order of the stream. x (count) becomes its sum over all ranks, with the same bits on all of them. */
+    bool (*sum)(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error);
+    bool sum_is_recorded; /* a CUDA graph may record it */
     /* In the order of the stream. x (ranks, part): row `rank` becomes its sum over all ranks, the other rows become undefined. */
     bool (*scatter_sum)(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error);
     /* In the order of the stream. x (ranks, bytes): each rank gets row r from rank r. */

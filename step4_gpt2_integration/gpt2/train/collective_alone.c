@@ -1,11 +1,11 @@
-/* collective_alone.c — in place of collective_mpi.c where there is no MPI to build with: one rank trains, several are refused. */
+/* collective_alone.c — in place of collective_mpi.c where there is no MPI to build with: one rank runs, several are refused. */
 #include <stdlib.h>
 
 #include "gpt2/train/collective.h"
 
 bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error) {
     (void)group;
-    return gpt2_fail(error, "this gpt2 is built without MPI, so each of them would train alone: run tools/install.sh "
+    return gpt2_fail(error, "this gpt2 is built without MPI, so each of them would run alone: run tools/install.sh "
                             "ranks (libopenmpi-dev, openmpi-bin), then make gpt2 again");
 }
 

@@ -174,18 +174,29 @@ void collective_mpi_abort(void) {
 
 struct sums {
     MPI_Request *requests;
-    int count, room;
+    int count, most;
     int rank;
-    float *part; /* of the last scatter_sum: MPI writes no sum into the row from which it reads */
-    int64_t part_room;
+    float *
+        room; /* (room_count) of a scatter_sum, as MPI writes no sum into the row from which it reads; or of a sum in 16 bits */
+    int64_t room_count;
 };
 
+static float *room_for(struct sums *sums, int64_t count, struct gpt2_error *error) {
+    if (count > sums->room_count) {
+        free(sums->room);
+        sums->room = malloc((size_t)count * sizeof *sums->room);
+        sums->room_count = sums->room != NULL ? count : 0;
+    }
+    if (sums->room == NULL) { gpt2_fail(error, "out of memory for a sum"); }
+    return sums->room;
+}
+
 static bool begin_part(struct sums *sums, float *x, int count, struct gpt2_error *error) {
-    if (sums->count == sums->room) {
-        int room = sums->room > 0 ? 2 * sums->room : 32;
-        MPI_Request *larger = realloc(sums->requests, (size_t)room * sizeof *larger);
+    if (sums->count == sums->most) {
+        int most = sums->most > 0 ? 2 * sums->most : 32;
+        MPI_Request *larger = realloc(sums->requests, (size_t)most * sizeof *larger);
         if (larger == NULL) { return gpt2_fail(error, "out of memory"); }
-        sums->requests = larger, sums->room = room;
+        sums->requests = larger, sums->most = most;
     }
     TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, x, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &sums->requests[sums->count]),
             "MPI_Iallreduce");
@@ -221,20 +232,33 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return code == cudaSuccess || gpt2_fail(error, "the device failed: %s", cudaGetErrorString(code));
 }
 
+/* MPI has no type of 16 bits: such arrays are summed in fp32, and rounded alike on all ranks. */
+static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
+    struct sums *sums = state;
+    MPI_Request request;
+    if (!wait_for(state, stream, error)) { return false; }
+    float *values = type == GPT2_F32 ? x : room_for(sums, count, error);
+    if (values == NULL) { return false; }
+    if (count > INT_MAX) { return gpt2_fail(error, "a sum of %lld elements is too large for MPI", (long long)count); }
+    if (type != GPT2_F32) { gpt2_convert(values, GPT2_F32, x, type, (size_t)count); }
+    TRY_MPI(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+            "MPI_Iallreduce");
+    if (!wait_all(1, &request, "MPI_Iallreduce", error)) { return false; }
+    if (type != GPT2_F32) { gpt2_convert(x, type, values, GPT2_F32, (size_t)count); }
+    return true;
+}
+
 static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
-    if (!wait_for(state, stream, error)) { return false; }
-    if (part > sums->part_room) {
-        free(sums->part);
-        sums->part = malloc((size_t)part * sizeof *x);
-        sums->part_room = sums->part != NULL ? part : 0;
-    }
-    if (sums->part == NULL || part > INT_MAX) { return gpt2_fail(error, "out of memory for a sum"); }
     MPI_Request request;
-    TRY_MPI(MPI_Ireduce_scatter_block(x, sums->part, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
+    if (!wait_for(state, stream, error)) { return false; }
+    if (part > INT_MAX) { return gpt2_fail(error, "a part of %lld elements is too large for MPI", (long long)part); }
+    float *own = room_for(sums, part, error);
+    if (own == NULL) { return false; }
+    TRY_MPI(MPI_Ireduce_scatter_block(x, own, (int)part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request),
             "MPI_Ireduce_scatter_block");
     if (!wait_all(1, &request, "MPI_Ireduce_scatter_block", error)) { return false; }
-    memcpy(x + sums->rank * part, sums->part, (size_t)part * sizeof *x);
+    memcpy(x + sums->rank * part, own, (size_t)part * sizeof *x);
     return true;
 }
 
@@ -250,13 +274,14 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
 static void close_sums(void *state) {
     struct sums *sums = state;
     free(sums->requests);
-    free(sums->part);
+    free(sums->room);
     free(sums);
 }
 
 bool collective_mpi_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
     static const struct gpt2_collective_arrays arrays = {
-        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+        begin_sum,           end_sums, sum,       false, scatter_sum, gather, collective_mpi_broadcast,
+        collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     if (sums == NULL) { return gpt2_fail(error, "out of memory"); }
     sums->rank = group->rank;

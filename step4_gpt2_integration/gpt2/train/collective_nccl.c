@@ -49,6 +49,14 @@ static bool end_sums(void *state, void *stream, struct gpt2_error *error) {
     return order(sums->done, sums->stream, stream, error);
 }
 
+static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error) {
+    static const ncclDataType_t types[] = {
+        [GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
+    struct sums *sums = state;
+    ncclResult_t code = ncclAllReduce(x, x, (size_t)count, types[type], ncclSum, sums->ranks, stream);
+    return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
+}
+
 static bool scatter_sum(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error) {
     struct sums *sums = state;
     sums->pending = true;
@@ -103,7 +111,8 @@ static void close_sums(void *state) {
 
 bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *error) {
     static const struct gpt2_collective_arrays arrays = {
-        begin_sum, end_sums, scatter_sum, gather, collective_mpi_broadcast, collective_mpi_send, wait_for, close_sums};
+        begin_sum,           end_sums, sum,       true, scatter_sum, gather, collective_mpi_broadcast,
+        collective_mpi_send, wait_for, close_sums};
     struct sums *sums = calloc(1, sizeof *sums);
     ncclUniqueId id = {{0}};
     ncclResult_t made = ncclSuccess;
@@ -121,7 +130,8 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
     good = code == cudaSuccess || cuda_fail(code, error);
     sums->rank = group->rank;
-    group->bucket = group->locals == group->ranks ? INT64_MAX : (int64_t)1 << 22;
+    const bool together = group->locals == group->ranks && getenv("NCCL_HOSTID") == NULL; /* it stands for a machine */
+    group->bucket = together ? INT64_MAX : (int64_t)1 << 22;
     if (!gpt2_collective_agree(group, good, NULL, error)) { return false; }
     made = ncclCommInitRank(&sums->ranks, group->ranks, id, group->rank);
     return made == ncclSuccess || nccl_fail(made, NULL, error);

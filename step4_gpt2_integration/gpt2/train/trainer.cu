@@ -86,7 +86,8 @@ struct gpt2_trainer {
                (of == GPT2_MOMENT1 || of == GPT2_MOMENT2 || (of == GPT2_WEIGHTS && options.type != GPT2_F32));
     }
 
-    // Waits for the stream. A rank that is lost ends the wait.
+    // Waits for the stream. A rank that is lost ends the wait. A copy to the host comes after it: to pageable memory also cudaMemcpyAsync
+    // returns when the stream has got there, and waits without an end for a rank that is lost.
     int wait() {
         if (group == nullptr) { return cudaStreamSynchronize(device.stream); }
         return group->arrays->wait(group->state, device.stream, &sum_error) ? 0 : (int)cudaErrorUnknown;
@@ -175,9 +176,10 @@ template <class T> struct trainer_of final : gpt2_trainer {
     }
 
     int take_loss(double *sum) override {
+        TRY(wait());
         TRY(cudaMemcpyAsync(sum, t.loss, sizeof *sum, cudaMemcpyDeviceToHost, device.stream));
         TRY(cudaMemsetAsync(t.loss, 0, sizeof *sum, device.stream));
-        return wait();
+        return cudaStreamSynchronize(device.stream);
     }
 
     int tried(bool good) { return good ? 0 : (int)cudaErrorUnknown; } // the message is in sum_error
@@ -209,8 +211,8 @@ template <class T> struct trainer_of final : gpt2_trainer {
     int update(const gpt2_adamw &settings, int64_t step, double *length) override {
         TRY(part > 0 ? update_part(settings, step) : update_all(settings, step));
         t.replaces = true;
-        TRY(cudaMemcpyAsync(length, norm, sizeof *length, cudaMemcpyDeviceToHost, device.stream));
-        return wait();
+        TRY(wait());
+        return cudaMemcpy(length, norm, sizeof *length, cudaMemcpyDeviceToHost);
     }
 };
 

@@ -9,6 +9,10 @@ template <class T> int block_fused_begin(gpt2_device &, const kernel_table &, te
     return cudaErrorNotSupported;
 }
 
+template <class T> int block_fused_project(gpt2_device &, tensors<T> &, int, const pass &) {
+    return cudaErrorNotSupported;
+}
+
 template <class T> int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &) {
     return cudaErrorNotSupported;
 }
@@ -16,5 +20,6 @@ template <class T> int block_fused_finish(gpt2_device &, const kernel_table &, t
 #define INSTANTIATE(T)                                                                                          \
     template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
     template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
+    template int block_fused_project(gpt2_device &, tensors<T> &, int, const pass &);                           \
     template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);
 FOR_EACH_TYPE(INSTANTIATE)
