@@ -395,6 +395,13 @@ static void check_persistent(const struct gpt2_config *config, enum gpt2_type ty
         for (int v = 0; v < V; v++) { got[v] = (double)logits[v]; }
         double off = row_error(got, states.at[states.count - 1].values + (int64_t)(length - 1) * V, V);
         cr_assert(off <= tolerance, "C %d, after %d tokens: off by %g", config->channels, length, off);
+        for (int t = length - steps; t < length; t++) { /* the token at t is the likeliest of the logits before it */
+            const double *row = states.at[states.count - 1].values + (int64_t)(t - 1) * V;
+            double most = 0.0, likeliest = row[0];
+            for (int v = 0; v < V; v++) { most = fmax(most, fabs(row[v])), likeliest = fmax(likeliest, row[v]); }
+            cr_assert(likeliest - row[sequence[t]] <= 2 * tolerance * most, "C %d: token %d is %d", config->channels, t,
+                      sequence[t]);
+        }
         states_free(&states);
     }
     close_model(model);
