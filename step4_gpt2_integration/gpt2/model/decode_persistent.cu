@@ -20,9 +20,9 @@
 //           ahead by 24 MB: 14 us. Together 125 us for 124M at a short context. This is a
 //           prediction that neither an H200 nor an H100 reaches.
 // Measured  On an H100 at 1.98 GHz, in cycles of one block, qkv of 124M at position 64: all packets there 2,300, LayerNorm 700,
-//           product 2,200, barrier 200, the rows' sums and packets 1,000, refill of the rings 1,600. Together 4.1 us. A warp
-//           executes nearly all of these instructions once, and four warps share a scheduler: so the number of instructions
-//           decides, more than the latency of memory. In attention, the merge of 16 warps and its packets take 3,500 cycles, the
+//           product 2,200, barrier 200, the rows' sums and packets 1,000, refill of the rings 1,600. Together 4.1 us. Four
+//           warps share a scheduler, so the number of instructions may decide, more than the latency of memory; that was not
+//           measured by itself. In attention, the merge of 16 warps and its packets take 3,500 cycles, the
 //           keys 1,600. The hand-over alone, from all blocks to all blocks, takes 1.0 us if memory is idle otherwise, and 2.8 us if
 //           each multiprocessor keeps 32 KB of copies in flight: packets take the same way as the weights.
 #include "gpt2/model/decode_persistent.cuh"
