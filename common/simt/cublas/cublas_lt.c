@@ -136,6 +136,7 @@ static cublasStatus_t set_epilogue(cublasLtMatmulDesc_t desc, const void *value,
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
                                               const void *value, size_t size) {
     int32_t compute;
+    int8_t fast;
     if (desc == NULL) { return CUBLAS_STATUS_INVALID_VALUE; }
     switch (attribute) {
         case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: return TAKE(compute);
@@ -150,6 +151,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
         case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return TAKE(desc->bias_type);
         case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return TAKE(desc->a_scale);
         case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return TAKE(desc->b_scale);
+        case CUBLASLT_MATMUL_DESC_FAST_ACCUM: return TAKE(fast);
     }
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }

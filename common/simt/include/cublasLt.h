@@ -53,6 +53,7 @@ typedef enum {
     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,      /* int64_t, in elements */
     CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,      /* const float *, on the device */
     CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18,
+    CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,     /* int8_t: taken, without effect */
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26, /* int32_t: only D's type */
 } cublasLtMatmulDescAttributes_t;
 

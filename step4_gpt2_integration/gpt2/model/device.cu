@@ -13,7 +13,8 @@ int device_open(gpt2_device *device, bool tf32) {
     device->workspace_bytes = device_workspace_bytes;
     device->capability = compute_capability();
     device->multiprocessors = multiprocessor_count();
-    TRY(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    TRY(cudaStreamCreate(
+        &device->stream)); // its work waits for cudaMemset and cudaMemcpy, which return earlier than they end
     TRY(cudaMalloc(&device->workspace, device->workspace_bytes));
     TRY_BLAS(cublasLtCreate(&device->lt));
     device->plans = matmul_plans_open();

@@ -81,6 +81,9 @@ int describe_heads_at(CUtensorMap *map, const T *tensor, int B, int T_, int head
         if (result != cudaDriverEntryPointSuccess) { return cudaErrorNotSupported; }
         encode = (PFN_cuTensorMapEncodeTiled_v12000)found;
     }
+    int current;
+    TRY(cudaGetDevice(&current));
+    TRY(cudaSetDevice(current)); // the driver's functions need a context: a thread has none before its first work
     const cuuint64_t sizes[4] = {(cuuint64_t)D, (cuuint64_t)heads, (cuuint64_t)T_, (cuuint64_t)B};
     const cuuint64_t strides[3] = {head * sizeof(T), row * sizeof(T), sequence * sizeof(T)};
     const cuuint32_t box[4] = {channels, 1, (cuuint32_t)rows, 1}, steps[4] = {1, 1, 1, 1};

@@ -200,6 +200,23 @@ def test_causal_attention_around_tiles(shape, D, dtype, device):
     assert_close(out, (weights @ c).transpose(1, 2), dtype, "causal_attention", 4)
 
 
+# Autograd computes gradients in a thread of its own. Its first call may be this one.
+def test_causal_attention_in_a_new_thread(device):
+    _, (q, k, v) = attention_inputs(1, 2, 33, 64, device, torch.bfloat16, packed=True)
+    out = []
+    with torch.no_grad():
+        expected = ck.causal_attention(q, k, v)
+
+    def call():
+        with torch.no_grad():
+            out.append(ck.causal_attention(q, k, v))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert len(out) == 1 and torch.equal(out[0], expected)
+
+
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "apart"])
 @pytest.mark.parametrize("T", [33, 129])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "f16"])
