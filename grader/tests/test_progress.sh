@@ -40,7 +40,7 @@ check "the kernel's text is not in it" fails grep -q 'printed' "$scratch/drawn"
 check "and is in the report" grep -q '^ .*9 s: printed' "$typescript"
 TERM=xterm on_terminal "$checks"
 drawn >"$scratch/drawn"
-check "the build is shown" grep -qx 'step1, [0-9]* s: build' "$scratch/drawn"
+check "the build is shown" says " s: build" cat "$scratch/drawn"
 check "a check is shown with its calls, this one and all" \
     grep -qxE 'step1, [0-9]+ s: residual add \(1 of 1\): (shapes|values|memory|secret|branches), call [0-9]+ of [0-9]+' "$scratch/drawn"
 TERM=xterm on_terminal "stty columns 30; $call"
