@@ -39,7 +39,7 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int N, int C) {
     // TODO 2c (9 lines): The same outputs in fewer requested bytes. Do this when kernel 1 is right.
-    //   Goal      one read and one write of the row less. Nothing is stored that is not a result.
+    //   Goal      one access of each element less. Nothing is stored that is not a result.
     //   Contract  that of 2b.
     //   Question  which accesses of kernel 1 does the result not need? Count yours before you run it.
 }

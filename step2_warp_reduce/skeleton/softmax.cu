@@ -27,7 +27,7 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
     // TODO 1a (11 lines): One block takes one row; neighbouring threads read neighbouring addresses.
-    //   Goal      lab 1's three passes, shared among the threads of a block: as many sectors as the requested bytes fill.
+    //   Goal      lab 1's three passes by the threads of a block: as many sectors as the requested bytes fill.
     //   Shapes    the block is row blockIdx.x; C is any number from 1, also smaller than the block.
     //   Given     block_tree_max and block_tree_sum (reduce.cuh), which
     //             every thread of the block must call, and memory for
@@ -39,8 +39,9 @@ __global__ void softmax_forward_kernel2(float *out,     // (N, C)
 __global__ void softmax_forward_kernel3(float *out,     // (N, C)
                                         const float *x, // (N, C)
                                         int C) {
-    // TODO 2e (11 lines): A block per row with your own reductions: 16 barriers a row in place of 72.
+    // TODO 2e (11 lines): A block per row with your own reductions: 4 barriers in place of 18.
     //   Goal      kernel 2's result with block_max and block_sum. Only the reductions and their memory change.
+    //             The report counts a barrier once for each of the 4 warps: 16 in place of 72.
     //   Question  how many floats of shared memory does a row need now?
 }
 

@@ -83,7 +83,7 @@ __device__ inline float block_max(float value, float *shared) {
     //: Goal      two barriers. Every thread of the block calls it and gets the result.
     //: Shapes    shared has one float for each warp; a block has 1 to 32 warps.
     //: Contract  shared may be used again as soon as the function returns; right for 1 warp, for 3, and for 32.
-    //: Question  what does each of the two barriers separate? What may a lane contribute that stands for no warp?
+    //: Question  what does each of the two barriers separate? What does a lane contribute whose number is no warp's?
     //:solution
     int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
     value = warp_max(value);

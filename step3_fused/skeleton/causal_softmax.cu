@@ -71,7 +71,7 @@ __global__ void causal_softmax_forward_kernel4(T *out,             // (N, T)
     // TODO 3a (47 lines): One read: kernel 3, with the row in registers. First for T = float, then for every T.
     //   Goal      1.00 times the floor: each key is loaded once, each column
     //             stored once; all loads of a row in flight together.
-    //   Shapes    vec<T> row[VECS], a lane's share of the row. vec<T>::size is 4 or 8.
+    //   Shapes    vec<T> row[VECS], a lane's part of the row. vec<T>::size is 4 or 8.
     //   Contract  that of 2a in fp32, fp16 and bf16: arithmetic in fp32,
     //             one rounding. T = 1, 31, 1023 and 1024 are right in each.
     //   Question  registers have no addresses. Which loops must be unrolled

@@ -62,7 +62,7 @@ __global__ void residual_layernorm_forward_kernel4(T *out,                      
                                                    int N, int C, float eps, bool aligned) {
     // TODO 5a (31 lines): The sum stays in registers.
     //   Goal      1.00 times the floor: two tensors read and two written, each once, 16 bytes at a time.
-    //   Shapes    vec<T> row[VECS], a lane's share; a vec exists if its first column is below C.
+    //   Shapes    vec<T> row[VECS], a lane's part of the row; a vec exists if its first column is below C.
     //   Contract  that of 4a in every type, and for C that no vec divides. The sum is stored as soon as it is known.
     //   Question  the elements of a last vec behind the row are 0. Which of the sums must not count them?
     //   Given     layernorm_vec.cuh; vec_load and vec_store with (..., count, aligned).
