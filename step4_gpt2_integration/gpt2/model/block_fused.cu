@@ -142,15 +142,7 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
     return 0;
 }
 
-template <class T>
-int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass) {
-    TRY(block_fused_begin(device, kernels, all, layer, pass, false));
-    TRY(block_fused_project(device, all, layer, pass));
-    return block_fused_finish(device, kernels, all, layer, pass);
-}
-
 #define INSTANTIATE(T)                                                                                          \
-    template int block_fused(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);             \
     template int block_fused_begin(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &, bool); \
     template int block_fused_project(gpt2_device &, tensors<T> &, int, const pass &);                           \
     template int block_fused_finish(gpt2_device &, const kernel_table &, tensors<T> &, int, const pass &);

@@ -26,12 +26,8 @@ template <class T> int end_sum(gpt2_device &device, const tensors<T> &all) {
     return all.aside != nullptr ? (int)cudaStreamWaitEvent(device.stream, all.aside->done, 0) : 0;
 }
 
-// As block_forward (block.cuh), to rounding. In a divided model each rank has its heads and its channels of the MLP, and the sum of branch
-// over the ranks has begun at the end.
-template <class T>
-int block_fused(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass);
-
-// Its three parts. The first ends with the attention; ends: at least of each prompt's last position. The others are row by row: from attention
+// A block in three parts: as block_forward (block.cuh), to rounding. In a divided model each rank has its heads and its channels of the MLP.
+// The first ends with the attention; ends: at least of each prompt's last position. The others are row by row: from attention
 // (N, C) to branch, and from residual and branch to both. In a divided model they begin the sum of branch; the next part ends it.
 template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,

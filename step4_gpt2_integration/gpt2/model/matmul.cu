@@ -109,7 +109,10 @@ int choose_fastest(plan &p, const gpt2_device &device, operands of, const cublas
     std::vector<float> least((size_t)count, INFINITY);
     if (of.beta != 0.0f) { // a trial must not add to the result
         const size_t bytes = (size_t)p.shape.ldd * (size_t)p.shape.n * (p.shape.out == CUDA_R_32F ? 4 : 2);
-        TRY(cudaMalloc(&own.d, bytes));
+        if (cudaMalloc(&own.d, bytes) != cudaSuccess) { // the memory is full: the first algorithm needs none
+            cudaGetLastError();                         // clears the error, which the next launch would report
+            return 0;
+        }
         TRY(cudaMemsetAsync(own.d, 0, bytes, device.stream));
         of.d = own.d;
     }

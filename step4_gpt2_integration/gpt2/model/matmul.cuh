@@ -41,7 +41,8 @@ std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
 
 // From now on, time several algorithms before the first large product of a shape in a 16-bit type, and choose the fastest. Its memory is
-// that of one result, for a moment. Before the call: the first algorithm that cuBLASLt proposes, which every run chooses.
+// that of one result, for a moment; where there is none, and before the call: the first algorithm that cuBLASLt proposes, which every run
+// chooses. Large products of fp8 are always timed.
 void matmul_plans_time(matmul_plans *plans, bool timed);
 
 // Out is T, or float for logits. ld: the width of out's rows, at least OC.

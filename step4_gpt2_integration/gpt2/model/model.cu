@@ -238,6 +238,10 @@ static bool can_have_activations(const gpt2_source *source, const gpt2_model_opt
         return gpt2_fail(error, "activations in 8 bits need channels that are a multiple of 16");
     }
     if (options.scheme == GPT2_INT8) { return true; }
+    if (source->config.scale_by_layer) { // then those of queries differ from those of keys and values
+        return gpt2_fail(error, "activations in fp8 need one scale for a matrix, and scale_attn_by_inverse_layer_idx "
+                                "changes those of queries: quantize the model to int8");
+    }
     if (!gpt2_device_ask(&device, error)) { return false; }
     return device.is_cpu || device.capability >= 89 ||
            gpt2_fail(error,

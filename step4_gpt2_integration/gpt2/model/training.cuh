@@ -39,7 +39,7 @@ template <class T> struct training {
     std::vector<kept<T>> blocks; // (L)
     kept<T> end;                 // the last LayerNorm's: residual, normalised, mean, rstd
     bool recompute;
-    bool replaces;           // the next pass: its gradients replace those that the last update has used
+    bool replaces;           // the next pass: its gradients replace those of the last update, or the first zeros
     bool dropout;            // may a pass have masks? Then memory for them is allocated
     int64_t padding;         // elements behind the flat weights and gradients, zeros: for equal parts of ranks
     T *flat_weights;         // (flat_offset(GPT2_TENSORS) + padding)
@@ -55,7 +55,8 @@ template <class T> struct training {
     double *loss;            // (1)        summed over all tokens since it was zeroed
 };
 
-// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute, dropout and padding. Weights and gradients become zeros.
+// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute, replaces, dropout and padding. Weights and gradients
+// become zeros.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 

@@ -315,6 +315,11 @@ static bool choose_scheme(struct conversion *c, struct gpt2_error *error) {
     if (!gpt2_calibration_find(c->options->method, &c->method)) {
         return gpt2_fail(error, "--method %s: absmax, percentile or smooth", c->options->method);
     }
+    const bool runs =
+        c->method != GPT2_ABSMAX || c->options->threads > 0 || strcmp(c->options->kernels, "reference") != 0;
+    if (runs && c->options->calibrate == NULL) {
+        return gpt2_fail(error, "--method, --kernels and --threads: only with --calibrate, which runs the model");
+    }
     return gpt2_scheme_find(wanted, &c->scheme) || gpt2_fail(error, "--scheme %s: int8 or fp8", wanted);
 }
 

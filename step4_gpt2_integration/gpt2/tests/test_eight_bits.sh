@@ -71,6 +71,9 @@ check "a file that cannot be written" says "no/each: cannot be written" "$gpt2" 
 check "losses of overlapping windows" says "of a --file without --stride" "$gpt2" eval --model tiny --file $verses --stride 10 --losses "$scratch/each"
 check "another method" says "--method mean: absmax, percentile or smooth" \
     "$gpt2" quantize --from tiny --to "$scratch/x" --scheme int8 --calibrate $verses --method mean
+for option in "--method smooth" "--kernels naive" "--threads 1"; do # shellcheck disable=SC2086 # two words
+    check "$option without a text" says "only with --calibrate" "$gpt2" quantize --from tiny --to "$scratch/x" --scheme int8 $option
+done
 check "no text" says "no: No such file" "$gpt2" quantize --from tiny --to "$scratch/x" --scheme int8 --calibrate "$scratch/no"
 check "activations of plain weights" says "only with --scheme" "$gpt2" bench --sizes 124M --activations
 check "the weights of a measurement are named" says '"weights":"int8"' benched --decode fused

@@ -33,7 +33,7 @@ struct gpt2_collective_arrays {
     /* In the order of the stream. x (count) becomes its sum over all ranks, with the same bits on all of them. */
     bool (*sum)(void *state, void *x, int64_t count, enum gpt2_type type, void *stream, struct gpt2_error *error);
     bool sum_is_recorded; /* a CUDA graph may record it */
-    /* In the order of the stream. x (ranks, part): row `rank` becomes its sum over all ranks, the other rows become undefined. */
+    /* In the order of the stream. x (ranks, part): row `rank` becomes its sum over all ranks, the other rows stay. */
     bool (*scatter_sum)(void *state, float *x, int64_t part, void *stream, struct gpt2_error *error);
     /* In the order of the stream. x (ranks, bytes): each rank gets row r from rank r. */
     bool (*gather)(void *state, void *x, size_t bytes, void *stream, struct gpt2_error *error);

@@ -130,7 +130,7 @@ template <class T> struct trainer_of final : gpt2_trainer {
 
     int allocate() override {
         t.all.config = config, t.all.batch = options.batch, t.all.prompt = options.length;
-        t.recompute = options.recompute, t.dropout = options.dropout > 0.0;
+        t.recompute = options.recompute, t.dropout = options.dropout > 0.0, t.replaces = true;
         const int64_t all = flat_offset(config, GPT2_TENSORS, 0), own = part > 0 ? part : all;
         const int ranks = part > 0 ? group->ranks : 1;
         t.padding = ranks * own - all;

@@ -338,6 +338,28 @@ Test(eight_bits, activations_are_multiplied_as_codes) {
     }
 }
 
+/* Each layer divides the scales of its queries by another number, and a product of fp8 has one scale. */
+Test(eight_bits, fp8_activations_with_scales_by_layer_are_refused) {
+    static const struct gpt2_config by_layer = RELATIVE(9, 50, 128, 2, 3, 48, GPT2_GELU_TANH, false, true);
+    float scales[2 * GPT2_PRODUCTS];
+    for (int i = 0; i < 2 * GPT2_PRODUCTS; i++) { scales[i] = 0.1f; }
+    for (int i = 0; i < 2; i++) {
+        struct gpt2_source plain = tiny_source(&by_layer);
+        struct gpt2_quantizer quantizer;
+        cr_assert(gpt2_quantizer_open(&quantizer, &plain, both[i], &error), "%s", error.text);
+        quantizer.input_scales = scales;
+        struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+        struct gpt2_model_options options = {
+            .scheme = both[i], .activations = true, .batch = 1, .prompt = 1, .kernels = kernels_of(sets[SETS - 1])};
+        struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+        cr_assert_eq(model == NULL, both[i] == GPT2_FP8);
+        cr_assert(model != NULL || strstr(error.text, "scale_attn_by_inverse_layer_idx"), "%s", error.text);
+        gpt2_model_close(model);
+        close_kernels();
+        gpt2_quantizer_close(&quantizer);
+    }
+}
+
 /* ---- choices ---- */
 
 Test(eight_bits, forms_memory_and_refusals) {

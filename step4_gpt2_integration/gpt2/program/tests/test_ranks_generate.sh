@@ -127,6 +127,9 @@ on 4 "heads that cannot be divided are refused in one line" lines 1 "gpt2: 4 ran
     ranks 4 generate --model $tiny --prompt x
 on 4 "with status 2" exits 2 ranks 4 generate --model $tiny --prompt x
 on 4 "by bench too" lines 1 "not measured: 4 ranks cannot divide" ranks 4 bench --model $tiny --types f32 --batch 1 --lengths 8 --positions 0
+"$gpt2" quantize --from $tiny --to "$scratch/coded" --scheme int8 --calibrate step4_gpt2_integration/gpt2/tests/tiny_heldout.txt --quiet
+on 2 "activations in 8 bits are refused in one line" lines 1 "activations in 8 bits cannot be divided among ranks" \
+    ranks 2 generate --model "$scratch/coded" --prompt x
 on 2 "what one rank lacks, the first one prints, with its number" lines 1 "gpt2: rank 1 of 2 on " mixed
 on 2 "other tokens of a rank are an error that names it" lines 1 "gpt2: the tokens of rank 1 of 2 are not those" other_seeds
 on 2 "--gpus beside a launcher with other ranks is refused" lines 1 "a launcher has started 2 processes" ranks 2 generate --model $tiny --gpus 3
