@@ -14,6 +14,16 @@ slow() { # slow FOLDER ROUNDS
 }
 slow seconds 60000000
 slow moments 600000
+cat >>"$scratch/moments/residual.cu" <<'END'
+constexpr long long_to_compile(int n) {
+    long sum = 0;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < 1000; j++) { sum += i ^ j; }
+    }
+    return sum;
+}
+static_assert(long_to_compile(600) > 0, "a second of the compiler");
+END
 call="$grader step1 --backend cpu --files $scratch/seconds --out $scratch/out --case residual_forward_f32:N=4,C=64,seed=1"
 checks="$grader step1 --backend cpu --seed 1 --kernel residual_forward --files $scratch/moments --out $scratch/built"
 on_terminal() { script -qec "$1" "$typescript" >/dev/null </dev/null; }
