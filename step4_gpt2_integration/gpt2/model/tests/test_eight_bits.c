@@ -327,10 +327,13 @@ static void check_activations(const struct gpt2_config *config, enum gpt2_scheme
     gpt2_quantizer_close(&quantizer);
 }
 
-/* The tensor cores of capability 9.0 add products of fp8 with some 14 bits. */
 Test(eight_bits, activations_are_multiplied_as_codes) {
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
     for (int i = 0; i < 2 * ACTIVATION_CONFIGS; i++) {
-        check_activations(&activation_configs[i / 2], both[i % 2], GPT2_F32, both[i % 2] == GPT2_FP8 ? 1e-3 : 1e-5);
+        /* The tensor cores of capability 9.0 add products of fp8 with some 14 bits. */
+        const bool rough = both[i % 2] == GPT2_FP8 && !device.is_cpu;
+        check_activations(&activation_configs[i / 2], both[i % 2], GPT2_F32, rough ? 1e-3 : 1e-5);
 #ifndef CHECKED
         check_activations(&activation_configs[i / 2], both[i % 2], GPT2_F16, 2e-3);
         check_activations(&activation_configs[i / 2], both[i % 2], GPT2_BF16, 1e-2);
