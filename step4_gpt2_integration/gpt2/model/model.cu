@@ -27,6 +27,11 @@ struct gpt2_model {
     std::vector<int> positions; // of the sequences, as on the device; of a full sequence one more
     int B = 0;                  // the number of sequences of the last pass with a cache
 
+    // Before the host waits for the stream, as a copy to the host does: of a divided model, this wait ends when a rank is lost.
+    void wait_for_ranks() const {
+        if (options.division != nullptr) { options.division->wait(options.division->context, device.stream); }
+    }
+
     virtual ~gpt2_model() = default;
     virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
     virtual int run_decode(const int32_t *tokens) = 0;
@@ -135,6 +140,7 @@ template <class T> struct model_of final : gpt2_model {
             for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
         }
         const size_t row = (size_t)steps * sizeof(int);
+        wait_for_ranks();
         TRY(cudaMemcpy2DAsync(tokens, row, all.work.greedy.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
                               cudaMemcpyDeviceToHost, device.stream));
         TRY(cudaStreamSynchronize(device.stream));
@@ -150,6 +156,7 @@ template <class T> struct model_of final : gpt2_model {
 
     int copy_logits(float *out, int rows) override {
         const size_t V = (size_t)config.vocabulary, Vp = (size_t)config.padded_vocabulary;
+        wait_for_ranks();
         TRY(cudaMemcpy2DAsync(out, V * sizeof(float), all.work.logits, Vp * sizeof(float), V * sizeof(float),
                               (size_t)rows, cudaMemcpyDeviceToHost, device.stream));
         return cudaStreamSynchronize(device.stream);
@@ -176,6 +183,7 @@ template <class T> struct model_of final : gpt2_model {
                 }
             }
         }
+        wait_for_ranks();
         if (losses != nullptr) {
             TRY(cudaMemcpyAsync(losses, all.work.losses, (size_t)N * sizeof(float), cudaMemcpyDeviceToHost,
                                 device.stream));
@@ -484,6 +492,7 @@ bool gpt2_decode_greedy(gpt2_model *model, int steps, int choices, int stop, con
 }
 
 bool gpt2_wait(gpt2_model *model, gpt2_error *error) {
+    model->wait_for_ranks();
     int code = (int)cudaStreamSynchronize(model->device.stream);
     return code == 0 || fail_with(code, "the pass failed", error);
 }

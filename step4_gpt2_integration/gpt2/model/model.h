@@ -38,6 +38,8 @@ struct gpt2_division {
     /* x (count), on the device, becomes its sum over all ranks in the order of the stream (a cudaStream_t), with the same bits on all of them.
      * It does not return when it fails. */
     void (*sum)(void *context, void *x, int64_t count, enum gpt2_type type, void *stream);
+    /* Waits for all work of the stream, which the other ranks' sums may hold up. It does not return when a rank is lost. */
+    void (*wait)(void *context, void *stream);
     void *context;
 };
 

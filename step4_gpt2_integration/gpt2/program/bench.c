@@ -73,11 +73,17 @@ static bool decode(const struct runner *r, int steps, struct gpt2_error *error) 
     return gpt2_decode_greedy(r->model, steps, r->cell->config->vocabulary, -1, NULL, r->chosen, error);
 }
 
+/* After the first passes, until the end of the measurement. */
+static void begin_limit(const struct bench *bench) {
+    gpt2_collective_limit(&bench->group, bench->options->rank_timeout);
+}
+
 static bool measure_prompts(struct bench *bench, const struct runner *r, struct figures *f, struct gpt2_error *error) {
     double before = 0.0, after = 0.0, total = 0.0;
     for (int i = 0; i < WARM_UP; i++) {
         if (!prompt(r, i, error)) { return false; }
     }
+    begin_limit(bench);
     bool metered = energy_read(&before);
     double cpu = cpu_seconds();
     while (
@@ -102,6 +108,7 @@ static bool measure_decoding(struct bench *bench, const struct runner *r, struct
     for (int i = 0; i < WARM_UP; i++) { /* libraries choose algorithms, the graph is recorded */
         if (!decode(r, 1, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
     }
+    begin_limit(bench);
     /* with a wait after each step */
     while (goes_on(bench, f->samples < FEWEST_SAMPLES || (total < enough && f->samples < MOST_SAMPLES))) {
         for (int i = 0; i < r->steps && f->samples < MOST_SAMPLES; i++) {
@@ -203,6 +210,9 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
         good = (cell->decodes ? measure_decoding : measure_prompts)(bench, &r, f, &error) &&
                gpt2_device_ask(&after, &error);
         ranks_passed(&bench->group, good, &error);
+        gpt2_collective_agree(&bench->group, true, NULL,
+                              &error); /* all are here: the first one prints, without a limit */
+        gpt2_collective_limit(&bench->group, 0.0);
     }
     if (good) {
         if (bench->group.ranks > 1) { f->tokens_per_joule = -1.0; } /* the counter is that of one GPU */

@@ -189,6 +189,18 @@ static bool all_done(const struct generation *g) {
     return true;
 }
 
+/* The first rank writes, which a slow terminal may delay: the others wait for it without a limit. Every rank calls both, before and after.
+ * steps: becomes the first rank's. */
+static void begin_writing(const struct generation *g) {
+    if (g->group.rank > 0) { gpt2_collective_limit(&g->group, 0.0); }
+}
+
+static bool end_writing(const struct generation *g, int *steps, struct gpt2_error *error) {
+    if (!gpt2_collective_broadcast(&g->group, steps, sizeof *steps, error)) { return false; }
+    gpt2_collective_limit(&g->group, g->options->rank_timeout);
+    return true;
+}
+
 /* The chosen tokens, on all ranks. */
 static bool agree_on(struct generation *g, const int32_t *tokens, int count, struct gpt2_error *error) {
     g->alike = !ranks_agree_on(&g->group, tokens, count, error);
@@ -198,22 +210,27 @@ static bool agree_on(struct generation *g, const int32_t *tokens, int count, str
 /* The host chooses each sequence's next token from the logits. */
 static bool write_sampled(struct generation *g, struct gpt2_error *error) {
     int32_t next[MOST_PROMPTS];
+    int steps = 1;
     while (!all_done(g)) {
         bool passed;
         if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
         for (int b = 0; b < g->B; b++) {
             struct sequence *s = &g->sequences[b];
-            if (s->ending != GOES_ON) { continue; }
-            int token = sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, s->ids.ids + s->first, in_context(s),
-                                       g->candidates, g->choices);
-            if (!take(g, s, token, error)) { return false; }
-        }
-        if (!shift_contexts(g, &passed, error)) { return false; }
-        for (int b = 0; b < g->B; b++) {
-            const struct sequence *s = &g->sequences[b];
-            next[b] = s->ending == GOES_ON ? s->ids.ids[s->ids.count - 1] : -1;
+            next[b] = s->ending != GOES_ON
+                          ? -1
+                          : sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, s->ids.ids + s->first,
+                                           in_context(s), g->candidates, g->choices);
         }
         if (!agree_on(g, next, g->B, error)) { return false; }
+        begin_writing(g);
+        for (int b = 0; b < g->B; b++) {
+            struct sequence *s = &g->sequences[b];
+            if (s->ending == GOES_ON && !take(g, s, next[b], error)) { return false; }
+        }
+        if (!end_writing(g, &steps, error) || !shift_contexts(g, &passed, error)) { return false; }
+        for (int b = 0; b < g->B; b++) {
+            if (g->sequences[b].ending != GOES_ON) { next[b] = -1; }
+        }
         if (!passed && !all_done(g) && !gpt2_decode(g->session.model, next, error)) { return false; }
     }
     return true;
@@ -232,15 +249,15 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
             return gpt2_fail(error, "%s: %s", g->options->model, error->text);
         }
         if (!agree_on(g, chosen, g->B * steps, error)) { return false; }
+        begin_writing(g);
         for (int b = 0; b < g->B; b++) {
             struct sequence *s = &g->sequences[b];
             for (int i = 0; i < steps && s->ending == GOES_ON && in_context(s) < (size_t)most_tokens(g); i++) {
                 if (!take(g, s, chosen[b * steps + i], error)) { return false; }
             }
         }
-        if (!shift_contexts(g, &passed, error)) { return false; }
-        if (seconds() - start < 0.05 && 2 * steps <= MOST_STEPS) { steps *= 2; }
-        if (!gpt2_collective_broadcast(&g->group, &steps, sizeof steps, error)) { return false; } /* of its clock */
+        if (seconds() - start < 0.05 && 2 * steps <= MOST_STEPS) { steps *= 2; } /* of the first rank's clock */
+        if (!end_writing(g, &steps, error) || !shift_contexts(g, &passed, error)) { return false; }
     }
     return true;
 }

@@ -20,7 +20,7 @@ struct options {
     struct text_list prompts, stops;
     bool prompt_is_file[MOST_PROMPTS]; /* the prompt is a file's name */
     int tokens, context, stride, batch, top_k, threads;
-    double temperature, top_p, min_p, repetition_penalty, tolerance, seconds;
+    double temperature, top_p, min_p, repetition_penalty, tolerance, seconds, rank_timeout;
     long seed, gpus;
     int word_count; /* of the command line, from the command on */
     char **words;

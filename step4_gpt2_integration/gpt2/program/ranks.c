@@ -78,12 +78,19 @@ static void sum(void *context, void *x, int64_t count, enum gpt2_type type, void
     if (!group->arrays->sum(group->state, x, count, type, stream, &error)) { gpt2_collective_abort(group, &error); }
 }
 
+static void wait_for(void *context, void *stream) {
+    struct gpt2_collective *group = context;
+    struct gpt2_error error;
+    if (!group->arrays->wait(group->state, stream, &error)) { gpt2_collective_abort(group, &error); }
+}
+
 const struct gpt2_division *ranks_division(struct gpt2_division *division, struct gpt2_collective *group) {
     if (group->ranks == 1) { return NULL; }
     *division = (struct gpt2_division){.rank = group->rank,
                                        .ranks = group->ranks,
                                        .recorded = group->arrays->sum_is_recorded,
                                        .sum = sum,
+                                       .wait = wait_for,
                                        .context = group};
     return division;
 }

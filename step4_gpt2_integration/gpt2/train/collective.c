@@ -188,7 +188,10 @@ static uint64_t usual_hash(const uint64_t *all, int ranks, int count, int at) {
 bool gpt2_collective_same(const struct gpt2_collective *group, const uint64_t *hashes, const char *const *names,
                           int count, struct gpt2_error *error) {
     uint64_t *all = of_all(group, (size_t)count * sizeof *all);
-    bool good = gpt2_collective_gather(group, hashes, (size_t)count * sizeof *hashes, all, error);
+    if (!gpt2_collective_gather(group, hashes, (size_t)count * sizeof *hashes, all, error)) {
+        gpt2_collective_abort(group, error);
+    }
+    bool good = true;
     for (int i = 0; good && i < count; i++) {
         char others[200] = "";
         const uint64_t usual = usual_hash(all, group->ranks, count, i);

@@ -41,7 +41,7 @@ struct gpt2_collective_arrays {
      * is the caller's. */
     bool (*broadcast)(void *bytes, size_t size, struct gpt2_error *error);
     bool (*send)(int rank, int from, void *bytes, size_t size, struct gpt2_error *error);
-    /* Waits for all work of the stream. False also when another rank is lost. */
+    /* Waits for all work of the stream. False also when another rank is lost, or does not come within the limit. */
     bool (*wait)(void *state, void *stream, struct gpt2_error *error);
     void (*close)(void *state);
 };
@@ -78,7 +78,8 @@ bool gpt2_collective_gather(const struct gpt2_collective *group, const void *byt
                             struct gpt2_error *error);
 
 /* From here on, a wait of this rank for others that lasts longer than this is an error that names them. 0: no limit, as at the start. All
- * ranks set their first limit in the same place. Time in which this rank's own device works does not count. */
+ * ranks set their first limit in the same place. Time in which this rank's own device works, or in which this process is stopped, does not
+ * count. */
 void gpt2_collective_limit(const struct gpt2_collective *group, double seconds);
 
 /* True on all ranks when `good` is true on all of them. Otherwise false on all, with the message of the lowest rank where it is not,
@@ -107,8 +108,10 @@ void collective_mpi_abort(void) __attribute__((noreturn));
 /* A wait for other ranks, in the same order on all of them. Begin it, then call collective_mpi_waits until the wait is over: false is the
  * end of the limit, and the message names the ranks that are not there. */
 struct collective_wait {
-    double began;
-    bool told; /* have the others been told that this rank waits? */
+    double latest; /* when collective_mpi_waits was last called */
+    double waited; /* seconds */
+    bool told;     /* have the others been told that this rank waits? */
+    bool works;    /* also for this rank's own device: it does not end while all ranks wait */
 };
 void collective_mpi_limit(double seconds);
 struct collective_wait collective_mpi_begin_wait(void);

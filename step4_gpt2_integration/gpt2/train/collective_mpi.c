@@ -47,9 +47,12 @@ bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error
 /* ---- waits with a limit ----
  *
  * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same wait, also
- * if it has no limit itself. At the end of the limit, those that have told nothing are not there. */
+ * if it has no limit itself. At the end of the limit, those that have told nothing are not there.
+ *
+ * A process that is stopped makes no calls. So a long time between two calls does not count: after Ctrl-Z and fg, no rank has waited. */
 
-enum { TELL = 1 }; /* a tag */
+enum { TELL = 1 };    /* a tag */
+enum { STOPPED = 1 }; /* seconds between two calls */
 
 static struct {
     double limit;   /* seconds; 0: none */
@@ -72,7 +75,14 @@ void collective_mpi_limit(double limit) {
 
 struct collective_wait collective_mpi_begin_wait(void) {
     if (waits.told != NULL) { waits.number++; }
-    return (struct collective_wait){.began = MPI_Wtime()};
+    return (struct collective_wait){.latest = MPI_Wtime()};
+}
+
+static double count_time(struct collective_wait *wait) {
+    const double now = MPI_Wtime(), since = now - wait->latest;
+    wait->latest = now;
+    if (since < STOPPED) { wait->waited += since; }
+    return wait->waited;
 }
 
 static void hear(void) {
@@ -94,8 +104,8 @@ static bool was_told(void) {
 
 bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
-    const double waited = MPI_Wtime() - wait->began;
-    if (waited < 1e-3) {
+    const double waited = count_time(wait);
+    if (waited < (wait->works ? 0.05 : 1e-3)) { /* a pause would delay the next step */
         sched_yield();
         return true;
     }
@@ -115,6 +125,7 @@ bool collective_mpi_waits(struct collective_wait *wait, struct gpt2_error *error
         if (r == waits.rank || waits.told[r] >= waits.number) { continue; }
         snprintf(missing + used, sizeof missing - used, "%s%d", used > 0 ? ", " : "", r);
     }
+    if (missing[0] == '\0' && wait->works) { return true; }
     return gpt2_fail(error, "waited %.0f s for rank %s of %d (--rank-timeout)", waits.limit,
                      missing[0] != '\0' ? missing : "unknown", waits.ranks);
 }
@@ -137,8 +148,9 @@ void collective_mpi_close(void) {
 /* ---- what hosts exchange ---- */
 
 bool collective_mpi_broadcast(void *bytes, size_t size, struct gpt2_error *error) {
-    TRY_MPI(MPI_Bcast(bytes, (int)size, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
-    return true;
+    MPI_Request request;
+    TRY_MPI(MPI_Ibcast(bytes, (int)size, MPI_BYTE, 0, MPI_COMM_WORLD, &request), "MPI_Ibcast");
+    return wait_all(1, &request, "MPI_Ibcast", error);
 }
 
 bool collective_mpi_gather(const void *bytes, size_t size, void *all, struct gpt2_error *error) {
@@ -155,10 +167,10 @@ bool collective_mpi_send(int rank, int from, void *bytes, size_t size, struct gp
     }
     MPI_Request request;
     TRY_MPI(MPI_Irecv(bytes, (int)size, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request), "MPI_Irecv");
-    const double began = MPI_Wtime();
+    struct collective_wait wait = {.latest = MPI_Wtime()};
     for (int done = 0; !done;) {
         TRY_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Irecv");
-        if (!done && waits.limit > 0.0 && MPI_Wtime() - began > waits.limit) {
+        if (!done && waits.limit > 0.0 && count_time(&wait) > waits.limit) {
             return gpt2_fail(error, "waited %.0f s for rank %d of %d (--rank-timeout)", waits.limit, from, waits.ranks);
         }
     }

@@ -17,6 +17,7 @@ struct sums {
     cudaStream_t stream;
     cudaEvent_t ready, done;
     bool pending; /* has an operation begun since the last wait? */
+    bool within;  /* sums are within passes, also in those that a CUDA graph repeats: of a divided model */
 };
 
 static bool nccl_fail(ncclResult_t code, ncclComm_t ranks, struct gpt2_error *error) {
@@ -53,6 +54,7 @@ static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *
     static const ncclDataType_t types[] = {
         [GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
     struct sums *sums = state;
+    sums->within = true;
     ncclResult_t code = ncclAllReduce(x, x, (size_t)count, types[type], ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
@@ -74,13 +76,17 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
 }
 
 /* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
- * rank's work before the latest sum is complete. */
+ * rank's work before the latest sum is complete. Where sums are within passes, it begins at once. */
 static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
     struct sums *sums = state;
     struct collective_wait wait = {.told = false};
-    bool own = true; /* this rank's own work */
+    bool own = !sums->within; /* this rank's own work */
     cudaError_t code;
+    if (!own) {
+        wait = collective_mpi_begin_wait();
+        wait.works = true;
+    }
     while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
         if (asked == ncclSuccess) { asked = found; }

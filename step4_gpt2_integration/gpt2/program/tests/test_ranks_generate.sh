@@ -70,34 +70,64 @@ less_memory() { # the blocks are half of each rank's, embeddings and logits are 
     done | tee "$scratch/memory" && awk 'NR == 1 { one = $1 } END { print one, $1; exit !(one - $1 > 3.5) }' "$scratch/memory"
 }
 
-# A rank is killed while all write a text that shifts its context again and again.
+# While 2 ranks write a text that shifts its context again and again, they get signals.
 rank_of() { tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'; }
-killed() {
-    ranks 2 generate --model $tiny --prompt "$scratch" --tokens 1000000 --no-stop --context-shift >"$scratch/killed" 2>&1 &
-    kill_job=$!
-    kill_tries=0
-    until [ "$(wc -c <"$scratch/killed")" -gt 500 ]; do
-        sleep 0.1
-        kill_tries=$((kill_tries + 1))
-        [ $kill_tries -lt 600 ] || { echo "no text"; cat "$scratch/killed"; return 1; }
+signal() { # signal NAME RANK...
+    signal_name=$1
+    shift
+    for signal_rank in "$@"; do
+        signal_found=
+        for signal_entry in /proc/[0-9]*; do
+            signal_id=${signal_entry#/proc/}
+            tr '\0' ' ' <"$signal_entry/cmdline" 2>/dev/null | grep -q "^[^ ]*gpt2 [a-z]* .*$scratch" || continue
+            [ "$(rank_of "$signal_id")" = "$signal_rank" ] || continue
+            kill -"$signal_name" "$signal_id"
+            signal_found=yes
+        done
+        [ "$signal_found" ] || { echo "no rank $signal_rank"; return 1; }
     done
-    for kill_entry in /proc/[0-9]*; do
-        kill_id=${kill_entry#/proc/}
-        tr '\0' ' ' <"$kill_entry/cmdline" 2>/dev/null | grep -q "^[^ ]*gpt2 generate .*--prompt $scratch " || continue
-        [ "$(rank_of "$kill_id")" = 1 ] || continue
-        kill -9 "$kill_id"
-        kill_began=$(date +%s)
-        wait "$kill_job"
-        kill_status=$? kill_took=$(($(date +%s) - kill_began))
-        tail -c 1000 "$scratch/killed"
-        echo "status $kill_status after $kill_took s"
-        [ $kill_status != 0 ] && [ $kill_status != 124 ] && [ $kill_took -le 60 ]
-        return
-    done
-    echo "no rank 1"
-    return 1
 }
-one_message() { [ "$(grep -c "process rank 1 .*on signal 9" "$scratch/killed")" = 1 ] && ! grep "^gpt2: " "$scratch/killed"; }
+soon() { # soon COMMAND...: it succeeds within 60 s
+    soon_tries=0
+    until "$@"; do
+        sleep 0.1
+        soon_tries=$((soon_tries + 1))
+        [ $soon_tries -lt 600 ] || { echo "not soon: $*"; cat "$scratch/long"; return 1; }
+    done
+}
+has_bytes() { [ "$(wc -c <"$scratch/long")" -ge "$1" ]; }
+writes() { soon has_bytes $(($(wc -c <"$scratch/long") + 500)); } # more text
+begin() { # begin OPTIONS...
+    : >"$scratch/long"
+    ranks 2 generate --model $tiny --prompt "$scratch" --tokens 1000000 --no-stop --context-shift "$@" >"$scratch/long" 2>&1 &
+    job=$!
+    writes
+}
+ends() { # within 60 s
+    ends_began=$(date +%s)
+    wait "$job"
+    status=$? ends_took=$(($(date +%s) - ends_began))
+    tail -c 1000 "$scratch/long"
+    echo "status $status after $ends_took s"
+    [ $status != 0 ] && [ $status != 124 ] && [ $ends_took -le 60 ]
+}
+killed() { begin && signal 9 1 && ends; }
+one_message() { [ "$(grep -c "process rank 1 .*on signal 9" "$scratch/long")" = 1 ] && ! grep "^gpt2: " "$scratch/long"; }
+hangs() { begin --rank-timeout 3 "$@" && signal STOP 1 && ends; }
+is_missed() { [ "$(grep -c "gpt2: rank 0 of 2 on .*: waited 3 s for rank 1 of 2 (--rank-timeout)" "$scratch/long")" = 1 ] && [ "$status" = 2 ]; }
+pauses() { # pauses SECONDS RANKS OPTIONS...: then they go on writing
+    pauses_for=$1 pauses_ranks=$2
+    shift 2
+    # shellcheck disable=SC2086 # a list
+    begin "$@" && signal STOP $pauses_ranks && sleep "$pauses_for" && signal CONT $pauses_ranks && writes && signal 9 1 && ends && one_message
+}
+bench_hangs() { # in the second measurement
+    : >"$scratch/long"
+    ranks 2 bench --model $tiny --types f32 --batch 1 --lengths 8,16 --positions 0 --seconds 6 --json "$scratch/bench" --rank-timeout 3 \
+        >"$scratch/long" 2>&1 &
+    job=$!
+    soon grep -q "^model" "$scratch/long" && sleep 2 && signal STOP 1 && ends
+}
 # What one rank has and the other lacks.
 mixed() {
     timeout 120 mpirun -n 1 "$gpt2" generate --model $tiny --prompt x : -n 1 "$gpt2" generate --model "$scratch/none" --prompt x
@@ -135,4 +165,16 @@ on 2 "other tokens of a rank are an error that names it" lines 1 "gpt2: the toke
 on 2 "--gpus beside a launcher with other ranks is refused" lines 1 "a launcher has started 2 processes" ranks 2 generate --model $tiny --gpus 3
 on 2 "a rank is killed: the other ends within 60 s" killed
 on 2 "with one message, which names it" one_message
+on 2 "a rank stops without ending: the other ends" hangs
+on 2 "with status 2 and one message, which names it" is_missed
+on 2 "also when tokens are drawn" hangs --temperature 1
+on 2 "with status 2 and one message" is_missed
+on 2 "also in bench" bench_hangs
+on 2 "with status 2 and one message" is_missed
+on 2 "--rank-timeout 0: the other waits until the rank goes on" pauses 8 1 --rank-timeout 0
+on 2 "while both are stopped, none waits" pauses 8 "0 1" --rank-timeout 3
+for command in generate bench train; do
+    check "$command --rank-timeout -1 is refused" lines 1 "--rank-timeout -1: a number from 0 to 1000000 is needed" \
+        "$gpt2" $command --model $tiny --rank-timeout -1
+done
 finish
