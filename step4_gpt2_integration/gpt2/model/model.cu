@@ -133,11 +133,15 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
         TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
+        enum { QUEUED = 16 }; // steps: the launch of one more may wait for the device, and that wait has no limit
         const bool persistent = greedy_form(B) == GPT2_PERSISTENT;
         if (persistent) {
             TRY(decode_persistent(device, all, steps));
         } else {
-            for (int i = 0; i < steps; i++) { TRY(run_step(true)); }
+            for (int i = 0; i < steps; i++) {
+                if (i > 0 && i % QUEUED == 0) { wait_for_ranks(); }
+                TRY(run_step(true));
+            }
         }
         const size_t row = (size_t)steps * sizeof(int);
         wait_for_ranks();

@@ -16,8 +16,10 @@ struct sums {
     int rank;
     cudaStream_t stream;
     cudaEvent_t ready, done;
-    bool pending; /* has an operation begun since the last wait? */
-    bool within;  /* sums are within passes, also in those that a CUDA graph repeats: of a divided model */
+    cudaEvent_t marks[2]; /* in turn, each after 32 sums within passes */
+    uint64_t count;       /* of these */
+    bool pending;         /* has an operation begun since the last wait? */
+    bool within;          /* sums are within passes, also in those that a CUDA graph repeats: of a divided model */
 };
 
 static bool nccl_fail(ncclResult_t code, ncclComm_t ranks, struct gpt2_error *error) {
@@ -34,6 +36,55 @@ static bool cuda_fail(cudaError_t code, struct gpt2_error *error) {
 static bool order(cudaEvent_t event, cudaStream_t from, cudaStream_t to, struct gpt2_error *error) {
     cudaError_t code = cudaEventRecord(event, from);
     if (code == cudaSuccess) { code = cudaStreamWaitEvent(to, event, 0); }
+    return code == cudaSuccess || cuda_fail(code, error);
+}
+
+/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
+ * rank's work before the latest sum is complete. Where sums are within passes, it begins at once.
+ * event: in the stream; NULL: all its work. */
+static bool wait_until(struct sums *sums, cudaStream_t stream, cudaEvent_t event, struct gpt2_error *error) {
+    const struct timespec pause = {.tv_nsec = 20000};
+    struct collective_wait wait = {.told = false};
+    bool own = !sums->within; /* this rank's own work */
+    cudaError_t code;
+    if (!own) {
+        wait = collective_mpi_begin_wait();
+        wait.works = true;
+    }
+    while ((code = event != NULL ? cudaEventQuery(event) : cudaStreamQuery(stream)) == cudaErrorNotReady) {
+        ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
+        if (asked == ncclSuccess) { asked = found; }
+        if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
+        if (own && sums->pending && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
+            own = false;
+            wait = collective_mpi_begin_wait();
+        }
+        if (own) {
+            nanosleep(&pause, NULL);
+        } else if (!collective_mpi_waits(&wait, error)) {
+            return false;
+        }
+    }
+    sums->pending = false;
+    if (own) { collective_mpi_begin_wait(); } /* the same number of waits on all ranks */
+    return code == cudaSuccess || cuda_fail(code, error);
+}
+
+static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
+    return wait_until(state, stream, NULL, error);
+}
+
+/* When about a thousand launches are queued, the next one waits for the device, and that wait has no limit. So this rank first waits for
+ * one of its earlier sums: at most 64 are queued. The sums of CUDA graphs are not counted here. */
+static bool keep_up(struct sums *sums, cudaStream_t stream, struct gpt2_error *error) {
+    enum { EVERY = 32 };
+    enum cudaStreamCaptureStatus capture;
+    cudaError_t code = cudaStreamIsCapturing(stream, &capture);
+    if (code != cudaSuccess) { return cuda_fail(code, error); }
+    if (capture != cudaStreamCaptureStatusNone || sums->count++ % EVERY != 0) { return true; }
+    cudaEvent_t mark = sums->marks[sums->count / EVERY % 2]; /* an event that was not recorded yet is done */
+    if (!wait_until(sums, stream, mark, error)) { return false; }
+    code = cudaEventRecord(mark, stream);
     return code == cudaSuccess || cuda_fail(code, error);
 }
 
@@ -55,6 +106,7 @@ static bool sum(void *state, void *x, int64_t count, enum gpt2_type type, void *
         [GPT2_F32] = ncclFloat32, [GPT2_F16] = ncclFloat16, [GPT2_BF16] = ncclBfloat16};
     struct sums *sums = state;
     sums->within = true;
+    if (!keep_up(sums, stream, error)) { return false; }
     ncclResult_t code = ncclAllReduce(x, x, (size_t)count, types[type], ncclSum, sums->ranks, stream);
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
@@ -75,42 +127,14 @@ static bool gather(void *state, void *x, size_t bytes, void *stream, struct gpt2
     return code == ncclSuccess || nccl_fail(code, sums->ranks, error);
 }
 
-/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
- * rank's work before the latest sum is complete. Where sums are within passes, it begins at once. */
-static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
-    const struct timespec pause = {.tv_nsec = 20000};
-    struct sums *sums = state;
-    struct collective_wait wait = {.told = false};
-    bool own = !sums->within; /* this rank's own work */
-    cudaError_t code;
-    if (!own) {
-        wait = collective_mpi_begin_wait();
-        wait.works = true;
-    }
-    while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-        ncclResult_t found = ncclSuccess, asked = ncclCommGetAsyncError(sums->ranks, &found);
-        if (asked == ncclSuccess) { asked = found; }
-        if (asked != ncclSuccess) { return nccl_fail(asked, sums->ranks, error); }
-        if (own && sums->pending && cudaEventQuery(sums->ready) != cudaErrorNotReady) {
-            own = false;
-            wait = collective_mpi_begin_wait();
-        }
-        if (own) {
-            nanosleep(&pause, NULL);
-        } else if (!collective_mpi_waits(&wait, error)) {
-            return false;
-        }
-    }
-    sums->pending = false;
-    if (own) { collective_mpi_begin_wait(); } /* the same number of waits on all ranks */
-    return code == cudaSuccess || cuda_fail(code, error);
-}
-
 static void close_sums(void *state) {
     struct sums *sums = state;
     if (sums->ranks != NULL) { ncclCommDestroy(sums->ranks); }
     if (sums->ready != NULL) { cudaEventDestroy(sums->ready); }
     if (sums->done != NULL) { cudaEventDestroy(sums->done); }
+    for (int i = 0; i < 2; i++) {
+        if (sums->marks[i] != NULL) { cudaEventDestroy(sums->marks[i]); }
+    }
     if (sums->stream != NULL) { cudaStreamDestroy(sums->stream); }
     free(sums);
 }
@@ -134,6 +158,9 @@ bool collective_nccl_arrays(struct gpt2_collective *group, struct gpt2_error *er
     cudaError_t code = cudaStreamCreateWithFlags(&sums->stream, cudaStreamNonBlocking);
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->ready, cudaEventDisableTiming); }
     if (code == cudaSuccess) { code = cudaEventCreateWithFlags(&sums->done, cudaEventDisableTiming); }
+    for (int i = 0; i < 2 && code == cudaSuccess; i++) {
+        code = cudaEventCreateWithFlags(&sums->marks[i], cudaEventDisableTiming);
+    }
     good = code == cudaSuccess || cuda_fail(code, error);
     sums->rank = group->rank;
     const bool together = group->locals == group->ranks && getenv("NCCL_HOSTID") == NULL; /* it stands for a machine */
