@@ -179,6 +179,42 @@ Test(forms, prompts_in_groups_are_the_same) {
     }
 }
 
+/* On a GPU the products are large enough for trials. */
+Test(forms, timed_products_have_the_same_results) {
+    enum { B = 8, T = 1024, SHORT_T = 8, V = 50 };
+    static const struct gpt2_config config = CONFIG(T, V, 2, 8, 512);
+    static int32_t tokens[B * T];
+    static float logits[2][B * V];
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    const int length = device.is_cpu ? SHORT_T : T;
+    int32_t lengths[B];
+    for (int b = 0; b < B; b++) { lengths[b] = length; }
+    tiny_tokens(tokens, B * length, V, 10);
+    for (int timed = 0; timed < 2; timed++) {
+        struct gpt2_source source = tiny_source(&config);
+        struct gpt2_model_options options = {.type = GPT2_F16,
+                                             .timed = timed,
+                                             .attention = GPT2_FUSED,
+                                             .batch = B,
+                                             .prompt = length,
+                                             .kernels = kernels_of(sets[SETS - 1])};
+        struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+        cr_assert(model, "%s", error.text);
+        for (int turn = 0; turn < 2; turn++) { /* with the trials, without */
+            cr_assert(gpt2_prefill(model, tokens, lengths, B, length, &error), "%s", error.text);
+        }
+        cr_assert(gpt2_logits(model, logits[timed], &error), "%s", error.text);
+        close_model(model);
+    }
+    for (int b = 0; b < B; b++) {
+        double got[V], wanted[V];
+        for (int v = 0; v < V; v++) { got[v] = (double)logits[1][b * V + v], wanted[v] = (double)logits[0][b * V + v]; }
+        const double off = row_error(got, wanted, V);
+        cr_assert(off <= 0.03, "prompt %d: off by %g", b, off);
+    }
+}
+
 Test(forms, fused_attention_needs_no_room_for_scores) {
     const struct gpt2_config *config = &configs[0];
     struct gpt2_model *taught = open_forms(config, GPT2_BF16, 1, GPT2_TAUGHT, GPT2_TAUGHT, false);
