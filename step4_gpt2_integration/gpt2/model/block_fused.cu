@@ -3,8 +3,9 @@
 // Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support. All passes of a divided model, also with the
 //           taught forms of attention: lab 4's block computes whole models alone.
 // Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
-//           has 12 in prompts.
+//           has 12 in prompts. In prompts of 16-bit types the second and fourth product add to the residual stream themselves.
 // Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
+//           The two residual adds in products take 2 B T C less: LayerNorm reads and writes half as much, and each product reads B T C.
 #include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/attention.cuh"
@@ -54,7 +55,7 @@ static int attend(gpt2_device &device, const kernel_table &kernels, tensors<T> &
                            all.context, all.forms.tensor_cores, {}, ends);
 }
 
-// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds`.
+// a.normalised = LayerNorm(a.residual), after a.residual += a.branch if `adds` and the product before has not added it.
 template <class T>
 static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, const T *weight, const T *bias,
                      const pass &pass, bool adds) {
@@ -63,6 +64,7 @@ static int normalise(gpt2_device &device, const kernel_table &kernels, tensors<T
     const int N = pass.N(), C = all.config.channels;
     const float eps = all.config.epsilon;
     if (adds) { TRY(end_sum(device, all)); }
+    adds = adds && !adds_in_products(device, all, pass);
     if (pass.decoding ? all.forms.decode_rows : all.forms.attention_rows) {
         const T *const nothing = nullptr;
         return layernorm_rows(device, a.normalised, a.residual, adds ? a.branch : nothing, weight, bias, N, C, eps);
@@ -87,6 +89,22 @@ static int product(gpt2_device &device, tensors<T> &all, T *out, const T *x, con
                      : matmul(device, out, x, weight, bias, N, C, OC);
 }
 
+// The last product of attention or MLP: a.branch (N, C) = x (N, K) weight^T + bias, or a.residual += it.
+template <class T>
+static int project(gpt2_device &device, tensors<T> &all, const T *x, const T *weight,
+                   const code_matrix block_codes::*codes, const T *bias, const char *stage, int layer, const pass &pass,
+                   int K) {
+    activations<T> &a = all.work;
+    const int N = pass.N(), C = all.config.channels;
+    if (adds_in_products(device, all, pass)) {
+        TRY(matmul_add(device, a.residual, x, weight, bias, N, K, C));
+        return observe(device, stage, layer, a.residual, N, C, C); // for its time: there is no observer
+    }
+    TRY(product(device, all, a.branch, x, weight, codes, bias, layer, false, N, K, C));
+    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
+    return observe(device, stage, layer, a.branch, N, C, C);
+}
+
 template <class T>
 int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int layer, const pass &pass,
                       bool ends) {
@@ -107,14 +125,8 @@ int block_fused_begin(gpt2_device &device, const kernel_table &kernels, tensors<
 
 template <class T> int block_fused_project(gpt2_device &device, tensors<T> &all, int layer, const pass &pass) {
     const block_weights<T> &w = all.weights.blocks[(size_t)layer];
-    activations<T> &a = all.work;
-    const int N = pass.N(), C = all.config.channels, W = all.width();
-
-    TRY(product(device, all, a.branch, a.attention, w.attention_weight, &block_codes::attention, w.attention_bias,
-                layer, false, N, W, C));
-    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
-    TRY(observe(device, "attention projection", layer, a.branch, N, C, C));
-    return 0;
+    return project(device, all, all.work.attention, w.attention_weight, &block_codes::attention, w.attention_bias,
+                   "attention projection", layer, pass, all.width());
 }
 
 template <class T>
@@ -135,11 +147,8 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
         TRY(op.bias_gelu_forward(a.hidden, a.hidden, w.fc_bias, N, 4 * W, device.stream));
     }
     TRY(observe(device, "gelu", layer, a.hidden, N, 4 * W, 4 * W));
-    TRY(product(device, all, a.branch, a.hidden, w.mlp_weight, &block_codes::mlp, w.mlp_bias, layer, false, N, 4 * W,
-                C));
-    TRY(begin_sum(device, all, a.branch, (int64_t)N * C));
-    TRY(observe(device, "mlp projection", layer, a.branch, N, C, C));
-    return 0;
+    return project(device, all, a.hidden, w.mlp_weight, &block_codes::mlp, w.mlp_bias, "mlp projection", layer, pass,
+                   4 * W);
 }
 
 #define INSTANTIATE(T)                                                                                          \

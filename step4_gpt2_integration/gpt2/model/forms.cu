@@ -84,6 +84,9 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     model_forms forms = {};
     forms.attention_rows = has_rows(options.attention);
     forms.attention_fused = forms.attention_rows || (attention && D <= most_fused_channels);
+    // Other sets keep their own residual add. Ranks add after their sum, and products of codes round first.
+    forms.adds_in_products = forms.attention_fused && !forms.attention_rows && reference && sizeof(T) == 2 &&
+                             ranks == 1 && !options.activations;
     forms.tensor_cores = sizeof(T) == 2 && device.capability >= 80;
     forms.together = options.together;
     if (options.together == 0 && forms.attention_fused && !forms.attention_rows) {

@@ -2,7 +2,9 @@
 //
 //                 taught                                    fused
 //   attention     two products and the causal softmax       one kernel, no scores in memory (attention_fused.cuh); and GELU in
-//   (prompts)                                               the epilogue of its product
+//   (prompts)                                               the epilogue of its product. In 16-bit types the products before a
+//                                                           residual add to the stream: with the reference set, in one rank,
+//                                                           without activations in 8 bits
 //   rows: as in the fused block, with a thread per row in softmax and LayerNorm, and scores in memory: those of 128 queries in
 //   prompts, and in decoding those of the new tokens (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
@@ -24,6 +26,7 @@
 struct model_forms {
     bool attention_fused;    // prompts
     bool attention_rows;     // in the fused block: attention and LayerNorm have a thread per row (rows.cuh)
+    bool adds_in_products;   // prompts in the fused block: residual adds are in the products before them
     bool tensor_cores;       // in fused attention
     bool epilogues;          // training: GELU and its gradient in the epilogues of products (matmul.cuh)
     bool decode_rows;        // steps use the fused block as attention_rows do

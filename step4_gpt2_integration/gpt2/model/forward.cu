@@ -54,8 +54,9 @@ template <class T> static std::vector<lane<T>> lanes_of(const tensors<T> &group,
     return {lane_of(group, 0, 0, B / 2, T_), lane_of(group, 1, B / 2, B - B / 2, T_)};
 }
 
-// Embedding and blocks. The result is residual and branch; of a divided model the sum of branch has begun. ends: without the rest of the
-// last block after the attention, which must be fused; then the result is residual and attention, at least at each prompt's last position.
+// Embedding and blocks. The result is residual and branch, or residual where adds_in_products; of a divided model the sum of branch has
+// begun. ends: without the rest of the last block after the attention, which must be fused; then the result is residual and attention,
+// at least at each prompt's last position.
 template <class T>
 static int run_blocks(gpt2_device &device, const kernel_table &kernels, std::vector<lane<T>> &lanes, bool ends) {
     const tensors<T> &model = lanes[0].all;
@@ -88,15 +89,21 @@ static int run_blocks(gpt2_device &device, const kernel_table &kernels, std::vec
     return 0;
 }
 
-// normalised (rows, C) = LayerNorm(residual + branch)
+// normalised (N, C) = LayerNorm(residual + branch), or LayerNorm(residual) where adds_in_products
 template <class T>
 static int final_layernorm(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, T *residual,
-                           const T *branch, int rows) {
+                           const T *branch, const pass &pass) {
+    const auto &op = type_of<T>::kernels(kernels);
     activations<T> &a = all.work;
-    const int C = all.config.channels, L = all.config.layers;
-    TRY(type_of<T>::kernels(kernels).residual_layernorm_forward(
-        a.normalised, residual, a.mean, a.rstd, residual, branch, all.weights.final_weight, all.weights.final_bias,
-        rows, C, all.config.epsilon, device.stream));
+    const T *const weight = all.weights.final_weight, *const bias = all.weights.final_bias;
+    const int rows = pass.N(), C = all.config.channels, L = all.config.layers;
+    const float eps = all.config.epsilon;
+    if (adds_in_products(device, all, pass)) {
+        TRY(op.layernorm_forward(a.normalised, a.mean, a.rstd, residual, weight, bias, rows, C, eps, device.stream));
+    } else {
+        TRY(op.residual_layernorm_forward(a.normalised, residual, a.mean, a.rstd, residual, branch, weight, bias, rows,
+                                          C, eps, device.stream));
+    }
     TRY(observe(device, "residual after mlp", L - 1, residual, rows, C, C));
     TRY(observe(device, "final layernorm", L, a.normalised, rows, C, C));
     return 0;
@@ -145,15 +152,16 @@ template <class T> int prefill(gpt2_device &device, const kernel_table &kernels,
             at += lane.pass.B;
         }
     }
+    const pass last = {B, 1, false};
     const T *branch = a.last_result;
     if (ends) { // the rest of the last block, for these rows
         tensors<T> rows = all;
         rows.work.residual = a.last_residual, rows.work.attention = a.last_result;
-        TRY(block_fused_project(device, rows, all.config.layers - 1, {B, 1, false}));
-        TRY(block_fused_finish(device, kernels, rows, all.config.layers - 1, {B, 1, false}));
+        TRY(block_fused_project(device, rows, all.config.layers - 1, last));
+        TRY(block_fused_finish(device, kernels, rows, all.config.layers - 1, last));
         branch = a.branch;
     }
-    TRY(final_layernorm(device, kernels, all, a.last_residual, branch, B));
+    TRY(final_layernorm(device, kernels, all, a.last_residual, branch, last));
     TRY(logits_of_rows(device, all, 0, B));
     TRY(cudaMemcpyAsync(a.positions, a.lengths, (size_t)B * sizeof(int), cudaMemcpyDeviceToDevice, device.stream));
     return 0;
@@ -163,7 +171,7 @@ template <class T> int decode_step(gpt2_device &device, const kernel_table &kern
     activations<T> &a = all.work;
     std::vector<lane<T>> one = {{all, {B, 1, true}}};
     TRY(run_blocks(device, kernels, one, false));
-    TRY(final_layernorm(device, kernels, all, a.residual, a.branch, B));
+    TRY(final_layernorm(device, kernels, all, a.residual, a.branch, one[0].pass));
     TRY(logits_of_rows(device, all, 0, B));
     TRY(advance(device, a.positions, a.tokens, B, all.context));
     return 0;
@@ -172,7 +180,7 @@ template <class T> int decode_step(gpt2_device &device, const kernel_table &kern
 template <class T> int forward_all(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, int B, int T_) {
     std::vector<lane<T>> one = {{all, {B, T_, false}}};
     TRY(run_blocks(device, kernels, one, false));
-    return final_layernorm(device, kernels, all, all.work.residual, all.work.branch, B * T_);
+    return final_layernorm(device, kernels, all, all.work.residual, all.work.branch, one[0].pass);
 }
 
 #define INSTANTIATE(T)                                                                     \

@@ -266,6 +266,12 @@ int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const 
 }
 
 template <class T>
+int matmul_add(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC) {
+    const cudaDataType type = type_of<T>::cuda;
+    return run(device, {type, type, 1, 0, OC, N, C, C, C, OC, CUBLASLT_EPILOGUE_BIAS, 1}, {out, weight, x, bias, 1.0f});
+}
+
+template <class T>
 int matmul_gelu_keep(gpt2_device &device, T *out, T *before, const T *x, const T *weight, const T *bias, int N, int C,
                      int OC) {
     const cudaDataType type = type_of<T>::cuda;
@@ -312,6 +318,7 @@ template int matmul(gpt2_device &, float *, const __nv_bfloat16 *, const __nv_bf
     template int matmul_fp8(gpt2_device &, T *, const uint8_t *, const uint8_t *, const T *, const float *, \
                             const float *, bool, int, int, int);                                            \
     template int matmul_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);           \
+    template int matmul_add(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);            \
     template int matmul_gelu_keep(gpt2_device &, T *, T *, const T *, const T *, const T *, int, int, int); \
     template int matmul_dx_gelu(gpt2_device &, T *, const T *, const T *, const T *, int, int, int);        \
     template int matmul_dx(gpt2_device &, T *, const T *, const T *, int, int, int, int);                   \

@@ -58,7 +58,11 @@ int matmul(gpt2_device &device, T *out, const T *x, const T *weight, const T *bi
 template <class T>
 int matmul_gelu(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
 
-// The same, and before (N, OC) = x weight^T + bias, which its gradient reads.
+// out += x weight^T + bias: a product with the residual add after it.
+template <class T>
+int matmul_add(gpt2_device &device, T *out, const T *x, const T *weight, const T *bias, int N, int C, int OC);
+
+// out = gelu(x weight^T + bias) again, and before (N, OC) = x weight^T + bias, which its gradient reads.
 template <class T>
 int matmul_gelu_keep(gpt2_device &device, T *out, T *before, const T *x, const T *weight, const T *bias, int N, int C,
                      int OC);

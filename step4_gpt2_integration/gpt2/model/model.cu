@@ -5,6 +5,7 @@
 #include "gpt2/model/cross_entropy.cuh"
 #include "gpt2/model/decode_persistent.cuh"
 #include "gpt2/model/forward.cuh"
+#include "gpt2/model/matmul.cuh"
 #include "gpt2/model/recorded_step.cuh"
 
 #if defined(SIMT_CPU_BACKEND)
@@ -104,7 +105,10 @@ template <class T> struct model_of final : gpt2_model {
     int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) override {
         TRY(upload(all.work.tokens, tokens, (int64_t)B_ * T_));
         TRY(upload(all.work.lengths, lengths, B_));
-        TRY(prefill(device, kernels, all, B_, T_));
+        matmul_plans_time(device.plans, options.timed && all.ranks() == 1); // ranks must agree on each token
+        const int error = prefill(device, kernels, all, B_, T_);
+        matmul_plans_time(device.plans, false);
+        TRY(error);
         return *std::max_element(lengths, lengths + B_) < all.context ? 0 : set_positions(lengths, B_);
     }
 

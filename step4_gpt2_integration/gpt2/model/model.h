@@ -50,6 +50,7 @@ struct gpt2_model_options {
         activations; /* with a scheme: the inputs of prompts' products are in 8 bits, too, by the source's input_scales */
     bool tf32;       /* products of F32 may round their factors to TF32 */
     bool graph;      /* decode as one CUDA graph */
+    bool timed; /* prompts use the fastest algorithms of their large products (matmul.cuh); not with several ranks */
     enum gpt2_form attention; /* over prompts: with all scores in memory, a few, or none */
     enum gpt2_form decode;    /* of steps: with the set's kernels and cuBLAS, or with few launches */
     int batch;                /* the largest number of sequences at once */

@@ -181,6 +181,7 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
                                           .scheme = cell->scheme,
                                           .activations = cell->activations,
                                           .tf32 = cell->tf32,
+                                          .timed = true,
                                           .batch = cell->batch,
                                           .prompt = cell->tokens,
                                           .context = cell->tokens + (cell->decodes ? steps : 0),

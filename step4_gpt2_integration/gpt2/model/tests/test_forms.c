@@ -128,6 +128,52 @@ Test(forms, padded_prompts_are_the_same_in_all) {
     }
 }
 
+/* Without an observer the products of 16-bit prompts add to the residual stream (block_fused.cuh), which check_states does not see: the
+ * logits of all positions, and of the last one of prompts of different length, in two groups. */
+static void check_all_logits(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+    enum { B = 3 };
+    const int T = config->max_tokens, V = config->vocabulary;
+    int32_t tokens[B * MOST_T];
+    const int32_t lengths[B] = {T, 1, T / 2 + 1}, whole[B] = {T, T, T};
+    float *logits = malloc((size_t)(B * T * V) * sizeof *logits), *last = malloc((size_t)(B * V) * sizeof *last);
+    tiny_tokens(tokens, B * T, V, 11);
+    struct gpt2_source source = tiny_source(config);
+    struct gpt2_model_options options = {.type = type,
+                                         .attention = GPT2_FUSED,
+                                         .batch = B,
+                                         .prompt = T,
+                                         .together = 2,
+                                         .kernels = kernels_of(sets[SETS - 1])};
+    struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    cr_assert(gpt2_all_logits(model, tokens, whole, B, T, logits, &error), "%s", error.text);
+    cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
+    cr_assert(gpt2_logits(model, last, &error), "%s", error.text);
+    for (int b = 0; b < B; b++) {
+        struct states wanted = {.count = 0};
+        cr_assert(gpt2_reference(&source, tokens + b * T, T, states_of_reference, &wanted, &error), "%s", error.text);
+        for (int t = 0; t <= T; t++) { /* T: the last position of the prompt */
+            const float *row = t < T ? logits + (b * T + t) * V : last + b * V;
+            double got[MOST_V];
+            for (int v = 0; v < V; v++) { got[v] = (double)row[v]; }
+            const int position = t < T ? t : lengths[b] - 1;
+            double off = row_error(got, wanted.at[wanted.count - 1].values + (int64_t)position * V, V);
+            cr_assert(off <= tolerance, "C %d, prompt %d, row %d: off by %g", config->channels, b, t, off);
+        }
+        states_free(&wanted);
+    }
+    free(logits), free(last);
+    close_model(model);
+}
+
+Test(forms, fused_prompts_have_the_references_logits) {
+    for (int i = 0; i < CONFIGS; i++) {
+        check_all_logits(&configs[i], GPT2_F32, 2e-5);
+        check_all_logits(&configs[i], GPT2_F16, 0.03);
+        check_all_logits(&configs[i], GPT2_BF16, 0.2);
+    }
+}
+
 /* Prompts that pass through the blocks together, by ones and by twos: the same logits, losses and cache. */
 static void check_groups(const struct gpt2_config *config, enum gpt2_form form) {
     enum { B = 3, SIZES = 3 };
@@ -176,6 +222,42 @@ Test(forms, prompts_in_groups_are_the_same) {
     for (int i = 0; i < 3; i++) {
         check_groups(&configs[0], forms[i]);
         check_groups(&configs[2], forms[i]);
+    }
+}
+
+/* On a GPU the products are large enough for trials. */
+Test(forms, timed_products_have_the_same_results) {
+    enum { B = 8, T = 1024, SHORT_T = 8, V = 50 };
+    static const struct gpt2_config config = CONFIG(T, V, 2, 8, 512);
+    static int32_t tokens[B * T];
+    static float logits[2][B * V];
+    struct gpt2_device_info device;
+    cr_assert(gpt2_device_ask(&device, &error), "%s", error.text);
+    const int length = device.is_cpu ? SHORT_T : T;
+    int32_t lengths[B];
+    for (int b = 0; b < B; b++) { lengths[b] = length; }
+    tiny_tokens(tokens, B * length, V, 10);
+    for (int timed = 0; timed < 2; timed++) {
+        struct gpt2_source source = tiny_source(&config);
+        struct gpt2_model_options options = {.type = GPT2_F16,
+                                             .timed = timed,
+                                             .attention = GPT2_FUSED,
+                                             .batch = B,
+                                             .prompt = length,
+                                             .kernels = kernels_of(sets[SETS - 1])};
+        struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+        cr_assert(model, "%s", error.text);
+        for (int turn = 0; turn < 2; turn++) { /* with the trials, without */
+            cr_assert(gpt2_prefill(model, tokens, lengths, B, length, &error), "%s", error.text);
+        }
+        cr_assert(gpt2_logits(model, logits[timed], &error), "%s", error.text);
+        close_model(model);
+    }
+    for (int b = 0; b < B; b++) {
+        double got[V], wanted[V];
+        for (int v = 0; v < V; v++) { got[v] = (double)logits[1][b * V + v], wanted[v] = (double)logits[0][b * V + v]; }
+        const double off = row_error(got, wanted, V);
+        cr_assert(off <= 0.03, "prompt %d: off by %g", b, off);
     }
 }
 
