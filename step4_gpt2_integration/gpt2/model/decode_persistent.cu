@@ -1,11 +1,15 @@
 // decode_persistent.cu — greedy decoding of one sequence: one cooperative kernel for many tokens (decode_persistent.cuh)
 //
 // Purpose   A step of decode_fused.cu has 62 launches, and memory is idle at the end of each. Here one kernel runs all steps. While
-//           a block waits for the results of others, its next weights come from memory (weight_stream.cuh).
-// Math      y = activation?(LayerNorm?(x) W^T + b) + residual?, and softmax(q K^T / sqrt(D)) V, as in decode_fused.cu
-// Bytes     The weights and the cache: 247 MB for 124M in bf16, 61 us at the 4.06 TB/s that were measured on an H200.
-// Kernel    decode_persistent_kernel<T>: a block of 16 warps on each multiprocessor. A block owns fixed rows of each matrix, and of
-//           the residual stream, which it keeps in registers. A step has 5 phases a layer:
+//           a block waits for the results of others, its next weights come from memory (weight_ring.cuh).
+// Math      y = activation?(LayerNorm?(x) W^T + b) + residual?, and softmax(q K^T / sqrt(D)) V, as in decode_fused.cu.
+//           LayerNorm is folded into the product that reads it. With gain g, shift s, mean m and r = 1 / sqrt(variance + epsilon),
+//               sum_c W_c ((x_c - m) r g_c + s_c)  =  r (sum_c W_c g_c (x_c - p) - (m - p) sum_c W_c g_c) + sum_c W_c s_c
+//           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
+//           mean of the LayerNorm before, which is near m.
+// Bytes     The weights and the cache: 247 MB for 124M in bf16.
+// Kernel    decode_persistent_kernel<T>: a block on each multiprocessor, of 8 warps that multiply and one that streams the weights. A
+//           block owns fixed rows of each matrix, and of the residual stream. A step has 5 phases a layer:
 //             qkv          LayerNorm of the residual stream, product
 //             attention    a part of the keys of a head; parts are merged where they are read
 //             projection   merged attention, product, residual add
@@ -13,18 +17,13 @@
 //             mlp          product, residual add
 //           and then the logits, and the choice of the next token: the best of each block's rows, then of all blocks.
 //           Each phase needs results of all blocks. They are handed over as packets (packets.cuh).
+//           A warp has the same columns in every product, so it waits for those results alone. It multiplies 8 rows at a time on the
+//           tensor cores. While it waits for x, it reads those weights from the ring into registers. A 16-bit type does not hold an
+//           fp32 x, so x has two rows: its upper half, and what that leaves. After the product the warps meet once, and 8 lanes add the
+//           sums of a row.
 //           A phase's packets are overwritten one layer later, when the new values depend on all readers of the old ones.
 //           New keys and values are written to the cache without a tag. Other blocks read them in later steps: a fence before the
 //           choice of the next token orders them.
-// Expected  61 hand-overs, 1.8 us each: a packet's way 1.2, LayerNorm 0.2, product 0.3. 110 us; and the logits, 77 MB that are
-//           ahead by 24 MB: 14 us. Together 125 us for 124M at a short context. This is a
-//           prediction that neither an H200 nor an H100 reaches.
-// Measured  On an H100 at 1.98 GHz, in cycles of one block, qkv of 124M at position 64: all packets there 2,300, LayerNorm 700,
-//           product 2,200, barrier 200, the rows' sums and packets 1,000, refill of the rings 1,600. Together 4.1 us. Four
-//           warps share a scheduler, so the number of instructions may decide, more than the latency of memory; that was not
-//           measured by itself. In attention, the merge of 16 warps and its packets take 3,500 cycles, the
-//           keys 1,600. The hand-over alone, from all blocks to all blocks, takes 1.0 us if memory is idle otherwise, and 2.8 us if
-//           each multiprocessor keeps 32 KB of copies in flight: packets take the same way as the weights.
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "common/dependent_launch.cuh"
@@ -32,20 +31,29 @@
 #include "gpt2/model/candidate.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/packets.cuh"
-#include "gpt2/model/weight_stream.cuh"
+#include "gpt2/model/tensor_core.cuh"
+#include "gpt2/model/vec16.cuh"
+#include "gpt2/model/weight_ring.cuh"
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
-enum { warps = weight_stream_sizes::warps, threads = weight_stream_sizes::threads };
-enum { stream_pairs = 2, most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, most_channels = 128 };
+enum { warps = 8, threads = warps * warp_size, octet = 8 };
+enum { most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, most_channels = 128, bytes_in_flight = 36 * 1024 };
 enum { qkv, projection, fc, mlp, logits, kinds };
 
+// A group of rows is finished together: a row for each octet of lanes. A row has a sum for each half of x.
+enum { group_rows = threads / octet, most_units = 4, kept_steps = 4, most_sums = 2, sums_pitch = threads + octet };
+
 #if defined(SIMT_CPU_BACKEND)
-enum { most_blocks = 3 }; // a thread is a fiber there, and all of them exist at the same time
+enum {
+    in_ring = 0,
+    most_blocks = 3,
+    block_threads = threads
+}; // a thread is a fiber there, and all of them exist at the same time
 #else
-enum { most_blocks = 1024 };
+enum { in_ring = 1, most_blocks = 1024, block_threads = threads + warp_size }; // and the streaming warp
 #endif
 
 // All packets, in device memory.
@@ -56,7 +64,15 @@ struct packet_buffers {
     packet *attention;  // (H, parts, D, 2)     values, each with the log of its part's sum of exponentials
     packet *hidden;     // (4C)
     packet *candidates; // (blocks, 2)
+    float2 *constants;  // (L, 7C) and (V): of the rows of QKV and fc in each layer, and of the logits: fold_norm_kernel
     unsigned *failed;
+};
+
+// Of a block's dynamic shared memory, in bytes from its start. The ring's places come first.
+struct shared_plan {
+    int places, stride, in_flight; // of the ring
+    int x_pitch;                   // elements of a row of x
+    size_t barriers, parts, statistics, sums, outs, own, x, all;
 };
 
 template <class T> struct persistent_task {
@@ -72,9 +88,35 @@ template <class T> struct persistent_task {
     unsigned tag; // of the first step; a step has L tags
     int steps, L, C, H, D, S, V, parts;
     float epsilon, scale, per_channel; // per_channel: 1 / C
+    shared_plan plan;
 };
 
-// ---- a block's part ----
+// ---- the block's multiplying warps ----
+
+// They meet. Is `value` true in any thread?
+__device__ static bool any_of_block(bool value) {
+#if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
+    return __syncthreads_or(value);
+#else
+    int any;
+    asm volatile("{\n\t.reg .pred mine, any;\n\t"
+                 "setp.ne.u32 mine, %1, 0;\n\t"
+                 "barrier.cta.red.or.pred any, 1, %2, mine;\n\t"
+                 "selp.u32 %0, 1, 0, any;\n\t}"
+                 : "=r"(any)
+                 : "r"((unsigned)value), "n"((int)threads)
+                 : "memory");
+    return any;
+#endif
+}
+
+// The sum over the eight lanes of an octet.
+__device__ static float over_octet(float value) {
+    for (int offset = octet / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(all_lanes, value, offset); }
+    return value;
+}
+
+// ---- a block's rows and a warp's columns ----
 
 struct span {
     int first, count;
@@ -87,15 +129,11 @@ __device__ static span rows_of_block(int rows, int unit) {
     return {first * unit, (next - first) * unit};
 }
 
-// The sum over the block, for all threads. shared: (warps). *failed: in: of this thread; out: of any.
-__device__ static float block_sum(float value, float *shared, bool *failed) {
-    value = warp_sum(value);
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = value; }
-    *failed = __syncthreads_or(*failed);
-    value = shared[threadIdx.x % warps];
-    for (int offset = warps / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(all_lanes, value, offset); }
-    return value;
-}
+// A warp has W columns, those beyond C among them: there x is zero. The sizes of W are such that C = 768, 1024, 1280 and 1600 fit.
+constexpr int widths[] = {96, 128, 160, 224};
+
+// They are read in steps of 64 bytes: 16 for each of four lanes.
+template <class T> constexpr int step_columns = 64 / (int)sizeof(T);
 
 // Two elements as they lie in memory. Converting them would wait for them.
 template <class T> struct two_elements { std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits; };
@@ -111,7 +149,7 @@ template <class T> __device__ static float2 to_floats(const two_elements<T> &two
 }
 
 // A layer's parameters that are no matrix: few bytes, which all blocks need at the same time. Into L2 a layer ahead.
-enum { vectors = 10 };
+enum { vectors = 5 };
 
 template <class T> struct vector_part {
     const T *first; // of the first layer
@@ -124,11 +162,9 @@ template <class T> __device__ static vector_part<T> vector_of(const persistent_t
     const int C = task.C;
     // clang-format off
     const vector_part<T> all[vectors] = {
-        {w.ln1_weight, task.weights_stride, C}, {w.ln1_bias,       task.weights_stride, C},
-        {w.ln2_weight, task.weights_stride, C}, {w.ln2_bias,       task.weights_stride, C},
-        {w.qkv_bias,   task.weights_stride, 3 * C}, {w.attention_bias, task.weights_stride, C},
-        {w.fc_bias,    task.weights_stride, 4 * C}, {w.mlp_bias,       task.weights_stride, C},
-        {task.final_weight, 0, C},              {task.final_bias,  0,                   C},
+        {w.ln1_weight,     task.weights_stride, C}, {w.ln2_weight, task.weights_stride, C},
+        {w.attention_bias, task.weights_stride, C}, {w.mlp_bias,   task.weights_stride, C},
+        {task.final_weight, 0, C},
     };
     // clang-format on
     return all[i];
@@ -148,140 +184,252 @@ template <class T> __device__ static void prefetch_vectors(const vector_part<T> 
 #endif
 }
 
-// ---- what a phase reads ----
+// ---- what a phase reads: x at the warp's columns ----
+//
+// x has four rows of `pitch` elements. A 16-bit type does not hold a float, so x takes two rows: its upper half, and what that leaves.
 
-// x (C) = LayerNorm(residual stream). The stream comes in packets, or is the embedding of a token where `from` is null.
-template <class T>
-__device__ static bool receive_normalised(float *x, const persistent_task<T> &task, const packet *from, unsigned tag,
-                                          int token, int position, const T *weight, const T *bias, float *shared) {
-    const int C = task.C;
-    float2 values[stream_pairs] = {};
-    two_elements<T> scale[stream_pairs] = {}, shift[stream_pairs] = {};
+template <class T> constexpr int halves = sizeof(T) == 2 ? 2 : 1;
+
+// Of a LayerNorm's input. fp16 ends at 65504, and the residual stream times a gain may exceed that.
+template <class T> constexpr float shrink = type_of<T>::file == GPT2_F16 ? 1.0f / 64.0f : 1.0f;
+
+// `count` neighbouring values, 4 bytes of T or 8.
+template <class T, int count> __device__ static void put(T *x, int pitch, const float (&values)[count]) {
+    if constexpr (sizeof(T) == 4) {
+        for (int e = 0; e < count; e++) { x[e] = values[e]; }
+    } else {
+        static_assert(count == 2);
+        const uint32_t upper = pack<T>(values[0], values[1]);
+        const float2 two = unpack<T>(upper);
+        *(uint32_t *)x = upper;
+        *(uint32_t *)(x + pitch) = pack<T>(values[0] - two.x, values[1] - two.y);
+    }
+}
+
+// x = halves of (residual stream - pivot) g. *sums: of the lane's values less the pivot, and of their squares. The stream comes in
+// packets, or is the embedding of a token where `from` is null.
+template <class T, int W>
+__device__ static bool receive_stream(T *x, float2 *sums, const persistent_task<T> &task, span columns,
+                                      const packet *from, unsigned tag, int token, int position, const T *gain,
+                                      float pivot) {
+    constexpr int stream_pairs = (W / 2 + warp_size - 1) / warp_size;
+    const int lane = threadIdx.x % warp_size;
+    two_elements<T> g[stream_pairs] = {};
     uint32_t data[stream_pairs][2] = {};
     unsigned mine = 0;
 #pragma unroll
     for (int i = 0; i < stream_pairs; i++) {
-        const int c = 2 * ((int)threadIdx.x + i * threads);
-        if (c >= C) { continue; }
+        const int c = 2 * (lane + i * warp_size);
+        if (c >= columns.count) { continue; }
         mine |= 1u << i;
-        scale[i] = load_two(weight + c), shift[i] = load_two(bias + c); // before the wait
+        g[i] = load_two(gain + columns.first + c); // before the wait
     }
-    bool failed = false;
+    bool good = true;
     if (from != nullptr) {
-        failed = !receive(
-            data, mine, [&](int i) { return from + 2 * (threadIdx.x + i * threads); }, tag, task.packets.failed);
+        good = receive(
+            data, mine, [&](int i) { return from + columns.first + 2 * (lane + i * warp_size); }, tag,
+            task.packets.failed);
     }
-    float sum = 0.0f, squares = 0.0f;
+    *sums = make_float2(0.0f, 0.0f);
 #pragma unroll
     for (int i = 0; i < stream_pairs; i++) {
-        const int c = 2 * ((int)threadIdx.x + i * threads);
         if ((mine >> i & 1) == 0) { continue; }
-        if (from != nullptr) {
-            values[i] = make_float2(__uint_as_float(data[i][0]), __uint_as_float(data[i][1]));
-        } else {
-            float2 a = to_floats(load_two(task.token_embedding + (int64_t)token * C + c));
-            float2 b = to_floats(load_two(task.position_embedding + (int64_t)position * C + c));
-            values[i] = make_float2(a.x + b.x, a.y + b.y);
+        const int c = 2 * (lane + i * warp_size);
+        float2 value = make_float2(__uint_as_float(data[i][0]), __uint_as_float(data[i][1]));
+        if (from == nullptr) {
+            const int64_t at = columns.first + c;
+            const float2 a = to_floats(load_two(task.token_embedding + (int64_t)token * task.C + at));
+            const float2 b = to_floats(load_two(task.position_embedding + (int64_t)position * task.C + at));
+            value = make_float2(a.x + b.x, a.y + b.y);
         }
-        sum += values[i].x + values[i].y;
+        const float2 scale = to_floats(g[i]);
+        value.x -= pivot, value.y -= pivot;
+        const float scaled[2] = {value.x * scale.x * shrink<T>, value.y * scale.y * shrink<T>};
+        put(x + c, task.plan.x_pitch, scaled);
+        sums->x += value.x + value.y;
+        sums->y += value.x * value.x + value.y * value.y;
     }
-    const float mean = block_sum(sum, shared, &failed) * task.per_channel;
-#pragma unroll
-    for (int i = 0; i < stream_pairs; i++) {
-        if ((mine >> i & 1) == 0) { continue; }
-        values[i].x -= mean, values[i].y -= mean;
-        squares += values[i].x * values[i].x + values[i].y * values[i].y;
-    }
-    const float rstd = rsqrtf(block_sum(squares, shared + warps, &failed) * task.per_channel + task.epsilon);
-#pragma unroll
-    for (int i = 0; i < stream_pairs; i++) {
-        const int c = 2 * ((int)threadIdx.x + i * threads);
-        if ((mine >> i & 1) == 0) { continue; }
-        const float2 a = to_floats(scale[i]), b = to_floats(shift[i]);
-        *(float2 *)(x + c) = make_float2(values[i].x * rstd * a.x + b.x, values[i].y * rstd * a.y + b.y);
-    }
-    __syncthreads();
-    return !failed;
+    return good;
 }
 
-// x (4C) = the MLP's hidden values
-template <class T> __device__ static bool receive_hidden(float *x, const persistent_task<T> &task, unsigned tag) {
-    const int pairs = 4 * task.C / per_packet<T> / 2;
-    bool failed = false;
-    for (int base = threadIdx.x; base < pairs && !failed; base += most_pairs * threads) {
+// x = the MLP's hidden values: the warp's columns of each piece, a row each
+template <class T>
+__device__ static bool receive_hidden(T *x, const persistent_task<T> &task, span columns, unsigned tag) {
+    constexpr int width = 2 * per_packet<T>; // elements of a pair
+    bool good = true;
+    for (int i = threadIdx.x % warp_size; i < columns.count / width && good; i += warp_size) {
         uint32_t data[most_pairs][2] = {};
-        unsigned mine = 0;
-        for (int i = 0; i < most_pairs; i++) { mine |= (unsigned)(base + i * threads < pairs) << i; }
-        failed = !receive(
-            data, mine, [&](int i) { return task.packets.hidden + 2 * (base + i * threads); }, tag,
+        good = receive(
+            data, (1u << most_pairs) - 1,
+            [&](int piece) { return task.packets.hidden + (piece * task.C + columns.first) / per_packet<T> + 2 * i; },
+            tag, task.packets.failed);
+#pragma unroll
+        for (int piece = 0; piece < most_pairs; piece++) {
+            *(uint2 *)(x + piece * task.plan.x_pitch + i * width) = make_uint2(data[piece][0], data[piece][1]);
+        }
+    }
+    return good;
+}
+
+// x = halves of the attention, merged from the parts of each head: the softmax's weight of a part is exp(its log sum).
+template <class T, int W>
+__device__ static bool receive_attention(T *x, const persistent_task<T> &task, span columns, int parts, unsigned tag) {
+    constexpr int width = per_packet<T>, items = (W / width + warp_size - 1) / warp_size;
+    const int of_head = task.D / width;
+    const packet *from[items]; // of the lane's items: the first part
+    unsigned mine = 0;
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        const int at = (int)threadIdx.x % warp_size + i * warp_size, item = columns.first / width + at;
+        mine |= (unsigned)(at < columns.count / width) << i;
+        const int h = item / of_head;
+        from[i] = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item - h * of_head);
+    }
+    T *to = x + threadIdx.x % warp_size * width;
+    bool good = true;
+    if (parts == 1) {
+        uint32_t data[items][2] = {};
+        good = receive(
+            data, mine, [&](int i) { return from[i]; }, tag, task.packets.failed);
+#pragma unroll
+        for (int i = 0; i < items; i++) {
+            float values[width];
+            unpack_elements<T>(values, data[i][0]);
+            if (mine >> i & 1) { put(to + i * warp_size * width, task.plan.x_pitch, values); }
+        }
+        return good;
+    }
+#pragma unroll 1
+    for (int i = 0; i < items && good; i++) {
+        if ((mine >> i & 1) == 0) { break; }
+        const int at = (int)threadIdx.x % warp_size + i * warp_size, item = columns.first / width + at,
+                  h = item / of_head;
+        const packet *first = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item - h * of_head);
+        float highest = -INFINITY, sum = 0.0f, values[width] = {};
+        uint32_t data[most_parts][2] = {};
+        good = receive(
+            data, (1u << parts) - 1, [&](int part) { return first + 2 * (int64_t)part * of_head; }, tag,
             task.packets.failed);
 #pragma unroll
-        for (int i = 0; i < most_pairs; i++) {
-            if ((mine >> i & 1) == 0) { continue; }
-            float *to = x + (int64_t)(base + i * threads) * 2 * per_packet<T>;
-            unpack_elements<T>(to, data[i][0]);
-            unpack_elements<T>(to + per_packet<T>, data[i][1]);
+        for (int part = 0; part < most_parts; part++) {
+            if (part < parts) { highest = fmaxf(highest, __uint_as_float(data[part][1])); }
         }
+#pragma unroll
+        for (int part = 0; part < most_parts; part++) {
+            if (part >= parts) { continue; }
+            float of_part[width];
+            unpack_elements<T>(of_part, data[part][0]);
+            const float weight = expf(__uint_as_float(data[part][1]) - highest);
+            sum += weight;
+            for (int e = 0; e < width; e++) { values[e] += weight * of_part[e]; }
+        }
+        for (int e = 0; e < width; e++) { values[e] /= sum; }
+        put(to + i * warp_size * width, task.plan.x_pitch, values);
     }
-    return !__syncthreads_or(failed);
+    return good;
 }
 
-// x (C) = attention, merged from the parts of each head: the softmax's weight of a part is exp(its log sum).
-template <class T>
-__device__ static bool receive_attention(float *x, const persistent_task<T> &task, int parts, unsigned tag) {
-    constexpr int width = per_packet<T>;
-    const int packets = task.C / width, of_head = task.D / width;
-    bool failed = false;
-    for (int item = threadIdx.x; item < packets && !failed; item += threads) {
-        const int h = item / of_head;
-        const packet *from = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item % of_head);
-        float highest = -INFINITY, sum = 0.0f, values[width] = {};
-        for (int first = 0; first < parts && !failed; first += most_pairs) {
-            uint32_t data[most_pairs][2] = {};
-            const int count = min(parts - first, (int)most_pairs);
-            failed = !receive(
-                data, (1u << count) - 1, [&](int i) { return from + 2 * (int64_t)(first + i) * of_head; }, tag,
-                task.packets.failed);
-            if (failed) { break; }
-            float higher = highest;
-#pragma unroll
-            for (int i = 0; i < most_pairs; i++) {
-                if (i < count) { higher = fmaxf(higher, __uint_as_float(data[i][1])); }
-            }
-            const float shrink = expf(highest - higher);
-            highest = higher, sum *= shrink;
-            for (int e = 0; e < width; e++) { values[e] *= shrink; }
-#pragma unroll
-            for (int i = 0; i < most_pairs; i++) {
-                if (i >= count) { continue; }
-                float part[width];
-                unpack_elements<T>(part, data[i][0]);
-                const float weight = expf(__uint_as_float(data[i][1]) - highest);
-                sum += weight;
-                for (int e = 0; e < width; e++) { values[e] += weight * part[e]; }
-            }
-        }
-        for (int e = 0; e < width; e++) { x[item * width + e] = values[e] / sum; }
-    }
-    return !__syncthreads_or(failed);
+// The best of each warp's candidate, and of all blocks', for all threads. shared: (warps)
+__device__ static candidate best_of_warps(candidate mine, candidate *shared, bool *good) {
+    mine = best_of_warp(mine);
+    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = mine; }
+    *good = !any_of_block(!*good);
+    return best_of_warp(shared[threadIdx.x % warps]);
 }
 
-// The best candidate of all blocks, for all threads.
 template <class T>
 __device__ static bool receive_token(candidate *best, const persistent_task<T> &task, unsigned tag, candidate *shared) {
     candidate mine = no_candidate;
-    bool failed = false;
-    for (int block = threadIdx.x; block < (int)gridDim.x && !failed; block += threads) {
+    bool good = true;
+    for (int block = threadIdx.x; block < (int)gridDim.x && good; block += threads) {
         uint32_t data[1][2] = {};
-        failed = !receive(
+        good = receive(
             data, 1, [&](int) { return task.packets.candidates + 2 * block; }, tag, task.packets.failed);
-        if (!failed) { mine = better(mine, {__uint_as_float(data[0][0]), (int)data[0][1]}); }
+        if (good) { mine = better(mine, {__uint_as_float(data[0][0]), (int)data[0][1]}); }
     }
-    mine = best_of_block(mine, shared);
-    if (threadIdx.x == 0) { shared[warps] = mine; }
-    failed = __syncthreads_or(failed);
-    *best = shared[warps];
-    return !failed;
+    *best = best_of_warps(mine, shared, &good);
+    return good;
+}
+
+// ---- products ----
+
+// Up to four units, which are multiplied together: rows of a matrix that follow each other, or the four pieces of the same rows.
+template <class T> struct unit_batch {
+    int units, rows; // rows: of all units, or of each piece
+    const T *from
+        [most_units]; // of each unit row lane / 4, at the lane's first column; null on the CPU backend if there is none
+    uint4 kept[most_units][kept_steps]; // its first elements
+};
+
+// Step i of a row. Beyond C a row has other elements, which x's zeros cancel.
+template <class T> __device__ static uint4 weights_at(const T *row, int i, int columns) {
+    const int c = i * step_columns<T>;
+    return in_ring || (row != nullptr && c < columns) ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
+}
+
+// sums[j] = rows of x times the rows of unit j, over the warp's columns. x: its first row; for each further unit `next` elements later.
+// In a 16-bit type lane (g, t) has the sums of row g of x with rows 2t and 2t + 1 of the unit; in fp32 it has that of its own columns
+// with row g of the unit.
+//
+// The tensor cores multiply x (16, 16) by 8 rows. The lane's 16 bytes of a row of x are its part of x's rows g and g + 8, twice two
+// columns each. So one product is right in the upper half of its result, with the first and third two columns of the weights, and one
+// in the lower half, with the others. The other halves are of no use, nor are rows that x or the unit does not have.
+template <class T, int W>
+__device__ static void multiply(float (&sums)[most_units][2], const unit_batch<T> &batch, const T *x, int next,
+                                int pitch, int columns) {
+    constexpr int size = vec16<T>::size, steps = W / step_columns<T>;
+    const int lane = threadIdx.x % warp_size;
+    columns -= lane % 4 * size;
+    x += lane % 4 * size;
+    if constexpr (sizeof(T) == 2) {
+        float upper[most_units][4] = {}, lower[most_units][4] = {};
+        x += next == 0 ? lane / 4 % halves<T> * pitch : 0;
+        uint4 of_x[steps];
+#pragma unroll
+        for (int j = 0; j < most_units; j++) {
+            if (j >= batch.units) { break; }
+            if (j == 0 || next != 0) {
+#pragma unroll
+                for (int i = 0; i < steps; i++) { of_x[i] = *(const uint4 *)(x + j * next + i * step_columns<T>); }
+            }
+#pragma unroll
+            for (int i = 0; i < steps; i++) {
+                const uint4 w =
+                    i < kept_steps ? batch.kept[j][i < kept_steps ? i : 0] : weights_at(batch.from[j], i, columns);
+                multiply_add<T>(upper[j], {of_x[i].x, of_x[i].y, of_x[i].z, of_x[i].w}, w.x, w.z);
+                multiply_add<T>(lower[j], {of_x[i].x, of_x[i].y, of_x[i].z, of_x[i].w}, w.y, w.w);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < most_units; j++) {
+            sums[j][0] = upper[j][0] + lower[j][2], sums[j][1] = upper[j][1] + lower[j][3];
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < most_units; j++) {
+            if (j >= batch.units) { break; }
+            for (int i = 0; i < steps; i++) {
+                float w[size], values[size];
+                unpack(w, vec16<T>{weights_at(batch.from[j], i, columns)});
+                unpack(values, vec16_load(x + j * next + i * step_columns<T>));
+                for (int e = 0; e < size; e++) { sums[j][0] += w[e] * values[e]; }
+            }
+        }
+    }
+}
+
+// The sums of a unit, whose rows begin at row `first` of the group, to where the lanes that add them look. all: (most_sums, sums_pitch)
+template <class T> __device__ static void store_sums(float *all, float (&sums)[2], int rows_of_x, int first) {
+    const int lane = threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
+    float *to = all + first * warps + threadIdx.x / warp_size;
+    if constexpr (sizeof(T) == 2) {
+        if (g >= rows_of_x) { return; }
+        to[g * sums_pitch + 2 * t * warps] = sums[0];
+        to[g * sums_pitch + (2 * t + 1) * warps] = sums[1];
+    } else {
+        for (int offset = 1; offset < 4; offset *= 2) { sums[0] += __shfl_xor_sync(all_lanes, sums[0], offset); }
+        if (t == 0) { to[g * warps] = sums[0]; }
+    }
 }
 
 // ---- attention ----
@@ -291,13 +439,13 @@ __device__ static int keys_of_part(int count, int parts) {
     return (count + wanted - 1) / wanted;
 }
 
-// A part of the keys of a head, as decode_split.cu. The first keys and values are requested before the wait for the query.
+// A part of the keys of a head, as decode_split.cu. fixed_D: D, or 0 for any. The first keys and values are requested before the wait for the query.
 // outs: (warps, D + 2)
-template <class T>
+template <class T, int fixed_D>
 __device__ static bool attend(const persistent_task<T> &task, int layer, int position, int h, int part, int keys,
                               unsigned tag, float *outs) {
     constexpr int size = vec16<T>::size;
-    const int D = task.D, lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+    const int D = fixed_D > 0 ? fixed_D : task.D, lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
     const int lanes = D / size, group = lane / lanes, groups = warp_size / lanes, at = lane % lanes * size;
     const int count = position + 1, begin = part * keys, end = min(begin + keys, count), step = warps * groups;
     T *k = task.k + layer * task.cache_stride + (int64_t)h * task.S * D + at;
@@ -318,78 +466,79 @@ __device__ static bool attend(const persistent_task<T> &task, int layer, int pos
     int first = begin + warp * groups + group;
     fetch(first);
 
-    vec16<T> query_bits = {}, new_key = {}, new_value = {};
-    auto receive_vec = [&](vec16<T> &to, const packet *from) {
-        uint32_t data[2][2] = {};
-        bool good = receive(
-            data, 3, [&](int i) { return from + 2 * i; }, tag, task.packets.failed);
-        to.bits = make_uint4(data[0][0], data[0][1], data[1][0], data[1][1]);
-        return good;
+    // The group that has the new token's key also needs that key and its value.
+    const bool newest = position < end && position >= first && (position - first) % step == 0;
+    uint32_t data[6][2] = {};
+    bool good = receive(
+        data, newest ? 63 : 3, [&](int i) { return query_packets + i / 2 * C_packets + i % 2 * 2; }, tag,
+        task.packets.failed);
+    const auto vector = [&](int i) {
+        return vec16<T>{make_uint4(data[i][0], data[i][1], data[i + 1][0], data[i + 1][1])};
     };
-    bool good = receive_vec(query_bits, query_packets);
-    // The group that has the new token's key.
-    if (position < end && position >= first && (position - first) % step == 0) {
-        good = good && receive_vec(new_key, query_packets + C_packets) &&
-               receive_vec(new_value, query_packets + 2 * C_packets);
+    const vec16<T> query_bits = vector(0), new_key = vector(2), new_value = vector(4);
+    if (newest) {
         *(uint4 *)(k + (int64_t)position * D) = new_key.bits;
         *(uint4 *)(v + (int64_t)position * D) = new_value.bits;
     }
-    float query[size], o[size] = {}, m = -INFINITY, l = 0.0f;
+    float query[size], o[size] = {}, m = -INFINITY, l = 0.0f; // m: of the warp
     unpack(query, query_bits);
     for (int start = begin; start < end; start += ahead * step, first += ahead * step) {
-        float s[ahead], highest = m;
+        float s[ahead] = {}, highest = m;
 #pragma unroll
         for (int i = 0; i < ahead; i++) {
-            const int j = first + i * step;
-            float dot = 0.0f, values[size];
-            if (j == position) { key[i] = new_key, value[i] = new_value; }
+            float values[size];
+            if (first + i * step == position) { key[i] = new_key, value[i] = new_value; }
             unpack(values, key[i]);
-            for (int e = 0; e < size; e++) { dot += query[e] * values[e]; }
-            dot *= task.scale;
-            for (int offset = lanes / 2; offset > 0; offset /= 2) { dot += __shfl_xor_sync(all_lanes, dot, offset); }
-            s[i] = j < end ? dot : -INFINITY;
+            for (int e = 0; e < size; e++) { s[i] += query[e] * values[e]; }
+        }
+        for (int offset = lanes / 2; offset > 0; offset /= 2) {
+#pragma unroll
+            for (int i = 0; i < ahead; i++) { s[i] += __shfl_xor_sync(all_lanes, s[i], offset); }
+        }
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            s[i] = first + i * step < end ? s[i] * task.scale : -INFINITY;
             highest = fmaxf(highest, s[i]);
         }
-        if (highest > -INFINITY) { // else this group has had no key yet
-            const float shrink = expf(m - highest);
-            m = highest, l *= shrink;
-            for (int e = 0; e < size; e++) { o[e] *= shrink; }
-#pragma unroll
-            for (int i = 0; i < ahead; i++) {
-                if (s[i] == -INFINITY) { continue; }
-                const float weight = expf(s[i] - m);
-                float values[size];
-                l += weight;
-                unpack(values, value[i]);
-                for (int e = 0; e < size; e++) { o[e] += weight * values[e]; }
-            }
+        for (int offset = lanes; offset < warp_size; offset *= 2) {
+            highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, offset));
         }
-        fetch(first + ahead * step);
+        if (highest == -INFINITY) { continue; } // the warp has no key yet, and has none later
+        const float smaller = expf(m - highest);
+        m = highest, l *= smaller;
+        for (int e = 0; e < size; e++) { o[e] *= smaller; }
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            const float weight = expf(s[i] - m);
+            float values[size];
+            l += weight;
+            unpack(values, value[i]);
+            for (int e = 0; e < size; e++) { o[e] += weight * values[e]; }
+        }
+        if (start + ahead * step < end) { fetch(first + ahead * step); }
     }
 
     // The groups of a warp, then the warps of the block.
-    float highest = m;
     for (int offset = lanes; offset < warp_size; offset *= 2) {
-        highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, offset));
+        l += __shfl_xor_sync(all_lanes, l, offset);
+#pragma unroll
+        for (int e = 0; e < size; e++) { o[e] += __shfl_xor_sync(all_lanes, o[e], offset); }
     }
-    const float factor = m == -INFINITY ? 0.0f : expf(m - highest);
-    l *= factor;
-    for (int offset = lanes; offset < warp_size; offset *= 2) { l += __shfl_xor_sync(all_lanes, l, offset); }
     const int width = D + 2;
 #pragma unroll
     for (int e = 0; e < size; e++) {
-        o[e] *= factor;
-        for (int offset = lanes; offset < warp_size; offset *= 2) { o[e] += __shfl_xor_sync(all_lanes, o[e], offset); }
         if (group == 0) { outs[warp * width + at + e] = o[e]; }
     }
-    if (lane == 0) { outs[warp * width + D] = highest, outs[warp * width + D + 1] = l; }
-    if (__syncthreads_or(!good)) { return false; }
+    if (lane == 0) { outs[warp * width + D] = m, outs[warp * width + D + 1] = l; }
+    if (any_of_block(!good)) { return false; }
 
     constexpr int together = per_packet<T>;
     const int d = threadIdx.x * together;
     if (d < D) {
         float part_m = -INFINITY, part_l = 0.0f, part_o[together] = {};
+#pragma unroll
         for (int w = 0; w < warps; w++) { part_m = fmaxf(part_m, outs[w * width + D]); }
+#pragma unroll
         for (int w = 0; w < warps; w++) {
             const float weight = expf(outs[w * width + D] - part_m); // 0 for a warp without keys
             part_l += weight * outs[w * width + D + 1];
@@ -405,96 +554,118 @@ __device__ static bool attend(const persistent_task<T> &task, int layer, int pos
 
 // ---- what a phase writes ----
 
-// y of the block's row r: its slices' sums in their order
-template <class T> __device__ static float row_sum(const float *sums, const matrix_part<T> &part, int r) {
-    float y = 0.0f;
-    for (int slice = 0; slice < part.slices; slice++) { y += sums[slice * part.rows + r]; }
-    return y;
+// The sum of x's row times the row of the thread's octet; exists: is there such a row? sums: (most_sums, sums_pitch), of the group
+__device__ static float finish_row(const float *sums, bool exists, int rows_of_x) {
+    const float *of = sums + threadIdx.x;
+    return over_octet(exists ? rows_of_x == 2 ? of[0] + of[sums_pitch] : of[0] : 0.0f);
 }
 
-// Packets of T: the block's rows of qkv, or of the hidden values. early: the bias of the thread's first rows
-template <class T>
-__device__ static void publish_rows(packet *to, const float *sums, const matrix_part<T> &part, const T *bias,
-                                    const T (&early)[per_packet<T>], bool activated, gpt2_activation activation,
-                                    unsigned tag) {
+// The value of row r to the other blocks, in a packet with its neighbours'. All threads call.
+template <class T> __device__ static void publish_row(packet *to, float y, int r, bool there, unsigned tag) {
     constexpr int width = per_packet<T>;
-    for (int r = threadIdx.x * width; r < part.rows; r += threads * width) {
-        float y[width];
-        for (int e = 0; e < width; e++) {
-            y[e] = row_sum(sums, part, r + e) + to_float(r < threads * width ? early[e] : bias[part.first + r + e]);
-            if (activated) { y[e] = activate(y[e], activation); }
-        }
-        publish(to + (part.first + r) / width, pack_elements<T>(y), tag);
+    float values[width] = {y};
+    if constexpr (width == 2) { values[1] = __shfl_down_sync(all_lanes, y, octet); }
+    if (there && r % width == 0) { publish(to + r / width, pack_elements<T>(values), tag); }
+}
+
+// ---- constants of rows ----
+
+// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row
+template <class T>
+__global__ void fold_norm_kernel(float2 *to, const T *weights, const T *gain, const T *shift, const T *bias, int rows,
+                                 int C) {
+    const int r = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
+    if (r >= rows) { return; }
+    float gains = 0.0f, shifts = 0.0f;
+    for (int c = lane; c < C; c += warp_size) {
+        const float w = to_float(weights[(int64_t)r * C + c]);
+        gains += w * to_float(gain[c]), shifts += w * to_float(shift[c]);
     }
+    gains = warp_sum(gains), shifts = warp_sum(shifts);
+    if (lane == 0) { to[r] = make_float2(gains, shifts + (bias != nullptr ? to_float(bias[r]) : 0.0f)); }
 }
 
 // ---- the kernel ----
 
-template <class T>
-__global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const persistent_task<T> task, int sum_count) {
-    extern __shared__ uint4 dynamic[]; // the ring; sums (sum_count); x (4C)
-    __shared__ matrix_part<T> parts[kinds];
-    __shared__ item_requests<T> requests[warps];
+template <class T, int W>
+__global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(const persistent_task<T> task) {
+    extern __shared__ __align__(128) char dynamic[];
     __shared__ vector_part<T> small[vectors];
-    __shared__ float statistics[2 * warps];
-    __shared__ candidate candidates[warps + 1];
-    float *sums = (float *)((char *)dynamic + weight_stream<T>::bytes), *x = sums + sum_count;
-    const int C = task.C;
+    __shared__ candidate candidates[2][warps];
+    __shared__ int finished; // no unit is needed any more
+    const shared_plan &plan = task.plan;
+    uint64_t *barriers = (uint64_t *)(dynamic + plan.barriers);
+    const ring_memory ring = {dynamic, barriers, barriers + ring_barriers, plan.places, plan.stride, plan.in_flight};
+    float *sums = (float *)(dynamic + plan.sums), *outs = (float *)(dynamic + plan.outs);
+    float *own = (float *)(dynamic + plan.own); // the residual stream at the block's rows
+    matrix_part<T> *parts = (matrix_part<T> *)(dynamic + plan.parts);
+    // Of each warp's columns, sums of values less the pivot, and of their squares: (2, warps)
+    float2 *statistics = (float2 *)(dynamic + plan.statistics);
+    const int C = task.C, warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
 
+    // Columns that no row has are multiplied too, and must be zeros.
+    for (size_t i = threadIdx.x * sizeof(uint4); i < plan.all; i += blockDim.x * sizeof(uint4)) {
+        *(uint4 *)(dynamic + i) = make_uint4(0, 0, 0, 0);
+    }
+    __syncthreads();
     if (threadIdx.x < kinds) {
         constexpr int in_packets = per_packet<T>;
         const block_weights<T> &w = task.block;
         // clang-format off
-        const struct { const T *weights; int rows, unit, columns; } all[kinds] = {
-            {w.qkv_weight,         3 * C,  in_packets, C},
-            {w.attention_weight,   C,      1,          C},
-            {w.fc_weight,          4 * C,  in_packets, C},
-            {w.mlp_weight,         C,      1,          4 * C},
-            {task.head,            task.V, 1,          C},
+        const struct { const T *weights; int rows, unit, pieces; } all[kinds] = {
+            {w.qkv_weight,         3 * C,  in_packets, 1},
+            {w.attention_weight,   C,      1,          1},
+            {w.fc_weight,          4 * C,  in_packets, 1},
+            {w.mlp_weight,         C,      1,          4},
+            {task.head,            task.V, 1,          1},
         };
         // clang-format on
-        constexpr int width = weight_stream<T>::width;
-        const int kind = threadIdx.x, columns = all[kind].columns;
+        const int kind = threadIdx.x;
         const span rows = rows_of_block(all[kind].rows, all[kind].unit);
-        parts[kind] = {all[kind].weights + (int64_t)rows.first * columns,
-                       kind == logits ? 0 : task.weights_stride,
-                       rows.first,
-                       rows.count,
-                       columns,
-                       (columns + width - 1) / width};
+        parts[kind] = {all[kind].weights + (int64_t)rows.first * all[kind].pieces * C,
+                       kind == logits ? 0 : task.weights_stride, rows.first, rows.count, all[kind].pieces};
     }
     if (threadIdx.x < vectors) { small[threadIdx.x] = vector_of(task, threadIdx.x); }
+    zeros_before_copies();
     __syncthreads();
-    prefetch_vectors(small, 0);
+    if (threadIdx.x == 0) { open_ring(ring, warps), finished = 0; }
+    __syncthreads();
     const int choices = task.greedy.settings[0], stop = task.greedy.settings[1], count = task.greedy.count[0];
     int left = task.greedy.left[0], position = task.positions[0], step = 0;
     if (left == 0) {
         if (blockIdx.x == 0) {
-            for (int i = threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
+            for (int i = threadIdx.x; i < task.steps; i += blockDim.x) { task.greedy.chosen[count + i] = -1; }
             if (threadIdx.x == 0) { task.greedy.count[0] = count + task.steps; }
         }
         return;
     }
-    weight_stream<T> stream(dynamic, requests, parts, task.L, min(task.steps, left));
+    if (warp == warps) {
+        stream_weights(ring, parts, C, task.L, min(task.steps, left), &finished);
+        return;
+    }
+    prefetch_vectors(small, 0);
+    unit_reader<T> units(ring);
+    const span columns = {warp * W, min(max(C - warp * W, 0), W)};
+    T *x = (T *)(dynamic + plan.x) + warp * most_pairs * plan.x_pitch;
+    const int row = threadIdx.x / octet; // of a group
+    const bool first_lane = threadIdx.x % octet == 0;
 
     const int logit_end = min(parts[logits].first + parts[logits].rows, choices);
     candidate mine = no_candidate;
     for (int id = parts[logits].first + (int)threadIdx.x; id < logit_end; id += threads) {
         mine = better(mine, {task.logits[id], id});
     }
-    const int own_first = parts[projection].first, own_rows = parts[projection].rows;
     bool good = true, ended = false;
+    unsigned buffer = 0; // of the sums
     for (; step < task.steps && left > 0; step++) {
         unsigned tag = task.tag + (unsigned)step * (unsigned)task.L;
-        mine = best_of_block(mine, candidates);
         __threadfence(); // the step's new keys and values, which other blocks read in the next step
-        __syncthreads();
+        candidate best = best_of_warps(mine, candidates[0], &good);
         if (threadIdx.x == 0) {
-            publish(task.packets.candidates + 2 * blockIdx.x, bits_of(mine.value), tag);
-            publish(task.packets.candidates + 2 * blockIdx.x + 1, (uint32_t)mine.id, tag);
+            publish(task.packets.candidates + 2 * blockIdx.x, bits_of(best.value), tag);
+            publish(task.packets.candidates + 2 * blockIdx.x + 1, (uint32_t)best.id, tag);
         }
-        candidate best;
-        good = receive_token(&best, task, tag, candidates);
+        good = receive_token(&best, task, tag, candidates[1]);
         if (!good) { break; }
         const bool broken = best.value != best.value;
         const int token = broken ? (int)no_token : best.id;
@@ -505,68 +676,131 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
             break;
         }
 
-        float own = 0.0f; // the residual stream at the block's row of this thread
-        if ((int)threadIdx.x < own_rows) {
-            const int c = own_first + threadIdx.x;
-            own = to_float(task.token_embedding[(int64_t)token * C + c]) +
-                  to_float(task.position_embedding[(int64_t)position * C + c]);
+        for (int r = row; r < parts[projection].rows && first_lane; r += group_rows) {
+            const int c = parts[projection].first + r;
+            own[r] = to_float(task.token_embedding[(int64_t)token * C + c]) +
+                     to_float(task.position_embedding[(int64_t)position * C + c]);
         }
-        const int keys = keys_of_part(position + 1, task.parts), units = (position + keys) / keys;
+        mine = no_candidate;
+        float pivot = to_float(task.token_embedding[(int64_t)token * C]) +
+                      to_float(task.position_embedding[(int64_t)position * C]);
+        const int keys = keys_of_part(position + 1, task.parts), key_parts = (position + keys) / keys;
         const block_weights<T> &w = task.block;
-        for (int layer = 0, kind = qkv; kind != kinds;) {
+        for (int layer = 0, kind = qkv; kind != kinds && good;) {
             const int64_t at = layer * task.weights_stride;
             const matrix_part<T> &part = parts[kind];
-            const bool in_packets = kind == qkv || kind == fc;
-            const T *bias = (kind == qkv          ? w.qkv_bias
-                             : kind == projection ? w.attention_bias
-                             : kind == fc         ? w.fc_bias
-                                                  : w.mlp_bias) +
-                            at;
-            T early[per_packet<T>] = {}; // the bias of the thread's rows, loaded before the wait
-            for (int e = 0; e < per_packet<T> && kind != logits; e++) {
-                const int r = in_packets ? (int)threadIdx.x * per_packet<T> + e : (int)threadIdx.x;
-                if (r < part.rows) { early[e] = bias[part.first + r]; }
-            }
-            if (kind == projection) {
-                good = receive_attention(x, task, units, tag);
+            const bool normalised = kind == qkv || kind == fc || kind == logits;
+            const bool whole = part.pieces == 1; // rows: then a batch has four units, else four pieces of one
+            const int rows_of_x = whole ? halves<T> : 1;
+            const float2 *constants = task.packets.constants + part.first +
+                                      (kind == logits ? (int64_t)task.L * 7 * C
+                                       : kind == fc   ? (int64_t)layer * 7 * C + 3 * C
+                                                      : (int64_t)layer * 7 * C);
+            const T *bias = (kind == projection ? w.attention_bias : w.mlp_bias) + at + part.first;
+            const auto constants_of = [&](int r) { // of the row: its sum with the gain, and what is added at the end
+                if (r >= part.rows) { return make_float2(0.0f, 0.0f); }
+                return normalised ? constants[r] : make_float2(0.0f, to_float(bias[r]));
+            };
+            unit_batch<T> batch;
+            batch.units = batch.rows = 0;
+            const auto prepare = [&](int first) {
+                const int group_end = min(first / group_rows * group_rows + (int)group_rows, part.rows), g = lane / 4;
+                batch.rows = min(group_end - first, whole ? (int)group_rows : (int)unit_rows);
+                batch.units = whole ? (batch.rows + unit_rows - 1) / unit_rows : part.pieces;
+                const T *in_memory = part.weights + layer * part.stride + (int64_t)first * part.pieces * C;
+                units.wait(batch.units);
+#pragma unroll
+                for (int j = 0; j < most_units; j++) {
+                    const int r = whole ? j * unit_rows + g : g;
+                    const int64_t from = ((int64_t)r * part.pieces + (whole ? 0 : j)) * C;
+                    batch.from[j] =
+                        units.row(whole ? r : j * batch.rows + g, r < batch.rows ? in_memory + from : nullptr);
+                    if (batch.from[j] != nullptr) { batch.from[j] += columns.first + lane % 4 * vec16<T>::size; }
+                    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+                        for (int i = 0; i < kept_steps && i < W / step_columns<T>; i++) {
+                            if (j >= batch.units) { break; }
+                            batch.kept[j][i] = weights_at(batch.from[j], i, columns.count - lane % 4 * vec16<T>::size);
+                        }
+                    }
+                }
+            };
+            float2 constant = constants_of(row), moments = {};
+            if (part.rows > 0) { prepare(0); }
+            bool there = true;
+            if (part.rows == 0) {
+            } else if (kind == projection) {
+                there = receive_attention<T, W>(x, task, columns, key_parts, tag);
             } else if (kind == mlp) {
-                good = receive_hidden(x, task, tag);
+                there = receive_hidden(x, task, columns, tag);
             } else {
                 const packet *from = kind == fc                  ? task.packets.middle
                                      : layer == 0 && kind == qkv ? nullptr
                                                                  : task.packets.residual;
-                const T *weight = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
-                const T *shift = kind == qkv ? w.ln1_bias + at : kind == fc ? w.ln2_bias + at : task.final_bias;
-                good = receive_normalised(x, task, from, kind == fc ? tag : tag - 1, token, position, weight, shift,
-                                          statistics);
+                const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
+                there = receive_stream<T, W>(x, &moments, task, columns, from, kind == fc ? tag : tag - 1, token,
+                                             position, gain, pivot);
             }
-            if (!good) { break; }
-            stream.multiply(sums, x, part);
-            __syncthreads();
-            if (in_packets) {
-                publish_rows(kind == qkv ? task.packets.qkv : task.packets.hidden, sums, part, bias, early, kind == fc,
-                             task.activation, tag);
-            } else if (kind == logits) {
-                mine = no_candidate;
-                for (int r = threadIdx.x; r < part.rows; r += threads) {
+            __syncwarp(); // x is written
+            for (int group = 0; group < part.rows && good; group += group_rows) {
+                float *all = sums + buffer * most_sums * sums_pitch;
+                const int end = min(group + (int)group_rows, part.rows);
+                if (group > 0) { constant = constants_of(group + row); }
+                for (int first = group; first < end; first += whole ? (int)group_rows : (int)unit_rows) {
+                    float dot[most_units][2] = {};
+                    if (first > 0) { prepare(first); }
+                    multiply<T, W>(dot, batch, x, whole ? 0 : plan.x_pitch, plan.x_pitch, columns.count);
+                    units.release(batch.units, whole ? batch.rows : batch.units * batch.rows);
+                    if (!whole) {
+                        dot[0][0] += dot[1][0] + dot[2][0] + dot[3][0], dot[0][1] += dot[1][1] + dot[2][1] + dot[3][1];
+                    }
+#pragma unroll
+                    for (int j = 0; j < most_units; j++) {
+                        if (j < (whole ? batch.units : 1)) {
+                            store_sums<T>(all, dot[j], rows_of_x, first - group + j * unit_rows);
+                        }
+                    }
+                }
+                if (group == 0 && normalised) {
+                    moments = make_float2(warp_sum(moments.x), warp_sum(moments.y));
+                    if (lane == 0) { statistics[(kind == fc) * warps + warp] = moments; }
+                }
+                good = !any_of_block(!there);
+                const int r = group + row;
+                const bool publishes = first_lane && r < part.rows;
+                float y = finish_row(all, r < part.rows, rows_of_x);
+                if (normalised) {
+                    const float2 part_of = statistics[(kind == fc) * warps + threadIdx.x % octet];
+                    const float off = over_octet(part_of.x) * task.per_channel; // the mean less the pivot
+                    const float variance = fmaxf(over_octet(part_of.y) * task.per_channel - off * off, 0.0f);
+                    y = (y * (1.0f / shrink<T>)-off * constant.x) * rsqrtf(variance + task.epsilon);
+                    if (end == part.rows) { pivot += off; }
+                }
+                y += constant.y;
+                if (kind == qkv) {
+                    publish_row<T>(task.packets.qkv + part.first / per_packet<T>, y, r, publishes, tag);
+                } else if (kind == fc) {
+                    y = activate(y, task.activation);
+                    publish_row<T>(task.packets.hidden + part.first / per_packet<T>, y, r, publishes, tag);
+                } else if (publishes && kind == logits) {
                     const int id = part.first + r;
-                    const float y = row_sum(sums, part, r);
                     task.logits[id] = y;
                     if (id < choices) { mine = better(mine, {y, id}); }
+                } else if (publishes) {
+                    own[r] += y;
+                    publish((kind == mlp ? task.packets.residual : task.packets.middle) + part.first + r,
+                            bits_of(own[r]), tag);
                 }
-            } else if ((int)threadIdx.x < own_rows) {
-                const int c = own_first + threadIdx.x;
-                own += row_sum(sums, part, threadIdx.x) + to_float(early[0]);
-                publish((kind == mlp ? task.packets.residual : task.packets.middle) + c, bits_of(own), tag);
+                buffer ^= 1;
             }
-            stream.refill();
-            if (kind == qkv) {
+            if (kind == qkv && good) {
                 prefetch_vectors(small, layer + 1 < task.L ? layer + 1 : 0);
-                for (int unit = blockIdx.x; unit < task.H * units && good; unit += gridDim.x) {
-                    __syncthreads(); // sums are free
-                    good = attend(task, layer, position, unit % task.H, unit / task.H, keys, tag, sums);
+                for (int unit = blockIdx.x; unit < task.H * key_parts && good; unit += gridDim.x) {
+                    if (unit >= (int)gridDim.x) { any_of_block(false); } // outs are free
+                    const int h = unit % task.H, part_of_keys = unit / task.H;
+                    good = task.D == 64 ? attend<T, 64>(task, layer, position, h, part_of_keys, keys, tag, outs)
+                                        : attend<T, 0>(task, layer, position, h, part_of_keys, keys, tag, outs);
                 }
-                if (!good) { break; }
             }
             if (kind == mlp) {
                 tag++, layer++;
@@ -578,7 +812,7 @@ __global__ void __launch_bounds__(threads, 1) decode_persistent_kernel(const per
         if (!good) { break; }
         position = min(position + 1, task.S - 1);
     }
-    stream.finish();
+    if (threadIdx.x == 0) { *(volatile int *)&finished = 1; }
     if (blockIdx.x != 0 || !good) { return; }
     // All other blocks have read these, for their results were needed here.
     for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
@@ -600,36 +834,60 @@ static int parts_for(const gpt2_config &config, int blocks) {
     return std::clamp(blocks / config.heads, 1, (int)most_parts);
 }
 
-// Floats of shared memory for the sums of a product, or the parts of attention.
-template <class T> static int sum_count(const gpt2_config &config, int blocks) {
-    constexpr int width = weight_stream<T>::width;
-    const int C = config.channels, V = config.vocabulary;
-    auto items = [&](int rows, int unit, int columns) {
-        return ((rows / unit + blocks - 1) / blocks) * unit * ((columns + width - 1) / width);
-    };
-    const int unit = per_packet<T>;
-    const int most = std::max({items(3 * C, unit, C), items(C, 1, C), items(4 * C, unit, C), items(C, 1, 4 * C),
-                               items(V, 1, C), warps * (C / config.heads + 2)});
-    return (most + 3) / 4 * 4;
+// The narrowest W that fits, or 0.
+static int width_for(int C) {
+    for (int W : widths) {
+        if (C <= warps * W) { return W; }
+    }
+    return 0;
 }
 
-template <class T> static size_t shared_bytes(const gpt2_config &config, int blocks) {
-    return weight_stream<T>::bytes +
-           ((size_t)sum_count<T>(config, blocks) + 4 * (size_t)config.channels) * sizeof(float);
+template <class T> static auto kernel_for(int W) {
+    return W == widths[0]   ? decode_persistent_kernel<T, widths[0]>
+           : W == widths[1] ? decode_persistent_kernel<T, widths[1]>
+           : W == widths[2] ? decode_persistent_kernel<T, widths[2]>
+                            : decode_persistent_kernel<T, widths[3]>;
+}
+
+template <class T> static shared_plan plan_for(const gpt2_device &device, const gpt2_config &config) {
+    constexpr size_t fixed = 2048 + 128; // the kernel's own variables; the barriers' alignment
+    const int C = config.channels, step = step_columns<T>;
+    const int blocks = blocks_for<T>(device, config), own = (C + blocks - 1) / blocks;
+    shared_plan plan = {};
+    plan.stride = ring_stride(C * (int)sizeof(T));
+    plan.x_pitch = (width_for(C) / step | 1) * step; // an odd number of steps: two rows are in different banks
+    const size_t after_ring[] = {2 * ring_barriers * sizeof(uint64_t),
+                                 (kinds * sizeof(matrix_part<T>) + 15) / 16 * 16,
+                                 2 * warps * sizeof(float2),
+                                 2 * most_sums * sums_pitch * sizeof(float),
+                                 (size_t)(warps * (C / config.heads + 2) + 3) / 4 * 4 * sizeof(float),
+                                 (size_t)(own + 3) / 4 * 4 * sizeof(float),
+                                 (size_t)warps * most_pairs * plan.x_pitch * sizeof(T)};
+    size_t *places[] = {&plan.barriers, &plan.parts, &plan.statistics, &plan.sums, &plan.outs, &plan.own, &plan.x};
+    // Zeros, which a warp whose columns are beyond C reads after the last place.
+    const size_t margin =
+        in_ring ? std::max(0, warps * width_for(C) * (int)sizeof(T) - plan.stride + 127) / 128 * 128 : 0;
+    size_t rest = margin;
+    for (size_t bytes : after_ring) { rest += bytes; }
+    const size_t most = (size_t)most_shared_memory();
+    plan.places = in_ring && most > rest + fixed ? (int)((most - rest - fixed) / plan.stride) : 0;
+    plan.in_flight = std::max(1, (int)bytes_in_flight / (unit_rows * plan.stride));
+    plan.all = (size_t)plan.places * plan.stride + margin;
+    plan.all = (plan.all + 127) / 128 * 128;
+    for (int i = 0; i < 7; i++) { *places[i] = plan.all, plan.all += after_ring[i]; }
+    return plan;
 }
 
 template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
-    constexpr size_t fixed = 2048; // the kernel's own variables
-    const int C = config.channels, D = C / config.heads, blocks = blocks_for<T>(device, config);
-    const int rows = (C + blocks - 1) / blocks; // of the residual stream, one a thread
+    constexpr int fewest_places = 4 * unit_rows;
+    const int C = config.channels, D = C / config.heads;
     int device_id = 0, cooperative = 0;
     if (cudaGetDevice(&device_id) != cudaSuccess ||
         cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device_id) != cudaSuccess) {
         return false;
     }
-    return cooperative && device.capability >= 90 && C % vec16<T>::size == 0 && C <= 2 * stream_pairs * threads &&
-           rows <= threads && decode_split_takes<T>(D) &&
-           shared_bytes<T>(config, blocks) + fixed <= (size_t)most_shared_memory();
+    return cooperative && device.capability >= 90 && C % vec16<T>::size == 0 && width_for(C) > 0 &&
+           decode_split_takes<T>(D) && (!in_ring || plan_for<T>(device, config).places >= fewest_places);
 }
 
 template <class T> static packet_buffers lay_out(arena &from, const gpt2_device &device, const gpt2_config &config) {
@@ -642,6 +900,7 @@ template <class T> static packet_buffers lay_out(arena &from, const gpt2_device 
     from.take(buffers.hidden, 4 * C / per_packet<T>);
     from.take(buffers.candidates, 2 * blocks);
     from.take(buffers.failed, 1);
+    from.take(buffers.constants, (int64_t)7 * config.layers * C + config.vocabulary);
     return buffers;
 }
 
@@ -649,6 +908,24 @@ template <class T> size_t decode_persistent_bytes(const gpt2_device &device, con
     arena count = {nullptr, 0};
     lay_out<T>(count, device, config);
     return count.used;
+}
+
+template <class T>
+static int fold_norms(gpt2_device &device, const params<T> &w, const gpt2_config &config, float2 *to) {
+    const int C = config.channels;
+    const auto fold = [&](const T *weights, const T *gain, const T *shift, const T *bias, int rows) {
+        const int each = 8;
+        fold_norm_kernel<T>
+            <<<(rows + each - 1) / each, each * warp_size, 0, device.stream>>>(to, weights, gain, shift, bias, rows, C);
+        to += rows;
+        return cudaGetLastError();
+    };
+    for (int layer = 0; layer < config.layers; layer++) {
+        const block_weights<T> &b = w.blocks[layer];
+        TRY(fold(b.qkv_weight, b.ln1_weight, b.ln1_bias, b.qkv_bias, 3 * C));
+        TRY(fold(b.fc_weight, b.ln2_weight, b.ln2_bias, b.fc_bias, 4 * C));
+    }
+    return fold(w.head, w.final_weight, w.final_bias, nullptr, config.vocabulary);
 }
 
 template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, int steps) {
@@ -659,6 +936,8 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     persistent_memory &memory = all.work.persistent;
     if (memory.tag == 0 || memory.tag + tags > UINT32_MAX) { // no packet has a tag yet, or all tags have been used
         TRY(cudaMemsetAsync(memory.base, 0, decode_persistent_bytes<T>(device, config), device.stream));
+        arena place = {memory.base, 0};
+        TRY(fold_norms(device, w, config, lay_out<T>(place, device, config).constants));
         memory.tag = 1;
     }
     arena place = {memory.base, 0};
@@ -681,17 +960,17 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D),
     task.per_channel = 1.0f / (float)config.channels;
 
-    int sums = sum_count<T>(config, blocks);
-    const size_t shared = shared_bytes<T>(config, blocks);
-    TRY(allow_shared_memory(decode_persistent_kernel<T>, shared));
+    task.plan = plan_for<T>(device, config);
+    const auto kernel = kernel_for<T>(width_for(config.channels));
+    TRY(allow_shared_memory(kernel, task.plan.all));
     cudaLaunchConfig_t launch = {};
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
-    launch.gridDim = dim3((unsigned)blocks), launch.blockDim = dim3(threads);
-    launch.dynamicSmemBytes = shared, launch.stream = device.stream;
+    launch.gridDim = dim3((unsigned)blocks), launch.blockDim = dim3(block_threads);
+    launch.dynamicSmemBytes = task.plan.all, launch.stream = device.stream;
     launch.attrs = &attribute, launch.numAttrs = 1;
-    return cudaLaunchKernelEx(&launch, decode_persistent_kernel<T>, task, sums);
+    return cudaLaunchKernelEx(&launch, kernel, task);
 }
 
 template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T> &all) {

@@ -55,7 +55,8 @@ static bool fail_with(int code, const char *what, gpt2_error *error) {
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
     recorded_step step = {}, greedy_step = {};
-    sums_aside lanes[2] = {}; // of a divided model: on one stream, as all ranks must begin sums in the same order
+    sums_aside lanes[2] = {};   // of a divided model: on one stream, as all ranks must begin sums in the same order
+    cudaEvent_t queued[2] = {}; // of a divided model: after the latest two of a call's steps
 
     ~model_of() override {
         step.drop();
@@ -63,6 +64,9 @@ template <class T> struct model_of final : gpt2_model {
         for (sums_aside &lane : lanes) {
             if (lane.ready) { cudaEventDestroy(lane.ready); }
             if (lane.done) { cudaEventDestroy(lane.done); }
+        }
+        for (cudaEvent_t event : queued) {
+            if (event) { cudaEventDestroy(event); }
         }
         if (lanes[0].stream) { cudaStreamDestroy(lanes[0].stream); }
         tensors_free(all);
@@ -80,6 +84,7 @@ template <class T> struct model_of final : gpt2_model {
             TRY(cudaEventCreateWithFlags(&lane.ready, cudaEventDisableTiming));
             TRY(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming));
         }
+        for (cudaEvent_t &event : queued) { TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); }
         all.lanes = lanes;
         return 0;
     }
@@ -88,6 +93,7 @@ template <class T> struct model_of final : gpt2_model {
 
     bool load(const gpt2_source *source, gpt2_error *error) override {
         const gpt2_source scaled = gpt2_scaled_source(source);
+        all.work.persistent.tag = 0; // what it keeps of the weights is of others
         return tensors_load(all, &scaled, error);
     }
 
@@ -123,6 +129,16 @@ template <class T> struct model_of final : gpt2_model {
         return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
     }
 
+    // Step i of a call, of a divided model. The launch of many steps waits for the device without a limit. So two are queued at most.
+    int run_step_of(int i) {
+        if (i >= 2) {
+            TRY(cudaStreamWaitEvent(lanes[0].stream, queued[i % 2], 0));
+            options.division->wait(options.division->context, lanes[0].stream);
+        }
+        TRY(run_step(true));
+        return cudaEventRecord(queued[i % 2], device.stream);
+    }
+
     int enqueue_step(bool greedy) {
         activations<T> &a = all.work;
         if (device.observer == nullptr && decode_step_takes(all, B)) {
@@ -137,15 +153,11 @@ template <class T> struct model_of final : gpt2_model {
 
     int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
         TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
-        enum { QUEUED = 16 }; // steps: the launch of one more may wait for the device, and that wait has no limit
         const bool persistent = greedy_form(B) == GPT2_PERSISTENT;
         if (persistent) {
             TRY(decode_persistent(device, all, steps));
         } else {
-            for (int i = 0; i < steps; i++) {
-                if (i > 0 && i % QUEUED == 0) { wait_for_ranks(); }
-                TRY(run_step(true));
-            }
+            for (int i = 0; i < steps; i++) { TRY(options.division != nullptr ? run_step_of(i) : run_step(true)); }
         }
         const size_t row = (size_t)steps * sizeof(int);
         wait_for_ranks();

@@ -445,11 +445,17 @@ Test(forms, a_full_sequence_rests) {
 
 /* ---- decoding in one kernel ---- */
 
-/* Heads of 64, 8, 16, 128 and 32 channels; one head with several parts of the cache; rows of several slices. */
+/* Heads of 64, 8, 16, 128 and 32 channels; one head with several parts of the cache; each width of a warp. */
 static const struct gpt2_config persistent_configs[] = {
-    CONFIG(150, 50, 1, 2, 128),   CONFIG(16, 50, 2, 2, 16),
-    CONFIG(400, 41, 2, 1, 16),    CONFIG(40, 64, 3, 2, 256),
-    CONFIG(24, 1501, 1, 17, 544), RELATIVE(16, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, true),
+    CONFIG(150, 50, 1, 2, 128),
+    CONFIG(16, 50, 2, 2, 16),
+    CONFIG(400, 41, 2, 1, 16),
+    CONFIG(40, 64, 3, 2, 256),
+    CONFIG(24, 1501, 1, 17, 544),
+    CONFIG(14, 50, 1, 13, 832),
+    CONFIG(14, 50, 1, 10, 1280),
+    CONFIG(14, 50, 1, 21, 1344),
+    RELATIVE(16, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, true),
 };
 enum { PERSISTENT_CONFIGS = sizeof persistent_configs / sizeof *persistent_configs, MOST_PERSISTENT_T = 400 };
 
