@@ -358,9 +358,9 @@ __device__ static bool receive_token(candidate *best, const persistent_task<T> &
 // Up to four units, which are multiplied together: rows of a matrix that follow each other, or the four pieces of the same rows.
 template <class T> struct unit_batch {
     int units, rows; // rows: of all units, or of each piece
-    const T *from
-        [most_units]; // of each unit row lane / 4, at the lane's first column; null on the CPU backend if there is none
-    uint4 kept[most_units][kept_steps]; // its first elements
+    // Of each unit row lane / 4, at the lane's first column; null on the CPU backend if there is none. And its first elements.
+    const T *from[most_units];
+    uint4 kept[most_units][kept_steps];
 };
 
 // Step i of a row. Beyond C a row has other elements, which x's zeros cancel.
