@@ -64,7 +64,7 @@ template <class T, int W>
 __device__ static void multiply(float (&sums)[most_units][2], const unit_batch<T> &batch, const T *x, int next,
                                 int pitch, int columns) {
     constexpr int size = vec16<T>::size, steps = W / step_columns<T>;
-    const int lane = threadIdx.x % warp_size;
+    const int lane = (int)threadIdx.x % warp_size;
     columns -= lane % 4 * size;
     x += lane % 4 * size;
     if constexpr (sizeof(T) == 2) {

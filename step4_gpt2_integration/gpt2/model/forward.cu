@@ -93,16 +93,16 @@ static int run_blocks(gpt2_device &device, const kernel_table &kernels, std::vec
 template <class T>
 static int final_layernorm(gpt2_device &device, const kernel_table &kernels, tensors<T> &all, T *residual,
                            const T *branch, const pass &pass) {
-    const auto &op = type_of<T>::kernels(kernels);
+    const auto &ops = type_of<T>::kernels(kernels);
     activations<T> &a = all.work;
     const T *const weight = all.weights.final_weight, *const bias = all.weights.final_bias;
     const int rows = pass.N(), C = all.config.channels, L = all.config.layers;
     const float eps = all.config.epsilon;
     if (adds_in_products(device, all, pass)) {
-        TRY(op.layernorm_forward(a.normalised, a.mean, a.rstd, residual, weight, bias, rows, C, eps, device.stream));
+        TRY(ops.layernorm_forward(a.normalised, a.mean, a.rstd, residual, weight, bias, rows, C, eps, device.stream));
     } else {
-        TRY(op.residual_layernorm_forward(a.normalised, residual, a.mean, a.rstd, residual, branch, weight, bias, rows,
-                                          C, eps, device.stream));
+        TRY(ops.residual_layernorm_forward(a.normalised, residual, a.mean, a.rstd, residual, branch, weight, bias, rows,
+                                           C, eps, device.stream));
     }
     TRY(observe(device, "residual after mlp", L - 1, residual, rows, C, C));
     TRY(observe(device, "final layernorm", L, a.normalised, rows, C, C));

@@ -38,7 +38,7 @@ __device__ inline bool receive_stream(T *x, float2 *sums, const persistent_task<
                                       const packet *from, unsigned tag, int token, int position, const T *gain,
                                       float pivot) {
     constexpr int stream_pairs = (W / 2 + warp_size - 1) / warp_size;
-    const int lane = threadIdx.x % warp_size;
+    const int lane = (int)threadIdx.x % warp_size;
     two_elements<T> g[stream_pairs] = {};
     uint32_t data[stream_pairs][2] = {};
     unsigned mine = 0;

@@ -133,7 +133,7 @@ __device__ void stream_weights(const ring_memory &ring, const matrix_part<T> *pa
 #if HOPPER_PTX
     unit_order<T> next(parts, layers, steps), oldest = next; // the oldest unit in the ring
     const unsigned bytes = (unsigned)C * (unsigned)sizeof(T);
-    const int lane = threadIdx.x % warp_size;
+    const int lane = (int)threadIdx.x % warp_size;
     unsigned requested = 0, freed = 0;
     int free = ring.count, place = 0;
     bool stop = false;
