@@ -5,12 +5,16 @@
 #include "gpt2/model/persistent_task.cuh"
 #include "gpt2/model/vec16.cuh"
 
+#include <cmath>
+
+// How many of `count` keys a part has: at most keys_each where `parts` parts suffice.
 __device__ inline int keys_of_part(int count, int parts) {
     const int wanted = min(parts, (count + (int)keys_each - 1) / (int)keys_each);
     return (count + wanted - 1) / wanted;
 }
 
-// A part of the keys of a head, as decode_split.cu. fixed_D: D, or 0 for any. The first keys and values are requested before the wait for the query.
+// A part of the keys of a head, as decode_split.cu. fixed_D: D, or 0 for any. The first keys and values are requested before the wait
+// for the query.
 // outs: (warps, D + 2)
 template <class T, int fixed_D>
 __device__ inline bool attend(const persistent_task<T> &task, int layer, int position, int h, int part, int keys,

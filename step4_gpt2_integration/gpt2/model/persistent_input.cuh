@@ -10,7 +10,8 @@
 #include "gpt2/model/persistent_task.cuh"
 #include "gpt2/model/tensor_core.cuh"
 
-//
+#include <cmath>
+
 // x has four rows of `pitch` elements. A 16-bit type does not hold a float, so x takes two rows: its upper half, and what that leaves.
 
 template <class T> constexpr int halves = sizeof(T) == 2 ? 2 : 1;
@@ -101,18 +102,20 @@ template <class T, int W>
 __device__ inline bool receive_attention(T *x, const persistent_task<T> &task, span columns, int parts, unsigned tag) {
     constexpr int width = per_packet<T>, items = (W / width + warp_size - 1) / warp_size;
     const int of_head = task.D / width;
-    const packet *from[items]; // of the lane's items: the first part
+    const int lane = (int)threadIdx.x % warp_size;
+    const auto first_part = [&](int i) { // of the lane's item i
+        const int item = columns.first / width + lane + i * warp_size, h = item / of_head;
+        return task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item - h * of_head);
+    };
     unsigned mine = 0;
 #pragma unroll
-    for (int i = 0; i < items; i++) {
-        const int at = (int)threadIdx.x % warp_size + i * warp_size, item = columns.first / width + at;
-        mine |= (unsigned)(at < columns.count / width) << i;
-        const int h = item / of_head;
-        from[i] = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item - h * of_head);
-    }
-    T *to = x + threadIdx.x % warp_size * width;
+    for (int i = 0; i < items; i++) { mine |= (unsigned)(lane + i * warp_size < columns.count / width) << i; }
+    T *to = x + lane * width;
     bool good = true;
     if (parts == 1) {
+        const packet *from[items];
+#pragma unroll
+        for (int i = 0; i < items; i++) { from[i] = first_part(i); }
         uint32_t data[items][2] = {};
         good = receive(
             data, mine, [&](int i) { return from[i]; }, tag, task.packets.failed);
@@ -127,9 +130,7 @@ __device__ inline bool receive_attention(T *x, const persistent_task<T> &task, s
 #pragma unroll 1
     for (int i = 0; i < items && good; i++) {
         if ((mine >> i & 1) == 0) { break; }
-        const int at = (int)threadIdx.x % warp_size + i * warp_size, item = columns.first / width + at,
-                  h = item / of_head;
-        const packet *first = task.packets.attention + 2 * ((int64_t)h * task.parts * of_head + item - h * of_head);
+        const packet *first = first_part(i);
         float highest = -INFINITY, sum = 0.0f, values[width] = {};
         uint32_t data[most_parts][2] = {};
         good = receive(

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 enum { warps = 8, threads = warps * warp_size, octet = 8 };
-enum { most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, most_channels = 128, bytes_in_flight = 36 * 1024 };
+enum { most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, bytes_in_flight = 36 * 1024 };
 enum { qkv, projection, fc, mlp, logits, kinds };
 
 // A group of rows is finished together: a row for each octet of lanes. A row has a sum for each half of x.

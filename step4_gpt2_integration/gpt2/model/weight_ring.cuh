@@ -7,8 +7,8 @@
 // multiply read each unit, each of them its own columns. Two mbarriers belong to a unit: `full` says that its rows are there, and
 // `empty` that every warp has read them, so that other rows may take their places.
 //
-// The streaming warp runs ahead until the ring is full, but only `in_flight` of them are on their way at a time: results of other
-// blocks come by the same way, and queue behind copies.
+// The streaming warp runs ahead until the ring is full, but only `in_flight` units are being copied at a time: results of other blocks
+// would queue behind more.
 //
 // From sm_90 on. The CPU backend has no ring: its products read the weights where they are.
 #ifndef GPT2_WEIGHT_RING_CUH
