@@ -1,6 +1,5 @@
-// warpgroup.cuh — the PTX of Hopper's asynchronous units: barriers, tile copies (TMA) and warpgroup products (wgmma)
+// warpgroup.cuh — the PTX of Hopper's asynchronous units: tile copies (TMA) and warpgroup products (wgmma)
 //
-//   open_barrier_for, arrive, expect_bytes, wait_for   an mbarrier in shared memory: a phase is complete when all have arrived
 //   copy_box_in, copy_box_out    a box of a 4-dimensional tensor between memory and shared memory, by the copy engine
 //   multiply_keys, multiply_values   acc (64, N) += a (64, 16) b (16, N) by the 128 threads of a warpgroup, asynchronously; N is 64 or 128
 //   give_registers, take_registers   registers go from one warpgroup of a block to another
@@ -15,6 +14,7 @@
 #ifndef GPT2_WARPGROUP_CUH
 #define GPT2_WARPGROUP_CUH
 
+#include "gpt2/model/mbarrier.cuh"
 #include "gpt2/model/tensor_core.cuh"
 
 #include <cuda.h>
@@ -29,46 +29,9 @@
 
 namespace warpgroup {
 
-__device__ inline unsigned address(const void *at) {
-    return (unsigned)__cvta_generic_to_shared(at);
-}
+using namespace mbarrier;
 
-// ---- barriers ----
-
-__device__ inline void open_barrier_for(uint64_t *barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals) : "memory");
-}
-
-// After barriers were opened, for the copy engine.
-__device__ inline void publish_barriers() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-__device__ inline void arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
-}
-
-// Arrives. The phase also waits for that many bytes of copies.
-__device__ inline void expect_bytes(uint64_t *barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
-                 : "memory");
-}
-
-__device__ inline bool is_complete(uint64_t *barrier, unsigned parity) {
-    unsigned done;
-    asm volatile("{\n\t.reg .pred done;\n\t"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, done;\n\t}"
-                 : "=r"(done)
-                 : "r"(address(barrier)), "r"(parity)
-                 : "memory");
-    return done;
-}
-
-// Until the phase of that parity is complete. For a fresh barrier parity 1 counts as complete.
-__device__ inline void wait_for(uint64_t *barrier, unsigned parity) {
-    while (!is_complete(barrier, parity)) {}
-}
+// ---- the block ----
 
 // A named barrier of the block, for that many threads.
 __device__ inline void meet(int barrier, int threads) {

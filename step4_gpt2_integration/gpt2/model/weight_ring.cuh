@@ -14,10 +14,8 @@
 #ifndef GPT2_WEIGHT_RING_CUH
 #define GPT2_WEIGHT_RING_CUH
 
-#include "common/dependent_launch.cuh"
 #include "common/warp.cuh"
-
-#include <cstdint>
+#include "gpt2/model/mbarrier.cuh"
 
 enum { unit_rows = 8, ring_barriers = 64 };
 
@@ -44,46 +42,30 @@ __host__ __device__ inline int ring_stride(int row_bytes) {
 
 // ---- barriers and copies ----
 
-__device__ inline unsigned shared_address(const void *at) {
-    return (unsigned)__cvta_generic_to_shared(at);
-}
-
 // The barriers' phases are complete after one arrival, and after one of each multiplying warp. By one thread, before any use.
 __device__ inline void open_ring(const ring_memory &ring, int warps) {
 #if HOPPER_PTX
     for (int i = 0; i < ring_barriers; i++) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(ring.full + i)) : "memory");
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(ring.empty + i)), "r"(warps)
-                     : "memory");
+        mbarrier::open_barrier_for(ring.full + i, 1);
+        mbarrier::open_barrier_for(ring.empty + i, (unsigned)warps);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    mbarrier::publish_barriers();
 #else
     (void)ring, (void)warps;
 #endif
 }
 
 #if HOPPER_PTX
-__device__ inline bool is_complete(uint64_t *barrier, unsigned parity) {
-    unsigned done;
-    asm volatile("{\n\t.reg .pred done;\n\t"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, done;\n\t}"
-                 : "=r"(done)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
-    return done;
-}
-
 __device__ inline void copy_row(void *to, const void *from, unsigned bytes, uint64_t *barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     shared_address(to)),
-                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                     mbarrier::address(to)),
+                 "l"(from), "r"(bytes), "r"(mbarrier::address(barrier))
                  : "memory");
 }
 
 // Is unit `count` there, or read by all?
 __device__ inline bool is_complete_of(uint64_t *barriers, unsigned count) {
-    return is_complete(barriers + count % ring_barriers, count / ring_barriers % 2);
+    return mbarrier::is_complete(barriers + count % ring_barriers, count / ring_barriers % 2);
 }
 #endif
 
@@ -151,11 +133,7 @@ __device__ void stream_weights(const ring_memory &ring, const matrix_part<T> *pa
         }
         const matrix_part<T> &part = parts[next.kind];
         uint64_t *full = ring.full + requested % ring_barriers;
-        if (lane == 0) {
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(full)),
-                         "r"(bytes * (unsigned)rows)
-                         : "memory");
-        }
+        if (lane == 0) { mbarrier::expect_bytes(full, bytes * (unsigned)rows); }
         __syncwarp();
         if (lane < rows) {
             const int at = place + lane;
@@ -215,11 +193,7 @@ template <class T> struct unit_reader {
 #if HOPPER_PTX
         const unsigned lane = threadIdx.x % warp_size;
         __syncwarp();
-        if (lane < units) {
-            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                             shared_address(ring.empty + (count + lane) % ring_barriers))
-                         : "memory");
-        }
+        if (lane < units) { mbarrier::arrive(ring.empty + (count + lane) % ring_barriers); }
         count += units, place += rows;
         place = place >= ring.count ? place - ring.count : place;
 #else
