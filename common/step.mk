@@ -76,7 +76,7 @@ endef
 ifeq ($(BACKEND),cpu)
 # ---- CPU backend: files are translated, compiled by g++ with checks and counters, and linked with the backend ----
 # The backend's rules build the translator and the library if they are out of date.
-TESTS ?=
+WITHOUT_TESTS := 1
 include $(COURSE)/common/simt/module.mk
 ifndef TRANSLATE
 include $(COURSE)/common/simt/translate/module.mk

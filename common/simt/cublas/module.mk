@@ -16,18 +16,4 @@ $(SIMT_CUBLAS_FAST): $(SIMT_CUBLAS_NAMES:%=$(BUILD)/simt/fast/cublas/%.c.o)
 
 $(foreach name,multiply stream bf16,$(BUILD)/simt/checked/cublas/$(name).c.o $(BUILD)/simt/fast/cublas/$(name).c.o): HOST_C += -O3
 
-# Its tests, with the checked library.
-$(BUILD)/simt/cublas/tests/%.o: $(SIMT)/cublas/tests/%.c
-	@mkdir -p $(@D)
-	$(HOST_C) $(SIMT_CFLAGS) $(SIMT_TEST_FLAGS) -c $< -o $@
-
-SIMT_CUBLAS_TESTS := test_cublas test_cublas_lt
-$(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/simt/cublas/tests/%.o $(SIMT_CUBLAS_CHECKED) \
-    $(BUILD)/simt/libsimt_checked.a $(filter %.o,$(CRITERION))
-	@mkdir -p $(@D)
-	$(CXX) -no-pie -o $@ $(filter-out $(CRITERION),$^) $(CRITERION) -lbacktrace -lopenblas -lpthread -lm
-
-TESTS += $(SIMT_CUBLAS_TESTS:%=$(BUILD)/tests/%)
-SIMT_TEST_NAMES += $(SIMT_CUBLAS_TESTS)
-
--include $(wildcard $(BUILD)/simt/checked/cublas/*.d $(BUILD)/simt/fast/cublas/*.d $(BUILD)/simt/cublas/tests/*.d)
+-include $(wildcard $(BUILD)/simt/checked/cublas/*.d $(BUILD)/simt/fast/cublas/*.d)
