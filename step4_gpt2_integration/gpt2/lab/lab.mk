@@ -22,7 +22,8 @@ parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$
 programs_with = $(foreach name,$(LINKED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(LINKED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/model
-MODEL_NAMES := $(filter-out model% training% forms,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
+# Only training and a choice among forms use the others.
+MODEL_NAMES := $(filter-out model training forms activation decode_persistent %_fused_backward %_warpgroup_backward,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config codes
 
