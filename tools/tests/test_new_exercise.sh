@@ -4,7 +4,7 @@
 . tools/tests/tap.sh # makes $scratch
 . tools/tests/copy.sh
 export LC_ALL=C.UTF-8
-unset BUILD COURSE
+unset BUILD COURSE TEST_ALL
 op=leaky_relu_forward
 
 copy_course "$scratch/course"
