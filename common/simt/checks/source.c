@@ -102,7 +102,7 @@ static char *demangle(const char *function) {
     if (strncmp(function, "_Z", 2) == 0 && __cxa_demangle) plain = __cxa_demangle(function, NULL, NULL, &status);
     char *result = strdup(source_pretty(plain && status == 0 ? plain : function, pretty, sizeof pretty));
     free(plain);
-    return result ? result : ""; /* cppcheck-suppress memleak */
+    return result ? result : "";
 }
 
 /* The strings that libbacktrace hands out may not outlive the call. */

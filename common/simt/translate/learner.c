@@ -428,7 +428,7 @@ static bool read_source(struct reader *from, const char *path, int depth) {
         text = realloc(text, size + (1 << 16));
         got = text ? fread(text + size, 1, 1 << 16, file) : 0;
         size += got;
-        ok = size < (64 << 20);
+        ok = text && size < (64 << 20);
     }
     if (file) { fclose(file); }
     char *name = strdup(path);
