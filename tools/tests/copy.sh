@@ -4,8 +4,9 @@
 copy_course() {
     mkdir -p "$1/build"
     git ls-files -z | xargs -0 cp -p --parents -t "$1"
-    for copy_part in grader host ladders ops runner simt tests tools; do
-        [ ! -e "build/$copy_part" ] || cp -Rp "build/$copy_part" "$1/build"
+    # Not the programs of gpt2: they name the folder of their kernels.
+    for copy_part in grader host ladders ops runner simt tests tools gpt2/cpu/fast; do
+        [ ! -e "build/$copy_part" ] || cp -Rp --parents "build/$copy_part" "$1"
     done
     # Dependency files name paths of this checkout, and so do the tests that start built programs.
     find "$1/build" -name '*.d' -exec sed -i "s|$PWD/|$1/|g" {} +
