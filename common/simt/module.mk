@@ -44,7 +44,7 @@ $(BUILD)/simt/libsimt_fast.a: $(SIMT_FAST_OBJECTS)
 
 include $(wildcard $(SIMT)/translate/module.mk $(SIMT)/cublas/module.mk)
 
-# WITHOUT_TESTS: the rules of tests take make longer to read than all others.
+# common/step.mk sets WITHOUT_TESTS: make takes longer to read the rules of tests than all others.
 ifndef WITHOUT_TESTS
 include $(wildcard $(SIMT)/tests/module.mk $(SIMT)/translate/tests/module.mk $(SIMT)/cublas/tests/module.mk $(SIMT)/bench/module.mk)
 endif

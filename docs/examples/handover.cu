@@ -9,11 +9,11 @@
 // block. The parts are fixed-point numbers, so their order does not matter. A word is never cleared: a reader subtracts what it read
 // before. With the others, parts would have to be handed over first, and their sums after that.
 //
+// Bytes: a block reads 4 for each value, or 8 for each word. It writes those of its own values, with `sums` all words.
+//
 // Warps that do nothing else read memory in the background, as the weights of a model are read. Prints a line for each way and each
 // number of bytes that these reads have in flight. The chapter 'Decoding as bytes and launches' is about such hand-overs.
 #include <cuda_runtime.h>
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -57,8 +57,8 @@ __device__ static void meet() {
 }
 
 __device__ static void pause(unsigned *polls) {
-    constexpr unsigned most = 1u << 26; // seconds
-    if (++*polls == most) { __trap(); }
+    constexpr unsigned most = 1u << 26;
+    if (++*polls == most) { __trap(); } // a block is missing: an error, not a GPU that hangs
 #if defined(SIMT_CPU_BACKEND)
     __nanosleep(0);
 #endif

@@ -22,8 +22,9 @@ parts_of     = $(1) $(filter $(patsubst $(SRC)/%.cu,%,$(wildcard $(SRC)/*.cu)),$
 programs_with = $(foreach name,$(LINKED),$(if $(filter $(1),$(call parts_of,$(name))),$(OUT)/$(name)))
 NAMED_PARTS := $(sort $(foreach name,$(LINKED),$(call parts_of,$(name))))
 MODEL_OUT   := $(SHARED)/model
-# Only training and a choice among forms use the others.
-MODEL_NAMES := $(filter-out model training forms activation decode_persistent %_fused_backward %_warpgroup_backward,$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
+# No mark uses what belongs to the whole model: its choice of a form, its training.
+WHOLE_MODEL := model training forms activation decode_persistent %_fused_backward %_warpgroup_backward
+MODEL_NAMES := $(filter-out $(WHOLE_MODEL),$(notdir $(basename $(wildcard $(GPT2_DIR)/model/*.cu))))
 NAIVE_NAMES := $(notdir $(basename $(wildcard $(GPT2_DIR)/kernels/naive/*.cu)))
 MODEL_HOST  := error tensors config codes
 
