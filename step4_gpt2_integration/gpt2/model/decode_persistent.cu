@@ -8,132 +8,32 @@
 //           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
 //           mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T>: a block on each multiprocessor, of 8 warps that multiply and one that streams the weights. A
-//           block owns fixed rows of each matrix, and of the residual stream. A step has 5 phases a layer:
-//             qkv          LayerNorm of the residual stream, product
-//             attention    a part of the keys of a head; parts are merged where they are read
-//             projection   merged attention, product, residual add
-//             fc           LayerNorm, product, GELU
-//             mlp          product, residual add
+// Kernel    decode_persistent_kernel<T, W>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 4 that
+//           stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
+//           shared memory (cluster.cuh). Clusters exchange parts of the sums that attention and MLP add to the residual stream, as
+//           packets (packets.cuh). So a layer has two exchanges through L2:
+//             exchange     add the parts of all clusters to the residual stream                  (persistent_stream.cuh)
+//             qkv          LayerNorm, product: the cluster's heads                               (persistent_products.cuh)
+//             attention    each block a part of the keys of a head                               (persistent_attention.cuh)
+//             projection   product with the cluster's heads: a part of each sum
+//             exchange
+//             fc           LayerNorm, product, GELU: the cluster's hidden values
+//             mlp          product with the cluster's hidden values: a part of each sum
 //           and then the logits, and the choice of the next token: the best of each block's rows, then of all blocks.
-//           Each phase needs results of all blocks. They are handed over as packets (packets.cuh).
-//           A warp has the same columns in every product, so it waits for those results alone. It multiplies 8 rows at a time on the
-//           tensor cores. While it waits for x, it reads those weights from the ring into registers. A 16-bit type does not hold an
-//           fp32 x, so x has two rows: its upper half, and what that leaves. After the product the warps meet once, and 8 lanes add the
-//           sums of a row.
-//           A phase's packets are overwritten one layer later, when the new values depend on all readers of the old ones.
-//           New keys and values are written to the cache without a tag. Other blocks read them in later steps: a fence before the
-//           choice of the next token orders them.
-// Measured  On an H100, 124M in bf16 at position 64: 182 us a step. 61 hand-overs alone take 134 us while weights arrive, the logits
-//           about 27.
-//           A warp's instructions between two hand-overs cost most of the rest: see docs/decode.md.
+//           New keys and values are written to the cache without a tag. The same block reads them.
+//           What is received is overwritten one layer later, when the new values depend on all readers of the old ones.
+//           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
+// Measured  On an H100, 124M in bf16 at position 64: 160 us a step. A trace of one warp: docs/decode.md.
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/persistent_attention.cuh"
-#include "gpt2/model/persistent_input.cuh"
-#include "gpt2/model/vec16.cuh"
+#include "gpt2/model/persistent_products.cuh"
+#include "gpt2/model/persistent_stream.cuh"
 
 #include <algorithm>
 #include <cmath>
-
-// ---- products ----
-
-// Up to four units, which are multiplied together: rows of a matrix that follow each other, or the four pieces of the same rows.
-template <class T> struct unit_batch {
-    int units, rows; // rows: of all units, or of each piece
-    // Of each unit row lane / 4, at the lane's first column; null on the CPU backend if there is none. And its first elements.
-    const T *from[most_units];
-    uint4 kept[most_units][kept_steps];
-};
-
-// Step i of a row. Beyond C a row has other elements, which x's zeros cancel.
-template <class T> __device__ static uint4 weights_at(const T *row, int i, int columns) {
-    const int c = i * step_columns<T>;
-    return in_ring || (row != nullptr && c < columns) ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
-}
-
-// sums[j] = rows of x times the rows of unit j, over the warp's columns. x: its first row; for each further unit `next` elements later.
-// In a 16-bit type lane (g, t) has the sums of row g of x with rows 2t and 2t + 1 of the unit; in fp32 it has that of its own columns
-// with row g of the unit.
-//
-// The tensor cores multiply x (16, 16) by 8 rows. The lane's 16 bytes of a row of x are its part of x's rows g and g + 8, twice two
-// columns each. So one product is right in the upper half of its result, with the first and third two columns of the weights, and one
-// in the lower half, with the others. The other halves are of no use, nor are rows that x or the unit does not have.
-template <class T, int W>
-__device__ static void multiply(float (&sums)[most_units][2], const unit_batch<T> &batch, const T *x, int next,
-                                int pitch, int columns) {
-    constexpr int size = vec16<T>::size, steps = W / step_columns<T>;
-    const int lane = (int)threadIdx.x % warp_size;
-    columns -= lane % 4 * size;
-    x += lane % 4 * size;
-    if constexpr (sizeof(T) == 2) {
-        float upper[most_units][4] = {}, lower[most_units][4] = {};
-        x += next == 0 ? lane / 4 % halves<T> * pitch : 0;
-        uint4 of_x[steps];
-#pragma unroll
-        for (int j = 0; j < most_units; j++) {
-            if (j >= batch.units) { break; }
-            if (j == 0 || next != 0) {
-#pragma unroll
-                for (int i = 0; i < steps; i++) { of_x[i] = *(const uint4 *)(x + j * next + i * step_columns<T>); }
-            }
-#pragma unroll
-            for (int i = 0; i < steps; i++) {
-                const uint4 w =
-                    i < kept_steps ? batch.kept[j][i < kept_steps ? i : 0] : weights_at(batch.from[j], i, columns);
-                multiply_add<T>(upper[j], {of_x[i].x, of_x[i].y, of_x[i].z, of_x[i].w}, w.x, w.z);
-                multiply_add<T>(lower[j], {of_x[i].x, of_x[i].y, of_x[i].z, of_x[i].w}, w.y, w.w);
-            }
-        }
-#pragma unroll
-        for (int j = 0; j < most_units; j++) {
-            sums[j][0] = upper[j][0] + lower[j][2], sums[j][1] = upper[j][1] + lower[j][3];
-        }
-    } else {
-#pragma unroll
-        for (int j = 0; j < most_units; j++) {
-            if (j >= batch.units) { break; }
-            for (int i = 0; i < steps; i++) {
-                float w[size], values[size];
-                unpack(w, vec16<T>{weights_at(batch.from[j], i, columns)});
-                unpack(values, vec16_load(x + j * next + i * step_columns<T>));
-                for (int e = 0; e < size; e++) { sums[j][0] += w[e] * values[e]; }
-            }
-        }
-    }
-}
-
-// The sums of a unit, whose rows begin at row `first` of the group, to where the lanes that add them look. all: (most_sums, sums_pitch)
-template <class T> __device__ static void store_sums(float *all, float (&sums)[2], int rows_of_x, int first) {
-    const int lane = threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
-    float *to = all + first * warps + threadIdx.x / warp_size;
-    if constexpr (sizeof(T) == 2) {
-        if (g >= rows_of_x) { return; }
-        to[g * sums_pitch + 2 * t * warps] = sums[0];
-        to[g * sums_pitch + (2 * t + 1) * warps] = sums[1];
-    } else {
-        for (int offset = 1; offset < 4; offset *= 2) { sums[0] += __shfl_xor_sync(all_lanes, sums[0], offset); }
-        if (t == 0) { to[g * warps] = sums[0]; }
-    }
-}
-
-// ---- what a phase writes ----
-
-// The sum of x's row times the row of the thread's octet; exists: is there such a row? sums: (most_sums, sums_pitch), of the group
-__device__ static float finish_row(const float *sums, bool exists, int rows_of_x) {
-    const float *of = sums + threadIdx.x;
-    return over_octet(exists ? rows_of_x == 2 ? of[0] + of[sums_pitch] : of[0] : 0.0f);
-}
-
-// The value of row r to the other blocks, in a packet with its neighbours'. All threads call.
-template <class T> __device__ static void publish_row(packet *to, float y, int r, bool there, unsigned tag) {
-    constexpr int width = per_packet<T>;
-    float values[width] = {y};
-    if constexpr (width == 2) { values[1] = __shfl_down_sync(all_lanes, y, octet); }
-    if (there && r % width == 0) { publish(to + r / width, pack_elements<T>(values), tag); }
-}
 
 // ---- constants of rows ----
 
@@ -157,76 +57,74 @@ __global__ void fold_norm_kernel(float2 *to, const T *weights, const T *gain, co
 template <class T, int W>
 __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(const persistent_task<T> task) {
     extern __shared__ __align__(128) char dynamic[];
-    __shared__ vector_part<T> small[vectors];
     __shared__ candidate candidates[2][warps];
     __shared__ int finished; // no unit is needed any more
     const shared_plan &plan = task.plan;
-    uint64_t *barriers = (uint64_t *)(dynamic + plan.barriers);
-    const ring_memory ring = {dynamic, barriers, barriers + ring_barriers, plan.places, plan.stride, plan.in_flight};
-    float *sums = (float *)(dynamic + plan.sums), *outs = (float *)(dynamic + plan.outs);
-    float *own = (float *)(dynamic + plan.own); // the residual stream at the block's rows
+    uint64_t *barriers = (uint64_t *)(dynamic + plan.ring_barriers);
+    const ring_memory ring = {dynamic + plan.places,    barriers,
+                              barriers + ring_barriers, (unit_record *)(dynamic + plan.records),
+                              plan.ring_bytes,          plan.in_flight};
     matrix_part<T> *parts = (matrix_part<T> *)(dynamic + plan.parts);
-    // Of each warp's columns, sums of values less the pivot, and of their squares: (2, warps)
-    float2 *statistics = (float2 *)(dynamic + plan.statistics);
-    const int C = task.C, warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
+    const int C = task.C, L = task.L, clusters = (int)gridDim.x / ranks, warp = (int)threadIdx.x / warp_size;
+    persistent_block<T> block = {
+        task, dynamic, share_of_cluster<T>(C, task.H, cluster_index(), clusters), part_of(C, 2, block_rank(), ranks),
+        {},   {}};
 
-    // Columns that no row has are multiplied too, and must be zeros.
+    // What no other block sends must be zeros: columns that no row has are multiplied too.
     for (size_t i = threadIdx.x * sizeof(uint4); i < plan.all; i += blockDim.x * sizeof(uint4)) {
         *(uint4 *)(dynamic + i) = make_uint4(0, 0, 0, 0);
     }
-    __syncthreads();
-    if (threadIdx.x < kinds) {
-        constexpr int in_packets = per_packet<T>;
-        const block_weights<T> &w = task.block;
-        // clang-format off
-        const struct { const T *weights; int rows, unit, pieces; } all[kinds] = {
-            {w.qkv_weight,         3 * C,  in_packets, 1},
-            {w.attention_weight,   C,      1,          1},
-            {w.fc_weight,          4 * C,  in_packets, 1},
-            {w.mlp_weight,         C,      1,          4},
-            {task.head,            task.V, 1,          1},
-        };
-        // clang-format on
-        const int kind = threadIdx.x;
-        const span rows = rows_of_block(all[kind].rows, all[kind].unit);
-        parts[kind] = {all[kind].weights + (int64_t)rows.first * all[kind].pieces * C,
-                       kind == logits ? 0 : task.weights_stride, rows.first, rows.count, all[kind].pieces};
-    }
-    if (threadIdx.x < vectors) { small[threadIdx.x] = vector_of(task, threadIdx.x); }
     zeros_before_copies();
     __syncthreads();
-    if (threadIdx.x == 0) { open_ring(ring, warps), finished = 0; }
+    if (threadIdx.x < kinds) { parts[threadIdx.x] = part_of_block(task, block.share, (int)threadIdx.x); }
     __syncthreads();
+    if (threadIdx.x == 0) {
+        finished = 0;
+        open_ring(ring, warps);
+        open_inboxes<T, W>(block);
+    }
+    __syncthreads();
+    open_to_peers(dynamic, task.packets.bases, task.tag);
+    const auto memory_of = [&](int rank) {
+        return memory_of_peer(dynamic, rank % ranks, task.packets.bases, task.tag, task.packets.failed);
+    };
+    block.peer = memory_of((int)threadIdx.x % octet);
+    for (int i = 0; i < (ranks + quad - 1) / quad; i++) {
+        block.of_quad[i] = memory_of((int)threadIdx.x % quad + i * quad);
+    }
     const int choices = task.greedy.settings[0], stop = task.greedy.settings[1], count = task.greedy.count[0];
     int left = task.greedy.left[0], position = task.positions[0], step = 0;
+    bool good = true, ended = false;
     if (left == 0) {
         if (blockIdx.x == 0) {
             for (int i = threadIdx.x; i < task.steps; i += blockDim.x) { task.greedy.chosen[count + i] = -1; }
             if (threadIdx.x == 0) { task.greedy.count[0] = count + task.steps; }
         }
+        return; // all blocks do
+    }
+    if (warp >= warps) {
+        stream_weights(ring, (int)threadIdx.x - threads, parts, L, min(task.steps, left), &finished, [&](int layer) {
+            if (warp == warps) { prefetch_vectors(task, layer); }
+        });
+        meet_cluster();
         return;
     }
-    if (warp == warps) {
-        stream_weights(ring, parts, C, task.L, min(task.steps, left), &finished);
-        return;
-    }
-    prefetch_vectors(small, 0);
-    unit_reader<T> units(ring);
-    const span columns = {warp * W, min(max(C - warp * W, 0), W)};
-    T *x = (T *)(dynamic + plan.x) + warp * most_pairs * plan.x_pitch;
-    const int row = threadIdx.x / octet; // of a group
+    unit_reader units(ring);
     const bool first_lane = threadIdx.x % octet == 0;
+    // Clusters that have heads: all, or each of them one.
+    const int cluster_with_heads = task.H < clusters ? block.share.heads.first : cluster_index();
+    packet *const projected = task.packets.projected + (int64_t)cluster_with_heads * C;
+    packet *const expanded = task.packets.expanded + (int64_t)cluster_index() * C;
+    const T *const merged = (const T *)(dynamic + plan.merged), *const hidden = (const T *)(dynamic + plan.hidden);
 
     const int logit_end = min(parts[logits].first + parts[logits].rows, choices);
     candidate mine = no_candidate;
     for (int id = parts[logits].first + (int)threadIdx.x; id < logit_end; id += threads) {
         mine = better(mine, {task.logits[id], id});
     }
-    bool good = true, ended = false;
-    unsigned buffer = 0; // of the sums
+    int turn = 0; // of the sums' memory
     for (; step < task.steps && left > 0; step++) {
-        unsigned tag = task.tag + (unsigned)step * (unsigned)task.L;
-        __threadfence(); // the step's new keys and values, which other blocks read in the next step
+        unsigned tag = task.tag + (unsigned)step * (unsigned)L;
         candidate best = best_of_warps(mine, candidates[0], &good);
         if (threadIdx.x == 0) {
             publish(task.packets.candidates + 2 * blockIdx.x, bits_of(best.value), tag);
@@ -243,163 +141,82 @@ __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(con
             break;
         }
 
-        for (int r = row; r < parts[projection].rows && first_lane; r += group_rows) {
-            const int c = parts[projection].first + r;
-            own[r] = to_float(task.token_embedding[(int64_t)token * C + c]) +
-                     to_float(task.position_embedding[(int64_t)position * C + c]);
-        }
         mine = no_candidate;
         float pivot = to_float(task.token_embedding[(int64_t)token * C]) +
                       to_float(task.position_embedding[(int64_t)position * C]);
-        const int keys = keys_of_part(position + 1, task.parts), key_parts = (position + keys) / keys;
         const block_weights<T> &w = task.block;
-        for (int layer = 0, kind = qkv; kind != kinds && good;) {
+        for (int half = 0; half <= 2 * L && good; half++) { // of a layer: attention, MLP; then the logits
+            block.dynamic = dynamic + unknown_zero();
+            const int layer = half / 2, kind = half == 2 * L ? logits : half % 2 == 0 ? qkv : fc;
             const int64_t at = layer * task.weights_stride;
-            const matrix_part<T> &part = parts[kind];
-            const bool normalised = kind == qkv || kind == fc || kind == logits;
-            const bool whole = part.pieces == 1; // rows: then a batch has four units, else four pieces of one
-            const int rows_of_x = whole ? halves<T> : 1;
-            const float2 *constants = task.packets.constants + part.first +
-                                      (kind == logits ? (int64_t)task.L * 7 * C
-                                       : kind == fc   ? (int64_t)layer * 7 * C + 3 * C
-                                                      : (int64_t)layer * 7 * C);
-            const T *bias = (kind == projection ? w.attention_bias : w.mlp_bias) + at + part.first;
-            const auto constants_of = [&](int r) { // of the row: its sum with the gain, and what is added at the end
-                if (r >= part.rows) { return make_float2(0.0f, 0.0f); }
-                return normalised ? constants[r] : make_float2(0.0f, to_float(bias[r]));
-            };
-            unit_batch<T> batch;
-            batch.units = batch.rows = 0;
-            const auto prepare = [&](int first) {
-                const int group_end = min(first / group_rows * group_rows + (int)group_rows, part.rows), g = lane / 4;
-                batch.rows = min(group_end - first, whole ? (int)group_rows : (int)unit_rows);
-                batch.units = whole ? (batch.rows + unit_rows - 1) / unit_rows : part.pieces;
-                const T *in_memory = part.weights + layer * part.stride + (int64_t)first * part.pieces * C;
-                units.wait(batch.units);
-#pragma unroll
-                for (int j = 0; j < most_units; j++) {
-                    const int r = whole ? j * unit_rows + g : g;
-                    const int64_t from = ((int64_t)r * part.pieces + (whole ? 0 : j)) * C;
-                    batch.from[j] =
-                        units.row(whole ? r : j * batch.rows + g, r < batch.rows ? in_memory + from : nullptr);
-                    if (batch.from[j] != nullptr) { batch.from[j] += columns.first + lane % 4 * vec16<T>::size; }
-                    if constexpr (sizeof(T) == 2) {
-#pragma unroll
-                        for (int i = 0; i < kept_steps && i < W / step_columns<T>; i++) {
-                            if (j >= batch.units) { break; }
-                            batch.kept[j][i] = weights_at(batch.from[j], i, columns.count - lane % 4 * vec16<T>::size);
-                        }
+            const int buffer = kind == fc;
+            const unsigned layers_before = (unsigned)(step * L + layer),
+                           phase = layers_before + (kind == fc ? 0u : (unsigned)step);
+            const stream_input<T> input = {half == 0    ? nullptr
+                                           : kind == fc ? task.packets.projected
+                                                        : task.packets.expanded,
+                                           kind == fc ? min(task.H, clusters) : clusters,
+                                           kind == fc ? tag : tag - 1,
+                                           kind == fc ? w.attention_bias + at : w.mlp_bias + at - task.weights_stride,
+                                           token,
+                                           position};
+            const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
+            const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
+            row_batch<T, W> rows(parts[kind], layer, constants);
+            rows.locate(units, C, plan.batch);
+            good &= take_stream<T, W>(block, input, gain, pivot, buffer);
+            multiply_whole_rows<T, W>(
+                block, units, rows, buffer, phase, &pivot, &turn, &good, [&](int run, int row, bool there, float y) {
+                    if (kind == qkv) {
+                        const int first = block.share.heads.first * task.D, rows = block.share.heads.count * task.D;
+                        block.send_row(plan.heads, row - first + run * (rows - C), y, there, heads_barrier);
+                    } else if (kind == fc) {
+                        block.send_row(plan.hidden, row - block.share.hidden.first, activate(y, task.activation), there,
+                                       hidden_barrier);
+                    } else if (there && first_lane) {
+                        task.logits[row] = y;
+                        if (row < choices) { mine = better(mine, {y, row}); }
+                    }
+                });
+            if (!good || kind == logits) { break; }
+            if (kind == qkv) {
+                for (int h = 0; h < block.share.heads.count && good; h++) {
+                    if (task.D == 64) {
+                        attend<T, 64>(block, layer, position, h, layers_before, &good);
+                    } else {
+                        attend<T, 0>(block, layer, position, h, layers_before, &good);
                     }
                 }
-            };
-            float2 constant = constants_of(row), moments = {};
-            if (part.rows > 0) { prepare(0); }
-            bool there = true;
-            if (part.rows == 0) {
-            } else if (kind == projection) {
-                there = receive_attention<T, W>(x, task, columns, key_parts, tag);
-            } else if (kind == mlp) {
-                there = receive_hidden(x, task, columns, tag);
+                piece_rows<T> pieces(parts[projection], layer);
+                pieces.locate(units);
+                if (good && block.share.heads.count > 0) { merge_heads(block, layers_before, &good); }
+                if (!good) { break; }
+                multiply_pieces(units, pieces, merged, halves<T>, plan.merged_pitch, projected, tag);
             } else {
-                const packet *from = kind == fc                  ? task.packets.middle
-                                     : layer == 0 && kind == qkv ? nullptr
-                                                                 : task.packets.residual;
-                const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
-                there = receive_stream<T, W>(x, &moments, task, columns, from, kind == fc ? tag : tag - 1, token,
-                                             position, gain, pivot);
-            }
-            __syncwarp(); // x is written
-            for (int group = 0; group < part.rows && good; group += group_rows) {
-                float *all = sums + buffer * most_sums * sums_pitch;
-                const int end = min(group + (int)group_rows, part.rows);
-                if (group > 0) { constant = constants_of(group + row); }
-                for (int first = group; first < end; first += whole ? (int)group_rows : (int)unit_rows) {
-                    float dot[most_units][2] = {};
-                    if (first > 0) { prepare(first); }
-                    multiply<T, W>(dot, batch, x, whole ? 0 : plan.x_pitch, plan.x_pitch, columns.count);
-                    units.release(batch.units, whole ? batch.rows : batch.units * batch.rows);
-                    if (!whole) {
-                        dot[0][0] += dot[1][0] + dot[2][0] + dot[3][0], dot[0][1] += dot[1][1] + dot[2][1] + dot[3][1];
-                    }
-#pragma unroll
-                    for (int j = 0; j < most_units; j++) {
-                        if (j < (whole ? batch.units : 1)) {
-                            store_sums<T>(all, dot[j], rows_of_x, first - group + j * unit_rows);
-                        }
-                    }
-                }
-                if (group == 0 && normalised) {
-                    moments = make_float2(warp_sum(moments.x), warp_sum(moments.y));
-                    if (lane == 0) { statistics[(kind == fc) * warps + warp] = moments; }
-                }
-                good = !any_of_block(!there);
-                const int r = group + row;
-                const bool publishes = first_lane && r < part.rows;
-                float y = finish_row(all, r < part.rows, rows_of_x);
-                if (normalised) {
-                    const float2 part_of = statistics[(kind == fc) * warps + threadIdx.x % octet];
-                    const float off = over_octet(part_of.x) * task.per_channel; // the mean less the pivot
-                    const float variance = fmaxf(over_octet(part_of.y) * task.per_channel - off * off, 0.0f);
-                    y = (y * (1.0f / shrink<T>)-off * constant.x) * rsqrtf(variance + task.epsilon);
-                    if (end == part.rows) { pivot += off; }
-                }
-                y += constant.y;
-                if (kind == qkv) {
-                    publish_row<T>(task.packets.qkv + part.first / per_packet<T>, y, r, publishes, tag);
-                } else if (kind == fc) {
-                    y = activate(y, task.activation);
-                    publish_row<T>(task.packets.hidden + part.first / per_packet<T>, y, r, publishes, tag);
-                } else if (publishes && kind == logits) {
-                    const int id = part.first + r;
-                    task.logits[id] = y;
-                    if (id < choices) { mine = better(mine, {y, id}); }
-                } else if (publishes) {
-                    own[r] += y;
-                    publish((kind == mlp ? task.packets.residual : task.packets.middle) + part.first + r,
-                            bits_of(own[r]), tag);
-                }
-                buffer ^= 1;
-            }
-            if (kind == qkv && good) {
-                prefetch_vectors(small, layer + 1 < task.L ? layer + 1 : 0);
-                for (int unit = blockIdx.x; unit < task.H * key_parts && good; unit += gridDim.x) {
-                    if (unit >= (int)gridDim.x) { any_of_block(false); } // outs are free
-                    const int h = unit % task.H, part_of_keys = unit / task.H;
-                    good = task.D == 64 ? attend<T, 64>(task, layer, position, h, part_of_keys, keys, tag, outs)
-                                        : attend<T, 0>(task, layer, position, h, part_of_keys, keys, tag, outs);
-                }
-            }
-            if (kind == mlp) {
-                tag++, layer++;
-                kind = layer < task.L ? qkv : logits;
-            } else {
-                kind++;
+                piece_rows<T> pieces(parts[mlp], layer);
+                pieces.locate(units);
+                good &= block.hidden().wait(layers_before, threadIdx.x == 0, task.packets.failed);
+                multiply_pieces(units, pieces, hidden, 1, 0, expanded, tag);
+                tag++;
             }
         }
         if (!good) { break; }
         position = min(position + 1, task.S - 1);
     }
     if (threadIdx.x == 0) { *(volatile int *)&finished = 1; }
-    if (blockIdx.x != 0 || !good) { return; }
     // All other blocks have read these, for their results were needed here.
-    for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
-    if (threadIdx.x == 0) {
-        task.greedy.count[0] = count + task.steps;
-        task.greedy.left[0] = ended ? 0 : left;
-        task.positions[0] = position;
+    if (blockIdx.x == 0 && good) {
+        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
+        if (threadIdx.x == 0) {
+            task.greedy.count[0] = count + task.steps;
+            task.greedy.left[0] = ended ? 0 : left;
+            task.positions[0] = position;
+        }
     }
+    meet_cluster(); // a block's shared memory exists until others have sent
 }
 
 // ---- on the host ----
-
-template <class T> static int blocks_for(const gpt2_device &device, const gpt2_config &config) {
-    const int packets = 4 * config.channels / per_packet<T>; // each block has some of the hidden values
-    return std::min({device.multiprocessors, (int)most_blocks, packets});
-}
-
-static int parts_for(const gpt2_config &config, int blocks) {
-    return std::clamp(blocks / config.heads, 1, (int)most_parts);
-}
 
 // The narrowest W that fits, or 0.
 static int width_for(int C) {
@@ -416,64 +233,147 @@ template <class T> static auto kernel_for(int W) {
                             : decode_persistent_kernel<T, widths[3]>;
 }
 
-template <class T> static shared_plan plan_for(const gpt2_device &device, const gpt2_config &config) {
-    constexpr size_t fixed = 2048 + 128; // the kernel's own variables; the barriers' alignment
-    const int C = config.channels, step = step_columns<T>;
-    const int blocks = blocks_for<T>(device, config), own = (C + blocks - 1) / blocks;
+// The shared memory of the cluster that needs most.
+template <class T> static shared_plan plan_for(const gpt2_config &config, int clusters) {
+    constexpr size_t fixed = 2048; // the kernel's own variables
+    const int C = config.channels, D = C / config.heads, step = step_columns<T>, W = width_for(C);
+    int heads = 0, most_hidden = 0;
+    for (int k = 0; k < clusters; k++) {
+        const cluster_share share = share_of_cluster<T>(C, config.heads, k, clusters);
+        heads = std::max(heads, share.heads.count), most_hidden = std::max(most_hidden, share.hidden.count);
+    }
+    const auto odd_steps = [&](int columns) { // two rows are in different banks
+        return (((columns + step - 1) / step) | 1) * step;
+    };
+    const int columns = (C / 2 + ranks - 1) / ranks * 2; // of the residual stream
     shared_plan plan = {};
-    plan.stride = ring_stride(C * (int)sizeof(T));
-    plan.x_pitch = (width_for(C) / step | 1) * step; // an odd number of steps: two rows are in different banks
-    const size_t after_ring[] = {2 * ring_barriers * sizeof(uint64_t),
-                                 (kinds * sizeof(matrix_part<T>) + 15) / 16 * 16,
-                                 2 * warps * sizeof(float2),
-                                 2 * most_sums * sums_pitch * sizeof(float),
-                                 (size_t)(warps * (C / config.heads + 2) + 3) / 4 * 4 * sizeof(float),
-                                 (size_t)(own + 3) / 4 * 4 * sizeof(float),
-                                 (size_t)warps * most_pairs * plan.x_pitch * sizeof(T)};
-    size_t *places[] = {&plan.barriers, &plan.parts, &plan.statistics, &plan.sums, &plan.outs, &plan.own, &plan.x};
-    // Zeros, which a warp whose columns are beyond C reads after the last place.
-    const size_t margin =
-        in_ring ? std::max(0, warps * width_for(C) * (int)sizeof(T) - plan.stride + 127) / 128 * 128 : 0;
-    size_t rest = margin;
-    for (size_t bytes : after_ring) { rest += bytes; }
-    const size_t most = (size_t)most_shared_memory();
-    plan.places = in_ring && most > rest + fixed ? (int)((most - rest - fixed) / plan.stride) : 0;
-    plan.in_flight = std::max(1, (int)bytes_in_flight / (unit_rows * plan.stride));
-    plan.all = (size_t)plan.places * plan.stride + margin;
+    plan.batch = most_units;
+    const auto take = [&](size_t &place, size_t elements, size_t size) {
+        place = plan.all, plan.all = (plan.all + elements * size + 15) / 16 * 16;
+    };
+    plan.x_pitch = odd_steps(W), plan.merged_pitch = odd_steps(heads * D);
+    take(plan.own, (size_t)(C / 2 + ranks - 1) / ranks, sizeof(float2));
+    for (int i = 0; i < 2; i++) {
+        take(plan.x[i], (size_t)warps * halves<T> * plan.x_pitch, sizeof(T));
+        take(plan.statistics[i], ranks * warps, sizeof(float2));
+    }
+    take(plan.heads, (size_t)3 * heads * D, sizeof(T));
+    take(plan.parts_of_heads, (size_t)heads * ranks * (D + 2), sizeof(float));
+    take(plan.merged, (size_t)halves<T> * plan.merged_pitch, sizeof(T));
+    take(plan.hidden, (size_t)(most_hidden + step - 1) / step * step, sizeof(T));
+    take(plan.sums, 2 * group_rows * warps, sizeof(float));
+    take(plan.norms, 2 * warps, sizeof(float2));
+    take(plan.outs, (size_t)threads / (D / vec16<T>::size) * (D + 2), sizeof(float));
+    take(plan.parts, kinds, sizeof(matrix_part<T>));
+    take(plan.arrivals, arrival_barriers, sizeof(uint64_t));
+    take(plan.ring_barriers, 2 * ring_barriers, sizeof(uint64_t));
+    take(plan.records, ring_barriers, sizeof(unit_record));
     plan.all = (plan.all + 127) / 128 * 128;
-    for (int i = 0; i < 7; i++) { *places[i] = plan.all, plan.all += after_ring[i]; }
+    plan.places = plan.all;
+    if (in_ring) {
+        // Zeros, which a warp whose columns are beyond C reads after the last place.
+        const size_t margin =
+            std::max(0, warps * W * (int)sizeof(T) - ring_stride(C * (int)sizeof(T)) + 127) / 128 * 128;
+        const size_t most = (size_t)most_shared_memory(), rest = plan.all + margin + fixed;
+        plan.ring_bytes = most > rest ? (int)((most - rest) / 128 * 128) : 0;
+        plan.all += (size_t)plan.ring_bytes + margin;
+        plan.in_flight = bytes_in_flight;
+        // What is multiplied together must be in the ring together, and a unit's size may be left at its end: units of whole rows, or a
+        // pass of all warps over pieces.
+        const int unit = unit_rows * ring_stride(C * (int)sizeof(T));
+        const int pieces = std::max(heads * D, most_hidden) * (int)sizeof(T), pass = warps * 2 * unit_rows;
+        const bool passes = std::min(pass, columns) * ring_stride(pieces) + most_piece_bytes <= plan.ring_bytes;
+        plan.batch = passes ? std::min((int)most_units, plan.ring_bytes / unit - 1) : 0;
+    }
     return plan;
 }
 
+struct persistent_launch {
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute attributes[2] = {};
+    shared_plan plan;
+    int clusters = 0; // 0: the kernel can't run
+
+    persistent_launch() = default;
+    persistent_launch(const persistent_launch &) = delete; // config points to attributes
+
+    void shape(int clusters_, cudaStream_t stream) {
+        clusters = clusters_;
+        config.gridDim = dim3((unsigned)(clusters * ranks)), config.blockDim = dim3(block_threads);
+        config.dynamicSmemBytes = plan.all, config.stream = stream, config.attrs = attributes;
+        attributes[0].id = cudaLaunchAttributeCooperative;
+        attributes[0].val.cooperative = 1;
+        config.numAttrs = 1;
+#if !defined(SIMT_CPU_BACKEND)
+        attributes[1].id = cudaLaunchAttributeClusterDimension;
+        attributes[1].val.clusterDim.x = ranks;
+        attributes[1].val.clusterDim.y = attributes[1].val.clusterDim.z = 1;
+        config.numAttrs = 2;
+#endif
+    }
+};
+
+// Do all blocks have some hidden values? Then each layer needs results of all of them, and none can be a layer behind the others.
+template <class T> static bool can_divide(const gpt2_config &config, int clusters) {
+    for (int k = 0; k < clusters; k++) {
+        const int least = ranks * 4 / (int)sizeof(T);
+        if (share_of_cluster<T>(config.channels, config.heads, k, clusters).hidden.count < least) { return false; }
+    }
+    return true;
+}
+
+// As many clusters as can run at the same time, if the model can be divided among them.
+template <class T> static void plan_launch(persistent_launch &launch, const gpt2_config &config, cudaStream_t stream) {
+    int most = 2;
+#if !defined(SIMT_CPU_BACKEND)
+    const auto kernel = kernel_for<T>(width_for(config.channels));
+    most = most_clusters;
+    launch.plan = plan_for<T>(config, most);
+    launch.shape(most, stream);
+    int active = 0;
+    if (allow_shared_memory(kernel, launch.plan.all) != cudaSuccess ||
+        cudaOccupancyMaxActiveClusters(&active, kernel, &launch.config) != cudaSuccess) {
+        active = 0;
+    }
+    most = std::min(most, active);
+#endif
+    int clusters = most;
+    while (clusters > 0 && !can_divide<T>(config, clusters)) { clusters--; }
+    if (clusters > 0) { launch.plan = plan_for<T>(config, clusters); }
+    launch.shape(clusters, stream);
+}
+
 template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
-    constexpr int fewest_places = 4 * unit_rows;
     const int C = config.channels, D = C / config.heads;
     int device_id = 0, cooperative = 0;
     if (cudaGetDevice(&device_id) != cudaSuccess ||
         cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device_id) != cudaSuccess) {
         return false;
     }
-    return cooperative && device.capability >= 90 && C % vec16<T>::size == 0 && width_for(C) > 0 &&
-           decode_split_takes<T>(D) && (!in_ring || plan_for<T>(device, config).places >= fewest_places);
+    if (clusters_checked || !cooperative || device.capability < 90 || C % vec16<T>::size != 0 || C / 2 < ranks ||
+        width_for(C) == 0 || !decode_split_takes<T>(D)) {
+        return false;
+    }
+    persistent_launch launch;
+    plan_launch<T>(launch, config, device.stream);
+    return launch.clusters > 0 && (!in_ring || launch.plan.batch > 0);
 }
 
-template <class T> static packet_buffers lay_out(arena &from, const gpt2_device &device, const gpt2_config &config) {
-    const int C = config.channels, blocks = blocks_for<T>(device, config);
+template <class T> static packet_buffers lay_out(arena &from, const gpt2_config &config) {
+    const int C = config.channels;
     packet_buffers buffers;
-    from.take(buffers.residual, C);
-    from.take(buffers.middle, C);
-    from.take(buffers.qkv, 3 * C / per_packet<T>);
-    from.take(buffers.attention, (int64_t)2 * parts_for(config, blocks) * C / per_packet<T>);
-    from.take(buffers.hidden, 4 * C / per_packet<T>);
-    from.take(buffers.candidates, 2 * blocks);
+    from.take(buffers.projected, (int64_t)most_clusters * C);
+    from.take(buffers.expanded, (int64_t)most_clusters * C);
+    from.take(buffers.candidates, 2 * most_clusters * ranks);
+    from.take(buffers.bases, 2 * most_clusters * ranks);
     from.take(buffers.failed, 1);
     from.take(buffers.constants, (int64_t)7 * config.layers * C + config.vocabulary);
     return buffers;
 }
 
-template <class T> size_t decode_persistent_bytes(const gpt2_device &device, const gpt2_config &config) {
+template <class T> size_t decode_persistent_bytes(const gpt2_device &, const gpt2_config &config) {
     arena count = {nullptr, 0};
-    lay_out<T>(count, device, config);
+    lay_out<T>(count, config);
     return count.used;
 }
 
@@ -498,18 +398,18 @@ static int fold_norms(gpt2_device &device, const params<T> &w, const gpt2_config
 template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, int steps) {
     const gpt2_config &config = all.config;
     const params<T> &w = all.weights;
-    const int blocks = blocks_for<T>(device, config), L = config.layers, D = config.channels / config.heads;
+    const int L = config.layers, D = config.channels / config.heads;
     const int64_t tags = (int64_t)steps * L;
     persistent_memory &memory = all.work.persistent;
     if (memory.tag == 0 || memory.tag + tags > UINT32_MAX) { // no packet has a tag yet, or all tags have been used
         TRY(cudaMemsetAsync(memory.base, 0, decode_persistent_bytes<T>(device, config), device.stream));
         arena place = {memory.base, 0};
-        TRY(fold_norms(device, w, config, lay_out<T>(place, device, config).constants));
+        TRY(fold_norms(device, w, config, lay_out<T>(place, config).constants));
         memory.tag = 1;
     }
     arena place = {memory.base, 0};
     persistent_task<T> task = {};
-    task.packets = lay_out<T>(place, device, config);
+    task.packets = lay_out<T>(place, config);
     task.tag = (unsigned)memory.tag;
     memory.tag += tags;
     task.block = w.blocks[0];
@@ -523,28 +423,24 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     task.final_weight = w.final_weight, task.final_bias = w.final_bias;
     task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;
     task.steps = steps, task.L = L, task.C = config.channels, task.H = config.heads, task.D = D;
-    task.S = all.context, task.V = config.vocabulary, task.parts = parts_for(config, blocks);
+    task.S = all.context, task.V = config.vocabulary;
     task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D),
     task.per_channel = 1.0f / (float)config.channels;
 
-    task.plan = plan_for<T>(device, config);
+    persistent_launch launch;
+    plan_launch<T>(launch, config, device.stream);
+    task.plan = launch.plan;
     const auto kernel = kernel_for<T>(width_for(config.channels));
     TRY(allow_shared_memory(kernel, task.plan.all));
-    cudaLaunchConfig_t launch = {};
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeCooperative;
-    attribute.val.cooperative = 1;
-    launch.gridDim = dim3((unsigned)blocks), launch.blockDim = dim3(block_threads);
-    launch.dynamicSmemBytes = task.plan.all, launch.stream = device.stream;
-    launch.attrs = &attribute, launch.numAttrs = 1;
-    return cudaLaunchKernelEx(&launch, kernel, task);
+    return cudaLaunchKernelEx(&launch.config, kernel, task);
 }
 
 template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T> &all) {
+    (void)device;
     persistent_memory &memory = all.work.persistent;
     arena place = {memory.base, 0};
     unsigned failed = 0;
-    TRY(cudaMemcpy(&failed, lay_out<T>(place, device, all.config).failed, sizeof failed, cudaMemcpyDeviceToHost));
+    TRY(cudaMemcpy(&failed, lay_out<T>(place, all.config).failed, sizeof failed, cudaMemcpyDeviceToHost));
     if (failed == 0) { return 0; }
     memory.tag = 0; // begin anew
     return cudaErrorLaunchTimeout;

@@ -23,7 +23,7 @@ $(GPT2_FAST_OBJECTS): $(GPT2_OUT)/fast/%.o: $(GPT2_DIR)/model/%.cu $(GPT2_CU_NEE
 
 $(GPT2_CHECKED_OBJECTS): $(GPT2_OUT)/checked/%.o: $(GPT2_DIR)/model/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)
-	$(call GPT2_SIMT_COMPILE,)
+	$(call GPT2_SIMT_COMPILE,-DCHECKED)
 
 $(GPT2_PARTS_OBJECTS): $(GPT2_OUT)/fast/parts/%.o: $(COURSE)/$(GPT2_PARTS)/%.cu $(GPT2_CU_NEEDS)
 	@mkdir -p $(@D)

@@ -1,130 +1,132 @@
-// persistent_attention.cuh — attention in decode_persistent.cu: keys_of_part, and attend, a part of the keys of a head
+// persistent_attention.cuh — attention in decode_persistent.cu
+//
+//   attend        the block's part of the keys of a head, sent to the cluster
+//   merge_heads   attention of the cluster's heads, from the parts of its blocks
+//
+// Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the prompt's.
 #ifndef GPT2_PERSISTENT_ATTENTION_CUH
 #define GPT2_PERSISTENT_ATTENTION_CUH
 
-#include "gpt2/model/persistent_task.cuh"
+#include "gpt2/model/persistent_block.cuh"
 #include "gpt2/model/vec16.cuh"
 
 #include <cmath>
 
-// How many of `count` keys a part has: at most keys_each where `parts` parts suffice.
-__device__ inline int keys_of_part(int count, int parts) {
-    const int wanted = min(parts, (count + (int)keys_each - 1) / (int)keys_each);
-    return (count + wanted - 1) / wanted;
-}
-
-// A part of the keys of a head, as decode_split.cu. fixed_D: D, or 0 for any. The first keys and values are requested before the wait
-// for the query.
-// outs: (warps, D + 2)
+// Of head h of the cluster's. fixed_D: D, or 0 for any. Keys and values are requested before the wait for the query, and before those
+// of the round before are used.
+// phase: how many layers came before. *good: nothing was missing; false for the whole block if for any thread.
 template <class T, int fixed_D>
-__device__ inline bool attend(const persistent_task<T> &task, int layer, int position, int h, int part, int keys,
-                              unsigned tag, float *outs) {
+__device__ inline void attend(const persistent_block<T> &block, int layer, int position, int h, unsigned phase,
+                              bool *good) {
     constexpr int size = vec16<T>::size;
+    const persistent_task<T> &task = block.task;
+    const shared_plan &plan = task.plan;
     const int D = fixed_D > 0 ? fixed_D : task.D, lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
     const int lanes = D / size, group = lane / lanes, groups = warp_size / lanes, at = lane % lanes * size;
-    const int count = position + 1, begin = part * keys, end = min(begin + keys, count), step = warps * groups;
-    T *k = task.k + layer * task.cache_stride + (int64_t)h * task.S * D + at;
-    T *v = task.v + layer * task.cache_stride + (int64_t)h * task.S * D + at;
-    const packet *query_packets = task.packets.qkv + (h * D + at) / per_packet<T>;
-    const int C_packets = task.C / per_packet<T>;
+    const int rank = block_rank(), step = warps * groups;
+    const int count = (position + ranks - rank) / ranks;                    // of the block's keys, with the newest
+    const int newest = position % ranks == rank ? position / ranks : count; // its number among them
+    const int64_t of_head = layer * task.cache_stride + (int64_t)(block.share.heads.first + h) * task.S * D;
+    const float log2_scale = task.scale * 1.4426950408889634f; // scores are logarithms to the base 2
+    T *k = task.k + of_head + at, *v = task.v + of_head + at;
 
-    vec16<T> key[ahead] = {}, value[ahead] = {}; // those of keys that do not exist stay zeros
-    auto fetch = [&](int first) {
-#pragma unroll
-        for (int i = 0; i < ahead; i++) {
-            const int j = first + i * step;
-            if (j >= min(end, position)) { continue; }
-            key[i] = {__ldcg((const uint4 *)(k + (int64_t)j * D))}; // not through L1: other blocks write them
-            value[i] = {__ldcg((const uint4 *)(v + (int64_t)j * D))};
-        }
+    struct pair {
+        vec16<T> key, value;
     };
-    int first = begin + warp * groups + group;
-    fetch(first);
-
-    // The group that has the new token's key also needs that key and its value.
-    const bool newest = position < end && position >= first && (position - first) % step == 0;
-    uint32_t data[6][2] = {};
-    bool good = receive(
-        data, newest ? 63 : 3, [&](int i) { return query_packets + i / 2 * C_packets + i % 2 * 2; }, tag,
-        task.packets.failed);
-    const auto vector = [&](int i) {
-        return vec16<T>{make_uint4(data[i][0], data[i][1], data[i + 1][0], data[i + 1][1])};
+    const auto fetch = [&](int i) { // of the block's key i. Zeros, if it does not exist
+        pair fetched = {};
+        if (i < count && i != newest) {
+            const int64_t row = (int64_t)(i * ranks + rank) * D;
+            fetched = {{__ldcg((const uint4 *)(k + row))}, {__ldcg((const uint4 *)(v + row))}};
+        }
+        return fetched;
     };
-    const vec16<T> query_bits = vector(0), new_key = vector(2), new_value = vector(4);
-    if (newest) {
-        *(uint4 *)(k + (int64_t)position * D) = new_key.bits;
-        *(uint4 *)(v + (int64_t)position * D) = new_value.bits;
+    const int first = warp * groups + group;
+    pair next = fetch(first);
+    if (h == 0) { *good &= block.heads().wait(phase, threadIdx.x == 0, task.packets.failed); }
+    const T *inputs = (const T *)(block.dynamic + plan.heads) + h * D + at;
+    const int row = block.share.heads.count * D;
+    const pair newest_pair = {vec16_load(inputs + row), vec16_load(inputs + 2 * row)};
+    if (newest < count && newest % step == first) {
+        *(uint4 *)(k + (int64_t)position * D) = newest_pair.key.bits;
+        *(uint4 *)(v + (int64_t)position * D) = newest_pair.value.bits;
     }
-    float query[size], o[size] = {}, m = -INFINITY, l = 0.0f; // m: of the warp
-    unpack(query, query_bits);
-    for (int start = begin; start < end; start += ahead * step, first += ahead * step) {
-        float s[ahead] = {}, highest = m;
-#pragma unroll
-        for (int i = 0; i < ahead; i++) {
-            float values[size];
-            if (first + i * step == position) { key[i] = new_key, value[i] = new_value; }
-            unpack(values, key[i]);
-            for (int e = 0; e < size; e++) { s[i] += query[e] * values[e]; }
-        }
-        for (int offset = lanes / 2; offset > 0; offset /= 2) {
-#pragma unroll
-            for (int i = 0; i < ahead; i++) { s[i] += __shfl_xor_sync(all_lanes, s[i], offset); }
-        }
-#pragma unroll
-        for (int i = 0; i < ahead; i++) {
-            s[i] = first + i * step < end ? s[i] * task.scale : -INFINITY;
-            highest = fmaxf(highest, s[i]);
-        }
-        for (int offset = lanes; offset < warp_size; offset *= 2) {
-            highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, offset));
-        }
-        if (highest == -INFINITY) { continue; } // the warp has no key yet, and has none later
-        const float smaller = expf(m - highest);
-        m = highest, l *= smaller;
-        for (int e = 0; e < size; e++) { o[e] *= smaller; }
-#pragma unroll
-        for (int i = 0; i < ahead; i++) {
-            const float weight = expf(s[i] - m);
-            float values[size];
-            l += weight;
-            unpack(values, value[i]);
-            for (int e = 0; e < size; e++) { o[e] += weight * values[e]; }
-        }
-        if (start + ahead * step < end) { fetch(first + ahead * step); }
+    float query[size], o[size] = {}, m = -INFINITY, l = 0.0f; // of the group
+    unpack(query, vec16_load(inputs));
+    for (int i = first; i < count + first; i += step) { // all threads as often
+        const pair now = i == newest ? newest_pair : next;
+        next = fetch(i + step);
+        float values[size], s = 0.0f;
+        unpack(values, now.key);
+        for (int e = 0; e < size; e++) { s += query[e] * values[e]; }
+        for (int offset = lanes / 2; offset > 0; offset /= 2) { s += __shfl_xor_sync(all_lanes, s, offset); }
+        if (i >= count) { continue; }
+        const float highest = fmaxf(m, s * log2_scale), smaller = exp2f(m - highest);
+        const float weight = exp2f(s * log2_scale - highest);
+        m = highest, l = l * smaller + weight;
+        unpack(values, now.value);
+        for (int e = 0; e < size; e++) { o[e] = o[e] * smaller + weight * values[e]; }
     }
 
-    // The groups of a warp, then the warps of the block.
-    for (int offset = lanes; offset < warp_size; offset *= 2) {
-        l += __shfl_xor_sync(all_lanes, l, offset);
-#pragma unroll
-        for (int e = 0; e < size; e++) { o[e] += __shfl_xor_sync(all_lanes, o[e], offset); }
-    }
     const int width = D + 2;
+    float *outs = (float *)(block.dynamic + plan.outs);
+    if (h > 0) { *good = !any_of_block(!*good); } // outs are free
+    float *of_group = outs + (warp * groups + group) * width;
 #pragma unroll
-    for (int e = 0; e < size; e++) {
-        if (group == 0) { outs[warp * width + at + e] = o[e]; }
-    }
-    if (lane == 0) { outs[warp * width + D] = m, outs[warp * width + D + 1] = l; }
-    if (any_of_block(!good)) { return false; }
+    for (int e = 0; e < size; e++) { of_group[at + e] = o[e]; }
+    if (at == 0) { of_group[D] = m, of_group[D + 1] = l; }
+    *good = !any_of_block(!*good);
 
-    constexpr int together = per_packet<T>;
-    const int d = threadIdx.x * together;
-    if (d < D) {
-        float part_m = -INFINITY, part_l = 0.0f, part_o[together] = {};
-#pragma unroll
-        for (int w = 0; w < warps; w++) { part_m = fmaxf(part_m, outs[w * width + D]); }
-#pragma unroll
-        for (int w = 0; w < warps; w++) {
-            const float weight = expf(outs[w * width + D] - part_m); // 0 for a warp without keys
-            part_l += weight * outs[w * width + D + 1];
-            for (int e = 0; e < together; e++) { part_o[e] += weight * outs[w * width + d + e]; }
+    // The groups of the block: an octet has two channels, and each of its lanes some groups.
+    const int reader = (int)threadIdx.x % octet;
+    float top = -INFINITY;
+    const int used = min(count, step); // groups that have keys
+    for (int i = reader; i < used; i += octet) { top = fmaxf(top, outs[i * width + D]); }
+    top = highest_of_octet(top);
+    const size_t to = plan.parts_of_heads + (size_t)(h * ranks + rank) * width * sizeof(float);
+    const size_t barrier = plan.arrivals + parts_barrier * sizeof(uint64_t);
+    for (int base = 0; base < D / 2; base += octets) {
+        const int pair = base + (int)threadIdx.x / octet, d = 2 * min(pair, D / 2 - 1);
+        float sum = 0.0f, a = 0.0f, b = 0.0f;
+#pragma unroll 4
+        for (int i = reader; i < used; i += octet) {
+            const float *part = outs + i * width;
+            const float weight = exp2f(part[D] - top);
+            sum += weight * part[D + 1], a += weight * part[d], b += weight * part[d + 1];
         }
-        for (int e = 0; e < together; e++) { part_o[e] /= part_l; }
-        packet *to = task.packets.attention + 2 * (((int64_t)h * task.parts + part) * D / together + threadIdx.x);
-        publish(to, pack_elements<T>(part_o), tag);
-        publish(to + 1, bits_of(part_m + logf(part_l)), tag);
+        sum = over_octet(sum), a = over_octet(a), b = over_octet(b);
+        if (pair >= D / 2 || reader >= ranks) { continue; }
+        block.peer.send(to + d * sizeof(float), a, b, barrier);
+        if (pair == 0) { block.peer.send(to + D * sizeof(float), top, sum, barrier); }
     }
-    return true;
+}
+
+// merged: (halves, heads, D), with a pitch. An octet has two channels, and each of its lanes the part of a rank.
+template <class T> __device__ inline void merge_heads(const persistent_block<T> &block, unsigned phase, bool *good) {
+    const persistent_task<T> &task = block.task;
+    const shared_plan &plan = task.plan;
+    const int D = task.D, pairs = block.share.heads.count * D / 2, reader = (int)threadIdx.x % octet;
+    const float *parts = (const float *)(block.dynamic + plan.parts_of_heads);
+    T *merged = (T *)(block.dynamic + plan.merged);
+    *good &= block.parts_of_heads().wait(phase, threadIdx.x == 0, task.packets.failed);
+    for (int base = 0; base < pairs; base += octets) {
+        const int pair = min(base + (int)threadIdx.x / octet, pairs - 1), h = pair / (D / 2),
+                  d = 2 * (pair - h * (D / 2));
+        const float *part = parts + (h * ranks + min(reader, ranks - 1)) * (D + 2);
+        const float top = highest_of_octet(part[D]), weight = reader < ranks ? exp2f(part[D] - top) : 0.0f;
+        const float sum = over_octet(weight * part[D + 1]);
+        const float one = 1.0f / sum;
+        const float a = over_octet(weight * part[d]) * one, b = over_octet(weight * part[d + 1]) * one;
+        if (reader != 0 || base + (int)threadIdx.x / octet >= pairs) { continue; }
+        if constexpr (sizeof(T) == 4) {
+            merged[2 * pair] = a, merged[2 * pair + 1] = b;
+        } else {
+            const uint2 words = halves_of<T>({a, b});
+            *(uint32_t *)(merged + 2 * pair) = words.x;
+            *(uint32_t *)(merged + plan.merged_pitch + 2 * pair) = words.y;
+        }
+    }
+    *good = !any_of_block(!*good);
 }
 
 #endif

@@ -1,54 +1,66 @@
 // persistent_task.cuh — what the kernel of decode_persistent.cu is given, and how its work is divided
 //
 //   persistent_task, packet_buffers, shared_plan   its argument: the model, the packets, the block's shared memory
-//   any_of_block, over_octet    what the multiplying warps of a block, and eight lanes, do together
-//   rows_of_block, widths       rows of a matrix belong to a block, columns to a warp
-//   prefetch_vectors            a layer's parameters that are no matrix, into L2
+//   share_of_cluster, part_of_block                heads and hidden values belong to a cluster, rows of a matrix to a block
+//   any_of_block, over_octet, over_quad            what the multiplying warps of a block, and eight or four lanes, do together
+//   prefetch_vectors                               a layer's parameters that are no matrix, into L2
 #ifndef GPT2_PERSISTENT_TASK_CUH
 #define GPT2_PERSISTENT_TASK_CUH
 
 #include "gpt2/model/candidate.cuh"
-#include "gpt2/model/packets.cuh"
+#include "gpt2/model/cluster.cuh"
 #include "gpt2/model/params.cuh"
 #include "gpt2/model/weight_ring.cuh"
 
 #include <cstring>
 #include <type_traits>
 
-enum { warps = 8, threads = warps * warp_size, octet = 8 };
-enum { most_pairs = 4, ahead = 2, keys_each = 128, most_parts = 8, bytes_in_flight = 36 * 1024 };
+enum { warps = 8, threads = warps * warp_size, octet = 8, octets = threads / octet };
+enum { quad = 4, quads = threads / quad, most_clusters = 16 };
+enum { bytes_in_flight = 64 * 1024, most_piece_bytes = 27 * 1024 }; // of copies; of a unit of pieces
 enum { qkv, projection, fc, mlp, logits, kinds };
 
-// A group of rows is finished together: a row for each octet of lanes. A row has a sum for each half of x.
-enum { group_rows = threads / octet, most_units = 4, kept_steps = 4, most_sums = 2, sums_pitch = threads + octet };
+// Up to four units of eight rows are multiplied together, and finished together: a row for each octet of lanes.
+enum { unit_rows = 8, most_units = 4, group_rows = most_units * unit_rows, kept_steps = 3 };
+static_assert((int)group_rows == (int)octets);
 
 #if defined(SIMT_CPU_BACKEND)
-enum {
-    in_ring = 0,
-    most_blocks = 3,
-    block_threads = threads
-}; // a thread is a fiber there, and all of them exist at the same time
+enum { in_ring = 0, block_threads = threads }; // a thread is a fiber there, and all of them exist at the same time
 #else
-enum { in_ring = 1, most_blocks = 1024, block_threads = threads + warp_size }; // and the streaming warp
+enum { in_ring = 1, block_threads = threads + streaming_threads };
 #endif
 
 // All packets, in device memory.
 struct packet_buffers {
-    packet *residual,
-        *middle;        // (C)          a float each: the residual stream at the start of a layer, and before its MLP
-    packet *qkv;        // (3, H, D)
-    packet *attention;  // (H, parts, D, 2)     values, each with the log of its part's sum of exponentials
-    packet *hidden;     // (4C)
-    packet *candidates; // (blocks, 2)
-    float2 *constants;  // (L, 7C) and (V): of the rows of QKV and fc in each layer, and of the logits: fold_norm_kernel
+    packet *projected, *expanded; // (clusters, C)   parts of the sums that attention and MLP add to the residual stream
+    packet *candidates;           // (blocks, 2)
+    packet *bases;                // (blocks, 2)     memory_of_peer
+    float2 *constants; // (L, 7C) and (V): of the rows of QKV and fc in each layer, and of the logits: fold_norm_kernel
     unsigned *failed;
 };
 
-// Of a block's dynamic shared memory, in bytes from its start. The ring's places come first.
+// Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
-    int places, stride, in_flight; // of the ring
-    int x_pitch;                   // elements of a row of x
-    size_t barriers, parts, statistics, sums, outs, own, x, all;
+    size_t own;                   // (pairs of the rank, 2)            the residual stream
+    size_t x[2];                  // (warps, halves, x_pitch)          a LayerNorm's result, but for mean and deviation
+    size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
+    size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
+    size_t merged, hidden;        // (halves, merged_pitch), (hidden)
+    size_t sums, norms, outs;     // (2, group_rows, warps), (2, warps, 2), (warps, groups, D + 2)
+    size_t parts;                 // (kinds)                           of matrices
+    size_t arrivals;              // barriers: (2, warps) for x, (2) for statistics, heads, parts_of_heads, hidden
+    size_t ring_barriers, records, places; // weight_ring.cuh
+    size_t all;
+    int x_pitch, merged_pitch; // elements of a row
+    int ring_bytes, in_flight;
+    int batch; // units that are multiplied together; 0: the ring is too small
+};
+enum {
+    statistics_barrier = 2 * warps,
+    heads_barrier = statistics_barrier + 2,
+    parts_barrier,
+    hidden_barrier,
+    arrival_barriers
 };
 
 template <class T> struct persistent_task {
@@ -62,7 +74,7 @@ template <class T> struct persistent_task {
     int *positions;
     greedy_state greedy;
     unsigned tag; // of the first step; a step has L tags
-    int steps, L, C, H, D, S, V, parts;
+    int steps, L, C, H, D, S, V;
     float epsilon, scale, per_channel; // per_channel: 1 / C
     shared_plan plan;
 };
@@ -92,24 +104,118 @@ __device__ inline float over_octet(float value) {
     return value;
 }
 
-// ---- a block's rows and a warp's columns ----
+__device__ inline float over_quad(float value) {
+    for (int offset = quad / 2; offset > 0; offset /= 2) { value += __shfl_xor_sync(all_lanes, value, offset); }
+    return value;
+}
+
+__device__ inline float highest_of_octet(float value) {
+    for (int offset = octet / 2; offset > 0; offset /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+    }
+    return value;
+}
+
+// Zero, which the compiler does not know. What depends on it is computed where it is needed: in a loop with many phases, values kept from
+// one iteration to the next would fill the registers, and beside this much shared memory the L1 cache is too small for the rest.
+__device__ inline int unknown_zero() {
+    int zero = 0;
+#if HOPPER_PTX
+    asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+#endif
+    return zero;
+}
+
+// ---- a cluster's heads and hidden values, a block's rows, a warp's columns ----
 
 struct span {
     int first, count;
 };
 
-// The block's part of `rows` rows, which are distributed in groups of `unit`.
-__device__ inline span rows_of_block(int rows, int unit) {
-    const int units = rows / unit, first = (int)((int64_t)units * blockIdx.x / gridDim.x);
-    const int next = (int)((int64_t)units * (blockIdx.x + 1) / gridDim.x);
+// The part `index` of `parts` of a range, which is distributed in groups of `unit`.
+__host__ __device__ inline span part_of(int total, int unit, int index, int parts) {
+    const int units = total / unit, first = (int)((int64_t)units * index / parts);
+    const int next = (int)((int64_t)units * (index + 1) / parts);
     return {first * unit, (next - first) * unit};
+}
+
+// They are read in steps of 64 bytes: 16 for each of four lanes.
+template <class T> constexpr int step_columns = 64 / (int)sizeof(T);
+
+// A cluster has whole heads. Where all have some, those with more heads have fewer hidden values, so that they read as many bytes: a head
+// has 4 D rows or columns of C weights, a hidden value 2.
+struct cluster_share {
+    span heads, hidden;
+};
+
+template <class T> __host__ __device__ inline cluster_share share_of_cluster(int C, int H, int index, int clusters) {
+    const int D = C / H, unit = 4 * C % step_columns<T> == 0 ? step_columns<T> : 16 / (int)sizeof(T);
+    int begin = 0, end = 0; // hidden values
+    for (int k = 0; k <= index; k++) {
+        begin = end;
+        const int64_t heads_so_far = (int64_t)H * (k + 1) / clusters;
+        const int64_t wanted = H < clusters ? (int64_t)4 * C * (k + 1) / clusters
+                                            : (int64_t)6 * C * (k + 1) / clusters - 2 * D * heads_so_far;
+        const int next = (int)(wanted / unit) * unit;
+        end = k + 1 == clusters ? 4 * C : next < begin ? begin : next > 4 * C ? 4 * C : next;
+    }
+    return {part_of(H, 1, index, clusters), {begin, end - begin}};
 }
 
 // A warp has W columns, those beyond C among them: there x is zero. The sizes of W are such that C = 768, 1024, 1280 and 1600 fit.
 constexpr int widths[] = {96, 128, 160, 224};
 
-// They are read in steps of 64 bytes: 16 for each of four lanes.
-template <class T> constexpr int step_columns = 64 / (int)sizeof(T);
+// What the block reads of matrix `kind`.
+template <class T>
+__device__ inline matrix_part<T> part_of_block(const persistent_task<T> &task, const cluster_share &share, int kind) {
+    const block_weights<T> &w = task.block;
+    const int C = task.C, D = task.D, rank = block_rank(), pair = 4 / (int)sizeof(T);
+    const span head_rows = part_of(share.heads.count * D, pair, rank, ranks);
+    const span hidden_rows = part_of(share.hidden.count, pair, rank, ranks), columns = part_of(C, 2, rank, ranks);
+    const span ids = part_of(task.V, 1, blockIdx.x, gridDim.x);
+    const int heads_first = share.heads.first * D, hidden_first = share.hidden.first;
+    const int64_t layer = task.weights_stride;
+    const auto unit_of_pieces = [](int columns) { // of a unit: a power of two
+        const int fit = most_piece_bytes / ring_stride(columns * (int)sizeof(T));
+        return fit >= 32 ? 32 : fit >= 16 ? 16 : (int)unit_rows;
+    };
+    if (kind == qkv) {
+        const int first = heads_first + head_rows.first;
+        return {w.qkv_weight + (int64_t)first * C, layer,           (int64_t)C * C, C,     C,
+                head_rows.count > 0 ? 3 : 0,       head_rows.count, unit_rows,      first, C};
+    }
+    if (kind == projection) {
+        return {w.attention_weight + (int64_t)columns.first * C + heads_first,
+                layer,
+                0,
+                C,
+                share.heads.count * D,
+                share.heads.count > 0,
+                columns.count,
+                unit_of_pieces(share.heads.count * D),
+                columns.first,
+                0};
+    }
+    if (kind == fc) {
+        const int first = hidden_first + hidden_rows.first;
+        return {w.fc_weight + (int64_t)first * C, layer, 0, C, C, 1, hidden_rows.count, unit_rows, first, 0};
+    }
+    if (kind == mlp) {
+        return {w.mlp_weight + (int64_t)columns.first * 4 * C + hidden_first,
+                layer,
+                0,
+                4 * C,
+                share.hidden.count,
+                share.hidden.count > 0,
+                columns.count,
+                unit_of_pieces(share.hidden.count),
+                columns.first,
+                0};
+    }
+    return {task.head + (int64_t)ids.first * C, 0, 0, C, C, 1, ids.count, unit_rows, ids.first, 0};
+}
+
+// ---- a layer's parameters that are no matrix ----
 
 // Two elements as they lie in memory. Converting them would wait for them.
 template <class T> struct two_elements { std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits; };
@@ -124,39 +230,21 @@ template <class T> __device__ inline float2 to_floats(const two_elements<T> &two
     return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
-// A layer's parameters that are no matrix: few bytes, which all blocks need at the same time. Into L2 a layer ahead.
-enum { vectors = 5 };
-
-template <class T> struct vector_part {
-    const T *first; // of the first layer
-    int64_t stride;
-    int count;
-};
-
-template <class T> __device__ inline vector_part<T> vector_of(const persistent_task<T> &task, int i) {
-    const block_weights<T> &w = task.block;
-    const int C = task.C;
-    // clang-format off
-    const vector_part<T> all[vectors] = {
-        {w.ln1_weight,     task.weights_stride, C}, {w.ln2_weight, task.weights_stride, C},
-        {w.attention_bias, task.weights_stride, C}, {w.mlp_bias,   task.weights_stride, C},
-        {task.final_weight, 0, C},
-    };
-    // clang-format on
-    return all[i];
-}
-
-// Each block requests other lines.
-template <class T> __device__ inline void prefetch_vectors(const vector_part<T> *all, int layer) {
+// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a warp: each block requests other lines.
+template <class T> __device__ inline void prefetch_vectors(const persistent_task<T> &task, int layer) {
 #if HOPPER_PTX
+    const block_weights<T> &w = task.block;
+    const T *const vectors[] = {w.ln1_weight, w.attention_bias, w.ln2_weight, w.mlp_bias};
     constexpr int line = 128 / sizeof(T);
-    if (threadIdx.x >= vectors) { return; }
-    const vector_part<T> &part = all[threadIdx.x];
-    for (int at = blockIdx.x * line; at < part.count; at += gridDim.x * line) {
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(part.first + layer * part.stride + at));
+    const int lines = (task.C + line - 1) / line;
+    for (int i = 0; i < 4; i++) {
+        const int at = (int)blockIdx.x - i * lines + (int)(threadIdx.x % warp_size * gridDim.x);
+        if (at < 0 || at >= lines) { continue; }
+        const T *from = layer < task.L ? vectors[i] + layer * task.weights_stride : task.final_weight;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at * line));
     }
 #else
-    (void)all, (void)layer;
+    (void)task, (void)layer;
 #endif
 }
 

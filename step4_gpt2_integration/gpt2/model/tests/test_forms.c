@@ -440,12 +440,14 @@ static void check_full(enum gpt2_form form) {
 
 Test(forms, a_full_sequence_rests) {
     check_full(GPT2_FUSED);
-    check_full(GPT2_PERSISTENT);
+    check_full(GPT2_PERSISTENT); /* in the checked build fused */
 }
 
-/* ---- decoding in one kernel ---- */
+/* ---- decoding in one kernel; not in the checked build (cluster.cuh) ---- */
 
-/* Heads of 64, 8, 16, 128 and 32 channels; one head with several parts of the cache; each width of a warp. */
+#ifndef CHECKED
+
+/* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp. */
 static const struct gpt2_config persistent_configs[] = {
     CONFIG(150, 50, 1, 2, 128),
     CONFIG(16, 50, 2, 2, 16),
@@ -467,6 +469,11 @@ static void check_persistent(const struct gpt2_config *config, enum gpt2_type ty
     static float logits[MOST_V];
     tiny_tokens(sequence, length, V, 31);
     struct gpt2_model *model = open_forms(config, type, 1, GPT2_TAUGHT, GPT2_PERSISTENT, true);
+    const bool too_large = type == GPT2_F32 && config->channels > 1024; /* for a GPU's shared memory */
+    if (too_large && gpt2_model_greedy_form(model, 1) == GPT2_FUSED) {
+        close_model(model);
+        return;
+    }
     cr_assert_eq(gpt2_model_greedy_form(model, 1), GPT2_PERSISTENT);
     cr_assert_eq(gpt2_model_greedy_form(model, 2), GPT2_FUSED);
     cr_assert(gpt2_prefill(model, sequence, &length, 1, length, &error), "%s", error.text);
@@ -498,10 +505,8 @@ static void check_persistent(const struct gpt2_config *config, enum gpt2_type ty
 Test(forms, persistent_decoding_gives_what_whole_sequences_give) {
     for (int i = 0; i < PERSISTENT_CONFIGS; i++) {
         check_persistent(&persistent_configs[i], GPT2_F32, 2e-5);
-#ifndef CHECKED
         check_persistent(&persistent_configs[i], GPT2_F16, 0.03);
         check_persistent(&persistent_configs[i], GPT2_BF16, 0.2);
-#endif
     }
 }
 
@@ -525,6 +530,8 @@ Test(forms, persistent_steps_follow_given_tokens) {
     }
     close_model(model);
 }
+
+#endif
 
 Test(forms, sizes_that_persistent_decoding_does_not_support_are_fused) {
     struct gpt2_model *model = open_forms(&configs[2], GPT2_F32, 1, GPT2_TAUGHT, GPT2_PERSISTENT, false);

@@ -1,0 +1,148 @@
+// cluster.cuh — blocks of a cluster write into each other's shared memory
+//
+// The blocks of a cluster run at the same time on neighbouring multiprocessors, which a network of their own connects. A store to another
+// block's shared memory takes a fraction of the time of one through the L2 cache, whatever is being read from memory meanwhile. All
+// blocks lay out their dynamic shared memory alike, so a place is an offset into it.
+//
+//   block_rank, cluster_index   of the block: its number in the cluster, and the cluster's number
+//   peer_memory                 the shared memory of a block of the cluster: send writes 4 or 8 bytes there, and counts them at an inbox
+//   inbox                       a number of bytes that others will send. Its phases follow each other: the bytes of one have come before
+//                               the first of the next is sent
+//   meet_cluster                all threads of the cluster meet
+//
+// From sm_90 on. The CPU backend has no clusters. There the blocks exchange the addresses of their shared memory. Its checks, and
+// compute-sanitizer's racecheck, do not know such accesses: the checked build has no kernel with clusters (clusters_checked).
+#ifndef GPT2_CLUSTER_CUH
+#define GPT2_CLUSTER_CUH
+
+#include "gpt2/model/mbarrier.cuh"
+#include "gpt2/model/packets.cuh"
+
+#if defined(SIMT_CPU_BACKEND)
+enum { ranks = 2 };
+#else
+enum { ranks = 8 }; // blocks of a cluster: the most that every GPU with clusters has
+#endif
+
+#if defined(SIMT_CPU_BACKEND) && defined(CHECKED)
+constexpr bool clusters_checked = true;
+#else
+constexpr bool clusters_checked = false;
+#endif
+
+__device__ inline int block_rank() {
+    return (int)blockIdx.x % ranks;
+}
+
+__device__ inline int cluster_index() {
+    return (int)blockIdx.x / ranks;
+}
+
+// ---- what comes from other blocks ----
+
+struct inbox {
+    uint64_t *barrier; // in shared memory. A word of zeros on the CPU backend, which adds bytes to it
+    unsigned bytes;    // of a phase
+
+    // By one thread: before the first phase.
+    __device__ void expect() const {
+#if HOPPER_PTX
+        mbarrier::expect_bytes(barrier, bytes);
+#endif
+    }
+
+    // Has everything of phase 0, 1, 2, ... come?
+    __device__ bool is_complete(unsigned phase) const {
+#if HOPPER_PTX
+        return mbarrier::is_complete(barrier, phase % 2);
+#else
+        return atomicAdd((unsigned long long *)barrier, 0ull) >= (uint64_t)(phase + 1) * bytes;
+#endif
+    }
+
+    // By all threads of a warp or a block. The first of them expects the next phase. False: not in time.
+    __device__ bool wait(unsigned phase, bool first, unsigned *failed) const {
+        wait_limit limit(failed);
+        while (!is_complete(phase)) {
+            if (limit.passed()) { return false; }
+        }
+        if (first) { expect(); }
+        return true;
+    }
+};
+
+// ---- what goes to another block ----
+
+struct peer_memory {
+#if HOPPER_PTX
+    unsigned base; // an address in the window of the cluster's shared memory
+
+    __device__ void send(size_t to, uint32_t value, size_t barrier) const {
+        asm volatile(
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(base + (unsigned)to),
+            "r"(value), "r"(base + (unsigned)barrier)
+            : "memory");
+    }
+
+    __device__ void send(size_t to, uint64_t value, size_t barrier) const {
+        asm volatile(
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(base + (unsigned)to),
+            "l"(value), "r"(base + (unsigned)barrier)
+            : "memory");
+    }
+#else
+    char *base;
+
+    template <class V> __device__ void send(size_t to, V value, size_t barrier) const {
+        *(volatile V *)(base + to) = value;
+        __threadfence();
+        atomicAdd((unsigned long long *)(base + barrier), (unsigned long long)sizeof value);
+    }
+#endif
+
+    __device__ void send(size_t to, float first, float second, size_t barrier) const {
+        send(to, (uint64_t)__float_as_uint(second) << 32 | __float_as_uint(first), barrier);
+    }
+};
+
+// By all threads of the cluster.
+__device__ inline void meet_cluster() {
+#if HOPPER_PTX
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+// The block's memory is ready for others. All threads of the cluster call it, with a new tag, before memory_of_peer.
+__device__ inline void open_to_peers(char *dynamic, packet *bases, uint32_t tag) {
+#if HOPPER_PTX
+    (void)dynamic, (void)bases, (void)tag;
+    meet_cluster();
+#else
+    __syncthreads();
+    if (threadIdx.x != 0) { return; }
+    publish(bases + 2 * blockIdx.x, (uint32_t)(uintptr_t)dynamic, tag);
+    publish(bases + 2 * blockIdx.x + 1, (uint32_t)((uint64_t)(uintptr_t)dynamic >> 32), tag);
+#endif
+}
+
+// The dynamic shared memory of block `rank` of the cluster. bases: (blocks, 2), for the CPU backend.
+__device__ inline peer_memory memory_of_peer(char *dynamic, int rank, const packet *bases, uint32_t tag,
+                                             unsigned *failed) {
+    peer_memory peer;
+#if HOPPER_PTX
+    (void)bases, (void)tag, (void)failed;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer.base) : "r"(mbarrier::address(dynamic)), "r"(rank));
+#else
+    (void)dynamic;
+    uint32_t halves[1][2] = {};
+    const packet *from = bases + 2 * ((int)blockIdx.x / ranks * ranks + rank);
+    receive(
+        halves, 1, [&](int) { return from; }, tag, failed);
+    peer.base = (char *)(uintptr_t)((uint64_t)halves[0][1] << 32 | halves[0][0]);
+#endif
+    return peer;
+}
+
+#endif
