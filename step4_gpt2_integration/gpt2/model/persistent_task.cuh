@@ -111,7 +111,7 @@ __device__ inline float over_quad(float value) {
 
 __device__ inline float highest_of_octet(float value) {
     for (int offset = octet / 2; offset > 0; offset /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+        value = fmaxf(__shfl_xor_sync(all_lanes, value, offset), value);
     }
     return value;
 }
