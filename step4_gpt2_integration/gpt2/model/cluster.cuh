@@ -10,8 +10,8 @@
 //                               the first of the next is sent
 //   meet_cluster                all threads of the cluster meet
 //
-// From sm_90 on. The CPU backend has no clusters. There the blocks exchange the addresses of their shared memory. Its checks, and
-// compute-sanitizer's racecheck, do not know such accesses: the checked build has no kernel with clusters (clusters_checked).
+// From sm_90 on. The CPU backend has no clusters. There the blocks exchange the addresses of their shared memory. Its checks
+// report each access to the shared memory of another block, so the checked build has no kernel with clusters (clusters_checked).
 #ifndef GPT2_CLUSTER_CUH
 #define GPT2_CLUSTER_CUH
 
@@ -44,7 +44,7 @@ struct inbox {
     uint64_t *barrier; // in shared memory. A word of zeros on the CPU backend, which adds bytes to it
     unsigned bytes;    // of a phase
 
-    // By one thread: before the first phase.
+    // From one thread, which says that the next phase begins: before the first one here, and in `wait`.
     __device__ void expect() const {
 #if HOPPER_PTX
         mbarrier::expect_bytes(barrier, bytes);
@@ -60,7 +60,7 @@ struct inbox {
 #endif
     }
 
-    // By all threads of a warp or a block. The first of them expects the next phase. False: not in time.
+    // By all threads that read what came; one of them is `first`. False: not in time.
     __device__ bool wait(unsigned phase, bool first, unsigned *failed) const {
         wait_limit limit(failed);
         while (!is_complete(phase)) {

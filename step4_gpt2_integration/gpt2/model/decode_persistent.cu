@@ -420,7 +420,7 @@ template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, i
     }
     task.head = w.head, task.activation = config.activation;
     task.token_embedding = w.token_embedding, task.position_embedding = w.position_embedding;
-    task.final_weight = w.final_weight, task.final_bias = w.final_bias;
+    task.final_weight = w.final_weight;
     task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;
     task.steps = steps, task.L = L, task.C = config.channels, task.H = config.heads, task.D = D;
     task.S = all.context, task.V = config.vocabulary;

@@ -115,8 +115,8 @@ template <class T> __device__ inline void merge_heads(const persistent_block<T> 
         const float *part = parts + (h * ranks + min(reader, ranks - 1)) * (D + 2);
         const float top = highest_of_octet(part[D]), weight = reader < ranks ? exp2f(part[D] - top) : 0.0f;
         const float sum = over_octet(weight * part[D + 1]);
-        const float one = 1.0f / sum;
-        const float a = over_octet(weight * part[d]) * one, b = over_octet(weight * part[d + 1]) * one;
+        const float over_sum = 1.0f / sum;
+        const float a = over_octet(weight * part[d]) * over_sum, b = over_octet(weight * part[d + 1]) * over_sum;
         if (reader != 0 || base + (int)threadIdx.x / octet >= pairs) { continue; }
         if constexpr (sizeof(T) == 4) {
             merged[2 * pair] = a, merged[2 * pair + 1] = b;

@@ -3,7 +3,7 @@
 //   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those columns of x alone.
 //                         It reads the weights into registers before. The warps meet, and eight lanes add the sums of a row.
 //   multiply_pieces       projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
-//                         hidden values. A warp has eight rows, and hands over their parts of a sum as packets.
+//                         hidden values. A warp has 16 rows, and hands over their parts of a sum as packets.
 //
 // In a 16-bit type the tensor cores multiply 16 rows of weights, of two units, by x (16, 8): its rows are columns there, upper and lower half
 // in turn. A lane's 16 bytes of a row are four pairs of columns: two for each of two instructions, of the weights as of x.
@@ -20,7 +20,8 @@ template <class T> __device__ inline uint4 weights_at(const T *row, int i, int c
     return in_ring || (row != nullptr && c < columns) ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
 }
 
-// first += rows g of two units times x, upper[0..1] of the first, [2..3] of the second; twice, to have two sums in progress
+// Adds 64 bytes of 16 rows times x. a, b: the lane's 16 bytes of row g of the first eight and of the second; x: of row g of x. The two sums of
+// a row do not wait for each other.
 template <class T>
 __device__ inline void multiply_step(float (&sums)[2][4], const uint4 &a, const uint4 &b, const uint4 &x) {
     multiply_add<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
@@ -193,8 +194,8 @@ template <class T> struct piece_rows {
     const T *of_layer;
     int steps, shift, stride; // shift: part.unit is a power of two; stride: of the ring
     int first = 0;            // row of the part: of all warps
-    const T *from[2] =
-        {}; // row lane / 4 of the warp's first eight and of the next; null on the CPU backend if there is none
+    // Row lane / 4 of the warp's first eight and of the next; null on the CPU backend if there is none.
+    const T *from[2] = {};
 
     __device__ piece_rows(const matrix_part<T> &part, int layer)
         : part(part), of_layer(part.weights + layer * part.layer_stride),

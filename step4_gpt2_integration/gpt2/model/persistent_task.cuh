@@ -66,7 +66,7 @@ enum {
 template <class T> struct persistent_task {
     block_weights<T> block;               // of the first layer
     int64_t weights_stride, cache_stride; // to the next layer, in elements
-    const T *token_embedding, *position_embedding, *final_weight, *final_bias, *head;
+    const T *token_embedding, *position_embedding, *final_weight, *head;
     gpt2_activation activation;
     T *k, *v; // (H, S, D) of the first layer
     packet_buffers packets;
