@@ -36,6 +36,7 @@ struct merge {
     uint32_t waiting;                                     /* lanes at a collective, all entries merged */
     uint32_t alive;                                       /* lanes that have not exited, or have entries left */
     bool open;                                            /* a lane with a full buffer has no entry left */
+    bool keep_order;                                      /* if not, no lane waits for another */
 };
 
 /* A mask without holes: adding its lowest bit carries past its highest. */
@@ -106,6 +107,7 @@ static inline void load(struct merge *merge, unsigned lane) {
     if (lane_is(thread, THREAD_TRACE_FULL)) {
         merge->open = true;
     } else if (lane_is(thread, THREAD_COLLECTIVE)) {
+        if (!merge->keep_order) return;
         merge->waiting |= bit;
         merge->key[lane] = (uint64_t)thread->blocked_pc << 32 | trace->path_key | 0xff;
     } else if (lane_is(thread, THREAD_EXITED)) {
@@ -199,16 +201,19 @@ static void make_room(struct simt_warp *warp) {
     }
 }
 
-/* Entry by entry, for lanes that diverged. */
-static void merge_apart(struct merge *merge, bool keep_order) {
+/* Entry by entry, for lanes that diverged; only the entries of `lanes`. */
+static void merge_apart(struct merge *merge, uint32_t lanes, bool keep_order) {
     struct simt_warp *warp = merge->warp;
     merge->alive = merge->present = warp->lanes == WARP_SIZE ? UINT32_MAX : (1u << warp->lanes) - 1;
     merge->waiting = 0;
     merge->open = false;
+    merge->keep_order = keep_order;
     for (unsigned l = warp->lanes; l < WARP_SIZE; l++) merge->key[l] = NO_ENTRY;
     for (unsigned l = 0; l < warp->lanes; l++) load(merge, l);
+    for (uint32_t rest = merge->present & ~lanes; rest; rest &= rest - 1) merge->key[__builtin_ctz(rest)] = NO_ENTRY;
+    merge->present &= lanes;
     while (merge->present && (!merge->open || !keep_order)) {
-        uint64_t key = lowest_key(merge, merge->present | (keep_order ? merge->waiting : 0));
+        uint64_t key = lowest_key(merge, merge->present | merge->waiting);
         uint32_t group = lanes_at(merge, key) & merge->present;
         if (group == 0) break; /* a lane that waits at a collective comes first */
         take(merge, key, group);
@@ -216,27 +221,26 @@ static void merge_apart(struct merge *merge, bool keep_order) {
     make_room(warp);
 }
 
-static void merge_all(struct simt_warp *warp, bool keep_order) {
+static void merge_lanes(struct simt_warp *warp, uint32_t lanes, bool keep_order) {
     struct trace_summary *summary = &warp->trace->summary;
-    uint32_t lanes = summary->lanes;
-    bool nothing = lanes == 0 || summary->any_end == (uintptr_t)warp->trace->row[0].key;
-    bool mixed = summary->mixed || (lanes && summary->any_end != summary->all_end);
+    bool nothing = summary->lanes == 0 || summary->any_end == (uintptr_t)warp->trace->row[0].key;
+    bool mixed = summary->mixed || (summary->lanes && summary->any_end != summary->all_end);
     struct merge merge;
     merge.warp = warp;
     merge.alive = UINT32_MAX;
-    bool done = !mixed && (nothing || (lanes == UINT32_MAX && merge_lockstep(&merge)));
+    bool done = !mixed && (nothing || (summary->lanes == UINT32_MAX && merge_lockstep(&merge)));
     trace_summary_clear(summary);
     if (nothing && done) return;
-    if (!done) merge_apart(&merge, keep_order);
+    if (!done) merge_apart(&merge, lanes, keep_order);
     races_close_runs();
 }
 
 void trace_merge(struct simt_warp *warp) {
-    merge_all(warp, true);
+    merge_lanes(warp, UINT32_MAX, true);
 }
 
-void trace_flush(struct simt_warp *warp) {
-    merge_all(warp, false);
+void trace_flush(struct simt_warp *warp, unsigned lanes) {
+    merge_lanes(warp, lanes, false);
 }
 
 #else

@@ -155,7 +155,7 @@ void trace_syncwarp(struct simt_warp *warp, unsigned mask) {
     counters_syncwarp();
     struct block_races *races = warp->block->races;
     struct warp_clock *clock = &races->warp[warp->index];
-    /* A lane that has exited takes part if it is in the mask, as with a block barrier. */
+    /* Exited lanes are not in the mask: unlike a block barrier, __syncwarp() orders only the lanes that call it. */
     uint32_t all = all_lanes(warp);
     uint32_t most = latest(clock);
     races->off |= most >= CLOCK_LIMIT;

@@ -462,8 +462,10 @@ static void request_by_cells(const struct watcher *self) {
             line->read = line->written = 0;
             line->read_clock = line->write_clock = 0;
         }
-        if (owner_form(line->owner) != OWNER_EXPANDED || line->read_clock < clock)
+        if (owner_form(line->owner) != OWNER_EXPANDED)
             line_expand(line, request->address[lane], clock);
+        else if (line->read_clock < clock)
+            line->read_clock = clock;
         cells_access(self, lane);
         line_unlock(self, line);
     }

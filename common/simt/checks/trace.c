@@ -73,7 +73,7 @@ void trace_block_begin(struct simt_block *block) {
 }
 
 void trace_block_end(struct simt_block *block) {
-    for (unsigned w = 0; w < block->warps; w++) trace_flush(&block->warp[w]);
+    for (unsigned w = 0; w < block->warps; w++) trace_flush(&block->warp[w], ~0u);
     counters_block_end(block);
     races_block_end(block);
     for (unsigned w = 0; w < block->warps; w++) {

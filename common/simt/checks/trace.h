@@ -18,8 +18,9 @@
  *                               trace_blocks before it where the lane waits in the scheduler's masks
  *   trace_merge                 no lane of the warp can run; afterwards the scheduler wakes the lanes that are
  *                               THREAD_TRACE_FULL and for which trace_has_room(). THREAD_YIELDED lanes do not block it.
- *   trace_flush                 merges everything, regardless of order: when full lanes wait behind a lane that waits
- *                               for them, and when the launch ends
+ *   trace_flush                 merges all entries of these lanes, regardless of order: of all lanes, when full ones
+ *                               wait behind a lane that waits for them, and when the block ends; of the lanes of a
+ *                               collective that is to be resolved, when no lane can run that comes before them
  *   trace_collective            a warp instruction other than __syncwarp is resolved for the lanes in `mask`
  *   trace_syncwarp              a __syncwarp is resolved for the lanes in `mask` (also tile.sync())
  *   trace_barrier               a block barrier opens: all warps are merged, every thread waits there or has exited
@@ -101,7 +102,7 @@ void trace_block_begin(struct simt_block *block);
 void trace_block_end(struct simt_block *block);
 
 void trace_merge(struct simt_warp *warp);
-void trace_flush(struct simt_warp *warp);
+void trace_flush(struct simt_warp *warp, unsigned lanes);
 void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode);
 void trace_syncwarp(struct simt_warp *warp, unsigned mask);
 void trace_barrier(struct simt_block *block);
@@ -129,6 +130,16 @@ static inline void trace_switch(const struct simt_thread *thread) {
 
 static inline bool trace_has_room(const struct simt_thread *thread) {
     return thread->trace->next < thread->trace->end;
+}
+
+/* Has the last merge left entries of these lanes? */
+static inline bool trace_holds(const struct simt_warp *warp, unsigned lanes) {
+    if (!((const struct trace_summary *)warp->trace)->mixed) return false;
+    for (; lanes; lanes &= lanes - 1) {
+        const struct lane_trace *trace = warp->thread[__builtin_ctz(lanes)].trace;
+        if (trace->first != trace->next) return true;
+    }
+    return false;
 }
 
 /* Do two blocked lanes wait at the same place of the program? */
@@ -285,8 +296,8 @@ static inline void trace_block_end(struct simt_block *block) {
 static inline void trace_merge(struct simt_warp *warp) {
     (void)warp;
 }
-static inline void trace_flush(struct simt_warp *warp) {
-    (void)warp;
+static inline void trace_flush(struct simt_warp *warp, unsigned lanes) {
+    (void)warp, (void)lanes;
 }
 static inline void trace_collective(struct simt_warp *warp, unsigned mask, int kind, int mode) {
     (void)warp, (void)mask, (void)kind, (void)mode;
@@ -315,6 +326,10 @@ static inline void trace_blocks(struct simt_thread *thread, uintptr_t pc) {
 static inline bool trace_has_room(const struct simt_thread *thread) {
     (void)thread;
     return true;
+}
+static inline bool trace_holds(const struct simt_warp *warp, unsigned lanes) {
+    (void)warp, (void)lanes;
+    return false;
 }
 static inline bool trace_same_place(const struct simt_thread *a, const struct simt_thread *b) {
     return a->blocked_pc == b->blocked_pc;

@@ -258,6 +258,7 @@ static bool is_uniform(const struct simt_warp *warp) {
 void warp_resolve_collectives(struct simt_warp *warp) {
     unsigned asking = 0;
     if (is_uniform(warp)) {
+        trace_flush(warp, ~0u);
         if (kind_of(warp->call[0]) == COLLECTIVE_SHUFFLE) {
             resolve_uniform_shuffle(warp, warp->call[0]);
             trace_collective(warp, ~0u, COLLECTIVE_SHUFFLE, mode_of(warp->call[0]));
@@ -278,6 +279,10 @@ void warp_resolve_collectives(struct simt_warp *warp) {
         }
         if (group & ~call.mask) group = release_lanes_outside_mask(warp, group, call.mask);
         if (group && complete(warp, group, call.mask)) {
+            if (trace_holds(warp, group)) {
+                if (warp->in_state[THREAD_READY]) continue; /* lanes that come first in the merge */
+                trace_flush(warp, group);
+            }
             resolve(warp, group, call);
             warp_wake(warp, group, THREAD_COLLECTIVE);
         }

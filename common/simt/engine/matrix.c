@@ -5,7 +5,8 @@
  *
  * Arithmetic: operands become fp32, which is exact, and so are their products, unless these are too small or too large
  * for fp32. An element of the result is ((c + a0 b0) + a1 b1) + …, in the order of k, each sum rounded to fp32. With fp16
- * accumulators the last sum is rounded to fp16. The order on a GPU is not documented, and its last bits differ.
+ * accumulators the last sum is rounded to fp16. The order on a GPU is not documented, and its last bits differ. Products of
+ * int8 and their sums are exact; a sum beyond int32 wraps.
  */
 #include <string.h>
 
@@ -28,6 +29,7 @@ static uint32_t bits_of(float value) {
 
 static float element(uint32_t word, unsigned which, enum matrix_type type) {
     if (type == MATRIX_TF32) return float_of(word & 0xffffe000);
+    if (type == MATRIX_S8) return (int8_t)(word >> 8 * which);
     uint16_t bits = (uint16_t)(word >> 16 * which);
     return type == MATRIX_BF16 ? float_of((uint32_t)bits << 16) : simt_half_to_float(bits);
 }
@@ -69,7 +71,7 @@ struct simt_registers simt_load_matrices(int count, bool transposed, uint64_t lo
 
 /* ---- mma.sync: d (16, 8) = a (16, k) b (k, 8) + c ---- */
 
-enum { M = 16, N = 8, MOST_K = 16 };
+enum { M = 16, N = 8, MOST_K = 32 };
 
 struct product {
     struct simt_together together;
@@ -77,11 +79,11 @@ struct product {
     uint32_t a[4], b[2], c[4];
 };
 
-/* Collects the operands from the registers of the lanes. A register holds two 16-bit elements, or one of tf32, of which
- * the last 13 bits are ignored. */
+/* Collects the operands from the registers of the lanes. A register holds four elements of 8 bits, two of 16, or one of tf32,
+ * of which the last 13 bits are ignored. */
 static void gather(struct simt_together *const *lanes, unsigned shape, float a[M][MOST_K], float b[MOST_K][N]) {
     enum matrix_type type = MATRIX_TYPE(shape);
-    unsigned k = MATRIX_K(shape), each = type == MATRIX_TF32 ? 1 : 2;
+    unsigned k = MATRIX_K(shape), each = type == MATRIX_TF32 ? 1 : type == MATRIX_S8 ? 4 : 2;
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
         const struct product *from = (const struct product *)lanes[lane];
         unsigned g = lane / 4, t = lane % 4;
@@ -96,6 +98,7 @@ static void gather(struct simt_together *const *lanes, unsigned shape, float a[M
 static void multiply(struct simt_together *const *lanes) {
     float a[M][MOST_K], b[MOST_K][N];
     unsigned shape = ((const struct product *)lanes[0])->shape;
+    bool integers = MATRIX_TYPE(shape) == MATRIX_S8; /* 32 products of them are less than 2^24, so their sum is exact */
     gather(lanes, shape, a, b);
     for (unsigned lane = 0; lane < WARP_SIZE; lane++) {
         struct product *to = (struct product *)lanes[lane];
@@ -103,10 +106,14 @@ static void multiply(struct simt_together *const *lanes) {
         uint32_t half[2] = {0, 0};
         for (unsigned i = 0; i < 4; i++) {
             unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
-            float sum = shape & MATRIX_HALF_SUMS ? element(to->c[i / 2], i % 2, MATRIX_F16) : float_of(to->c[i]);
+            float sum = integers                   ? 0.0f
+                        : shape & MATRIX_HALF_SUMS ? element(to->c[i / 2], i % 2, MATRIX_F16)
+                                                   : float_of(to->c[i]);
             for (unsigned k = 0; k < MATRIX_K(shape); k++) sum += a[row][k] * b[k][column];
             if (shape & MATRIX_HALF_SUMS)
                 half[i / 2] |= (uint32_t)simt_half_of_float(sum) << i % 2 * 16;
+            else if (integers)
+                to->c[i] += (uint32_t)(int32_t)sum;
             else
                 to->c[i] = bits_of(sum);
         }
@@ -122,6 +129,7 @@ static const char *product_name(unsigned shape) {
         case MATRIX_SHAPE(MATRIX_F16, 8): return "mma.sync.m16n8k8 (f16)";
         case MATRIX_SHAPE(MATRIX_BF16, 8): return "mma.sync.m16n8k8 (bf16)";
         case MATRIX_SHAPE(MATRIX_F16, 8) | MATRIX_HALF_SUMS: return "mma.sync.m16n8k8 (f16, f16 sums)";
+        case MATRIX_SHAPE(MATRIX_S8, 32): return "mma.sync.m16n8k32 (s8)";
         case MATRIX_SHAPE(MATRIX_TF32, 8): return "mma.sync.m16n8k8 (tf32)";
         default: return "mma.sync.m16n8k4 (tf32)";
     }

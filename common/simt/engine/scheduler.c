@@ -100,7 +100,7 @@ static bool warp_run(struct simt_warp *warp) {
         if (block->status != BLOCK_RUNS) return progress;
         if (warp->in_state[THREAD_READY] == 0 && warp->in_state[THREAD_TRACE_FULL]) {
             /* Lanes with full traces wait behind a lane at a collective, which waits for them: let them continue. */
-            trace_flush(warp);
+            trace_flush(warp, ~0u);
             wake_lanes_with_room(warp);
         }
     }

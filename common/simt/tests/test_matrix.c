@@ -19,6 +19,7 @@ RIGHT(matrix_k8)
 RIGHT(matrix_half_sums)
 RIGHT(matrix_tf32)
 RIGHT(matrix_tf32_k4)
+RIGHT(matrix_s8)
 
 enum { SUCCESS = 0, ILLEGAL_ADDRESS = 700, MISALIGNED = 716, LAUNCH_FAILURE = 719 };
 

@@ -151,6 +151,33 @@ template <int K> __global__ void tf32_product(float *out) {
     store(out, d);
 }
 
+// Whole numbers from -128 to 128, so 128 becomes -128.
+__device__ __host__ int integer(unsigned i) {
+    return static_cast<signed char>(static_cast<int>(random_value(i) * 64));
+}
+__device__ uint32_t four(int a, int b, int c, int d) {
+    return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | static_cast<uint32_t>(d & 255) << 24;
+}
+__global__ void integer_product(int *out) {
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    uint32_t a[4], b[2];
+    int d[4];
+    for (int r = 0; r < 4; r++) {
+        int first = (g + r % 2 * 8) * 32 + 4 * t + r / 2 * 16;
+        a[r] = four(integer(first), integer(first + 1), integer(first + 2), integer(first + 3));
+    }
+    for (int r = 0; r < 2; r++) {
+        int first = 1000 + (4 * t + 16 * r) * 8 + g;
+        b[r] = four(integer(first), integer(first + 8), integer(first + 16), integer(first + 24));
+    }
+    for (int i = 0; i < 4; i++) d[i] = 0x7fffff00 + (g + i / 2 * 8) * 8 + 2 * t + i % 2; // most sums wrap
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    for (int i = 0; i < 4; i++) out[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = d[i];
+}
+
 // How many of the 128 sums are wrong.
 int wrong(void (*kernel)(float *), int k, float tolerance) {
     float *out;
@@ -195,6 +222,20 @@ extern "C" int run_matrix_tf32() {
 }
 extern "C" int run_matrix_tf32_k4() {
     return wrong(tf32_product<4>, 4, 0);
+}
+
+extern "C" int run_matrix_s8() {
+    int *out, count = 0;
+    cudaMallocManaged(&out, 128 * sizeof *out);
+    integer_product<<<1, 32>>>(out);
+    cudaError_t error = cudaDeviceSynchronize();
+    for (int i = 0; error == cudaSuccess && i < 128; i++) {
+        int sum = 0;
+        for (int k = 0; k < 32; k++) sum += integer(i / 8 * 32 + k) * integer(1000 + k * 8 + i % 8);
+        count += out[i] != static_cast<int>(0x7fffff00u + static_cast<unsigned>(i) + static_cast<unsigned>(sum));
+    }
+    cudaFree(out);
+    return count - static_cast<int>(error);
 }
 
 #ifdef SIMT_CPU_BACKEND // the faults: on a GPU most of them end the program

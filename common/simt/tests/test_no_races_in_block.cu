@@ -162,3 +162,49 @@ __global__ void read_then_written_behind_barrier(int *, int *in) {
     in[THREAD] = y;
 }
 LAUNCH(read_then_written_behind_barrier, 3, 64)
+
+// The second flag is stored at a later clock than all accesses to its line.
+__global__ void words_beside_flags(int *out, int *) {
+    __shared__ __align__(128) int line[32];
+    volatile int *flag = &line[16];
+    if (threadIdx.x == 33) {
+        line[0] = 1;
+        *flag = 1;
+    }
+    __syncwarp();
+    if (threadIdx.x == 33) {
+        *flag = 2;
+        line[0] += 1;
+        out[0] = line[0];
+    }
+}
+LAUNCH(words_beside_flags, 1, 64)
+
+// The loop of the other half fills its traces while this half meets.
+__global__ void half_exchanges_behind_a_loop(int *out, int *in) {
+    __shared__ int s[16];
+    int x = 0;
+    if (threadIdx.x >= 16) {
+        for (int i = 0; i < 1000; i++) x += in[i];
+    } else {
+        s[threadIdx.x] = (int)threadIdx.x;
+        __syncwarp(0x0000ffff);
+        x = s[15 - threadIdx.x];
+    }
+    out[threadIdx.x] = x;
+}
+LAUNCH(half_exchanges_behind_a_loop, 1, 32)
+
+__global__ void half_comes_from_behind(int *out, int *) {
+    __shared__ int s[32];
+    s[threadIdx.x] = 0;
+    if (threadIdx.x >= 16) goto behind;
+meet:
+    __syncwarp();
+    out[threadIdx.x] = s[31 - threadIdx.x];
+    return;
+behind:
+    for (int i = 0; i < 3; i++) s[threadIdx.x] += i;
+    goto meet;
+}
+LAUNCH(half_comes_from_behind, 1, 32)

@@ -176,6 +176,24 @@ __global__ void lockstep_belief(int *out, int *in) {
 }
 LAUNCH(lockstep_belief, 1, 32)
 
+// The flag's store, at a later clock than all accesses to its line, must not hide them.
+__global__ void stored_beside_flags(int *out, int *) {
+    __shared__ __align__(128) int line[32];
+    volatile int *flag = &line[16];
+    if (threadIdx.x == 0) {
+        line[0] = 0;
+        *flag = 1;
+    }
+    __syncwarp();
+    if (threadIdx.x == 1) line[0] = 7; // here: stores beside the flag
+    if (threadIdx.x == 2) {
+        __threadfence_block();
+        *flag = 2;
+    }
+    if (threadIdx.x == 3) out[0] = line[0]; // here: loads beside the flag
+}
+LAUNCH(stored_beside_flags, 1, 32)
+
 __global__ void vector_over_scalar(int *out, int *) {
     __shared__ __align__(16) int s[128];
     ((int4 *)s)[threadIdx.x] = make_int4(1, 2, 3, 4); // here: stores four

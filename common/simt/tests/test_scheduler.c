@@ -10,6 +10,7 @@ float run_last_block(const float *in, int n);
 int run_wait_for_next(int blocks, int *order);
 int run_rotate(int blocks, int threads, int rounds, int cooperative, int *out);
 int run_warp_chain(int *out);
+int run_from_behind(int n, int *out);
 int run_locked(int blocks, int threads);
 int run_geometry(int *out);
 int run_wide_grid(int blocks);
@@ -122,6 +123,15 @@ Test(scheduler, a_warp_may_wait_for_another) {
     use(1, false);
     cr_assert_eq(run_warp_chain(out), 0);
     for (int i = 0; i < 96; i++) cr_assert_eq(out[i], 1);
+}
+
+Test(scheduler, lanes_with_full_traces_pass_a_waiting_lane) {
+    enum { N = 1000 };
+    int out[32];
+    use(1, false);
+    cr_assert_eq(run_from_behind(N, out), 0);
+    for (int lane = 0; lane < 32; lane++) cr_assert_eq(out[lane], lane % 2 == 0 ? N : 0);
+    expect_none();
 }
 
 Test(scheduler, lanes_and_blocks_share_a_lock) {

@@ -94,6 +94,18 @@ __global__ void warp_chain(int *out) {
     out[threadIdx.x] = flag[warp];
 }
 
+// Half of the lanes come to the shuffle from code behind it, with more accesses than their traces have room for.
+__global__ void from_behind(int *out, const int *in, int n) {
+    int lane = threadIdx.x, sum = 0;
+    if (lane % 2 == 1) goto behind;
+meet:
+    out[lane] = __shfl_xor_sync(0xffffffffu, sum, 1);
+    return;
+behind:
+    for (int i = 0; i < n; i++) sum += in[i] + 1;
+    goto meet;
+}
+
 // A lock that all lanes of all blocks acquire and release within one branch, which works on Volta and later.
 __global__ void locked_increment(int *lock, volatile int *value) {
     bool done = false;
@@ -183,6 +195,13 @@ int run_warp_chain(int *out) {
     int *got = device<int>(96);
     warp_chain<<<1, 96>>>(got);
     fetch(out, got, 96);
+    return cudaDeviceSynchronize();
+}
+
+int run_from_behind(int n, int *out) {
+    int *got = device<int>(32), *in = device<int>(n);
+    from_behind<<<1, 32>>>(got, in, n);
+    fetch(out, got, 32);
     return cudaDeviceSynchronize();
 }
 

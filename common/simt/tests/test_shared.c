@@ -9,6 +9,7 @@ int run_alignment(uint64_t *out);
 int run_stale(float *out);
 int run_stale_dynamic(float *out);
 int run_much(int bytes, int opt_in);
+int run_aligned(int blocks, uint64_t *out);
 int run_beside(int instance, int bytes, int opt_in);
 
 TestSuite(shared, .init = quiet, .timeout = 60);
@@ -50,6 +51,14 @@ Test(shared, aligned_and_apart) {
         for (int j = 0; j < 5; j++)
             cr_assert(i == j || at[i] + size[i] < at[j] || at[j] + size[j] < at[i], "%d touches %d", i, j);
     }
+}
+
+Test(shared, aligned_to_128_bytes_in_each_block) {
+    use(1, 90);
+    uint64_t at[8];
+    cr_assert_eq(run_aligned(4, at), 0);
+    for (int i = 0; i < 8; i++) cr_assert_eq(at[i] % 128, 0, "block %d", i / 2);
+    expect_none();
 }
 
 Test(shared, empty_at_the_start_of_a_block) {

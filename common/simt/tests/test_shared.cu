@@ -106,6 +106,15 @@ template <int Instance> static int beside(int bytes, int opt_in) {
     return error ? error : -result;
 }
 
+// All blocks exist at the same time. The compiler takes the alignment for granted, so the host looks.
+__global__ void aligned(uint64_t *out) {
+    extern __shared__ __align__(128) char lines[];
+    __shared__ __align__(128) char fixed[128];
+    cooperative_groups::this_grid().sync();
+    out[2 * blockIdx.x] = (uint64_t)lines;
+    out[2 * blockIdx.x + 1] = (uint64_t)fixed;
+}
+
 extern "C" {
 
 int run_kept(int blocks, int *out) {
@@ -148,6 +157,13 @@ int run_much(int bytes, int opt_in) {
     if (error) return error;
     error = fetch(&result, bad, 1);
     return error ? error : -result;
+}
+
+int run_aligned(int blocks, uint64_t *out) {
+    uint64_t *p = device<uint64_t>(2 * blocks);
+    void *arguments[] = {&p};
+    int error = cudaLaunchCooperativeKernel((const void *)aligned, dim3(blocks), dim3(1), arguments, 256);
+    return error ? error : fetch(out, p, 2 * blocks);
 }
 
 int run_beside(int instance, int bytes, int opt_in) {

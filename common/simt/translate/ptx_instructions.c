@@ -552,7 +552,7 @@ static void emit_pair(struct ptx *p, const struct argument *a, int i) {
 }
 
 static bool translate_mma(struct ptx *p, struct words *w) {
-    const char *shape = take_one(w, "m16n8k16 m16n8k8 m16n8k4");
+    const char *shape = take_one(w, "m16n8k32 m16n8k16 m16n8k8 m16n8k4");
     if (!take(w, "sync") || !take(w, "aligned") || !shape || !take(w, "row") || !take(w, "col")) { return unknown(p); }
     /* The types of d, a, b and c are the last four words. */
     const char *const *type = (const char *const *)&w->at[w->count - 4];
@@ -560,11 +560,15 @@ static bool translate_mma(struct ptx *p, struct words *w) {
     const char *of = strcmp(type[1], "f16") == 0    ? "MATRIX_F16"
                      : strcmp(type[1], "bf16") == 0 ? "MATRIX_BF16"
                      : strcmp(type[1], "tf32") == 0 ? "MATRIX_TF32"
+                     : strcmp(type[1], "s8") == 0   ? "MATRIX_S8"
                                                     : NULL;
-    bool half_sums = strcmp(type[0], "f16") == 0, tf32 = strcmp(type[1], "tf32") == 0;
-    int k = atoi(shape + 6), a_count = tf32 ? k / 2 : k / 4, c_count = half_sums ? 2 : 4;
+    bool half_sums = strcmp(type[0], "f16") == 0, tf32 = strcmp(type[1], "tf32") == 0, s8 = strcmp(type[1], "s8") == 0;
+    int k = atoi(shape + 6), a_count = tf32 ? k / 2 : s8 ? k / 8 : k / 4, c_count = half_sums ? 2 : 4;
     bool known = of && strcmp(type[1], type[2]) == 0 && strcmp(type[0], type[3]) == 0 &&
-                 (half_sums ? strcmp(type[1], "f16") == 0 : strcmp(type[0], "f32") == 0) && (tf32 ? k <= 8 : k >= 8);
+                 (half_sums ? strcmp(type[1], "f16") == 0 : strcmp(type[0], s8 ? "s32" : "f32") == 0) &&
+                 (tf32 ? k <= 8
+                  : s8 ? k == 32
+                       : k == 8 || k == 16);
     if (!known) { return unknown(p); }
     const struct argument *d = &p->argument[0], *a = &p->argument[1], *b = &p->argument[2], *c = &p->argument[3];
     int b_count = b->kind == ARGUMENT_VECTOR ? b->count : 1;

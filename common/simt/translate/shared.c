@@ -2,9 +2,10 @@
  *
  * The declaration turns into a typedef of the same shape, so that no type needs to be understood:
  *     __shared__ float a[32], b;   ->   typedef float simt_type_a[32], simt_type_b; simt_type_a &a = …; simt_type_b &b = …;
- * `extern __shared__ T s[]` refers to the launch's dynamic part. At namespace scope there is no block yet: kernels.c
- * puts the reference into each function that names the variable. A lambda gets a reference of its own: in CUDA the
- * variable is not local, so the lambda needs no capture and does not copy it.
+ * `extern __shared__ T s[]` refers to the launch's dynamic part. For C++ it is one variable of the namespace, wherever it is
+ * declared, so a block with an `extern` declaration lets the compiler refuse another type for it. At namespace scope there is no
+ * block of threads yet: kernels.c puts the reference into each function that names the variable. A lambda gets a reference of its
+ * own: in CUDA the variable is not local, so the lambda needs no capture and does not copy it.
  */
 #include "translate.h"
 
@@ -83,6 +84,7 @@ static void emit_local(struct translation *t, const struct declaration *d, int t
 }
 
 static void emit_local_dynamic(struct translation *t, const struct declaration *d, int token, const char *name) {
+    edit_after(t, d->end, " { extern simt_type_%s \1%d\1%s __attribute__((unused)); }", name, token, name);
     edit_after(t, d->end, " simt_type_%s &\1%d\1%s = *static_cast<simt_type_%s *>(simt_dynamic_shared());", name, token,
                name, name);
 }
@@ -127,7 +129,11 @@ static void emit_at_namespace_scope(struct translation *t, const struct declarat
     *v = (struct shared_at_namespace_scope){
         .name = name, .scope = t->tokens[token].scope, .token = token, .dynamic = dynamic, .next = t->shared};
     t->shared = v;
-    if (!dynamic) { edit_after(t, d->end, " static char simt_site_%s;", name); }
+    if (dynamic) {
+        edit_after(t, d->end, " extern simt_type_%s \1%d\1%s;", name, token, name);
+    } else {
+        edit_after(t, d->end, " static char simt_site_%s;", name);
+    }
 }
 
 static bool translate_one(struct translation *t, const struct declaration *d) {

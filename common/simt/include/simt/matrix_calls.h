@@ -4,11 +4,11 @@
 
 #include "boundary.h"
 
-enum matrix_type { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_F32 };
-enum { MATRIX_HALF_SUMS = 256 };
-#define MATRIX_SHAPE(type, k) ((unsigned)(type) << 5 | (unsigned)(k)) /* m = 16, n = 8 */
-#define MATRIX_TYPE(shape)    ((enum matrix_type)((shape) >> 5 & 3))
-#define MATRIX_K(shape)       ((shape)&31)
+enum matrix_type { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_F32, MATRIX_S8 };
+enum { MATRIX_HALF_SUMS = 1024 };
+#define MATRIX_SHAPE(type, k) ((unsigned)(type) << 6 | (unsigned)(k)) /* m = 16, n = 8 */
+#define MATRIX_TYPE(shape)    ((enum matrix_type)((shape) >> 6 & 7))
+#define MATRIX_K(shape)       ((shape)&63)
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +20,7 @@ struct simt_registers {
 };
 /* ldmatrix: `count` (1, 2, 4) 8x8 matrices of 16-bit elements; low, high: the 16 bytes that this lane has loaded. */
 struct simt_registers simt_load_matrices(int count, bool transposed, uint64_t low, uint64_t high) SIMT_NOTHROW;
-/* mma.sync: c + a b. shape: MATRIX_SHAPE, with MATRIX_HALF_SUMS if c and the result are fp16. */
+/* mma.sync: c + a b. shape: MATRIX_SHAPE, with MATRIX_HALF_SUMS if c and the result are fp16. Those of MATRIX_S8 are int32. */
 struct simt_registers simt_multiply_matrices(unsigned shape, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01,
                                              uint64_t c23) SIMT_NOTHROW;
 

@@ -65,6 +65,23 @@ Test(simt_cc, what_is_not_there_is_named) {
     expect_message("__global__ void k(int n) {\n    __shared__ float s[n];\n}\n", "a.cu:2:");
 }
 
+/* nvcc refuses these, too. Another alignment, or the name in another namespace, is accepted. */
+Test(simt_cc, dynamic_shared_memory_has_one_type_in_a_namespace) {
+    expect_message("__global__ void j() {\n    extern __shared__ int s[];\n    s[0] = 1;\n}\n"
+                   "template <class T> __device__ T first() {\n    extern __shared__ T s[];\n    return s[0];\n}\n"
+                   "__global__ void k(float *p) { p[0] = first<int>() + first<float>(); }\n",
+                   "a.cu:6:25: error: conflicting declaration");
+    expect_message(
+        "extern __shared__ float s[];\nstruct C {\n    __device__ int f() {\n        extern __shared__ int s[];\n"
+        "        return s[0];\n    }\n};\n",
+        "a.cu:4:31: error: conflicting declaration");
+    write_file("a.cu", "__global__ void j() { extern __shared__ __align__(16) float s[]; s[0] = 1; }\n"
+                       "__global__ void k() { extern __shared__ float s[]; s[0] = 1; }\n"
+                       "namespace n { __global__ void k() { extern __shared__ int s[]; s[0] = 1; } }\n");
+    compile("-Wall -Wextra -c -o a.o a.cu");
+    cr_expect_eq(said.status, 0, "%s", said.text);
+}
+
 /* Any other CUDA name: g++'s message stays, and a second one explains it. */
 Test(simt_cc, unknown_names_of_cuda_are_said_to_be_missing) {
     expect_message(

@@ -172,6 +172,9 @@ static const struct {
     {"__device__ void f() { asm(\"mov.u32 %0, t;\" : \"=r\"(x)); }", "a name that is not declared there in 'mov.u32'"},
     {"__device__ void f() { asm(\"ld.global.v2.u32 {%0, %1, %0}, [%2];\" : \"=r\"(x), \"=r\"(y) : \"l\"(p)); }",
      "these operands of 'ld.global.v2.u32'"},
+    {"__device__ void f() { asm(\"mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};\" : "
+     ": \"r\"(1)); }",
+     "does not model 'mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32'"},
     {"__device__ void f() { asm(\"mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};\" : "
      "\"=f\"(x)); }",
      "does not model 'mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32'"},
