@@ -27,7 +27,7 @@ struct candidate {
     int gain[PROPERTIES]; /* its branches that no call has reached with the property */
 };
 
-enum { MOST_WORK = 32 << 20 }; /* of one call: a few seconds */
+enum { MOST_WORK = 32 << 20 }; /* of one call */
 
 struct branches {
     const struct device *device;

@@ -28,7 +28,7 @@ static bool is_checked_in_few(const struct evidence_case *shown) {
 
 /* ---- properties ---- */
 
-enum relation { AT_LEAST, AT_MOST, NO_MULTIPLE, MULTIPLE };
+enum relation { AT_LEAST, AT_MOST, EQUAL, NO_MULTIPLE, MULTIPLE };
 
 /* A property of a call: of its kind (`flag`), or of a size. */
 struct property {
@@ -81,6 +81,7 @@ static bool holds(const struct evidence *evidence, const struct evidence_case *s
     switch (property->relation) {
         case AT_LEAST: return value >= property->bound;
         case AT_MOST: return value <= property->bound;
+        case EQUAL: return value == property->bound;
         case NO_MULTIPLE: return value % property->bound != 0;
         default: return value % property->bound == 0;
     }
@@ -95,17 +96,16 @@ struct search {
 };
 
 static void consider(struct search *search, struct property property) {
-    int wrong = 0, with = 0, without = 0;
+    int with = 0, without = 0;
     for (int i = 0; i < search->evidence->count; i++) {
         const struct evidence_case *shown = search->evidence->cases[i];
         bool has = holds(search->evidence, shown, &property);
         if (is_wrong(shown) && !has) { return; }
-        wrong += is_wrong(shown);
         with += !is_wrong(shown) && computes(shown) && has;
         without += !is_wrong(shown) && computes(shown) && !has;
     }
-    /* Some size fits any few calls: it says something if most calls of that size are wrong. */
-    bool separates = without >= 2 && (property.flag || (with * 4 <= with + without && with <= wrong));
+    /* Some size fits any few calls: it says something if no right call has it. */
+    bool separates = without >= 2 && (property.flag || with == 0);
     if (!separates || with >= search->fewest) { return; }
     search->best = property;
     search->fewest = with;
@@ -135,9 +135,9 @@ static void consider_kinds(struct search *search) {
 }
 
 static void consider_size(struct search *search, int size) {
-    enum { LARGEST_GROUP = 1024 };
-    long least = LONG_MAX, most = 0;
-    int wrong = 0;
+    enum { LARGEST_GROUP = 1024, FEW = 3 };
+    long least = LONG_MAX, most = 0, values[FEW] = {0};
+    int wrong = 0, different = 0; /* wrong calls; their sizes: up to FEW */
     for (int i = 0; i < search->evidence->count; i++) {
         const struct evidence_case *shown = search->evidence->cases[i];
         long value = size_of(search->evidence, shown, size);
@@ -145,9 +145,17 @@ static void consider_size(struct search *search, int size) {
         least = value < least ? value : least;
         most = value > most ? value : most;
         wrong++;
+        bool again = different == FEW;
+        for (int k = 0; k < different; k++) { again = again || values[k] == value; }
+        if (!again) { values[different++] = value; }
+    }
+    if (wrong < 2) { return; } /* the report names its sizes */
+    if (different < 2) {
+        consider(search, (struct property){.size = size, .relation = EQUAL, .bound = most});
+        return;
     }
     consider(search, (struct property){.size = size, .relation = AT_LEAST, .bound = least});
-    for (long group = 2; wrong > 1 && group <= LARGEST_GROUP; group *= 2) {
+    for (long group = 2; different == FEW && group <= LARGEST_GROUP; group *= 2) {
         consider(search, (struct property){.size = size, .relation = NO_MULTIPLE, .bound = group});
         consider(search, (struct property){.size = size, .relation = MULTIPLE, .bound = group});
     }
@@ -192,25 +200,36 @@ static void describe_size(const struct evidence *evidence, const struct property
         property->size == ELEMENTS ? "the number of elements" : op_scalar_at(evidence->op, property->size)->name;
     switch (property->relation) {
         case AT_LEAST: snprintf(text, size, "with %s >= %ld", name, property->bound); break;
+        case EQUAL: snprintf(text, size, "with %s = %ld", name, property->bound); break;
         case AT_MOST: snprintf(text, size, "with %s <= %ld", name, property->bound); break;
         case NO_MULTIPLE: snprintf(text, size, "where %s is no multiple of %ld", name, property->bound); break;
         default: snprintf(text, size, "where %s is a multiple of %ld", name, property->bound); break;
     }
 }
 
-bool calls_describe(const struct evidence *evidence, char *text, size_t size) {
-    struct search search = {.evidence = evidence, .fewest = INT_MAX};
-    char words[200];
-    text[0] = '\0';
+static bool find(struct search *search, const struct evidence *evidence) {
+    *search = (struct search){.evidence = evidence, .fewest = INT_MAX};
     for (int i = 0; i < evidence->count; i++) {
         if (is_checked_in_few(evidence->cases[i])) { return false; }
     }
-    consider_kinds(&search);
+    consider_kinds(search);
     for (int i = op_scalar_count(evidence->op) - 1; i >= 0; i--) {
-        if (op_scalar_is_size(op_scalar_at(evidence->op, i))) { consider_size(&search, i); }
+        if (op_scalar_is_size(op_scalar_at(evidence->op, i))) { consider_size(search, i); }
     }
-    consider_size(&search, ELEMENTS);
-    if (search.fewest == INT_MAX) { return false; }
+    consider_size(search, ELEMENTS);
+    return search->fewest != INT_MAX;
+}
+
+bool calls_share_a_path(const struct evidence *evidence) {
+    struct search search;
+    return find(&search, evidence) && search.best.flag != has_other_scalar;
+}
+
+bool calls_describe(const struct evidence *evidence, char *text, size_t size) {
+    struct search search;
+    char words[200];
+    text[0] = '\0';
+    if (!find(&search, evidence)) { return false; }
     (search.best.flag ? describe_flag : describe_size)(evidence, &search.best, words, sizeof words);
     snprintf(text, size, "every wrong call is one %s", words);
     return true;

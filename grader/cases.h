@@ -4,6 +4,8 @@
 
 #include "check.h"
 
+#define LEAST_EPS 1e-9f /* a kernel may not have a least one of its own */
+
 struct case_list {
     struct test_case *cases;
     int count, capacity;

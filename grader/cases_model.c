@@ -62,7 +62,10 @@ static void add_values(struct case_list *list) {
     }
     for (int values = VALUES_NORMAL + 1; values < VALUES_KINDS; values++) {
         if (!(list->op->hard >> values & 1)) { continue; }
-        for (int i = 0; i < 2; i++) { add_part(list, sizes[i], (enum input_values)values); }
+        for (int i = 0; i < 2; i++) {
+            struct test_case *test = add_part(list, sizes[i], (enum input_values)values);
+            if (values == VALUES_SMALL && i == 1 && op_has_scalar(list->op, "eps")) { test->sizes.eps = LEAST_EPS; }
+        }
     }
 }
 

@@ -145,13 +145,12 @@ enum agreement {
 static enum agreement agreement_of(const struct op_mistake *mistake, const struct evidence *evidence) {
     enum { ENOUGH = 16 }; /* to exclude chance */
     enum agreement best = NO_AGREEMENT;
-    char calls[256];
     for (int i = 0; i < OP_MAX_VARIANTS && mistake->variant[i]; i++) {
         int variant = mistake->variant[i];
         if (!agrees_with_wrong_calls(mistake, variant, evidence)) { continue; }
         if (agrees_with_right_calls(mistake, variant, evidence)) { return EVERYWHERE; }
-        bool one_path = !only_in_place_are_wrong(evidence) && calls_describe(evidence, calls, sizeof calls) &&
-                        wrong_numbers(evidence) >= ENOUGH;
+        bool one_path =
+            !only_in_place_are_wrong(evidence) && calls_share_a_path(evidence) && wrong_numbers(evidence) >= ENOUGH;
         best = one_path ? ON_ONE_PATH : best;
     }
     return best;

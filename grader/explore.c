@@ -109,10 +109,11 @@ static bool has_elements(const struct op *op, const struct test_case *test) {
  * that a branch is reached with one more property. */
 enum { FIRST_REACHED = 50, BOUNDARY = 50 };
 
-enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 4 };
-enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 1 << 26 }; /* elements of tensors: of a call, of all costly calls */
+enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 8 };
+enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 5 << 24 }; /* elements of tensors: of a call, of all costly calls */
+enum { MOST_COSTLY_WORK = 3 << 28 };                   /* of all costly calls: a few seconds */
 
-/* All calls together cost about as much as the fixed ones. Plain ones and those beyond a grid cost at most half of it, with
+/* All calls but the costly ones together cost about as much as the fixed ones. Plain ones and those beyond a grid cost at most half of it, with
  * boundaries a quarter. Properties have what is left, at least a quarter and at most half. */
 static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
     uint64_t spent = found->plain_cost + found->beyond_cost, half = found->fixed_cost / 2, quarter = half / 2;
@@ -143,26 +144,33 @@ static void choose_beyond(struct branches *b, struct exploration *found) {
     }
 }
 
-/* Branches that only large calls reach: few calls, with the properties that hide nothing. */
+/* Branches that only large calls reach, and the boundaries of large calls: few, with the properties that hide nothing. */
 static void choose_costly(struct branches *b, struct exploration *found, uint64_t all) {
-    uint64_t left = MOST_COSTLY;
+    uint64_t left = MOST_COSTLY, work_left = MOST_COSTLY_WORK;
     for (int chosen = 0; chosen < MOST_COSTLY_CALLS && found->case_count + 2 <= EXPLORE_MAX_CASES; chosen++) {
         struct candidate *best = NULL;
+        int most = 0;
         count_gains(b);
         for (int i = 0; i < b->count; i++) {
             struct candidate *candidate = &b->candidates[i];
-            bool is_new = candidate->gain[VALUES_NORMAL] > 0 && has_elements(b->op, &candidate->test);
-            if (!is_new || candidate->cost > left || candidate->work > MOST_WORK) { continue; }
-            if (!best || candidate->gain[VALUES_NORMAL] > best->gain[VALUES_NORMAL]) { best = candidate; }
+            bool is_new = candidate->gain[VALUES_NORMAL] > 0 ||
+                          (candidate->is_boundary && !(candidate->done >> VALUES_NORMAL & 1));
+            if (!is_new || !has_elements(b->op, &candidate->test) || candidate->cost > left ||
+                candidate->work > work_left) {
+                continue;
+            }
+            const int won = candidate->gain[VALUES_NORMAL] + candidate->is_boundary;
+            if (won > most) { best = candidate, most = won; }
         }
         if (!best) { return; }
+        best->done |= 1ull << VALUES_NORMAL;
         struct test_case test = best->test;
         if (best->same >> PROPERTY_ODD & 1) { property_apply(b->op, &test, PROPERTY_ODD); }
         if (all >> PROPERTY_INEXACT_SCALARS & 1) { property_apply(b->op, &test, PROPERTY_INEXACT_SCALARS); }
         cover(b, &test, best->atoms);
         uint64_t cost = branches_cost(b->op, &test);
-        found->beyond_cost += cost;
         left -= cost < left ? cost : left;
+        work_left -= best->work;
         add_case(b, found, test);
     }
 }

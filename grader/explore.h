@@ -33,7 +33,7 @@ struct exploration {
     int atoms;                             /* that were found, apart from those that depend on data */
     int pairs, missing;                    /* of an atom and a property; those that no case reaches within the budget */
     uint64_t cost, plain_cost, fixed_cost; /* of the chosen cases, of those without a property, and of the fixed ones */
-    uint64_t beyond_cost;                  /* of few large cases: beyond a grid, and of branches that only they reach */
+    uint64_t beyond_cost;                  /* of few large cases: beyond a grid */
     int probes;                            /* calls that were traced */
     int untried[64];                       /* of the missing ones: for each property */
     struct not_run not_run;                /* lines that neither the fixed nor the chosen cases execute */

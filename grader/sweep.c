@@ -254,12 +254,12 @@ static void solve_candidate(struct branches *b, const struct test_case *test) {
 
 /* Rows that are too wide for the sweep: a row of a causal matrix has as many columns as the matrix has rows. */
 static void add_wide_matrices(struct branches *b) {
-    static const int wide[] = {2049, 4097};
-    for (int i = 0; i < 2 && op_is_on_matrices(b->op); i++) {
+    static const int wide[] = {2048, 2049, 4097};
+    for (int i = 1; i < 3 && op_is_on_matrices(b->op); i++) {
         struct test_case test = case_of_size(b, "T", wide[i]);
         atom_set atoms;
-        int first;
-        branches_consider(b, &test, atoms, &first);
+        int atom;
+        if (branches_consider(b, &test, atoms, &atom)) { bisect(b, "T", wide[i - 1], wide[i], atom); }
     }
 }
 

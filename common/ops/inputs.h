@@ -26,7 +26,7 @@ enum input_values {
     VALUES_LENGTHS,       /* causal: lengths outside 0..T, which must be clamped */
     VALUES_SHARP,         /* attention: large queries and keys, so that each query attends to a few keys */
     VALUES_PEAK,          /* in each row one element is 300 above the others: the last, any or the first one */
-    VALUES_LOW,           /* a third of the entries are finite masks: -1e4, -1e9 or -1e30, by row */
+    VALUES_LOW,           /* finite masks: a third of the entries, -1e4, -1e9 or -1e30 by row; each fifth row whole */
     VALUES_MIXED,         /* each row of another kind of the op's hard values */
     VALUES_KINDS
 };

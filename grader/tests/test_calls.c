@@ -33,6 +33,22 @@ Test(calls, a_threshold_is_named, .init = begin) {
     cr_assert_str_eq(described(), "every wrong call is one with C >= 1100");
 }
 
+/* One size is no bound. A bound has no right call behind it, and few sizes are no multiples. */
+Test(calls, a_size_is_no_bound_by_itself, .init = begin) {
+    for (int i = 0; i < 12; i++) { call(1 + i % 4, i < 2 ? 700 : 20 + i, i < 2); }
+    cr_assert_str_eq(described(), "every wrong call is one with C = 700");
+    begin();
+    for (int i = 0; i < 12; i++) { call(1 + i % 4, i == 0 ? 700 : 20 + i, i == 0); }
+    cr_assert_str_empty(described());
+    begin();
+    for (int i = 0; i < 12; i++) { call(3, i < 2 ? 700 + i : 20 + i, i < 2); }
+    call(3, 900, false);
+    cr_assert_str_empty(described());
+    begin();
+    for (int i = 0; i < 12; i++) { call(i % 4 + 1, 20, i % 2 == 1); }
+    cr_assert_str_empty(described());
+}
+
 Test(calls, a_modulus_is_named, .init = begin) {
     for (int C = 30; C < 50; C++) { call(3, C, C % 4 != 0); }
     cr_assert_str_eq(described(), "every wrong call is one where C is no multiple of 4");
@@ -49,9 +65,11 @@ Test(calls, several_rows_are_named, .init = begin) {
 Test(calls, kinds_of_calls_are_named, .init = begin) {
     for (int i = 0; i < 6; i++) { call(3, 20 + i, i % 2)->in_place = i % 2 ? 1 : 0; }
     cr_assert_str_eq(described(), "every wrong call is one in place");
+    cr_assert(calls_share_a_path(&evidence));
     begin();
     for (int i = 0; i < 6; i++) { call(3, 20 + i % 3, i % 2)->sizes.eps = i % 2 ? 0.125f : 1e-5f; }
     cr_assert_str_eq(described(), "every wrong call is one with another eps than 1e-05");
+    cr_assert_not(calls_share_a_path(&evidence));
     begin();
     for (int i = 0; i < 6; i++) { call(3, 20, i % 2)->values = i % 2 ? VALUES_EQUAL : VALUES_NORMAL; }
     cr_assert(strstr(described(), "with values "), "%s", text);

@@ -87,6 +87,7 @@ enum {
     DIVIDED_TWICE,          /* by the sum and by C */
     MERGED_WITHOUT_RESCALE, /* the lanes' own sums are right: + 0, 1, 2: of 32, 128, 256 lanes */
     MERGED_ONE_SIDE = 96,   /* only the second part of two is rescaled; + 1: only the first */
+    MAX_STARTS_LOW = 98,    /* at -1e30 */
 };
 
 static float row_maximum(const float *x, int C) {
@@ -273,6 +274,7 @@ static void mistaken(const struct op_call *call, int variant) {
         switch (variant) {
             case MERGED_ONE_SIDE: merged_one_side(x, C, false, out); break;
             case MERGED_ONE_SIDE + 1: merged_one_side(x, C, true, out); break;
+            case MAX_STARTS_LOW: with_shift(x, C, fmaxf(maximum, -1e30f), out); break;
             case MAX_IS_LAST:
             case MAX_IS_MINIMUM:
             case MAX_WITHOUT_LAST: with_shift(x, C, other_maximum(variant, x, C), out); break;
@@ -292,6 +294,12 @@ static const struct op_mistake mistakes[] = {
      .kernel = "softmax_forward/max_from_zero",
      .compute = mistaken,
      .variant = {MAX_STARTS_AT_ZERO, MAX_STARTS_AT_FLT_MIN}},
+    {.id = "softmax-max-starts-too-high",
+     .cause = "the maximum starts at a number that a whole row may be below: start it at -INFINITY",
+     .hint = 3,
+     .kernel = "softmax_forward/max_from_minus_1e30",
+     .compute = mistaken,
+     .variant = {MAX_STARTS_LOW}},
     {.id = "softmax-no-max",
      .cause = "the row's maximum is not subtracted, so exp overflows for large inputs",
      .hint = 1,

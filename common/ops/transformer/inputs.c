@@ -60,9 +60,11 @@ static void fill_model(float *to, const struct op_sizes *sizes, uint64_t key) {
     fill_parameter(to, parameter_find("final_bias"), sizes, key + 3, C);
 }
 
-/* The first sequence is the longest, the second the shortest; the lengths of the others are in between. */
-static int length_at(uint64_t key, uint64_t b, int least, int most) {
-    if (b < 2) { return b == 0 ? most : least; }
+/* Of two sequences the first is the longest, the second the shortest. Of more, these two are anywhere, and the lengths of the others are
+ * in between. A single one is the longest in a quarter of the calls. */
+static int length_at(uint64_t key, uint64_t b, int B, int least, int most) {
+    uint64_t place = B > 2 ? (b + key) % (uint64_t)B : B == 2 ? b : key % 4 * 2;
+    if (place < 2) { return place == 0 ? most : least; }
     return least + (int)(generate_mix(key + b) % (uint64_t)(most - least + 1));
 }
 
@@ -94,9 +96,9 @@ void transformer_fill(const struct op *op, const struct op_sizes *sizes, enum in
     int V = sizes->V, lengths = op_tensor_find(op, "lengths");
     if (lengths < 0) { lengths = op_tensor_find(op, "positions"); }
     if (strcmp(name, "lengths") == 0) {
-        for (uint64_t i = 0; i < count; i++) { to[i] = (float)length_at(key, i, 1, sizes->T); }
+        for (uint64_t i = 0; i < count; i++) { to[i] = (float)length_at(key, i, sizes->B, 1, sizes->T); }
     } else if (strcmp(name, "positions") == 0) {
-        for (uint64_t i = 0; i < count; i++) { to[i] = (float)length_at(key, i, 0, sizes->S - 1); }
+        for (uint64_t i = 0; i < count; i++) { to[i] = (float)length_at(key, i, sizes->B, 0, sizes->S - 1); }
     } else if (strcmp(name, "weights") == 0) {
         fill_model(to, sizes, key);
     } else if (op->tensor[t].element == ELEMENT_INT) {

@@ -125,10 +125,19 @@ static bool only_first_right(const struct evidence *evidence, const struct evide
     return true;
 }
 
+/* An index without b is wrong in every call with several sequences, whatever their values; of two, the second may have a single key. */
 static bool shows_model_first_sequence(const struct evidence *evidence, int argument) {
-    (void)argument;
     bool by_sequence = op_shape_is(evidence->op, 0, "B, H, S, D") || op_shape_is(evidence->op, 0, "N, C");
-    return !shows_untouched(evidence, 0) && by_sequence && evidence_all_wrong(evidence, only_first_right);
+    int wrong = 0, right = 0;
+    (void)argument;
+    for (int i = 0; i < evidence->count; i++) {
+        const struct evidence_case *shown = evidence->cases[i];
+        bool several = shown->test.sizes.B > 2 && shown->test.sizes.N > 0;
+        wrong += evidence_case_is_wrong(shown);
+        right += several && shown->failure.kind == FAILURE_NONE && !shown->test.refused;
+    }
+    return wrong > 1 && right == 0 && !shows_untouched(evidence, 0) && by_sequence &&
+           evidence_all_wrong(evidence, only_first_right);
 }
 
 /* ---- the records ---- */
@@ -194,7 +203,8 @@ const struct op_mistake transformer_mistakes_shown[] = {
      .stage = MISTAKE_PLACED},
     {.id = "output-partly-untouched", .predicate = shows_model_untouched, .stage = MISTAKE_PLACED},
     {.id = "wiring-keys-and-values",
-     .fact = "the keys or values in the cache are wrong: check the split of qkv, and the computation before attention",
+     .fact =
+         "the keys or values in the cache are wrong: check the split of qkv, their places, and what is computed before",
      .hint = 2,
      .kernel = "attention_forward/keys_doubled",
      .predicate = shows_tensor,

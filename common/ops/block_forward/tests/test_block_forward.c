@@ -87,7 +87,8 @@ Test(block_forward, is_what_its_parts_compute) {
     float x[COUNT], normal[COUNT], wide[4 * COUNT], branch[COUNT];
     sizes.eps = 0.01f;
     struct computed c = fill("block_forward", sizes, 3);
-    cr_assert(input(&c, "lengths")[1] < T, "one prompt is shorter");
+    const float *lengths = input(&c, "lengths");
+    cr_assert(lengths[0] < T || lengths[1] < T || lengths[2] < T, "one prompt is shorter");
     compute(&c);
     for (int i = 0; i < COUNT; i++) { normal[i] = x[i] = input(&c, "residual")[i] + input(&c, "branch")[i]; }
     normalise(&c, normal, "ln1_weight", "ln1_bias");

@@ -20,6 +20,7 @@ Test(gpt2_decode, decoding_gives_what_prompts_give) {
             if (step > 0 && !rests) { tokens[length++] = next[(step - 1) * B + b]; }
             struct computed whole = fill("gpt2_forward", model_sizes(1, length, S, 2), 7);
             memcpy(whole.tensor[op_tensor_find(whole.op, "tokens")], tokens, (size_t)length * sizeof(float));
+            whole.tensor[op_tensor_find(whole.op, "lengths")][0] = (float)length;
             memcpy(whole.tensor[op_tensor_find(whole.op, "weights")], input(&decode, "weights"),
                    op_elements(whole.op, op_tensor_find(whole.op, "weights"), &whole.sizes) * sizeof(float));
             compute(&whole);
