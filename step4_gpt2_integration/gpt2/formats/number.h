@@ -19,6 +19,21 @@ GPT2_ON_BOTH uint64_t gpt2_mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
+/* The random numbers of a sequence, each of which has its own: every seed is valid. */
+GPT2_ON_BOTH uint64_t gpt2_random_next(uint64_t *state) {
+    uint64_t random = gpt2_mix(*state);
+    *state += 0x9e3779b97f4a7c15u;
+    return random;
+}
+GPT2_ON_BOTH uint64_t gpt2_random_begin(uint64_t seed, uint64_t sequence) {
+    return gpt2_random_next(&seed) ^ sequence * 0xd1342543de82ef95u;
+}
+
+/* In [0, 1), with 53 bits. */
+GPT2_ON_BOTH double gpt2_uniform(uint64_t random) {
+    return (double)(random >> 11) * (1.0 / 9007199254740992.0);
+}
+
 enum gpt2_type { GPT2_F32, GPT2_F16, GPT2_BF16 };
 
 static inline size_t gpt2_type_bytes(enum gpt2_type type) {

@@ -156,6 +156,47 @@ bool gpt2_weights_codes(const struct gpt2_weights *weights, enum gpt2_tensor ten
     return finite || gpt2_fail(error, "%s: %s: a code or a scale is not finite", weights->file.path, name);
 }
 
+static size_t count_not_finite(const struct gpt2_view *view) {
+    const uint8_t *bytes = view->bytes;
+    const int64_t elements = view->rows * view->columns;
+    float values[TILE * TILE];
+    size_t found = 0;
+    for (int64_t first = 0; first < elements; first += TILE * TILE) {
+        const int64_t count = elements - first < TILE * TILE ? elements - first : TILE * TILE;
+        gpt2_convert(values, GPT2_F32, bytes + (size_t)first * gpt2_type_bytes(view->type), view->type, (size_t)count);
+        for (int64_t i = 0; i < count; i++) { found += !isfinite(values[i]); }
+    }
+    return found;
+}
+
+/* The file that holds a tensor, for messages. */
+static const char *file_of(const struct gpt2_weights *weights, const struct gpt2_view *view) {
+    const uintptr_t at = (uintptr_t)view->bytes;
+    for (int i = 0; i < weights->part_count; i++) {
+        const uintptr_t begin = (uintptr_t)weights->parts[i].bytes;
+        if (at >= begin && at - begin < weights->parts[i].size) { return weights->parts[i].path; }
+    }
+    return weights->file.path;
+}
+
+bool gpt2_weights_finite(const struct gpt2_weights *weights, struct gpt2_error *error) {
+    for (int i = 0; i < GPT2_TENSORS; i++) {
+        const enum gpt2_tensor tensor = (enum gpt2_tensor)i;
+        for (int layer = 0; layer < gpt2_tensor_layers(&weights->config, tensor); layer++) {
+            const struct gpt2_view *view = gpt2_weights_view(weights, tensor, layer);
+            const size_t found = count_not_finite(view);
+            if (found == 0) { continue; }
+            char name[GPT2_NAME_BYTES];
+            gpt2_tensor_name(tensor, layer, name);
+            return gpt2_fail(error,
+                             "%s: %s: %zu of its values are NaN or infinite: take another checkpoint, or get the file "
+                             "anew",
+                             file_of(weights, view), name, found);
+        }
+    }
+    return true;
+}
+
 static bool read_from(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
                       void *out, struct gpt2_error *error) {
     return gpt2_weights_read(context, tensor, layer, type, layout, out, error);

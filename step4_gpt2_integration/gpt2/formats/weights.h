@@ -112,6 +112,9 @@ bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tens
 bool gpt2_weights_codes(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, uint8_t *codes,
                         float *scales, struct gpt2_error *error);
 
+/* Are all values of plain weights finite? False: the message names the file, the tensor and the remedy. */
+bool gpt2_weights_finite(const struct gpt2_weights *weights, struct gpt2_error *error);
+
 /* The same as gpt2_weights_read for any view. Returns the number of finite values that became infinite. */
 size_t gpt2_view_read(const struct gpt2_view *view, enum gpt2_type type, enum gpt2_layout layout, void *out);
 

@@ -45,8 +45,8 @@ int block_fused_finish(gpt2_device &device, const kernel_table &kernels, tensors
 // Can decode_step_fused run a batch of B sequences of this model?
 template <class T> bool decode_step_takes(const tensors<T> &all, int B);
 
-// As decode_step (forward.cuh), to rounding. greedy: the tokens are chosen on the device, from the last logits.
-template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy);
+// As decode_step (forward.cuh), to rounding. chooses: the tokens are chosen on the device, by the last logits.
+template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool chooses);
 
 // The attention of a step, with the keys split over blocks.
 template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int layer, int B);

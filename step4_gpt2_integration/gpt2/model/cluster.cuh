@@ -11,23 +11,19 @@
 //   meet_cluster                all threads of the cluster meet
 //
 // From sm_90 on. The CPU backend has no clusters. There the blocks exchange the addresses of their shared memory. Its checks
-// report each access to the shared memory of another block, so the checked build has no kernel with clusters (clusters_checked).
+// report each access to the shared memory of another block, so in the checked build a cluster is one block.
 #ifndef GPT2_CLUSTER_CUH
 #define GPT2_CLUSTER_CUH
 
 #include "gpt2/model/mbarrier.cuh"
 #include "gpt2/model/packets.cuh"
 
-#if defined(SIMT_CPU_BACKEND)
+#if defined(SIMT_CPU_BACKEND) && defined(CHECKED)
+enum { ranks = 1 };
+#elif defined(SIMT_CPU_BACKEND)
 enum { ranks = 2 };
 #else
 enum { ranks = 8 }; // blocks of a cluster: the most that every GPU with clusters has
-#endif
-
-#if defined(SIMT_CPU_BACKEND) && defined(CHECKED)
-constexpr bool clusters_checked = true;
-#else
-constexpr bool clusters_checked = false;
 #endif
 
 __device__ inline int block_rank() {

@@ -3,7 +3,7 @@
 // Purpose   A step of a batch of one reads 247 MB of weights for 124M in bf16, 52 us on an H200 (4.8 TB/s). The taught step has 100
 //           launches. Each begins when the one before has ended on every multiprocessor, which leaves the memory idle for about
 //           2 us. Here there are fewer kernels, and each prefetches its weights before the kernel before it has ended.
-// Launches  62 for 12 blocks: the token's embedding (with the choice of the token when greedy), 5 a block, the logits
+// Launches  62 for 12 blocks: the token's embedding (with the choice of the token if that is the device's), 5 a block, the logits
 //             qkv        = LayerNorm1(residual) W + b         gemv
 //             attention  = softmax(q K^T) V                   decode_split, which also writes the cache
 //             residual  += attention W + b                    gemv
@@ -90,11 +90,12 @@ template <class T> int attend_split(gpt2_device &device, tensors<T> &all, int la
                         decode_splits(B, H, S, device.multiprocessors));
 }
 
-template <class T, class W> static int step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy) {
+template <class T, class W> static int step_fused(gpt2_device &device, tensors<T> &all, int B, bool chooses) {
     activations<T> &a = all.work;
     const int C = all.config.channels, L = all.config.layers;
-    TRY(begin_step(device, a.residual, a.tokens, greedy ? &a.greedy : nullptr, a.logits, token_table(all),
-                   all.weights.position_embedding, a.positions, B, C, all.config.padded_vocabulary, all.context));
+    TRY(begin_step(device, a.residual, a.tokens, chooses ? &a.choice : nullptr, a.logits, token_table(all),
+                   all.weights.position_embedding, a.positions, B, C, all.config.vocabulary,
+                   all.config.padded_vocabulary, all.context));
     TRY(mark(device, "embedding", -1));
     for (int layer = 0; layer < L; layer++) {
         const step_tasks<T, W> tasks = tasks_of<T, W>(all, layer, B);
@@ -115,13 +116,13 @@ template <class T, class W> static int step_fused(gpt2_device &device, tensors<T
     return mark(device, "logits", L);
 }
 
-template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool greedy) {
+template <class T> int decode_step_fused(gpt2_device &device, tensors<T> &all, int B, bool chooses) {
     switch (all.scheme) {
-        case GPT2_PLAIN: return step_fused<T, T>(device, all, B, greedy);
-        case GPT2_INT8: return step_fused<T, int8_code>(device, all, B, greedy);
+        case GPT2_PLAIN: return step_fused<T, T>(device, all, B, chooses);
+        case GPT2_INT8: return step_fused<T, int8_code>(device, all, B, chooses);
         case GPT2_FP8: break;
     }
-    return step_fused<T, e4m3_code>(device, all, B, greedy);
+    return step_fused<T, e4m3_code>(device, all, B, chooses);
 }
 
 #define INSTANTIATE(T)                                                      \

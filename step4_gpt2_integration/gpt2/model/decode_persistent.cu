@@ -1,4 +1,4 @@
-// decode_persistent.cu — greedy decoding of one sequence: one cooperative kernel for many tokens (decode_persistent.cuh)
+// decode_persistent.cu — decoding of one sequence: one cooperative kernel for many tokens (decode_persistent.cuh)
 //
 // Purpose   A step of decode_fused.cu has 62 launches, and memory is idle at the end of each. Here one kernel runs all steps. While
 //           a block waits for the results of others, its next weights come from memory (weight_ring.cuh).
@@ -8,7 +8,7 @@
 //           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
 //           mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T, W>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 4 that
+// Kernel    decode_persistent_kernel<T, Weight, W>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 that
 //           stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
 //           shared memory (cluster.cuh). Clusters exchange parts of the sums that attention and MLP add to the residual stream, as
 //           packets (packets.cuh). So a layer has two exchanges through L2:
@@ -19,16 +19,17 @@
 //             exchange
 //             fc           LayerNorm, product, GELU: the cluster's hidden values
 //             mlp          product with the cluster's hidden values: a part of each sum
-//           and then the logits, and the choice of the next token: the best of each block's rows, then of all blocks.
+//           and then the logits, and the choice of the next token                           (persistent_choice.cuh)
 //           New keys and values are written to the cache without a tag. The same block reads them.
 //           What is received is overwritten one layer later, when the new values depend on all readers of the old ones.
 //           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
-// Measured  On an H100, 124M in bf16 at position 64: 160 us a step. A trace of one warp: docs/decode.md.
+// Measured  On an H100, 124M in bf16 at position 64: 158 us a step. A trace of one warp: docs/decode.md.
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"
 #include "gpt2/model/decode_split.cuh"
 #include "gpt2/model/persistent_attention.cuh"
+#include "gpt2/model/persistent_choice.cuh"
 #include "gpt2/model/persistent_products.cuh"
 #include "gpt2/model/persistent_stream.cuh"
 
@@ -37,39 +38,80 @@
 
 // ---- constants of rows ----
 
-// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row
+// *to becomes at least value, which is not negative.
+__device__ static void raise(float *to, float value) {
+    atomicMax((int *)to, __float_as_int(value)); // their bits are in order
+}
+
+// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row. *most_gain, if not null, becomes at least the largest
+// magnitude of g, and *most, if not null, that of a result of the rows from first_bound on: the norm of a normalised x is at most sqrt(C).
 template <class T>
-__global__ void fold_norm_kernel(float2 *to, const T *weights, const T *gain, const T *shift, const T *bias, int rows,
-                                 int C) {
+__global__ void fold_norm_kernel(float2 *to, const lookup_table<T> weights, const T *gain, const T *shift,
+                                 const T *bias, int rows, int C, float *most_gain, float *most, int first_bound) {
     const int r = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
     if (r >= rows) { return; }
-    float gains = 0.0f, shifts = 0.0f;
+    float gains = 0.0f, shifts = 0.0f, squares = 0.0f, largest = 0.0f;
     for (int c = lane; c < C; c += warp_size) {
-        const float w = to_float(weights[(int64_t)r * C + c]);
-        gains += w * to_float(gain[c]), shifts += w * to_float(shift[c]);
+        const float w = weights.at(r, c), g = to_float(gain[c]);
+        gains += w * g, shifts += w * to_float(shift[c]);
+        squares += w * g * w * g, largest = fmaxf(largest, fabsf(g));
     }
-    gains = warp_sum(gains), shifts = warp_sum(shifts);
-    if (lane == 0) { to[r] = make_float2(gains, shifts + (bias != nullptr ? to_float(bias[r]) : 0.0f)); }
+    gains = warp_sum(gains), shifts = warp_sum(shifts), squares = warp_sum(squares), largest = warp_max(largest);
+    if (lane != 0) { return; }
+    shifts += bias != nullptr ? to_float(bias[r]) : 0.0f;
+    to[r] = make_float2(gains, shifts);
+    if (r == 0 && most_gain != nullptr) { raise(most_gain, largest); }
+    if (r >= first_bound && most != nullptr) { raise(most, sqrtf(squares * (float)C) + fabsf(shifts)); }
+}
+
+// *most becomes at least the largest magnitude of rows (rows, C). A warp a row
+template <class T> __global__ void largest_kernel(float *most, const lookup_table<T> rows, int count, int C) {
+    const int r = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
+    if (r >= count) { return; }
+    float largest = 0.0f;
+    for (int c = lane; c < C; c += warp_size) { largest = fmaxf(largest, fabsf(rows.at(r, c))); }
+    largest = warp_max(largest);
+    if (lane == 0) { raise(most, largest); }
 }
 
 // ---- the kernel ----
 
-template <class T, int W>
-__global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(const persistent_task<T> task) {
+// 1 / the unit of x in digits that comes before a LayerNorm. Values of the stream beyond most_growth deviations that the LayerNorm before
+// found are cut off, which take_stream reports.
+template <class T, class Weight>
+__device__ static float units_of_stream(const persistent_task<T, Weight> &task, float gain, bool embedded,
+                                        float over_deviation) {
+    constexpr float most_growth = 1 << 14;
+    if constexpr (!coded<Weight>) { return 1.0f; }
+    const layer_bounds &last = task.packets.bounds[task.L];
+    const float embedding = fmaxf(2.0f * (last.value + last.hidden), least_bound); // less the first element
+    const float over = embedded ? 1.0f / embedding : over_deviation / most_growth;
+    return units_of_bound * over / gain;
+}
+
+template <class T, class Weight, int W>
+__global__ void __launch_bounds__(block_threads, 1)
+    decode_persistent_kernel(const persistent_task<T, Weight> task, const __grid_constant__ weight_maps maps) {
+#if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__) || HOPPER_PTX // it is never launched on an older GPU
     extern __shared__ __align__(128) char dynamic[];
     __shared__ candidate candidates[2][warps];
-    __shared__ int finished; // no unit is needed any more
+    __shared__ own_choice own;
+    __shared__ int finished; // no box is needed any more
     const shared_plan &plan = task.plan;
-    uint64_t *barriers = (uint64_t *)(dynamic + plan.ring_barriers);
-    const ring_memory ring = {dynamic + plan.places,    barriers,
-                              barriers + ring_barriers, (unit_record *)(dynamic + plan.records),
-                              plan.ring_bytes,          plan.in_flight};
-    matrix_part<T> *parts = (matrix_part<T> *)(dynamic + plan.parts);
+    const ring_memory ring = ring_of(dynamic, plan);
+    matrix_part<Weight> *parts = (matrix_part<Weight> *)(dynamic + plan.parts);
     const int C = task.C, L = task.L, clusters = (int)gridDim.x / ranks, warp = (int)threadIdx.x / warp_size;
-    persistent_block<T> block = {
-        task, dynamic, share_of_cluster<T>(C, task.H, cluster_index(), clusters), part_of(C, 2, block_rank(), ranks),
-        {},   {}};
+    persistent_block<T, Weight> block = {task,
+                                         dynamic,
+                                         share_of_cluster<Weight>(C, task.H, cluster_index(), clusters),
+                                         part_of(C, column_unit<Weight>, block_rank(), ranks),
+                                         {},
+                                         {}};
 
+    // Read before the block's threads meet: block 0 overwrites the last three at the end. It alone needs the count.
+    const int stop = task.choice.settings->stop;
+    const int count = blockIdx.x == 0 ? task.choice.count[0] : 0;
+    int left = task.choice.left[0], position = task.positions[0], step = 0;
     // What no other block sends must be zeros: columns that no row has are multiplied too.
     for (size_t i = threadIdx.x * sizeof(uint4); i < plan.all; i += blockDim.x * sizeof(uint4)) {
         *(uint4 *)(dynamic + i) = make_uint4(0, 0, 0, 0);
@@ -80,8 +122,10 @@ __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(con
     __syncthreads();
     if (threadIdx.x == 0) {
         finished = 0;
+        own = choice_of_block(task, {parts[logits].row, parts[logits].rows});
         open_ring(ring, warps);
         open_inboxes<T, W>(block);
+        __threadfence(); // the block has read what block 0 overwrites at the end
     }
     __syncthreads();
     open_to_peers(dynamic, task.packets.bases, task.tag);
@@ -92,61 +136,51 @@ __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(con
     for (int i = 0; i < (ranks + quad - 1) / quad; i++) {
         block.of_quad[i] = memory_of((int)threadIdx.x % quad + i * quad);
     }
-    const int choices = task.greedy.settings[0], stop = task.greedy.settings[1], count = task.greedy.count[0];
-    int left = task.greedy.left[0], position = task.positions[0], step = 0;
     bool good = true, ended = false;
     if (left == 0) {
         if (blockIdx.x == 0) {
-            for (int i = threadIdx.x; i < task.steps; i += blockDim.x) { task.greedy.chosen[count + i] = -1; }
-            if (threadIdx.x == 0) { task.greedy.count[0] = count + task.steps; }
+            for (int i = threadIdx.x; i < task.steps; i += blockDim.x) { task.choice.chosen[count + i] = -1; }
+            if (threadIdx.x == 0) { task.choice.count[0] = count + task.steps; }
         }
         return; // all blocks do
     }
     if (warp >= warps) {
-        stream_weights(ring, (int)threadIdx.x - threads, parts, L, min(task.steps, left), &finished, [&](int layer) {
-            if (warp == warps) { prefetch_vectors(task, layer); }
-        });
+        if (threadIdx.x % warp_size == 0) {
+            stream_weights(ring, warp - warps, parts, maps, L, min(task.steps, left), &finished, [&](int layer) {
+                if (warp == warps) { prefetch_vectors(task, layer); }
+            });
+        }
+        __syncwarp();
         meet_cluster();
         return;
     }
-    unit_reader units(ring);
+    box_reader reader(ring);
     const bool first_lane = threadIdx.x % octet == 0;
     // Clusters that have heads: all, or each of them one.
     const int cluster_with_heads = task.H < clusters ? block.share.heads.first : cluster_index();
     packet *const projected = task.packets.projected + (int64_t)cluster_with_heads * C;
     packet *const expanded = task.packets.expanded + (int64_t)cluster_index() * C;
-    const T *const merged = (const T *)(dynamic + plan.merged), *const hidden = (const T *)(dynamic + plan.hidden);
 
-    const int logit_end = min(parts[logits].first + parts[logits].rows, choices);
-    candidate mine = no_candidate;
-    for (int id = parts[logits].first + (int)threadIdx.x; id < logit_end; id += threads) {
-        mine = better(mine, {task.logits[id], id});
-    }
+    candidate mine = best_of_own_logits(task, own);
     int turn = 0; // of the sums' memory
     for (; step < task.steps && left > 0; step++) {
         unsigned tag = task.tag + (unsigned)step * (unsigned)L;
-        candidate best = best_of_warps(mine, candidates[0], &good);
-        if (threadIdx.x == 0) {
-            publish(task.packets.candidates + 2 * blockIdx.x, bits_of(best.value), tag);
-            publish(task.packets.candidates + 2 * blockIdx.x + 1, (uint32_t)best.id, tag);
-        }
-        good = receive_token(&best, task, tag, candidates[1]);
+        const int token = next_token(task, own, mine, tag, candidates, (draw_scratch *)(dynamic + plan.sums), &good);
         if (!good) { break; }
-        const bool broken = best.value != best.value;
-        const int token = broken ? (int)no_token : best.id;
-        if (blockIdx.x == 0 && threadIdx.x == 0) { task.greedy.chosen[count + step] = token; }
+        if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[count + step] = token; }
         left--;
-        if (token == stop || broken) {
+        if (token == stop || token == no_token) {
             ended = true, left = 0, step++;
             break;
         }
 
         mine = no_candidate;
-        float pivot = to_float(task.token_embedding[(int64_t)token * C]) +
-                      to_float(task.position_embedding[(int64_t)position * C]);
+        float pivot = task.token_embedding.at(token, 0) + to_float(task.position_embedding[(int64_t)position * C]);
+        float over_deviation = 0.0f;
         const block_weights<T> &w = task.block;
         for (int half = 0; half <= 2 * L && good; half++) { // of a layer: attention, MLP; then the logits
             block.dynamic = dynamic + unknown_zero();
+            reader.ring = ring_of(block.dynamic, plan);
             const int layer = half / 2, kind = half == 2 * L ? logits : half % 2 == 0 ? qkv : fc;
             const int64_t at = layer * task.weights_stride;
             const int buffer = kind == fc;
@@ -162,43 +196,60 @@ __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(con
                                            position};
             const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
             const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
-            row_batch<T, W> rows(parts[kind], layer, constants);
-            rows.locate(units, C, plan.batch);
-            good &= take_stream<T, W>(block, input, gain, pivot, buffer);
-            multiply_whole_rows<T, W>(
-                block, units, rows, buffer, phase, &pivot, &turn, &good, [&](int run, int row, bool there, float y) {
+            layer_bounds bounds = {}; // of products with codes
+            if constexpr (coded<Weight>) { bounds = task.packets.bounds[layer]; }
+            const auto scales_of = [&](int matrix) { return task.scales[matrix] + layer * task.scales_stride; };
+            const float gain_of_layer = fmaxf(kind == fc ? bounds.gain2 : bounds.gain1, least_bound);
+            const float units = units_of_stream(task, gain_of_layer, half == 0, over_deviation);
+            const float units_of_value = units_of_bound / fmaxf(bounds.value, least_bound),
+                        units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
+            row_batch<T, Weight, W> rows(parts[kind], layer, constants,
+                                         kind == logits ? task.scales[logits] : scales_of(kind));
+            rows.locate(reader, plan.batch);
+            good &= take_stream<T, W>(block, input, gain, pivot, units, buffer);
+            multiply_whole_rows(
+                block, reader, rows, buffer, phase, 1.0f / units, &pivot, &over_deviation, &turn, &good,
+                [&](int run, int row, bool there, float y) {
                     if (kind == qkv) {
                         const int first = block.share.heads.first * task.D, rows = block.share.heads.count * task.D;
-                        block.send_row(plan.heads, row - first + run * (rows - C), y, there, heads_barrier);
+                        block.send_row(plan.heads, row - first + run * (rows - C), sizeof(T), y, there, heads_barrier);
                     } else if (kind == fc) {
-                        block.send_row(plan.hidden, row - block.share.hidden.first, activate(y, task.activation), there,
-                                       hidden_barrier);
+                        const int element = row - block.share.hidden.first;
+                        y = activate(y, task.activation);
+                        if constexpr (coded<Weight>) {
+                            block.send_digits(plan.hidden, element, y, units_of_hidden, there, hidden_barrier);
+                        } else {
+                            block.send_row(plan.hidden, element, bytes_of_two / 2, y, there, hidden_barrier);
+                        }
                     } else if (there && first_lane) {
                         task.logits[row] = y;
-                        if (row < choices) { mine = better(mine, {y, row}); }
+                        if (row < own.end) { mine = better(mine, candidate_of(task, own, y, row)); }
                     }
                 });
-            if (!good || kind == logits) { break; }
-            if (kind == qkv) {
-                for (int h = 0; h < block.share.heads.count && good; h++) {
-                    if (task.D == 64) {
-                        attend<T, 64>(block, layer, position, h, layers_before, &good);
-                    } else {
-                        attend<T, 0>(block, layer, position, h, layers_before, &good);
-                    }
+            if constexpr (coded<Weight>) {
+                constexpr float coarsest_unit = 1.0f / 256.0f; // in deviations that the LayerNorm itself finds
+                if (threadIdx.x == 0 && over_deviation > units * gain_of_layer * coarsest_unit) {
+                    atomicExch(task.packets.imprecise, 1u);
                 }
-                piece_rows<T> pieces(parts[projection], layer);
-                pieces.locate(units);
-                if (good && block.share.heads.count > 0) { merge_heads(block, layers_before, &good); }
-                if (!good) { break; }
-                multiply_pieces(units, pieces, merged, halves<T>, plan.merged_pitch, projected, tag);
-            } else {
-                piece_rows<T> pieces(parts[mlp], layer);
-                pieces.locate(units);
-                good &= block.hidden().wait(layers_before, threadIdx.x == 0, task.packets.failed);
-                multiply_pieces(units, pieces, hidden, 1, 0, expanded, tag);
-                tag++;
             }
+            if (!good || kind == logits) { break; }
+            const bool attention = kind == qkv;
+            column_batch<T, Weight, W> columns(parts[kind + 1], layer, plan.batch, scales_of(kind + 1));
+            columns.load(reader);
+            if (attention) {
+                if (task.D == 64) {
+                    attend<T, 64>(block, layer, position, layers_before, &good);
+                } else {
+                    attend<T, 0>(block, layer, position, layers_before, &good);
+                }
+                if (block.share.heads.count > 0) { merge_heads(block, layers_before, units_of_value, &good); }
+            } else {
+                good &= block.hidden().wait(layers_before, threadIdx.x == 0, task.packets.failed);
+            }
+            multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
+                             1.0f / (attention ? units_of_value : units_of_hidden), attention ? projected : expanded,
+                             tag);
+            tag += attention ? 0 : 1;
         }
         if (!good) { break; }
         position = min(position + 1, task.S - 1);
@@ -206,84 +257,80 @@ __global__ void __launch_bounds__(block_threads, 1) decode_persistent_kernel(con
     if (threadIdx.x == 0) { *(volatile int *)&finished = 1; }
     // All other blocks have read these, for their results were needed here.
     if (blockIdx.x == 0 && good) {
-        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.greedy.chosen[count + i] = -1; }
+        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[count + i] = -1; }
         if (threadIdx.x == 0) {
-            task.greedy.count[0] = count + task.steps;
-            task.greedy.left[0] = ended ? 0 : left;
+            task.choice.count[0] = count + task.steps;
+            task.choice.left[0] = ended ? 0 : left;
             task.positions[0] = position;
         }
     }
     meet_cluster(); // a block's shared memory exists until others have sent
+#endif
 }
 
 // ---- on the host ----
 
 // The narrowest W that fits, or 0.
-static int width_for(int C) {
-    for (int W : widths) {
+template <class Weight> static int width_for(int C) {
+    for (int W : widths<Weight>) {
         if (C <= warps * W) { return W; }
     }
     return 0;
 }
 
-template <class T> static auto kernel_for(int W) {
-    return W == widths[0]   ? decode_persistent_kernel<T, widths[0]>
-           : W == widths[1] ? decode_persistent_kernel<T, widths[1]>
-           : W == widths[2] ? decode_persistent_kernel<T, widths[2]>
-                            : decode_persistent_kernel<T, widths[3]>;
+template <class T, class Weight> static auto kernel_for(int W) {
+    constexpr auto all = widths<Weight>;
+    return W == all[0]   ? decode_persistent_kernel<T, Weight, all[0]>
+           : W == all[1] ? decode_persistent_kernel<T, Weight, all[1]>
+           : W == all[2] ? decode_persistent_kernel<T, Weight, all[2]>
+                         : decode_persistent_kernel<T, Weight, all[3]>;
 }
 
 // The shared memory of the cluster that needs most.
-template <class T> static shared_plan plan_for(const gpt2_config &config, int clusters) {
+template <class T, class Weight> static shared_plan plan_for(const gpt2_config &config, int clusters) {
     constexpr size_t fixed = 2048; // the kernel's own variables
-    const int C = config.channels, D = C / config.heads, step = step_columns<T>, W = width_for(C);
+    constexpr int unit = column_unit<Weight>;
+    const int C = config.channels, D = C / config.heads, step = box_columns<Weight>, W = width_for<Weight>(C);
     int heads = 0, most_hidden = 0;
     for (int k = 0; k < clusters; k++) {
-        const cluster_share share = share_of_cluster<T>(C, config.heads, k, clusters);
+        const cluster_share share = share_of_cluster<Weight>(C, config.heads, k, clusters);
         heads = std::max(heads, share.heads.count), most_hidden = std::max(most_hidden, share.hidden.count);
     }
-    const auto odd_steps = [&](int columns) { // two rows are in different banks
-        return (((columns + step - 1) / step) | 1) * step;
-    };
-    const int columns = (C / 2 + ranks - 1) / ranks * 2; // of the residual stream
+    const auto whole_steps = [&](int columns) { return (size_t)(columns + step - 1) / step * step; };
+    const int columns = (C / unit + ranks - 1) / ranks * unit; // of the residual stream
     shared_plan plan = {};
-    plan.batch = most_units;
+    plan.batch = most_boxes;
     const auto take = [&](size_t &place, size_t elements, size_t size) {
         place = plan.all, plan.all = (plan.all + elements * size + 15) / 16 * 16;
     };
-    plan.x_pitch = odd_steps(W), plan.merged_pitch = odd_steps(heads * D);
-    take(plan.own, (size_t)(C / 2 + ranks - 1) / ranks, sizeof(float2));
+    take(plan.own, (size_t)columns / 2, sizeof(float2));
     for (int i = 0; i < 2; i++) {
-        take(plan.x[i], (size_t)warps * halves<T> * plan.x_pitch, sizeof(T));
+        take(plan.x[i], (size_t)warps * W * halves<T>, sizeof(T));
         take(plan.statistics[i], ranks * warps, sizeof(float2));
     }
     take(plan.heads, (size_t)3 * heads * D, sizeof(T));
     take(plan.parts_of_heads, (size_t)heads * ranks * (D + 2), sizeof(float));
-    take(plan.merged, (size_t)halves<T> * plan.merged_pitch, sizeof(T));
-    take(plan.hidden, (size_t)(most_hidden + step - 1) / step * step, sizeof(T));
-    take(plan.sums, 2 * group_rows * warps, sizeof(float));
-    take(plan.norms, 2 * warps, sizeof(float2));
+    take(plan.merged, whole_steps(heads * D) * halves<T>, sizeof(T));
+    take(plan.hidden, whole_steps(most_hidden) * halves<T>, sizeof(T));
+    take(plan.sums, 2 * warps * sums_pitch, sizeof(float));
     take(plan.outs, (size_t)threads / (D / vec16<T>::size) * (D + 2), sizeof(float));
-    take(plan.parts, kinds, sizeof(matrix_part<T>));
+    plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
+    take(plan.parts, kinds, sizeof(matrix_part<Weight>));
     take(plan.arrivals, arrival_barriers, sizeof(uint64_t));
-    take(plan.ring_barriers, 2 * ring_barriers, sizeof(uint64_t));
-    take(plan.records, ring_barriers, sizeof(unit_record));
+    take(plan.ring_barriers, 2 * most_places, sizeof(uint64_t));
     plan.all = (plan.all + 127) / 128 * 128;
-    plan.places = plan.all;
+    plan.boxes = plan.all;
     if (in_ring) {
-        // Zeros, which a warp whose columns are beyond C reads after the last place.
-        const size_t margin =
-            std::max(0, warps * W * (int)sizeof(T) - ring_stride(C * (int)sizeof(T)) + 127) / 128 * 128;
+        plan.bytes_of_whole = bytes_of_whole_rows<Weight>(C), plan.bytes_of_columns = columns * column_bytes;
+        plan.place_bytes = (std::max(plan.bytes_of_whole, plan.bytes_of_columns) + 127) / 128 * 128;
+        // What follows the last place is read too: zeros, for columns beyond C.
+        const int read = warps * W / step * box_rows<Weight> * column_bytes;
+        const size_t margin = (size_t)std::max(0, read - plan.place_bytes);
         const size_t most = (size_t)most_shared_memory(), rest = plan.all + margin + fixed;
-        plan.ring_bytes = most > rest ? (int)((most - rest) / 128 * 128) : 0;
-        plan.all += (size_t)plan.ring_bytes + margin;
-        plan.in_flight = bytes_in_flight;
-        // What is multiplied together must be in the ring together, and a unit's size may be left at its end: units of whole rows, or a
-        // pass of all warps over pieces.
-        const int unit = unit_rows * ring_stride(C * (int)sizeof(T));
-        const int pieces = std::max(heads * D, most_hidden) * (int)sizeof(T), pass = warps * 2 * unit_rows;
-        const bool passes = std::min(pass, columns) * ring_stride(pieces) + most_piece_bytes <= plan.ring_bytes;
-        plan.batch = passes ? std::min((int)most_units, plan.ring_bytes / unit - 1) : 0;
+        const int fit = most > rest ? (int)((most - rest) / (size_t)plan.place_bytes) : 0;
+        plan.places = std::min(fit, (int)most_places) / streaming_warps * streaming_warps;
+        plan.all += (size_t)plan.places * (size_t)plan.place_bytes + margin;
+        plan.batch = std::min((int)most_boxes, plan.places);
     }
     return plan;
 }
@@ -314,21 +361,22 @@ struct persistent_launch {
 };
 
 // Do all blocks have some hidden values? Then each layer needs results of all of them, and none can be a layer behind the others.
-template <class T> static bool can_divide(const gpt2_config &config, int clusters) {
+template <class T, class Weight> static bool can_divide(const gpt2_config &config, int clusters) {
     for (int k = 0; k < clusters; k++) {
-        const int least = ranks * 4 / (int)sizeof(T);
-        if (share_of_cluster<T>(config.channels, config.heads, k, clusters).hidden.count < least) { return false; }
+        const int least = ranks * row_unit<T, Weight>;
+        if (share_of_cluster<Weight>(config.channels, config.heads, k, clusters).hidden.count < least) { return false; }
     }
     return true;
 }
 
 // As many clusters as can run at the same time, if the model can be divided among them.
-template <class T> static void plan_launch(persistent_launch &launch, const gpt2_config &config, cudaStream_t stream) {
+template <class T, class Weight>
+static void plan_launch(persistent_launch &launch, const gpt2_config &config, cudaStream_t stream) {
     int most = 2;
 #if !defined(SIMT_CPU_BACKEND)
-    const auto kernel = kernel_for<T>(width_for(config.channels));
+    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(config.channels));
     most = most_clusters;
-    launch.plan = plan_for<T>(config, most);
+    launch.plan = plan_for<T, Weight>(config, most);
     launch.shape(most, stream);
     int active = 0;
     if (allow_shared_memory(kernel, launch.plan.all) != cudaSuccess ||
@@ -338,117 +386,213 @@ template <class T> static void plan_launch(persistent_launch &launch, const gpt2
     most = std::min(most, active);
 #endif
     int clusters = most;
-    while (clusters > 0 && !can_divide<T>(config, clusters)) { clusters--; }
-    if (clusters > 0) { launch.plan = plan_for<T>(config, clusters); }
+    while (clusters > 0 && !can_divide<T, Weight>(config, clusters)) { clusters--; }
+    if (clusters > 0) { launch.plan = plan_for<T, Weight>(config, clusters); }
     launch.shape(clusters, stream);
 }
 
-template <class T> bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config) {
+template <class T, class Weight> static bool takes(const gpt2_device &device, const gpt2_config &config) {
     const int C = config.channels, D = C / config.heads;
     int device_id = 0, cooperative = 0;
     if (cudaGetDevice(&device_id) != cudaSuccess ||
         cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device_id) != cudaSuccess) {
         return false;
     }
-    if (clusters_checked || !cooperative || device.capability < 90 || C % vec16<T>::size != 0 || C / 2 < ranks ||
-        width_for(C) == 0 || !decode_split_takes<T>(D)) {
+    if (!cooperative || device.capability < 90 || C % vec16<Weight>::size != 0 || C / column_unit<Weight> < ranks ||
+        width_for<Weight>(C) == 0 || !decode_split_takes<T>(D)) {
         return false;
     }
+#if !defined(SIMT_CPU_BACKEND) // compiled for an older GPU, the kernel is empty
+    cudaFuncAttributes attributes;
+    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(C));
+    if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess || attributes.ptxVersion < 90) { return false; }
+#endif
     persistent_launch launch;
-    plan_launch<T>(launch, config, device.stream);
+    plan_launch<T, Weight>(launch, config, device.stream);
     return launch.clusters > 0 && (!in_ring || launch.plan.batch > 0);
 }
 
-template <class T> static packet_buffers lay_out(arena &from, const gpt2_config &config) {
+// f(Weight{}) with the type of the weights. Codes are multiplied beside 16-bit types alone.
+template <class T, class F> static auto with_weights(gpt2_scheme scheme, F f) {
+    if constexpr (sizeof(T) == 2) {
+        if (scheme == GPT2_INT8) { return f(int8_code{}); }
+    }
+    return f(T{});
+}
+
+template <class T>
+bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &config, gpt2_scheme scheme) {
+    if (scheme == GPT2_FP8 || (scheme == GPT2_INT8 && sizeof(T) == 4)) { return false; }
+    return with_weights<T>(scheme, [&](auto weight) { return takes<T, decltype(weight)>(device, config); });
+}
+
+static packet_buffers lay_out(arena &from, const gpt2_config &config) {
     const int C = config.channels;
     packet_buffers buffers;
     from.take(buffers.projected, (int64_t)most_clusters * C);
     from.take(buffers.expanded, (int64_t)most_clusters * C);
     from.take(buffers.candidates, 2 * most_clusters * ranks);
+    from.take(buffers.weighed, 2 * most_clusters * ranks);
+    from.take(buffers.drawn, 2);
     from.take(buffers.bases, 2 * most_clusters * ranks);
     from.take(buffers.failed, 1);
+    from.take(buffers.imprecise, 1);
     from.take(buffers.constants, (int64_t)7 * config.layers * C + config.vocabulary);
+    from.take(buffers.bounds, config.layers + 1);
     return buffers;
 }
 
-template <class T> size_t decode_persistent_bytes(const gpt2_device &, const gpt2_config &config) {
+size_t decode_persistent_bytes(const gpt2_config &config) {
     arena count = {nullptr, 0};
-    lay_out<T>(count, config);
+    lay_out(count, config);
     return count.used;
 }
 
-template <class T>
-static int fold_norms(gpt2_device &device, const params<T> &w, const gpt2_config &config, float2 *to) {
-    const int C = config.channels;
-    const auto fold = [&](const T *weights, const T *gain, const T *shift, const T *bias, int rows) {
-        const int each = 8;
-        fold_norm_kernel<T>
-            <<<(rows + each - 1) / each, each * warp_size, 0, device.stream>>>(to, weights, gain, shift, bias, rows, C);
-        to += rows;
-        return cudaGetLastError();
-    };
-    for (int layer = 0; layer < config.layers; layer++) {
-        const block_weights<T> &b = w.blocks[layer];
-        TRY(fold(b.qkv_weight, b.ln1_weight, b.ln1_bias, b.qkv_bias, 3 * C));
-        TRY(fold(b.fc_weight, b.ln2_weight, b.ln2_bias, b.fc_bias, 4 * C));
+// The matrices of all layers: plain, or in codes.
+template <class T> static lookup_table<T> matrix_of(const tensors<T> &all, int layer, int kind) {
+    const params<T> &w = all.weights;
+    if (all.scheme != GPT2_PLAIN) {
+        if (kind == logits) { return {nullptr, w.head_codes, all.scheme, all.config.channels}; }
+        const block_codes &codes = w.codes[(size_t)layer];
+        const code_matrix matrices[] = {codes.qkv, codes.attention, codes.fc, codes.mlp};
+        return {nullptr, matrices[kind], all.scheme, all.config.channels};
     }
-    return fold(w.head, w.final_weight, w.final_bias, nullptr, config.vocabulary);
+    if (kind == logits) { return {w.head, {}, all.scheme, all.config.channels}; }
+    const block_weights<T> &b = w.blocks[(size_t)layer];
+    const T *const matrices[] = {b.qkv_weight, b.attention_weight, b.fc_weight, b.mlp_weight};
+    return {matrices[kind], {}, all.scheme, all.config.channels};
 }
 
-template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, int steps) {
+template <class T> static int fold_norms(gpt2_device &device, const tensors<T> &all, const packet_buffers &to) {
+    const params<T> &w = all.weights;
+    const int C = all.config.channels, L = all.config.layers, each = 8;
+    const auto blocks = [&](int rows) { return (unsigned)((rows + each - 1) / each); };
+    float2 *constants = to.constants;
+    const auto fold = [&](const lookup_table<T> &weights, const T *gain, const T *shift, const T *bias, int rows,
+                          float *most_gain, float *most, int first_bound) {
+        fold_norm_kernel<T><<<blocks(rows), each * warp_size, 0, device.stream>>>(
+            constants, weights, gain, shift, bias, rows, C, most_gain, most, first_bound);
+        constants += rows;
+        return cudaGetLastError();
+    };
+    for (int layer = 0; layer < L; layer++) {
+        const block_weights<T> &b = w.blocks[(size_t)layer];
+        layer_bounds *bounds = to.bounds + layer;
+        TRY(fold(matrix_of(all, layer, qkv), b.ln1_weight, b.ln1_bias, b.qkv_bias, 3 * C, &bounds->gain1,
+                 &bounds->value, 2 * C));
+        TRY(fold(matrix_of(all, layer, fc), b.ln2_weight, b.ln2_bias, b.fc_bias, 4 * C, &bounds->gain2, &bounds->hidden,
+                 0));
+    }
+    TRY(fold(matrix_of(all, 0, logits), w.final_weight, w.final_bias, nullptr, all.config.vocabulary,
+             &to.bounds[L].gain1, nullptr, 0));
+    // Of an embedding: of a token, and of a position, which is not in codes.
+    const int V = all.config.vocabulary;
+    largest_kernel<T><<<blocks(V), each * warp_size, 0, device.stream>>>(&to.bounds[L].value, token_table(all), V, C);
+    TRY(cudaGetLastError());
+    const lookup_table<T> positions = {w.position_embedding, {}, GPT2_PLAIN, C};
+    largest_kernel<T>
+        <<<blocks(all.context), each * warp_size, 0, device.stream>>>(&to.bounds[L].hidden, positions, all.context, C);
+    return cudaGetLastError();
+}
+
+// The matrices, for the copy engine.
+template <class T, class Weight> static int describe(weight_maps &maps, const persistent_task<T, Weight> &task) {
+#if defined(SIMT_CPU_BACKEND)
+    (void)maps, (void)task;
+#else
+    const int C = task.C, L = task.L, rows = task.plan.bytes_of_columns / column_bytes;
+    const auto whole = [&](int kind, int all, int layers) {
+        return describe_weights(maps.of + kind, task.matrices[kind], layers, task.matrix_stride, all, C,
+                                box_rows<Weight>, C);
+    };
+    const auto columns = [&](int kind, int all) {
+        return describe_weights(maps.of + kind, task.matrices[kind], L, task.matrix_stride, C, all, rows,
+                                box_columns<Weight>);
+    };
+    TRY(whole(qkv, 3 * C, L));
+    TRY(columns(projection, C));
+    TRY(whole(fc, 4 * C, L));
+    TRY(columns(mlp, 4 * C));
+    TRY(whole(logits, task.V, 1));
+#endif
+    return 0;
+}
+
+template <class T, class Weight> static int run(gpt2_device &device, tensors<T> &all, int steps) {
     const gpt2_config &config = all.config;
     const params<T> &w = all.weights;
     const int L = config.layers, D = config.channels / config.heads;
     const int64_t tags = (int64_t)steps * L;
     persistent_memory &memory = all.work.persistent;
+    arena place = {memory.base, 0};
+    persistent_task<T, Weight> task = {};
+    task.packets = lay_out(place, config);
     if (memory.tag == 0 || memory.tag + tags > UINT32_MAX) { // no packet has a tag yet, or all tags have been used
-        TRY(cudaMemsetAsync(memory.base, 0, decode_persistent_bytes<T>(device, config), device.stream));
-        arena place = {memory.base, 0};
-        TRY(fold_norms(device, w, config, lay_out<T>(place, config).constants));
+        TRY(cudaMemsetAsync(memory.base, 0, decode_persistent_bytes(config), device.stream));
+        TRY(fold_norms(device, all, task.packets));
         memory.tag = 1;
     }
-    arena place = {memory.base, 0};
-    persistent_task<T> task = {};
-    task.packets = lay_out<T>(place, config);
     task.tag = (unsigned)memory.tag;
     memory.tag += tags;
     task.block = w.blocks[0];
     task.k = all.cache[0].k, task.v = all.cache[0].v;
+    const auto weights_of = [&](int layer, int kind) {
+        const lookup_table<T> matrix = matrix_of(all, layer, kind);
+        if constexpr (coded<Weight>) {
+            return (const Weight *)matrix.coded.codes;
+        } else {
+            return matrix.plain;
+        }
+    };
+    for (int kind = 0; kind < kinds; kind++) {
+        task.matrices[kind] = weights_of(0, kind), task.scales[kind] = matrix_of(all, 0, kind).coded.scales;
+    }
     if (L > 1) { // lay_out of params.cu gives each layer the same places, one after the other
         task.weights_stride = w.blocks[1].ln1_weight - w.blocks[0].ln1_weight;
+        task.matrix_stride = weights_of(1, qkv) - weights_of(0, qkv);
+        task.scales_stride = matrix_of(all, 1, qkv).coded.scales - task.scales[qkv];
         task.cache_stride = all.cache[1].k - all.cache[0].k;
     }
-    task.head = w.head, task.activation = config.activation;
-    task.token_embedding = w.token_embedding, task.position_embedding = w.position_embedding;
+    task.activation = config.activation;
+    task.token_embedding = token_table(all), task.position_embedding = w.position_embedding;
     task.final_weight = w.final_weight;
-    task.logits = all.work.logits, task.positions = all.work.positions, task.greedy = all.work.greedy;
+    task.logits = all.work.logits, task.positions = all.work.positions, task.choice = all.work.choice;
     task.steps = steps, task.L = L, task.C = config.channels, task.H = config.heads, task.D = D;
     task.S = all.context, task.V = config.vocabulary;
     task.epsilon = config.epsilon, task.scale = 1.0f / sqrtf((float)D),
     task.per_channel = 1.0f / (float)config.channels;
 
     persistent_launch launch;
-    plan_launch<T>(launch, config, device.stream);
+    plan_launch<T, Weight>(launch, config, device.stream);
     task.plan = launch.plan;
-    const auto kernel = kernel_for<T>(width_for(config.channels));
+    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(config.channels));
     TRY(allow_shared_memory(kernel, task.plan.all));
-    return cudaLaunchKernelEx(&launch.config, kernel, task);
+    weight_maps maps = {};
+    TRY(describe(maps, task));
+    return cudaLaunchKernelEx(&launch.config, kernel, task, maps);
+}
+
+template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, int steps) {
+    return with_weights<T>(all.scheme, [&](auto weight) { return run<T, decltype(weight)>(device, all, steps); });
 }
 
 template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T> &all) {
     (void)device;
     persistent_memory &memory = all.work.persistent;
     arena place = {memory.base, 0};
-    unsigned failed = 0;
-    TRY(cudaMemcpy(&failed, lay_out<T>(place, all.config).failed, sizeof failed, cudaMemcpyDeviceToHost));
-    if (failed == 0) { return 0; }
+    const packet_buffers buffers = lay_out(place, all.config);
+    unsigned failed = 0, imprecise = 0;
+    TRY(cudaMemcpy(&failed, buffers.failed, sizeof failed, cudaMemcpyDeviceToHost));
+    if (all.scheme == GPT2_INT8) {
+        TRY(cudaMemcpy(&imprecise, buffers.imprecise, sizeof imprecise, cudaMemcpyDeviceToHost));
+    }
+    if (failed == 0 && imprecise == 0) { return 0; }
     memory.tag = 0; // begin anew
-    return cudaErrorLaunchTimeout;
+    return failed != 0 ? cudaErrorLaunchTimeout : decode_imprecise;
 }
 
-#define INSTANTIATE(T)                                                                    \
-    template bool decode_persistent_takes<T>(const gpt2_device &, const gpt2_config &);   \
-    template size_t decode_persistent_bytes<T>(const gpt2_device &, const gpt2_config &); \
-    template int decode_persistent(gpt2_device &, tensors<T> &, int);                     \
+#define INSTANTIATE(T)                                                                               \
+    template bool decode_persistent_takes<T>(const gpt2_device &, const gpt2_config &, gpt2_scheme); \
+    template int decode_persistent(gpt2_device &, tensors<T> &, int);                                \
     template int decode_persistent_outcome(gpt2_device &, tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)

@@ -99,8 +99,10 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     // Measured on an H100 alone, 124M in bf16: 5,480 tokens/s, and 3,850 fused in another run.
     const bool persistent = options.decode == GPT2_PERSISTENT || (options.decode == GPT2_AUTO && reference && !on_cpu &&
                                                                   sizeof(T) == 2 && device.capability == 90);
-    forms.decode_persistent = persistent && !coded && ranks == 1 && decode_persistent_takes<T>(device, config);
-    forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes<T>(device, config) : 0;
+    // `auto` does not choose it for codes yet: it was not measured with them.
+    forms.decode_persistent = persistent && (!coded || options.decode == GPT2_PERSISTENT) && !options.activations &&
+                              ranks == 1 && decode_persistent_takes<T>(device, config, options.scheme);
+    forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes(config) : 0;
     forms.parts = most_decode_parts(options.batch, heads, device.multiprocessors);
     return forms;
 }

@@ -9,13 +9,13 @@
 //   prompts, and in decoding those of the new tokens (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
-//   persistent: greedy steps of one sequence in one launch for many steps (decode_persistent.cuh); all other steps as in fused. `auto`
+//   persistent: steps of one sequence whose tokens the device chooses, in one launch for many (decode_persistent.cuh); others as in fused. `auto`
 //   chooses it for 16-bit types on compute capability 9.0
 //
 // A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums over the ranks
 // lab 4's block does not have.
-// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too, and the persistent one does not
-// exist.
+// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too. The persistent one exists for int8
+// beside 16-bit types.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
 // but the reference. With that set it means rows on the CPU backend. Batches and widths that a fused kernel does not support use the
 // taught form.
@@ -32,7 +32,7 @@ struct model_forms {
     bool epilogues;          // training: GELU and its gradient in the epilogues of products (matmul.cuh)
     bool decode_rows;        // steps use the fused block as attention_rows do
     bool decode_fused;       // steps, where decode_step_takes (block_fused.cuh); and the attention of all steps
-    bool decode_persistent;  // greedy steps of one sequence: decode_persistent.cuh
+    bool decode_persistent;  // steps of one sequence: decode_persistent.cuh
     size_t persistent_bytes; // that it needs
     int most_rows;           // largest batch of a fused step; larger ones use cuBLASLt's products
     int together;            // prompts whose activations are in memory at once; 0: all

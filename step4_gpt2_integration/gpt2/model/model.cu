@@ -36,14 +36,15 @@ struct gpt2_model {
     virtual ~gpt2_model() = default;
     virtual int run_prefill(const int32_t *tokens, const int32_t *lengths, int B_, int T_) = 0;
     virtual int run_decode(const int32_t *tokens) = 0;
-    virtual int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) = 0;
+    virtual int run_choosing(int steps, int choices, int stop, const gpt2_draws *draws, const int *left,
+                             int32_t *tokens) = 0;
     virtual int set_positions(const int32_t *lengths, int B_) = 0;
     virtual int copy_logits(float *out, int rows) = 0;
     virtual int run_all(const int32_t *tokens, const int32_t *lengths, const int32_t *targets, int B_, int T_,
                         float *logits, float *losses) = 0;
     virtual bool load(const gpt2_source *source, gpt2_error *error) = 0;
     virtual size_t bytes() const = 0;
-    virtual gpt2_form greedy_form(int B_) const = 0;
+    virtual gpt2_form decode_form(int B_) const = 0;
 };
 
 static bool fail_with(int code, const char *what, gpt2_error *error) {
@@ -54,13 +55,13 @@ static bool fail_with(int code, const char *what, gpt2_error *error) {
 
 template <class T> struct model_of final : gpt2_model {
     tensors<T> all = {};
-    recorded_step step = {}, greedy_step = {};
+    recorded_step step = {}, choosing_step = {};
     sums_aside lanes[2] = {};   // of a divided model: on one stream, as all ranks must begin sums in the same order
     cudaEvent_t queued[2] = {}; // of a divided model: after the latest two of a call's steps
 
     ~model_of() override {
         step.drop();
-        greedy_step.drop();
+        choosing_step.drop();
         for (sums_aside &lane : lanes) {
             if (lane.ready) { cudaEventDestroy(lane.ready); }
             if (lane.done) { cudaEventDestroy(lane.done); }
@@ -97,7 +98,7 @@ template <class T> struct model_of final : gpt2_model {
         return tensors_load(all, &scaled, error);
     }
 
-    gpt2_form greedy_form(int B_) const override {
+    gpt2_form decode_form(int B_) const override {
         if (device.observer != nullptr || device.clock != nullptr || B_ != 1 || !all.forms.decode_persistent) {
             return all.forms.decode_fused ? GPT2_FUSED : all.forms.decode_rows ? GPT2_ROWS : GPT2_TAUGHT;
         }
@@ -123,10 +124,10 @@ template <class T> struct model_of final : gpt2_model {
         return run_step(false);
     }
 
-    int run_step(bool greedy) {
-        if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(greedy); }
-        if (options.division != nullptr && !options.division->recorded) { return enqueue_step(greedy); }
-        return (greedy ? greedy_step : step).run(device, B, [&] { return enqueue_step(greedy); });
+    int run_step(bool chooses) {
+        if (!options.graph || device.observer != nullptr || device.clock != nullptr) { return enqueue_step(chooses); }
+        if (options.division != nullptr && !options.division->recorded) { return enqueue_step(chooses); }
+        return (chooses ? choosing_step : step).run(device, B, [&] { return enqueue_step(chooses); });
     }
 
     // Step i of a call, of a divided model. The launch of many steps waits for the device without a limit. So two are queued at most.
@@ -139,21 +140,22 @@ template <class T> struct model_of final : gpt2_model {
         return cudaEventRecord(queued[i % 2], device.stream);
     }
 
-    int enqueue_step(bool greedy) {
+    int enqueue_step(bool chooses) {
         activations<T> &a = all.work;
         if (device.observer == nullptr && decode_step_takes(all, B)) {
-            return decode_step_fused(device, all, B, greedy);
+            return decode_step_fused(device, all, B, chooses);
         }
-        if (greedy) {
-            TRY(begin_step<T>(device, nullptr, a.tokens, &a.greedy, a.logits, {}, nullptr, a.positions, B, 0,
-                              config.padded_vocabulary, all.context));
+        if (chooses) {
+            TRY(begin_step<T>(device, nullptr, a.tokens, &a.choice, a.logits, {}, nullptr, a.positions, B, 0,
+                              config.vocabulary, config.padded_vocabulary, all.context));
         }
         return decode_step(device, kernels, all, B);
     }
 
-    int run_greedy(int steps, int choices, int stop, const int *left, int32_t *tokens) override {
-        TRY(greedy_begin(device, all.work.greedy, choices, stop, left, B));
-        const bool persistent = greedy_form(B) == GPT2_PERSISTENT;
+    int run_choosing(int steps, int choices, int stop, const gpt2_draws *draws, const int *left,
+                     int32_t *tokens) override {
+        TRY(choice_begin(device, all.work.choice, choices, stop, draws, left, B, config.vocabulary));
+        const bool persistent = decode_form(B) == GPT2_PERSISTENT;
         if (persistent) {
             TRY(decode_persistent(device, all, steps));
         } else {
@@ -161,7 +163,7 @@ template <class T> struct model_of final : gpt2_model {
         }
         const size_t row = (size_t)steps * sizeof(int);
         wait_for_ranks();
-        TRY(cudaMemcpy2DAsync(tokens, row, all.work.greedy.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
+        TRY(cudaMemcpy2DAsync(tokens, row, all.work.choice.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
                               cudaMemcpyDeviceToHost, device.stream));
         TRY(cudaStreamSynchronize(device.stream));
         return persistent ? decode_persistent_outcome(device, all) : 0;
@@ -328,13 +330,8 @@ const gpt2_config *gpt2_model_config(const gpt2_model *model) {
     return &model->config;
 }
 
-gpt2_form gpt2_model_greedy_form(const gpt2_model *model, int B) {
-    return model->greedy_form(B);
-}
-
-gpt2_form gpt2_model_step_form(const gpt2_model *model, int B) {
-    const gpt2_form form = model->greedy_form(B);
-    return form == GPT2_PERSISTENT ? GPT2_FUSED : form;
+gpt2_form gpt2_model_decode_form(const gpt2_model *model, int B) {
+    return model->decode_form(B);
 }
 
 size_t gpt2_model_bytes(const gpt2_model *model) {
@@ -491,22 +488,42 @@ bool gpt2_decode(gpt2_model *model, const int32_t *tokens, gpt2_error *error) {
     return true;
 }
 
-bool gpt2_decode_greedy(gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
-                        gpt2_error *error) {
+static bool can_sample(const gpt2_draws *draws, gpt2_error *error) {
+    if (draws == nullptr) { return true; }
+    const gpt2_sampling &by = draws->by;
+    if (!(by.repetition_penalty > 0.0) || !(by.temperature >= 0.0) || by.top_k < 0 || !(by.top_p > 0.0) ||
+        !(by.min_p >= 0.0 && by.min_p <= 1.0)) {
+        return gpt2_fail(error, "sampling: a penalty above 0, a temperature and top-k from 0, top-p above 0 and min-p "
+                                "from 0 to 1 are possible");
+    }
+    return draws->seen != nullptr || by.repetition_penalty == 1.0 ||
+           gpt2_fail(error, "sampling: a repetition penalty needs the ids of the sequences");
+}
+
+bool gpt2_decode_choosing(gpt2_model *model, int steps, int choices, int stop, gpt2_draws *draws, const bool *rests,
+                          int32_t *tokens, gpt2_error *error) {
     const int most = model->options.context, V = model->config.vocabulary;
     if (model->B == 0) { return gpt2_fail(error, "there is no sequence to go on with"); }
     if (steps < 1 || steps > most || choices < 1 || choices > V || stop >= V) {
         return gpt2_fail(error, "%d steps among %d tokens: 1 to %d and 1 to %d are possible", steps, choices, most, V);
     }
+    if (!can_sample(draws, error)) { return false; }
     std::vector<int> left((size_t)model->B);
     for (int b = 0; b < model->B; b++) {
         left[(size_t)b] = rests && rests[b] ? 0 : std::min(steps, most - model->positions[(size_t)b]);
     }
-    int code = model->run_greedy(steps, choices, stop, left.data(), tokens);
+    int code = model->run_choosing(steps, choices, stop, draws, left.data(), tokens);
+    if (code == decode_imprecise) {
+        return gpt2_fail(error, "the residual stream grows or shrinks too much within a layer for int8 weights in the "
+                                "persistent form: choose --decode fused");
+    }
     if (code != 0) { return fail_with(code, "a decoding step failed", error); }
+    const bool drawn = draws != nullptr && draws->by.temperature > 0.0;
     for (int i = 0; i < model->B * steps; i++) {
-        if (tokens[i] < -1) { return gpt2_fail(error, "sequence %d: the logits are NaN", i / steps); }
-        model->positions[(size_t)(i / steps)] += tokens[i] >= 0 && tokens[i] != stop;
+        const int b = i / steps;
+        if (tokens[i] < -1) { return gpt2_fail(error, "sequence %d: the logits are NaN", b); }
+        model->positions[(size_t)b] += tokens[i] >= 0 && tokens[i] != stop;
+        if (drawn && tokens[i] >= 0) { gpt2_random_next(draws->random + b); }
     }
     return true;
 }

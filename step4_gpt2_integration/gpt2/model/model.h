@@ -26,8 +26,8 @@ struct kernel_table;
 struct gpt2_model;
 
 /* Forms with the same results, to rounding. Taught: as lab 4 builds it. Fused: as forms.cuh lists it. Auto: the faster one on
- * this device, by a table in forms.cu. Rows, of attention: the one that suits the CPU backend. Persistent, of decoding: greedy
- * steps of one sequence in one kernel where the device and the model allow it, else fused. */
+ * this device, by a table in forms.cu. Rows, of attention: the one that suits the CPU backend. Persistent, of decoding: steps
+ * of one sequence whose tokens are chosen on the device in one kernel, where device and model allow it, else fused. */
 enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT };
 
 /* A model that several processes compute together, each on a device of its own: rank r has the r-th part of the heads and of the MLP's
@@ -71,9 +71,8 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 bool gpt2_model_load(struct gpt2_model *model, const struct gpt2_source *source, struct gpt2_error *error);
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
-/* The form of decoding B sequences, never auto: of gpt2_decode_greedy taught, fused or persistent; of gpt2_decode taught or fused. */
-enum gpt2_form gpt2_model_greedy_form(const struct gpt2_model *model, int B);
-enum gpt2_form gpt2_model_step_form(const struct gpt2_model *model, int B);
+/* The form of decoding B sequences with tokens chosen on the device, never auto. gpt2_decode is fused where that is persistent. */
+enum gpt2_form gpt2_model_decode_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,
                         const struct gpt2_model_options *options); /* that it would use; 0: it cannot be divided so */
@@ -99,15 +98,35 @@ bool gpt2_prefill(struct gpt2_model *model, const int32_t *tokens, const int32_t
  * its length, and its logits are undefined. False also when a sequence is full. */
 bool gpt2_decode(struct gpt2_model *model, const int32_t *tokens, struct gpt2_error *error);
 
-/* Greedy decoding on the device. `steps` times it adds to each sequence the likeliest token of the last logits: among the first
- * `choices` ids, and of equal ones the smallest id. tokens: (B, steps), the chosen tokens, -1 where a sequence rested. A
- * sequence rests
+/* How a token is chosen, in this order, as transformers' logits processors do:
+ *   repetition_penalty  the logit of each token that is in the sequence is divided by it if positive, else multiplied; 1: unchanged
+ *   temperature         the logits are divided by it; with 0 the likeliest token is chosen, of equal ones the smallest id
+ *   top_k               among the K likeliest tokens; 0: among all
+ *   top_p               among the fewest of these with a total probability of at least top_p
+ *   min_p               among those of these with at least min_p times the probability of the likeliest
+ * Then one token is drawn from what is left: in the order of ids if neither top_k nor top_p leaves any out, else the likeliest ones first,
+ * the first at which the running sum of probabilities exceeds a random number. */
+struct gpt2_sampling {
+    double repetition_penalty, temperature;
+    int top_k;
+    double top_p, min_p;
+};
+
+struct gpt2_draws {
+    struct gpt2_sampling by;
+    uint64_t *random;    /* (B): gpt2_random_begin (number.h); each chosen token of a sequence takes one number */
+    const uint8_t *seen; /* (B, V): 1 for the ids that are in the sequence, for the penalty; may be NULL without one */
+};
+
+/* Decoding on the device. `steps` times it adds to each sequence a token that it chooses by the last logits, among the first `choices`
+ * ids: by `draws`, or with NULL the likeliest, of equal ones the smallest id. tokens: (B, steps), the chosen tokens, -1 where a
+ * sequence rested. A sequence rests
  *   - after `stop`, which is reported but not added (-1: no such token);
  *   - when it is full;
  *   - from the start where rests[b] (null: none).
- * Waits once, at the end. False also when logits are NaN. */
-bool gpt2_decode_greedy(struct gpt2_model *model, int steps, int choices, int stop, const bool *rests, int32_t *tokens,
-                        struct gpt2_error *error);
+ * Waits once, at the end. False also when logits are NaN. Where `stop` was drawn, no logits follow it, and those before are overwritten. */
+bool gpt2_decode_choosing(struct gpt2_model *model, int steps, int choices, int stop, struct gpt2_draws *draws,
+                          const bool *rests, int32_t *tokens, struct gpt2_error *error);
 
 /* Cuts each sequence to its first lengths[b] tokens. The logits stay those of the last pass. */
 bool gpt2_go_back(struct gpt2_model *model, const int32_t *lengths, struct gpt2_error *error);

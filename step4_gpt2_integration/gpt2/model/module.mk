@@ -92,7 +92,7 @@ $(GPT2_NAIVE_CHECKED): $(GPT2_OUT)/checked/naive_%.o: $(GPT2_DIR)/kernels/naive/
 	@mkdir -p $(@D)
 	$(call GPT2_SIMT_COMPILE,)
 
-GPT2_CHECKED_TESTS := test_model_checked test_forms_checked test_eight_bits_checked test_step_launches_checked
+GPT2_CHECKED_TESTS := test_model_checked test_forms_checked test_sampling_checked test_eight_bits_checked test_step_launches_checked
 $(GPT2_CHECKED_TESTS:%=$(GPT2_OUT)/tests/%.o): $(GPT2_OUT)/tests/%_checked.o: $(GPT2_DIR)/model/tests/%.c
 	@mkdir -p $(@D)
 	$(GPT2_HOST_C) $(GPT2_CUDA_INCLUDE) -DCHECKED -I$(SIMT) -c -o $@ $<

@@ -101,10 +101,12 @@ template <class T> void lay_out(tensors<T> &all, arena &from) {
                          : all.forms.decode_rows ? B * H * padded_row(all.context)
                                                  : 0);
     from.take(a.arrived, B * H);
-    from.take(a.greedy.settings, 2);
-    from.take(a.greedy.left, B);
-    from.take(a.greedy.count, B);
-    from.take(a.greedy.chosen, B * all.context);
+    from.take(a.choice.settings, 1);
+    from.take(a.choice.left, B);
+    from.take(a.choice.count, B);
+    from.take(a.choice.chosen, B * all.context);
+    from.take(a.choice.random, B);
+    from.take(a.choice.seen, B * config.vocabulary);
     from.take(a.persistent.base, (int64_t)all.forms.persistent_bytes);
 
     all.cache.resize((size_t)config.layers);

@@ -7,10 +7,10 @@
 #ifndef GPT2_PARAMS_CUH
 #define GPT2_PARAMS_CUH
 
+#include "gpt2/model/choice.cuh"
 #include "gpt2/model/device.cuh"
 #include "gpt2/model/eight_bits.cuh"
 #include "gpt2/model/forms.cuh"
-#include "gpt2/model/greedy.cuh"
 
 #include <vector>
 
@@ -88,7 +88,7 @@ template <class T> struct activations {
     T *last_result;     // (B, C)     likewise: branch, or the attention of the last block
     float *partial;     // (B, H, splits, D + 2)   decode_split.cuh; or (B, H, padded_row(S)), rows.cuh
     unsigned *arrived;  // (B, H)                  decode_split.cuh
-    greedy_state greedy;
+    choice_state choice;
     persistent_memory persistent;
 };
 

@@ -5,21 +5,56 @@
 #include "gpt2/model/persistent_task.cuh"
 #include "gpt2/model/tensor_core.cuh"
 
-// A 16-bit type does not hold a float, so x takes two rows: its upper half, and what that leaves.
+// A 16-bit type does not hold a float, so x takes two elements: its upper half, and what that leaves.
 template <class T> constexpr int halves = sizeof(T) == 2 ? 2 : 1;
+constexpr int bytes_of_two = 8; // values of x
 
 // Of a LayerNorm's input. fp16 ends at 65504, and the residual stream times a gain may exceed that.
 template <class T> constexpr float shrink = type_of<T>::file == GPT2_F16 ? 1.0f / 64.0f : 1.0f;
 
-// Two neighbouring values as words of T: the upper halves, and what they leave.
-template <class T> __device__ inline uint2 halves_of(const float (&values)[2]) {
-    const uint32_t upper = pack<T>(values[0], values[1]);
-    const float2 two = unpack<T>(upper);
-    return make_uint2(upper, pack<T>(values[0] - two.x, values[1] - two.y));
+// Two neighbouring values of x: floats, or the upper halves and then what they leave.
+template <class T> __device__ inline uint2 words_of(float first, float second) {
+    if constexpr (sizeof(T) == 4) {
+        return make_uint2(__float_as_uint(first), __float_as_uint(second));
+    } else {
+        const uint32_t upper = pack<T>(first, second);
+        const float2 two = unpack<T>(upper);
+        return make_uint2(upper, pack<T>(first - two.x, second - two.y));
+    }
 }
 
-template <class T> struct persistent_block {
-    const persistent_task<T> &task;
+// Codes are multiplied as integers (persistent_products.cuh), so x is one, too: x / unit, rounded to 31 bits. Its four digits to the base 256
+// are signed bytes. Adding 128 to the lower three as unsigned bytes, with carries, and then taking 128 from each without, makes them so.
+__device__ inline uint32_t digits_of(float x, float per_unit) {
+    constexpr float most = 1 << 30;
+    const unsigned bits = (unsigned)__float2int_rn(fminf(fmaxf(x * per_unit, -most), most));
+    return (bits + 0x00808080) ^ 0x00808080;
+}
+constexpr float units_of_bound = 1 << 30; // 1 / unit, times the largest magnitude
+constexpr float least_bound = 1e-20f;     // where all are zeros
+
+// Digit 2 half, and the next one, of four values: a word each. word: of one value
+__device__ inline uint2 two_digits(const uint32_t (&word)[4], int half) {
+    const unsigned order = half == 0 ? 0x5140 : 0x7362;
+    const uint32_t first = __byte_perm(word[0], word[1], order), last = __byte_perm(word[2], word[3], order);
+    return make_uint2(__byte_perm(first, last, 0x5410), __byte_perm(first, last, 0x7632));
+}
+constexpr int bytes_of_four = 16; // values of x in digits: a word for each digit
+
+// Two neighbouring values of x in digits, with those of the lane `distance` away: the first two digits of the four values in the first of
+// the two lanes, the last two in the other. All lanes of a warp call.
+__device__ inline uint2 digits_of_two(float first, float second, float per_unit, int distance) {
+    const bool later = (int)threadIdx.x / distance % 2 == 1;
+    const uint32_t mine[2] = {digits_of(first, per_unit), digits_of(second, per_unit)};
+    const uint32_t others[2] = {__shfl_xor_sync(all_lanes, mine[0], distance),
+                                __shfl_xor_sync(all_lanes, mine[1], distance)};
+    const uint32_t four[4] = {later ? others[0] : mine[0], later ? others[1] : mine[1], later ? mine[0] : others[0],
+                              later ? mine[1] : others[1]};
+    return two_digits(four, later);
+}
+
+template <class T, class Weight> struct persistent_block {
+    const persistent_task<T, Weight> &task;
     char *dynamic;
     cluster_share share;
     span columns; // of the residual stream
@@ -44,30 +79,24 @@ template <class T> struct persistent_block {
         return arrivals(parts_barrier, (unsigned)(share.heads.count * ranks * (task.D + 2)) * (unsigned)sizeof(float));
     }
     __device__ inbox hidden() const {
-        return arrivals(hidden_barrier, (unsigned)share.hidden.count * (unsigned)sizeof(T));
+        return arrivals(hidden_barrier,
+                        (unsigned)share.hidden.count * (unsigned)(coded<Weight> ? sizeof(uint32_t) : sizeof(T)));
     }
 
-    // Two neighbouring values to the same place in all ranks' memory, where a row of halves has `pitch` elements. A quad calls.
-    __device__ void send_halves(size_t to, int pitch, const float (&values)[2], int barrier) const {
+    // Two neighbouring values of x to the same place in all ranks' memory; or two digits of four. A quad calls.
+    __device__ void send_words(size_t to, uint2 words, int barrier) const {
         const size_t at = task.plan.arrivals + barrier * sizeof(uint64_t);
-        uint2 words = {};
-        if constexpr (sizeof(T) == 2) { words = halves_of<T>(values); }
 #pragma unroll
         for (int i = 0; i < (ranks + quad - 1) / quad; i++) {
             if ((int)threadIdx.x % quad + i * quad >= ranks) { continue; }
-            if constexpr (sizeof(T) == 4) {
-                of_quad[i].send(to, values[0], values[1], at);
-            } else {
-                of_quad[i].send(to, words.x, at);
-                of_quad[i].send(to + pitch * sizeof(T), words.y, at);
-            }
+            of_quad[i].send(to, (uint64_t)words.y << 32 | words.x, at);
         }
     }
 
-    // The value y of row `element` of an array of T, to the peer. Rows follow each other from octet to octet, an even one first, and a
-    // 16-bit one goes with the next. All threads call.
-    __device__ void send_row(size_t array, int element, float y, bool there, int barrier) const {
-        const size_t to = array + (size_t)element * sizeof(T), at = task.plan.arrivals + barrier * sizeof(uint64_t);
+    // The value y of row `element` of an array, `bytes` from a row to the next, to the peer. Rows follow each other from octet to octet, an
+    // even one first, and a 16-bit one goes with the next. All threads call.
+    __device__ void send_row(size_t array, int element, int bytes, float y, bool there, int barrier) const {
+        const size_t to = array + (size_t)(element * bytes), at = task.plan.arrivals + barrier * sizeof(uint64_t);
         if constexpr (sizeof(T) == 4) {
             if (there && threadIdx.x % octet < ranks) { peer.send(to, __float_as_uint(y), at); }
         } else {
@@ -75,10 +104,22 @@ template <class T> struct persistent_block {
             if (there && element % 2 == 0 && threadIdx.x % octet < ranks) { peer.send(to, pack<T>(y, next), at); }
         }
     }
+
+    // Likewise in digits: the octets of a warp have four rows, of which each octet sends a digit.
+    __device__ void send_digits(size_t array, int element, float y, float per_unit, bool there, int barrier) const {
+        const int digit = (int)threadIdx.x % warp_size / octet;
+        const uint32_t mine = digits_of(y, per_unit);
+        uint32_t words[4];
+        for (int i = 0; i < 4; i++) { words[i] = __shfl_sync(all_lanes, mine, i * octet); }
+        const uint2 two = two_digits(words, digit / 2);
+        if (!there || threadIdx.x % octet >= ranks) { return; }
+        const size_t to = array + (size_t)(element / 4 * bytes_of_four + digit * 4);
+        peer.send(to, digit % 2 == 0 ? two.x : two.y, task.plan.arrivals + barrier * sizeof(uint64_t));
+    }
 };
 
 // All that others will send to the block. By one thread, before they do.
-template <class T, int W> __device__ inline void open_inboxes(const persistent_block<T> &block) {
+template <class T, int W, class Weight> __device__ inline void open_inboxes(const persistent_block<T, Weight> &block) {
 #if HOPPER_PTX
     for (int i = 0; i < arrival_barriers; i++) { mbarrier::open_barrier_for(block.arrivals(i, 0).barrier, 1); }
     mbarrier::publish_barriers();

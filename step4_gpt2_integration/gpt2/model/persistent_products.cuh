@@ -2,11 +2,16 @@
 //
 //   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those columns of x alone.
 //                         It reads the weights into registers before. The warps meet, and eight lanes add the sums of a row.
-//   multiply_pieces       projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
-//                         hidden values. A warp has 16 rows, and hands over their parts of a sum as packets.
+//   multiply_columns      projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
+//                         hidden values. A warp has 16 rows, or 32, and hands over their parts of a sum as packets.
 //
-// In a 16-bit type the tensor cores multiply 16 rows of weights, of two units, by x (16, 8): its rows are columns there, upper and lower half
-// in turn. A lane's 16 bytes of a row are four pairs of columns: two for each of two instructions, of the weights as of x.
+// In a 16-bit type a lane's 16 bytes of a row are four pairs of columns, and the four registers of a factor of an instruction of the tensor
+// cores (tensor_core.cuh): eight rows of weights fill its 16 rows, the first and the third pair rows 0 to 7, the others rows 8 to 15. The
+// other factor has x in four columns: the upper halves and what they leave, at the first and third pair, and at the second and fourth.
+//
+// Codes are multiplied as they are, as integers (multiply_add_integers), by x in four digits (persistent_block.cuh). A lane's 16 bytes are four
+// times four columns, and x fills all eight columns: the four digits at the first and third four, and at the second and fourth. Sums of
+// integers are exact. So a weight costs fewer instructions than in 16 bits.
 #ifndef GPT2_PERSISTENT_PRODUCTS_CUH
 #define GPT2_PERSISTENT_PRODUCTS_CUH
 
@@ -15,146 +20,187 @@
 #include "gpt2/model/vec16.cuh"
 
 // Step i of a row. Beyond the last column come other elements, which x's zeros cancel. On the CPU backend there may be no row.
-template <class T> __device__ inline uint4 weights_at(const T *row, int i, int columns) {
-    const int c = i * step_columns<T>;
-    return in_ring || (row != nullptr && c < columns) ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
+// to_next: from a step to the next in the ring, in elements
+template <class Weight> __device__ inline uint4 weights_at(const Weight *row, int i, int to_next, int columns) {
+    if (in_ring) { return *(const uint4 *)(row + i * to_next); }
+    const int c = i * box_columns<Weight>;
+    return row != nullptr && c < columns ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
 }
 
-// Adds 64 bytes of 16 rows times x. a, b: the lane's 16 bytes of row g of the first eight and of the second; x: of row g of x. The two sums of
-// a row do not wait for each other.
-template <class T>
-__device__ inline void multiply_step(float (&sums)[2][4], const uint4 &a, const uint4 &b, const uint4 &x) {
-    multiply_add<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
-    multiply_add<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
+// Where the lane finds its part of x, from the columns of its weights on: half g % 2 of the first pair, or of the second one; or digit
+// g % 4 of the first four columns, or of the second four.
+template <class T, class Weight> __device__ inline const char *x_of_lane(const char *x) {
+    const int lane = (int)threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
+    if constexpr (coded<Weight>) {
+        return x + t * (vec16<Weight>::size / 4) * bytes_of_four + g / 4 * bytes_of_four + g % 4 * 4;
+    } else {
+        const int at = t * vec16<T>::size * halves<T> * (int)sizeof(T);
+        return x + at + (sizeof(T) == 2 ? g / 2 % 2 * bytes_of_two + g % 2 * bytes_of_two / 2 : 0);
+    }
 }
 
-// The sum of row g of the first unit, or of the second. Neighbouring columns are those of x's halves.
-template <class T> __device__ inline float finished(const float (&sums)[2][4], int unit, int rows_of_x) {
-    const float upper = unit == 0 ? sums[0][0] + sums[1][0] : sums[0][2] + sums[1][2];
-    const float lower = unit == 0 ? sums[0][1] + sums[1][1] : sums[0][3] + sums[1][3];
-    return rows_of_x == 2 ? upper + lower : upper;
+// From 64 bytes of a row to the next.
+template <class T, class Weight>
+constexpr int x_step = coded<Weight> ? box_columns<Weight> / 4 * bytes_of_four : column_bytes *halves<T>;
+
+// The lane's part of the sums of eight rows: of floats, or of integers.
+template <class Weight> using lane_sums = std::conditional_t<coded<Weight>, int, float>[4];
+
+// Adds 64 bytes of 8 rows times x. weights: the lane's 16 bytes of row lane / 4; x: x_of_lane
+template <class T, class Weight>
+__device__ inline void multiply_step(lane_sums<Weight> &sums, const uint4 &weights, const char *x) {
+    constexpr int to_third = 2 * (coded<Weight> ? bytes_of_four : bytes_of_two);
+    const uint32_t first = *(const uint32_t *)x, third = *(const uint32_t *)(x + to_third);
+    if constexpr (coded<Weight>) {
+        multiply_add_integers(sums, weights, first, third);
+    } else {
+        multiply_add<T>(sums, {weights.x, weights.y, weights.z, weights.w}, first, third);
+    }
 }
 
-// In fp32 four lanes have the columns of a row.
-template <class T> __device__ inline float multiply_row(const T *row, const T *x, int steps, int columns) {
-    constexpr int size = vec16<T>::size;
+// In lanes 4 g and 4 g + 1 the parts of row g.
+template <class Weight> __device__ inline float part_of_row(const lane_sums<Weight> &sums) {
+    const int t = (int)threadIdx.x % 4;
+    if constexpr (
+        coded<
+            Weight>) { // lane 2 i + j has digits 2 j and 2 j + 1, of the first and third four columns, or of the others
+        const float part = (float)(t < 2 ? sums[0] : sums[2]) + 256.0f * (float)(t < 2 ? sums[1] : sums[3]);
+        return (part + __shfl_xor_sync(all_lanes, part, 2)) * (t % 2 == 0 ? 1.0f : 65536.0f);
+    } else {
+        return t % 2 == 0 ? sums[0] + sums[1] : sums[2] + sums[3];
+    }
+}
+
+template <class T> __device__ inline void add_product(float *sum, const uint4 &weights, const uint4 &x) {
+    float w[vec16<T>::size], values[vec16<T>::size];
+    unpack(w, vec16<T>{weights});
+    unpack(values, vec16<T>{x});
+    for (int e = 0; e < vec16<T>::size; e++) { *sum += w[e] * values[e]; }
+}
+
+// In fp32 four lanes have the columns of a row: the sum of the lane's.
+template <class T> __device__ inline float multiply_row(const T *row, const T *x, int steps, int to_next, int columns) {
     float sum = 0.0f;
     for (int i = 0; i < steps; i++) {
-        float w[size], values[size];
-        unpack(w, vec16<T>{weights_at(row, i, columns)});
-        unpack(values, vec16_load(x + i * step_columns<T>));
-        for (int e = 0; e < size; e++) { sum += w[e] * values[e]; }
+        add_product<T>(&sum, weights_at(row, i, to_next, columns), *(const uint4 *)(x + i * box_columns<T>));
     }
-    for (int offset = 1; offset < 4; offset *= 2) { sum += __shfl_xor_sync(all_lanes, sum, offset); }
     return sum;
 }
 
 // ---- rows of C weights ----
 
-// Up to four units that are multiplied together.
-template <class T, int W> struct row_batch {
-    static constexpr int steps = W / step_columns<T>,
-                         kept = sizeof(T) == 2 ? (steps < kept_steps ? steps : kept_steps) : 1;
+// Boxes that are multiplied together: at most a row for each octet of lanes.
+template <class T, class Weight, int W> struct row_batch {
+    static constexpr int steps = W / box_columns<Weight>;
+    static constexpr int kept = sizeof(T) == 4 ? 1 : steps < kept_steps ? steps : kept_steps;
+    static constexpr int to_next_step = box_rows<Weight> * column_bytes / (int)sizeof(Weight); // in a box, in elements
 
-    const matrix_part<T> &part;
-    const T *of_layer;
+    const matrix_part<Weight> &part;
+    const Weight *of_layer;
     const float2 *constants;
-    int done = 0, units; // of the part's units: before this batch, in it
+    const float *scales; // of codes
+    int done = 0, boxes; // of the part: before this batch, in it
     int row, run;        // of the matrix, which the thread's octet owns; row -1: none
     float2 constant;     // of that row
-    // Of each unit row lane / 4, at the lane's first column; null on the CPU backend if there is none. And its first elements.
-    const T *from[most_units];
-    uint4 weights[most_units][kept];
+    float scale;         // likewise
+    // Row lane / 4 of each eight, at the lane's first column; null on the CPU backend if there is none. And its first elements.
+    const Weight *from[eights];
+    uint4 weights[eights][kept];
 
-    __device__ row_batch(const matrix_part<T> &part, int layer, const float2 *constants)
-        : part(part), of_layer(part.weights + layer * part.layer_stride), constants(constants) {}
+    __device__ row_batch(const matrix_part<Weight> &part, int layer, const float2 *constants, const float *scales)
+        : part(part), of_layer(part.weights + layer * part.layer_stride), constants(constants), scales(scales) {}
 
-    // Where the units are, when they are there; and the octet's row.
-    __device__ void locate(const unit_reader &reader, int C, int batch) {
+    __device__ int all_boxes() const { return part.runs * part.boxes; }
+
+    // Where the rows are, when they are there; and the octet's row.
+    __device__ void locate(const box_reader &reader, int most) {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size;
-        const int of_run = (part.rows + unit_rows - 1) / unit_rows;
-        const int at = warp * W + lane % 4 * vec16<T>::size;
-        units = min(part.runs * of_run - done, batch);
-        const auto place = [&](int unit, int of_unit) { // row in the run
+        const int of_run = part.boxes;
+        boxes = min(all_boxes() - done, min(most, most_boxes_of_rows<Weight>));
+        const auto place = [&](int box, int of_box) { // the row; -1 if there is none
+            if (box >= boxes) { return -1; }
             run = 0;
-            for (; unit >= of_run && run < part.runs; unit -= of_run) { run++; }
-            return unit * unit_rows + of_unit;
+            for (box += done; box >= of_run; box -= of_run) { run++; }
+            const int in_run = box * box_rows<Weight> + of_box;
+            return in_run < part.rows ? part.row + run * part.next + in_run : -1;
         };
-        reader.wait(units);
+        if (boxes > 0) { reader.wait(boxes); }
 #pragma unroll
-        for (int j = 0; j < most_units; j++) {
+        for (int j = 0; j < eights; j++) {
+            const int box = j * boxes_of_eight<Weight> + lane / 4 / box_rows<Weight>,
+                      of_box = lane / 4 % box_rows<Weight>, at = lane % 4 * vec16<Weight>::size;
             if (in_ring) {
-                from[j] = reader.template rows<T>(min(j, max(units - 1, 0))) +
-                          lane / 4 * (ring_stride(C * (int)sizeof(T)) / (int)sizeof(T)) + at;
+                from[j] = reader.template row_of<Weight>(min(box, max(boxes - 1, 0)), of_box) +
+                          warp * steps * to_next_step + at;
             } else {
-                const int r = place(done + j, lane / 4);
-                from[j] = j < units && r < part.rows ? of_layer + run * part.run_stride + (int64_t)r * C + at : nullptr;
+                const int r = place(box, of_box);
+                from[j] = r >= 0 ? of_layer + (int64_t)r * part.pitch + warp * W + at : nullptr;
             }
         }
-        const int own = (int)threadIdx.x / (octet * unit_rows),
-                  in_run = place(done + own, (int)threadIdx.x / octet % unit_rows);
-        row = own < units && in_run < part.rows ? part.first + run * part.next + in_run : -1;
+        const int own = (int)threadIdx.x / octet;
+        row = place(own / box_rows<Weight>, own % box_rows<Weight>);
         constant = row >= 0 ? constants[row] : make_float2(0.0f, 0.0f);
+        if constexpr (coded<Weight>) { scale = row >= 0 ? scales[row] : 0.0f; }
     }
 
     // The first weights, while x is on its way.
     __device__ void load(int C) {
         [[maybe_unused]] const int columns =
-            C - (int)threadIdx.x / warp_size * W - (int)threadIdx.x % 4 * vec16<T>::size;
+            C - (int)threadIdx.x / warp_size * W - (int)threadIdx.x % 4 * vec16<Weight>::size;
         if constexpr (sizeof(T) == 2) {
 #pragma unroll
-            for (int j = 0; j < most_units; j++) {
-                if (j > 0 && j >= units) { break; }
+            for (int j = 0; j < eights; j++) {
 #pragma unroll
-                for (int i = 0; i < kept; i++) { weights[j][i] = weights_at(from[j], i, columns); }
+                for (int i = 0; i < kept; i++) { weights[j][i] = weights_at(from[j], i, to_next_step, columns); }
             }
         }
     }
 
-    // The sums over the warp's columns to where the lanes that add them look: all (group_rows, warps). x: (halves, pitch)
-    __device__ void multiply(float *all, const T *x, int pitch, int C) const {
+    // The sums over the warp's columns to where the lanes that add them look, two of each row: all (warps, sums_pitch). x: of these
+    // columns
+    __device__ void multiply(float *all, const char *x, int C) const {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size, g = lane / 4, t = lane % 4;
-        x += t * vec16<T>::size;
-        const int columns = C - warp * W - t * vec16<T>::size;
+        const int columns = C - warp * W - t * vec16<Weight>::size;
+        all += warp * sums_pitch;
+        x = x_of_lane<T, Weight>(x);
         if constexpr (sizeof(T) == 2) {
-            x += g % halves<T> * pitch;
-            uint4 of_x[steps];
+            lane_sums<Weight> sums[eights] = {};
 #pragma unroll
-            for (int i = 0; i < steps; i++) { of_x[i] = *(const uint4 *)(x + i * step_columns<T>); }
+            for (int i = 0; i < steps; i++) {
 #pragma unroll
-            for (int j = 0; j < most_units; j += 2) {
-                if (j >= units) { break; }
-                float sums[2][4] = {};
-#pragma unroll
-                for (int i = 0; i < steps; i++) {
-                    const int k = i < kept ? i : 0;
-                    const uint4 a = i < kept ? weights[j][k] : weights_at(from[j], i, columns);
-                    const uint4 b = i < kept ? weights[j + 1][k] : weights_at(from[j + 1], i, columns);
-                    multiply_step<T>(sums, a, b, of_x[i]);
+                for (int j = 0; j < eights; j++) {
+                    const uint4 w =
+                        i < kept ? weights[j][i < kept ? i : 0] : weights_at(from[j], i, to_next_step, columns);
+                    multiply_step<T, Weight>(sums[j], w, x + i * x_step<T, Weight>);
                 }
-                if (t < 2) { all[((j + t) * unit_rows + g) * warps + warp] = finished<T>(sums, t, halves<T>); }
+            }
+#pragma unroll
+            for (int j = 0; j < eights; j++) {
+                const float part = part_of_row<Weight>(sums[j]);
+                if (t < 2) { all[2 * (8 * j + g) + t] = part; }
             }
         } else {
 #pragma unroll
-            for (int j = 0; j < most_units; j++) {
-                if (j >= units) { break; }
-                const float sum = multiply_row(from[j], x, steps, columns);
-                if (t == 0) { all[(j * unit_rows + g) * warps + warp] = sum; }
+            for (int j = 0; j < eights; j++) {
+                if (j * boxes_of_eight<Weight> >= boxes) { break; }
+                const float sum = over_quad(multiply_row(from[j], (const T *)x, steps, to_next_step, columns));
+                if (t < 2) { all[2 * (8 * j + g) + t] = t == 0 ? sum : 0.0f; }
             }
         }
     }
 };
 
 // finish(run, row, there, y): y of that row of the matrix in all lanes of an octet; there: it exists. All threads call it together.
-// batch: the first one, located. buffer: of x; phase: how many results were in this buffer before. *pivot becomes the mean.
-template <class T, int W, class Finish>
-__device__ inline void multiply_whole_rows(const persistent_block<T> &block, unit_reader &units, row_batch<T, W> &batch,
-                                           int buffer, unsigned phase, float *pivot, int *turn, bool *good,
-                                           Finish finish) {
-    const persistent_task<T> &task = block.task;
+// batch: the first one, located. buffer: of x; phase: how many results were in this buffer before. unit: of x in digits. *pivot becomes
+// the mean, and *over_deviation 1 / the deviation.
+template <class T, class Weight, int W, class Finish>
+__device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
+                                           row_batch<T, Weight, W> &batch, int buffer, unsigned phase, float unit,
+                                           float *pivot, float *over_deviation, int *turn, bool *good, Finish finish) {
+    const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % warp_size;
-    const T *x = (const T *)(block.dynamic + plan.x[buffer]) + (size_t)warp * halves<T> * plan.x_pitch;
+    const char *x = block.dynamic + plan.x[buffer] + (size_t)(warp * W / 2) * bytes_of_two;
     batch.load(C);
     if (warp * W < C) {
         *good &= block.template x_of_warp<W>(buffer, warp).wait(phase, lane == 0, task.packets.failed);
@@ -162,101 +208,144 @@ __device__ inline void multiply_whole_rows(const persistent_block<T> &block, uni
     __syncwarp();
     float2 norm = {};
     for (bool first = true;; first = false) {
-        float *all = (float *)(block.dynamic + plan.sums) + *turn * group_rows * warps;
-        float2 *norms = (float2 *)(block.dynamic + plan.norms) + buffer * warps;
-        batch.multiply(all, x, plan.x_pitch, C);
-        units.release(batch.units);
+        float *all = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;
+        batch.multiply(all, x, C);
+        reader.release(batch.boxes);
         if (first) {
             *good &= block.statistics(buffer).wait(phase, threadIdx.x == 0, task.packets.failed);
-            sum_statistics(block, buffer, norms);
+            norm = norm_of_stream(block, buffer);
         }
         *good = !any_of_block(!*good);
         if (!*good) { return; }
         const bool there = batch.row >= 0;
-        const float sum = over_octet(there ? all[threadIdx.x] : 0.0f);
-        if (first) { norm = norm_of_stream(norms, task); }
-        const float y = (sum * (1.0f / shrink<T>)-norm.x * batch.constant.x) * norm.y + batch.constant.y;
+        const float2 parts = *(const float2 *)(all + threadIdx.x % octet * sums_pitch + threadIdx.x / octet * 2);
+        const float sum = over_octet(there ? parts.x + parts.y : 0.0f);
+        const float product = coded<Weight> ? sum * unit * batch.scale : sum * (1.0f / shrink<T>);
+        const float y = (product - norm.x * batch.constant.x) * norm.y + batch.constant.y;
         finish(batch.run, batch.row, there, y);
         *turn ^= 1;
-        batch.done += batch.units;
-        if (batch.done >= batch.part.runs * ((batch.part.rows + unit_rows - 1) / unit_rows)) { break; }
-        batch.locate(units, C, plan.batch);
+        batch.done += batch.boxes;
+        if (batch.done >= batch.all_boxes()) { break; }
+        batch.locate(reader, plan.batch);
         batch.load(C);
     }
-    *pivot += norm.x;
+    *pivot += norm.x, *over_deviation = norm.y;
 }
 
-// ---- pieces of rows ----
+// ---- columns of all rows ----
 
-// A warp has 16 rows, and further ones after those of all warps.
-template <class T> struct piece_rows {
-    const matrix_part<T> &part;
-    const T *of_layer;
-    int steps, shift, stride; // shift: part.unit is a power of two; stride: of the ring
-    int first = 0;            // row of the part: of all warps
-    // Row lane / 4 of the warp's first eight and of the next; null on the CPU backend if there is none.
-    const T *from[2] = {};
+// The boxes of columns that are read together, at most eight. The first ones come into registers before x is there.
+template <class T, class Weight, int W> struct column_batch {
+    static constexpr int passes = (warps * W / ranks + threads / 2 - 1) / (threads / 2); // of 16 rows for each warp
 
-    __device__ piece_rows(const matrix_part<T> &part, int layer)
-        : part(part), of_layer(part.weights + layer * part.layer_stride),
-          steps((part.columns + step_columns<T> - 1) / step_columns<T>), shift(__ffs(part.unit) - 1),
-          stride(ring_stride(part.columns * (int)sizeof(T)) / (int)sizeof(T)) {}
+    const matrix_part<Weight> &part;
+    const Weight *of_layer;
+    int boxes, most;                           // of the part; of a batch
+    int done = 0, count = 0;                   // before this batch, in it
+    uint4 weights[kept_columns<W>][passes][2]; // of the first boxes
+    float scales[passes];                      // of codes: of the lane's row of a pass
 
-    __device__ int of_warp() const { return first + (int)threadIdx.x / warp_size * 2 * unit_rows; }
-
-    // Where the rows are, when they are there.
-    __device__ void locate(const unit_reader &units) {
-        const int g = (int)threadIdx.x % warp_size / 4, at = (int)threadIdx.x % 4 * vec16<T>::size;
-        if (part.runs == 0 || of_warp() >= part.rows) { return; }
+    __device__ column_batch(const matrix_part<Weight> &part, int layer, int most, const float *of_rows)
+        : part(part), of_layer(part.weights + layer * part.layer_stride), boxes(part.runs * part.boxes), most(most) {
+        if constexpr (coded<Weight>) {
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const int row = of_warp() + j * unit_rows, unit = min(row, part.rows - 1) >> shift;
-            if (in_ring) {
-                const int next = unit - (first >> shift); // units before `first` have been released
-                units.wait_for(next);
-                from[j] = units.rows<T>(next) + ((row & (part.unit - 1)) + g) * stride + at;
-            } else {
-                from[j] = row + g < part.rows ? of_layer + (int64_t)(row + g) * part.pitch + at : nullptr;
+            for (int pass = 0; pass < passes; pass++) {
+                const int row = row_of_lane(pass);
+                scales[pass] = row < part.rows ? of_rows[part.row + row] : 0.0f;
+            }
+        }
+    }
+
+    // The first of the warp's rows in a pass.
+    __device__ static int row_of_pass(int pass) {
+        return (pass * warps + (int)threadIdx.x / warp_size) * 2 * 8;
+    }
+
+    // Of the sum that the lane hands over.
+    __device__ static int row_of_lane(int pass) {
+        const int lane = (int)threadIdx.x % warp_size;
+        return row_of_pass(pass) + 8 * (lane % 4) + lane / 4;
+    }
+
+    // The lane's 16 bytes of row lane / 4 of the first eight rows of a pass, or of the second. i: of a box
+    __device__ uint4 at(const box_reader &reader, int i, int pass, int eight) const {
+        const int row = row_of_pass(pass) + 8 * eight + (int)threadIdx.x % warp_size / 4;
+        const int column = (int)threadIdx.x % 4 * vec16<Weight>::size;
+        if (in_ring) { return *(const uint4 *)(reader.template row_of<Weight>(i, min(row, part.rows - 1)) + column); }
+        const int c = (done + i) * box_columns<Weight> + column;
+        return row < part.rows && c < part.columns
+                   ? *(const uint4 *)(of_layer + (int64_t)(part.row + row) * part.pitch + part.column + c)
+                   : make_uint4(0, 0, 0, 0);
+    }
+
+    // The next batch, when it is there.
+    __device__ void load(const box_reader &reader) {
+        done += count;
+        count = min(boxes - done, most);
+        if (count <= 0) { return; }
+        reader.wait(count);
+#pragma unroll
+        for (int i = 0; i < kept_columns<W>; i++) {
+#pragma unroll
+            for (int pass = 0; pass < passes; pass++) {
+#pragma unroll
+                for (int eight = 0; eight < 2; eight++) {
+                    weights[i][pass][eight] = at(reader, min(i, count - 1), pass, eight);
+                }
             }
         }
     }
 };
 
-// to[row] = x (`rows_of_x`, with a pitch) times the pieces, as packets. rows: the first ones, located
-template <class T>
-__device__ inline void multiply_pieces(unit_reader &units, piece_rows<T> &rows, const T *x, int rows_of_x, int pitch,
-                                       packet *to, unsigned tag) {
-    constexpr int pass = warps * 2 * unit_rows;
-    const matrix_part<T> &part = rows.part;
-    const int lane = (int)threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
-    if (part.runs == 0) { return; }
-    const int at = t * vec16<T>::size, columns = part.columns - at;
-    x += at + (sizeof(T) == 2 ? g % rows_of_x * pitch : 0);
-    to += part.first;
+// to[row] = x times the part's columns, as packets. batch: the first one, loaded. unit: of x in digits
+template <class T, class Weight, int W>
+__device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
+                                        float unit, packet *to, unsigned tag) {
+    constexpr int passes = column_batch<T, Weight, W>::passes;
+    const int t = (int)threadIdx.x % 4;
+    if (batch.boxes == 0) { return; }
+    x = x_of_lane<T, Weight>(x);
+    to += batch.part.row;
+    lane_sums<Weight> sums[passes][2] = {}; // in fp32 only the first
     for (;;) {
-        if (rows.of_warp() < part.rows) {
-            float result;
-            if constexpr (sizeof(T) == 2) {
-                float sums[2][4] = {};
-#pragma unroll 4
-                for (int i = 0; i < rows.steps; i++) {
-                    multiply_step<T>(sums, weights_at(rows.from[0], i, columns), weights_at(rows.from[1], i, columns),
-                                     *(const uint4 *)(x + i * step_columns<T>));
+#pragma unroll
+        for (int i = 0; i < most_boxes; i++) {
+            if (i >= batch.count) { break; }
+            const char *at = x + (batch.done + i) * x_step<T, Weight>;
+#pragma unroll
+            for (int pass = 0; pass < passes; pass++) {
+#pragma unroll
+                for (int eight = 0; eight < 2; eight++) {
+                    const uint4 weights = i < kept_columns<W> ? batch.weights[i < kept_columns<W> ? i : 0][pass][eight]
+                                                              : batch.at(reader, i, pass, eight);
+                    if constexpr (sizeof(T) == 2) {
+                        multiply_step<T, Weight>(sums[pass][eight], weights, at);
+                    } else {
+                        add_product<T>(sums[pass][eight], weights, *(const uint4 *)at);
+                    }
                 }
-                result = finished<T>(sums, t % 2, rows_of_x);
-            } else {
-                const float a = multiply_row(rows.from[0], x, rows.steps, columns);
-                const float b = multiply_row(rows.from[1], x, rows.steps, columns);
-                result = t == 0 ? a : b;
             }
-            const int row = rows.of_warp() + t * unit_rows + g;
-            if (t < 2 && row < part.rows) { publish(to + row, bits_of(result), tag); }
         }
-        const int passed = min(pass, part.rows - rows.first);
-        units.release((passed + part.unit - 1) >> rows.shift);
-        rows.first += pass;
-        if (rows.first >= part.rows) { return; }
-        rows.locate(units);
+        reader.release(batch.count);
+        batch.load(reader);
+        if (batch.count <= 0) { break; }
+    }
+#pragma unroll
+    for (int pass = 0; pass < passes; pass++) {
+        float both[2]; // of rows g and g + 8
+#pragma unroll
+        for (int eight = 0; eight < 2; eight++) {
+            if constexpr (sizeof(T) == 2) {
+                const float part = part_of_row<Weight>(sums[pass][eight]);
+                both[eight] = part + __shfl_xor_sync(all_lanes, part, 1);
+            } else {
+                both[eight] = over_quad(sums[pass][eight][0]);
+            }
+        }
+        const int row = batch.row_of_lane(pass);
+        float sum = t == 0 ? both[0] : both[1];
+        if constexpr (coded<Weight>) { sum *= unit * batch.scales[pass]; }
+        if (t < 2 && row < batch.part.rows) { publish(to + row, bits_of(sum), tag); }
     }
 }
 

@@ -1,8 +1,7 @@
-// persistent_stream.cuh — the residual stream in decode_persistent.cu, and the choice of the next token
+// persistent_stream.cuh — the residual stream in decode_persistent.cu
 //
 //   take_stream     adds to the residual stream what all clusters have computed for it, and sends it to the cluster, for a LayerNorm
 //   norm_of_stream  the mean and the deviation of that LayerNorm
-//   receive_token   the choice of the next token
 //
 // A block of each cluster keeps the same columns of the stream, and adds the same parts to them. So the clusters exchange parts of sums, once.
 #ifndef GPT2_PERSISTENT_STREAM_CUH
@@ -19,13 +18,13 @@ template <class T> struct stream_input {
     int token, position; // of the embedding
 };
 
-// x of the warps, at buffer `to`: halves of (residual stream - pivot) gain. A quad of lanes has two columns. Each lane reads the parts of
-// some clusters, and sends the result to some blocks.
-template <class T, int W>
-__device__ inline bool take_stream(const persistent_block<T> &block, const stream_input<T> &input, const T *gain,
-                                   float pivot, int to) {
+// x of the warps, at buffer `to`: (residual stream - pivot) gain. A quad of lanes has two columns. Each lane reads the parts of some
+// clusters, and sends the result to some blocks. per_unit: of x in digits
+template <class T, int W, class Weight>
+__device__ inline bool take_stream(const persistent_block<T, Weight> &block, const stream_input<T> &input,
+                                   const T *gain, float pivot, float per_unit, int to) {
     constexpr int together = W > 2 * quads ? 2 : 1, parts_each = most_clusters / quad;
-    const persistent_task<T> &task = block.task;
+    const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, lane = (int)threadIdx.x % quad, warp = (int)threadIdx.x / warp_size;
     const span pairs = {block.columns.first / 2, block.columns.count / 2};
@@ -44,7 +43,13 @@ __device__ inline bool take_stream(const persistent_block<T> &block, const strea
             const int c = 2 * (pairs.first + pair);
             gains[i] = load_two(gain + c);
             if (input.from == nullptr) {
-                const float2 a = to_floats(load_two(task.token_embedding + (int64_t)input.token * C + c));
+                float2 a;
+                if constexpr (coded<Weight>) {
+                    a = make_float2(task.token_embedding.at(input.token, c),
+                                    task.token_embedding.at(input.token, c + 1));
+                } else {
+                    a = to_floats(load_two(task.token_embedding.plain + (int64_t)input.token * C + c));
+                }
                 const float2 b = to_floats(load_two(task.position_embedding + (int64_t)input.position * C + c));
                 value[i] = make_float2(a.x + b.x, a.y + b.y);
                 continue;
@@ -72,13 +77,21 @@ __device__ inline bool take_stream(const persistent_block<T> &block, const strea
             value[i].x += over_quad(sum.x) + bias.x, value[i].y += over_quad(sum.y) + bias.y;
             __syncwarp(); // all have read `own`
             const int pair = base + i * (int)quads, c = 2 * (pairs.first + pair);
+            const float2 off = make_float2(value[i].x - pivot, value[i].y - pivot);
+            uint2 words;
+            if constexpr (coded<Weight>) { // two quads have four columns
+                const float2 x = make_float2(off.x * scale.x, off.y * scale.y);
+                if (input.from != nullptr && fmaxf(fabsf(x.x), fabsf(x.y)) * per_unit > units_of_bound) {
+                    atomicExch(task.packets.imprecise, 1u);
+                }
+                words = digits_of_two(x.x, x.y, per_unit, quad);
+            } else {
+                words = words_of<T>(off.x * scale.x * shrink<T>, off.y * scale.y * shrink<T>);
+            }
             if (pair >= pairs.count) { continue; }
             if (lane == 0) { own[pair] = value[i]; }
-            const float2 off = make_float2(value[i].x - pivot, value[i].y - pivot);
             moments.x += off.x + off.y, moments.y += off.x * off.x + off.y * off.y;
-            const int slice = c / W;
-            block.send_halves(plan.x[to] + ((size_t)slice * halves<T> * plan.x_pitch + c % W) * sizeof(T), plan.x_pitch,
-                              {off.x * scale.x * shrink<T>, off.y * scale.y * shrink<T>}, to * warps + slice);
+            block.send_words(plan.x[to] + (size_t)(c / 2) * bytes_of_two, words, to * warps + c / W);
         }
     }
     for (int offset = quad; offset < warp_size; offset *= 2) {
@@ -92,44 +105,16 @@ __device__ inline bool take_stream(const persistent_block<T> &block, const strea
     return good;
 }
 
-// norms[warp] = the warp's part of the sums, in two steps: this one before the warps meet. All lanes of a warp call.
-template <class T> __device__ inline void sum_statistics(const persistent_block<T> &block, int buffer, float2 *norms) {
-    const float2 *all = (const float2 *)(block.dynamic + block.task.plan.statistics[buffer]);
-    const int warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % octet;
-    const float2 mine = lane < ranks ? all[warp * ranks + lane] : make_float2(0.0f, 0.0f);
-    const float2 sum = make_float2(over_octet(mine.x), over_octet(mine.y));
-    if (threadIdx.x % warp_size == 0) { norms[warp] = sum; }
-}
-
-// x: the mean less the pivot; y: 1 / sqrt(variance + epsilon)
-template <class T> __device__ inline float2 norm_of_stream(const float2 *norms, const persistent_task<T> &task) {
-    const float2 mine = norms[threadIdx.x % warps];
-    const float off = over_octet(mine.x) * task.per_channel, squares = over_octet(mine.y) * task.per_channel;
-    return make_float2(off, rsqrtf(fmaxf(squares - off * off, 0.0f) + task.epsilon));
-}
-
-// ---- the next token ----
-
-// The best of each warp's candidate, and of all blocks', for all threads. shared: (warps)
-__device__ inline candidate best_of_warps(candidate mine, candidate *shared, bool *good) {
-    mine = best_of_warp(mine);
-    if (threadIdx.x % warp_size == 0) { shared[threadIdx.x / warp_size] = mine; }
-    *good = !any_of_block(!*good);
-    return best_of_warp(shared[threadIdx.x % warps]);
-}
-
-template <class T>
-__device__ inline bool receive_token(candidate *best, const persistent_task<T> &task, unsigned tag, candidate *shared) {
-    candidate mine = no_candidate;
-    bool good = true;
-    for (int block = threadIdx.x; block < (int)gridDim.x && good; block += threads) {
-        uint32_t data[1][2] = {};
-        good = receive(
-            data, 1, [&](int) { return task.packets.candidates + 2 * block; }, tag, task.packets.failed);
-        if (good) { mine = better(mine, {__uint_as_float(data[0][0]), (int)data[0][1]}); }
+// x: the mean less the pivot; y: 1 / sqrt(variance + epsilon). All lanes of a warp call.
+template <class T, class Weight>
+__device__ inline float2 norm_of_stream(const persistent_block<T, Weight> &block, int buffer) {
+    const float2 *parts = (const float2 *)(block.dynamic + block.task.plan.statistics[buffer]);
+    float2 sum = {};
+    for (int i = (int)threadIdx.x % warp_size; i < ranks * warps; i += warp_size) {
+        sum.x += parts[i].x, sum.y += parts[i].y;
     }
-    *best = best_of_warps(mine, shared, &good);
-    return good;
+    const float off = warp_sum(sum.x) * block.task.per_channel, squares = warp_sum(sum.y) * block.task.per_channel;
+    return make_float2(off, rsqrtf(fmaxf(squares - off * off, 0.0f) + block.task.epsilon));
 }
 
 #endif

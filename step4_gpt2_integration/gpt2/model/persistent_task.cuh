@@ -12,17 +12,22 @@
 #include "gpt2/model/params.cuh"
 #include "gpt2/model/weight_ring.cuh"
 
+#include <array>
 #include <cstring>
 #include <type_traits>
 
 enum { warps = 8, threads = warps * warp_size, octet = 8, octets = threads / octet };
 enum { quad = 4, quads = threads / quad, most_clusters = 16 };
-enum { bytes_in_flight = 64 * 1024, most_piece_bytes = 27 * 1024 }; // of copies; of a unit of pieces
-enum { qkv, projection, fc, mlp, logits, kinds };
 
-// Up to four units of eight rows are multiplied together, and finished together: a row for each octet of lanes.
-enum { unit_rows = 8, most_units = 4, group_rows = most_units * unit_rows, kept_steps = 3 };
-static_assert((int)group_rows == (int)octets);
+// Of whole rows up to 32 are multiplied together, and finished together: a row for each octet of lanes. A product takes eight of the rows,
+// or two times eight. Of boxes of columns up to eight are multiplied together.
+enum { group_rows = octets, eights = group_rows / 8, most_boxes = 8 };
+template <class Weight> constexpr int most_boxes_of_rows = group_rows / box_rows<Weight>;
+template <class Weight> constexpr int boxes_of_eight = 8 / box_rows<Weight>;
+enum { sums_pitch = 2 * group_rows + 8 }; // two parts of each row; the lanes of a warp read different banks
+
+// The weights are of type Weight: the model's type T, or codes of 8 bits, which have a scale for each row.
+template <class Weight> constexpr bool coded = std::is_same_v<Weight, int8_code>;
 
 #if defined(SIMT_CPU_BACKEND)
 enum { in_ring = 0, block_threads = threads }; // a thread is a fiber there, and all of them exist at the same time
@@ -30,30 +35,40 @@ enum { in_ring = 0, block_threads = threads }; // a thread is a fiber there, and
 enum { in_ring = 1, block_threads = threads + streaming_threads };
 #endif
 
+// The largest magnitudes of a layer: of the gains of both LayerNorms, of a value, and of a hidden value.
+struct layer_bounds {
+    float gain1, value, gain2, hidden;
+};
+
 // All packets, in device memory.
 struct packet_buffers {
     packet *projected, *expanded; // (clusters, C)   parts of the sums that attention and MLP add to the residual stream
-    packet *candidates;           // (blocks, 2)
+    packet *candidates;           // (blocks, 2)     of the next token
+    packet *weighed, *drawn;      // (blocks, 2), (2)
     packet *bases;                // (blocks, 2)     memory_of_peer
-    float2 *constants; // (L, 7C) and (V): of the rows of QKV and fc in each layer, and of the logits: fold_norm_kernel
-    unsigned *failed;
+    // Of the rows of QKV and fc in each layer, and of the logits: (L, 7C) and (V). fold_norm_kernel
+    float2 *constants;
+    // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and a position's as
+    // `hidden`.
+    layer_bounds *bounds;
+    unsigned *failed;    // a wait was in vain
+    unsigned *imprecise; // the unit of a LayerNorm's input in digits was too small or too large
 };
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
     size_t own;                   // (pairs of the rank, 2)            the residual stream
-    size_t x[2];                  // (warps, halves, x_pitch)          a LayerNorm's result, but for mean and deviation
+    size_t x[2];                  // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
     size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
-    size_t merged, hidden;        // (halves, merged_pitch), (hidden)
-    size_t sums, norms, outs;     // (2, group_rows, warps), (2, warps, 2), (warps, groups, D + 2)
+    size_t merged, hidden;        // (heads D, halves), (hidden, halves)
+    size_t sums, outs;            // (2, warps, sums_pitch), (warps, groups, D + 2)
     size_t parts;                 // (kinds)                           of matrices
     size_t arrivals;              // barriers: (2, warps) for x, (2) for statistics, heads, parts_of_heads, hidden
-    size_t ring_barriers, records, places; // weight_ring.cuh
+    size_t ring_barriers, boxes;  // weight_ring.cuh
     size_t all;
-    int x_pitch, merged_pitch; // elements of a row
-    int ring_bytes, in_flight;
-    int batch; // units that are multiplied together; 0: the ring is too small
+    int places, place_bytes, bytes_of_whole, bytes_of_columns; // of the ring
+    int batch; // boxes that are multiplied together; 0: the ring is too small
 };
 enum {
     statistics_barrier = 2 * warps,
@@ -63,16 +78,26 @@ enum {
     arrival_barriers
 };
 
-template <class T> struct persistent_task {
+__device__ inline ring_memory ring_of(char *dynamic, const shared_plan &plan) {
+    uint64_t *const barriers = (uint64_t *)(dynamic + plan.ring_barriers);
+    return {dynamic + plan.boxes, barriers, barriers + most_places, plan.places, plan.place_bytes, plan.bytes_of_whole,
+            plan.bytes_of_columns};
+}
+
+template <class T, class Weight> struct persistent_task {
     block_weights<T> block;               // of the first layer
+    const Weight *matrices[kinds];        // likewise
+    const float *scales[kinds];           // of their rows, if they are codes
     int64_t weights_stride, cache_stride; // to the next layer, in elements
-    const T *token_embedding, *position_embedding, *final_weight, *head;
+    int64_t matrix_stride, scales_stride;
+    lookup_table<T> token_embedding;
+    const T *position_embedding, *final_weight;
     gpt2_activation activation;
     T *k, *v; // (H, S, D) of the first layer
     packet_buffers packets;
     float *logits; // (V)
     int *positions;
-    greedy_state greedy;
+    choice_state choice;
     unsigned tag; // of the first step; a step has L tags
     int steps, L, C, H, D, S, V;
     float epsilon, scale, per_channel; // per_channel: 1 / C
@@ -139,17 +164,15 @@ __host__ __device__ inline span part_of(int total, int unit, int index, int part
     return {first * unit, (next - first) * unit};
 }
 
-// They are read in steps of 64 bytes: 16 for each of four lanes.
-template <class T> constexpr int step_columns = 64 / (int)sizeof(T);
-
 // A cluster has whole heads. Where all have some, those with more heads have fewer hidden values, so that they read as many bytes: a head
 // has 4 D rows or columns of C weights, a hidden value 2.
 struct cluster_share {
     span heads, hidden;
 };
 
-template <class T> __host__ __device__ inline cluster_share share_of_cluster(int C, int H, int index, int clusters) {
-    const int D = C / H, unit = 4 * C % step_columns<T> == 0 ? step_columns<T> : 16 / (int)sizeof(T);
+template <class Weight>
+__host__ __device__ inline cluster_share share_of_cluster(int C, int H, int index, int clusters) {
+    const int D = C / H, unit = 4 * C % box_columns<Weight> == 0 ? box_columns<Weight> : 16 / (int)sizeof(Weight);
     int begin = 0, end = 0; // hidden values
     for (int k = 0; k <= index; k++) {
         begin = end;
@@ -162,86 +185,81 @@ template <class T> __host__ __device__ inline cluster_share share_of_cluster(int
     return {part_of(H, 1, index, clusters), {begin, end - begin}};
 }
 
+// Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
+template <class T, class Weight> constexpr int row_unit = coded<Weight> ? 4 : 4 / (int)sizeof(T);
+template <class Weight> constexpr int column_unit = coded<Weight> ? 4 : 2;
+
 // A warp has W columns, those beyond C among them: there x is zero. The sizes of W are such that C = 768, 1024, 1280 and 1600 fit.
-constexpr int widths[] = {96, 128, 160, 224};
+template <class Weight> constexpr std::array<int, 4> widths = {96, 128, 160, 224};
+template <> inline constexpr std::array<int, 4> widths<int8_code> = {64, 128, 192, 256};
+
+// What registers hold of the weights before x is there: columns of whole rows, in steps of 64 bytes, and boxes of columns.
+constexpr int kept_steps = 3;
+template <int W> constexpr int kept_columns = W <= 128 ? 4 : 1;
 
 // What the block reads of matrix `kind`.
-template <class T>
-__device__ inline matrix_part<T> part_of_block(const persistent_task<T> &task, const cluster_share &share, int kind) {
-    const block_weights<T> &w = task.block;
-    const int C = task.C, D = task.D, rank = block_rank(), pair = 4 / (int)sizeof(T);
-    const span head_rows = part_of(share.heads.count * D, pair, rank, ranks);
-    const span hidden_rows = part_of(share.hidden.count, pair, rank, ranks), columns = part_of(C, 2, rank, ranks);
-    const span ids = part_of(task.V, 1, blockIdx.x, gridDim.x);
+template <class T, class Weight>
+__device__ inline matrix_part<Weight> part_of_block(const persistent_task<T, Weight> &task, const cluster_share &share,
+                                                    int kind) {
+    const Weight *matrix = task.matrices[kind];
+    const int C = task.C, D = task.D, rank = block_rank();
+    const span head_rows = part_of(share.heads.count * D, 4 / (int)sizeof(T), rank, ranks);
+    const span hidden_rows = part_of(share.hidden.count, row_unit<T, Weight>, rank, ranks);
+    const span columns = part_of(C, column_unit<Weight>, rank, ranks), ids = part_of(task.V, 1, blockIdx.x, gridDim.x);
     const int heads_first = share.heads.first * D, hidden_first = share.hidden.first;
-    const int64_t layer = task.weights_stride;
-    const auto unit_of_pieces = [](int columns) { // of a unit: a power of two
-        const int fit = most_piece_bytes / ring_stride(columns * (int)sizeof(T));
-        return fit >= 32 ? 32 : fit >= 16 ? 16 : (int)unit_rows;
+    const auto whole = [&](int row, int rows, int runs) {
+        const int boxes = (rows + box_rows<Weight> - 1) / box_rows<Weight>;
+        return matrix_part<Weight>{matrix, kind == logits ? 0 : task.matrix_stride, C, row, 0, rows, C, runs, C, 1,
+                                   boxes};
     };
-    if (kind == qkv) {
-        const int first = heads_first + head_rows.first;
-        return {w.qkv_weight + (int64_t)first * C, layer,           (int64_t)C * C, C,     C,
-                head_rows.count > 0 ? 3 : 0,       head_rows.count, unit_rows,      first, C};
+    const auto some_columns = [&](int pitch, const span &of) {
+        const int boxes = (of.count + box_columns<Weight> - 1) / box_columns<Weight>;
+        return matrix_part<Weight>{
+            matrix, task.matrix_stride, pitch, columns.first, of.first, columns.count, of.count, of.count > 0, 0, 0,
+            boxes};
+    };
+    switch (kind) {
+        case qkv: return whole(heads_first + head_rows.first, head_rows.count, head_rows.count > 0 ? 3 : 0);
+        case projection: return some_columns(C, {heads_first, share.heads.count * D});
+        case fc: return whole(hidden_first + hidden_rows.first, hidden_rows.count, 1);
+        case mlp: return some_columns(4 * C, share.hidden);
     }
-    if (kind == projection) {
-        return {w.attention_weight + (int64_t)columns.first * C + heads_first,
-                layer,
-                0,
-                C,
-                share.heads.count * D,
-                share.heads.count > 0,
-                columns.count,
-                unit_of_pieces(share.heads.count * D),
-                columns.first,
-                0};
-    }
-    if (kind == fc) {
-        const int first = hidden_first + hidden_rows.first;
-        return {w.fc_weight + (int64_t)first * C, layer, 0, C, C, 1, hidden_rows.count, unit_rows, first, 0};
-    }
-    if (kind == mlp) {
-        return {w.mlp_weight + (int64_t)columns.first * 4 * C + hidden_first,
-                layer,
-                0,
-                4 * C,
-                share.hidden.count,
-                share.hidden.count > 0,
-                columns.count,
-                unit_of_pieces(share.hidden.count),
-                columns.first,
-                0};
-    }
-    return {task.head + (int64_t)ids.first * C, 0, 0, C, C, 1, ids.count, unit_rows, ids.first, 0};
+    return whole(ids.first, ids.count, 1);
 }
 
 // ---- a layer's parameters that are no matrix ----
 
-// Two elements as they lie in memory. Converting them would wait for them.
-template <class T> struct two_elements { std::conditional_t<sizeof(T) == 4, uint2, unsigned> bits; };
+// Two elements as they lie in memory, and as floats. Where they are loaded they are not taken apart, which would wait for them.
+template <class T> struct two_elements { uint32_t words[sizeof(T) / 2]; };
 
 template <class T> __device__ inline two_elements<T> load_two(const T *from) {
-    return {*(const decltype(two_elements<T>::bits) *)from};
+    return *(const two_elements<T> *)from;
 }
 
-template <class T> __device__ inline float2 to_floats(const two_elements<T> &two) {
+template <class T> __device__ inline float2 to_floats(two_elements<T> two) {
+#if HOPPER_PTX
+    for (uint32_t &word : two.words) { asm volatile("" : "+r"(word)); }
+#endif
     T elements[2];
-    memcpy(elements, &two, sizeof elements);
+    memcpy(elements, two.words, sizeof elements);
     return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
-// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a warp: each block requests other lines.
-template <class T> __device__ inline void prefetch_vectors(const persistent_task<T> &task, int layer) {
+// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a thread: each block requests other lines.
+template <class T, class Weight>
+__device__ inline void prefetch_vectors(const persistent_task<T, Weight> &task, int layer) {
 #if HOPPER_PTX
     const block_weights<T> &w = task.block;
-    const T *const vectors[] = {w.ln1_weight, w.attention_bias, w.ln2_weight, w.mlp_bias};
     constexpr int line = 128 / sizeof(T);
     const int lines = (task.C + line - 1) / line;
-    for (int i = 0; i < 4; i++) {
-        const int at = (int)blockIdx.x - i * lines + (int)(threadIdx.x % warp_size * gridDim.x);
-        if (at < 0 || at >= lines) { continue; }
-        const T *from = layer < task.L ? vectors[i] + layer * task.weights_stride : task.final_weight;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at * line));
+    for (int i = (int)blockIdx.x; i < 4 * lines; i += (int)gridDim.x) {
+        const int vector = i / lines;
+        const T *from = layer == task.L ? task.final_weight
+                                        : layer * task.weights_stride + (vector == 0   ? w.ln1_weight
+                                                                         : vector == 1 ? w.attention_bias
+                                                                         : vector == 2 ? w.ln2_weight
+                                                                                       : w.mlp_bias);
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i % lines * line));
     }
 #else
     (void)task, (void)layer;

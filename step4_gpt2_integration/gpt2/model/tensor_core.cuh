@@ -4,12 +4,14 @@
 //   load_matrices_transposed    the same, with each matrix transposed
 //   copy_or_zero                an asynchronous copy of 16 bytes to shared memory (cp.async, for __pipeline_commit)
 //   multiply_add                acc (16, 8) += a (16, 16) b (16, 8), fp32 sums (mma.sync.m16n8k16)
+//   multiply_add_integers       acc (16, 8) += a (16, 32) b (32, 8) of int8, int32 sums (mma.sync.m16n8k32)
 //
 // The 32 lanes of a warp hold a matrix together. With g = lane / 4 and t = lane % 4 a lane holds, of
 //   a 8x8 matrix          (g, 2t) and (g, 2t + 1), in one 32-bit register
 //   a (16, 16)            four of those: rows 0-7 and 8-15 of the left half, then of the right half
 //   b (16, 8)             two, of b's transpose: its columns 0-7, then 8-15; so (k, n) is stored as (n, k), like keys
 //   acc (16, 8)           (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
+// A register of int8 holds four neighbours in place of two, 4t to 4t + 3.
 //
 // The instructions exist from sm_80 on, which the caller checks. The CPU backend models them, slowly; there only tests choose them.
 #ifndef GPT2_TENSOR_CORE_CUH
@@ -103,6 +105,18 @@ __device__ inline void multiply_add(float (&acc)[4], const uint32_t (&a)[4], uin
     } else {
         MULTIPLY_ADD("f16");
     }
+#else
+    (void)acc, (void)a, (void)b0, (void)b1;
+    NO_TENSOR_CORES();
+#endif
+}
+
+__device__ inline void multiply_add_integers(int (&acc)[4], const uint4 &a, uint32_t b0, uint32_t b1) {
+#if TENSOR_CORE_PTX
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 #else
     (void)acc, (void)a, (void)b0, (void)b1;
     NO_TENSOR_CORES();

@@ -6,10 +6,10 @@
 #ifndef GPT2_WARPGROUP_TILES_CUH
 #define GPT2_WARPGROUP_TILES_CUH
 
+#include "gpt2/model/tensor_map.cuh"
 #include "gpt2/model/warpgroup.cuh"
 
 #include <cmath>
-#include <cudaTypedefs.h>
 
 constexpr int channels = 64; // of a column, and of the heads that most kernels here are for
 constexpr int tile = 64, tile_bytes = tile * channels * 2;
@@ -69,30 +69,9 @@ __device__ inline void copy_tile_out(const CUtensorMap *to, const char *from, in
 template <class T>
 int describe_heads_at(CUtensorMap *map, const T *tensor, int B, int T_, int heads, int64_t head, int64_t row,
                       int64_t sequence, int D = channels, int rows = tile) {
-    static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr; // of the driver, to which programs are not linked
-    if (encode == nullptr) {
-        void *found = nullptr;
-        cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-        TRY(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result));
-#else
-        TRY(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result));
-#endif
-        if (result != cudaDriverEntryPointSuccess) { return cudaErrorNotSupported; }
-        encode = (PFN_cuTensorMapEncodeTiled_v12000)found;
-    }
-    int current;
-    TRY(cudaGetDevice(&current));
-    TRY(cudaSetDevice(current)); // the driver's functions need a context: a thread has none before its first work
-    const cuuint64_t sizes[4] = {(cuuint64_t)D, (cuuint64_t)heads, (cuuint64_t)T_, (cuuint64_t)B};
-    const cuuint64_t strides[3] = {head * sizeof(T), row * sizeof(T), sequence * sizeof(T)};
-    const cuuint32_t box[4] = {channels, 1, (cuuint32_t)rows, 1}, steps[4] = {1, 1, 1, 1};
-    const CUtensorMapDataType type =
-        type_of<T>::file == GPT2_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    CUresult code =
-        encode(map, type, 4, (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return code == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;
+    return describe_tensor<T>(map, tensor, {(cuuint64_t)D, (cuuint64_t)heads, (cuuint64_t)T_, (cuuint64_t)B},
+                              {head * sizeof(T), row * sizeof(T), sequence * sizeof(T)},
+                              {channels, 1, (cuuint32_t)rows, 1}, CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
 // (B, T, heads, D)

@@ -1,15 +1,15 @@
 // weight_ring.cuh — the weights of a decoding step, streamed through a ring in shared memory by warps of their own
 //
-// A block reads fixed rows of each matrix, or parts of rows. They are read in units of a few rows. The order of a step's units is fixed:
-// it depends on no result.
+// A block reads fixed parts of each matrix, box by box: four whole rows, or 64 bytes of each of its rows. In a 16-bit type both have as many
+// bytes, and a place of the ring holds either. So it is with eight rows of codes of 8 bits. The order of a step's boxes is fixed: it depends
+// on no result.
 //
-// A lane of the streaming warps requests a row, and the copy engine (TMA) fetches it. Four warps share a unit's rows, since one alone would
-// issue too few requests: it executes an instruction about every six cycles. The warps that multiply read a unit, each of them its own
-// columns or rows. Two mbarriers belong to a unit: `full` says that its rows are there, and `empty` that they have been read, so that
-// other rows may take their place.
+// A streaming thread requests a box by one instruction, and the copy engine (TMA) fetches it. Two mbarriers belong to a place: `full`
+// says that its box is there, and `empty` that it has been read, so that another may take its place. The threads run ahead until the ring
+// is full, but only so many boxes are being copied at a time: results of other blocks would queue behind more.
 //
-// The streaming warps run ahead until the ring is full, but only so many bytes are being copied at a time: results of other blocks would
-// queue behind more.
+// In its place a box has columns of 64 bytes, one after the other. So eight lanes that read 16 bytes each, four of a row and four of the
+// next, find them in different banks.
 //
 // From sm_90 on. The CPU backend has no ring: its products read the weights where they are.
 #ifndef GPT2_WEIGHT_RING_CUH
@@ -18,57 +18,63 @@
 #include "common/warp.cuh"
 #include "gpt2/model/mbarrier.cuh"
 
-enum { ring_barriers = 128, streaming_warps = 4, streaming_threads = streaming_warps * 32 };
+#include <algorithm>
 
-// What the block reads of a matrix that each layer has (kinds 0 to 3), or of the last one (kind 4): runs of rows that follow each other.
+#if !defined(SIMT_CPU_BACKEND)
+#include "gpt2/model/tensor_map.cuh"
+#endif
+
+enum { streaming_warps = 2, streaming_threads = streaming_warps * 32 };
+enum { most_places = 64, column_bytes = 64, bytes_in_flight = 32 * 1024 };
+enum { qkv, projection, fc, mlp, logits, kinds }; // a matrix of each layer, or the last one
+
+template <class T> constexpr int box_columns = column_bytes / (int)sizeof(T);
+template <class T> constexpr int box_rows = sizeof(T) == 1 ? 8 : 4;
+
+// What the block reads of a matrix: runs of rows that follow each other, whole, or some columns of them.
 template <class T> struct matrix_part {
-    const T *weights;                 // the first row, from the first column that is read, in the first layer
-    int64_t layer_stride, run_stride; // from a layer or a run to the next, in elements
-    int pitch, columns;               // from a row to the next; what is read of it
-    int runs, rows;                   // rows: of a run
-    int unit;                         // rows of a unit; the last of a run may have fewer
-    int first, next;                  // of the matrix: the first row, and the rows from a run to the next
+    const T *weights;     // the matrix, in the first layer
+    int64_t layer_stride; // elements from a layer to the next
+    int pitch;            // columns of the matrix
+    int row, column;      // the first that is read
+    int rows, columns;    // of a run
+    int runs, next;       // next: rows from a run to the next
+    int whole;            // are the rows read whole? Then columns is pitch
+    int boxes;            // of a run
 };
 
-// A row begins `ring_stride` bytes after the one before in its unit, an odd multiple of 64, so that the same columns of two rows are in
-// different banks.
-__host__ __device__ inline int ring_stride(int row_bytes) {
-    return (row_bytes + 127) / 128 * 128 + 64;
-}
-
-struct __align__(16) unit_record {
-    int offset, size; // of the unit in the ring, in bytes
-    int taken;        // size, and the bytes at the end of the ring that it left free
-    int unused;       // so that it is one access
+// The matrices as the copy engine sees them.
+struct weight_maps {
+#if defined(SIMT_CPU_BACKEND)
+    int none;
+#else
+    CUtensorMap of[kinds];
+#endif
 };
 
 struct ring_memory {
-    char *places;           // 128-byte aligned
-    uint64_t *full, *empty; // (ring_barriers)
-    unit_record *records;   // (ring_barriers)
-    int bytes, in_flight;
+    char *boxes;              // (places), each of `bytes`, 128-byte aligned
+    uint64_t *full, *empty;   // (places)
+    int places, bytes;        // places: a multiple of streaming_warps
+    int of_whole, of_columns; // bytes that a box of either kind has
 };
 
-#if HOPPER_PTX
-__device__ inline void copy_row(void *to, const void *from, unsigned bytes, uint64_t *barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     mbarrier::address(to)),
-                 "l"(from), "r"(bytes), "r"(mbarrier::address(barrier))
-                 : "memory");
-}
+// The phase of a place's barriers changes each time that the ring comes round.
+struct ring_place {
+    int index = 0;
+    unsigned parity = 0;
 
-// Is unit `count` there, or read by all?
-__device__ inline bool is_complete_of(uint64_t *barriers, unsigned count) {
-    return mbarrier::is_complete(barriers + count % ring_barriers, count / ring_barriers % 2);
-}
-#endif
+    __device__ ring_place after(int count, int places) const { // count: at most `places`
+        const int next = index + count;
+        return next < places ? ring_place{next, parity} : ring_place{next - places, parity ^ 1};
+    }
+};
 
-// The barriers' phases are complete after an arrival of each streaming lane, and one of each warp that multiplies. By one thread, before
-// any use.
+// By one thread, before any use. warps: those that multiply
 __device__ inline void open_ring(const ring_memory &ring, int warps) {
 #if HOPPER_PTX
-    for (int i = 0; i < ring_barriers; i++) {
-        mbarrier::open_barrier_for(ring.full + i, streaming_threads);
+    for (int i = 0; i < ring.places; i++) {
+        mbarrier::open_barrier_for(ring.full + i, 1);
         mbarrier::open_barrier_for(ring.empty + i, (unsigned)warps);
     }
 #else
@@ -86,161 +92,154 @@ __device__ inline void zeros_before_copies() {
 // ---- the streaming warps ----
 
 #if HOPPER_PTX
-// What a streaming warp knows. All of them have the same values at the same unit.
+__device__ inline void copy_box(void *to, const CUtensorMap *from, int column, int row, int layer, uint64_t *barrier) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(mbarrier::address(to)),
+                 "l"(from), "r"(column), "r"(row), "r"(0), "r"(layer), "r"(mbarrier::address(barrier))
+                 : "memory");
+}
+
+// Of a streaming warp's thread. The threads request boxes in turn, and each has its own places.
 struct ring_writer {
     const ring_memory &ring;
     volatile int *ended;
-    int thread;                                     // of the streaming warps
-    unsigned requested = 0, freed = 0, arrived = 0; // units
-    int at = 0, free, in_flight = 0;                // bytes
+    ring_place next, before;     // of the thread's next box, and of the one that must be there before it is requested
+    int left;                    // boxes of others until the thread's next one
+    int together, requested = 0; // boxes that are copied at the same time; that were requested
 
-    __device__ ring_writer(const ring_memory &ring, int thread, volatile int *ended)
-        : ring(ring), ended(ended), thread(thread), free(ring.bytes) {}
+    __device__ ring_writer(const ring_memory &ring, int warp, volatile int *ended)
+        : ring(ring), ended(ended), next(ring_place().after(warp, ring.places)), left(warp),
+          together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {}
 
-    // Until unit `count` is there, or read by all. False: no unit is needed any more.
-    __device__ bool await(uint64_t *barriers, unsigned count) const {
-        while (!__all_sync(all_lanes, is_complete_of(barriers, count))) {
-            if (__any_sync(all_lanes, *ended)) { return false; }
+    // False: no box is needed any more.
+    __device__ bool await(uint64_t *barrier, unsigned parity) const {
+        while (!mbarrier::is_complete(barrier, parity)) {
+            if (*ended) { return false; }
         }
         return true;
     }
 
-    __device__ bool await_arrival() {
-        if (!await(ring.full, arrived)) { return false; }
-        in_flight -= ring.records[arrived++ % ring_barriers].size;
-        return true;
-    }
-
-    __device__ bool await_place() {
-        if (!await(ring.empty, freed)) { return false; }
-        if (arrived == freed && !await_arrival()) { return false; }
-        free += ring.records[freed++ % ring_barriers].taken;
-        return true;
-    }
-
-    // The unit's rows begin at `from`. rows: of the unit, which takes the place of part.unit. False as above.
-    template <class T> __device__ bool request(const matrix_part<T> &part, const T *from, int rows) {
-        const int bytes = part.columns * (int)sizeof(T), stride = ring_stride(bytes), size = part.unit * stride;
-        const int place = at + size > ring.bytes ? 0 : at;
-        const int taken = size + (place == at ? 0 : ring.bytes - at);
-        while (free < taken || requested - freed == ring_barriers) {
-            if (!await_place()) { return false; }
-        }
-        while (in_flight + size > ring.in_flight && arrived != requested) {
-            if (!await_arrival()) { return false; }
-        }
-        if (thread == 0) { ring.records[requested % ring_barriers] = {place, size, taken, 0}; }
-        __syncwarp();
-        uint64_t *full = ring.full + requested % ring_barriers;
-        const int row = thread / warp_size + thread % warp_size * streaming_warps;
-        if (row < rows) {
+    // False as above.
+    template <class T> __device__ bool request(const matrix_part<T> &part, const CUtensorMap *from, int layer) {
+        const int of_run = part.boxes, boxes = part.runs * of_run;
+        const int bytes = part.whole ? ring.of_whole : ring.of_columns;
+        int box = left;
+        for (; box < boxes; box += streaming_warps) {
+            // In the first round no place has been read: of its barrier the phase before the first counts as complete.
+            if (!await(ring.empty + next.index, next.parity ^ 1)) { return false; }
+            if (requested >= together) {
+                if (!await(ring.full + before.index, before.parity)) { return false; }
+                before = before.after(streaming_warps, ring.places);
+            } else if (requested == 0) {
+                before = next;
+            }
+            int run = 0, in_run = box;
+            for (; in_run >= of_run; in_run -= of_run) { run++; }
+            const int row = part.row + run * part.next + (part.whole ? in_run * box_rows<T> : 0);
+            const int column = part.column + (part.whole ? 0 : in_run * box_columns<T>);
+            uint64_t *full = ring.full + next.index;
             mbarrier::expect_bytes(full, (unsigned)bytes);
-            copy_row(ring.places + place + row * stride, from + (int64_t)row * part.pitch, (unsigned)bytes, full);
-        } else {
-            mbarrier::arrive(full);
+            copy_box(ring.boxes + next.index * ring.bytes, from, column, row, layer, full);
+            next = next.after(streaming_warps, ring.places), requested++;
         }
-        at = place + size, free -= taken, in_flight += size, requested++;
+        left = box - boxes;
         return true;
     }
 
-    // Until no copy is on its way. A warp that was told to end earlier than others has no rows of their last units.
+    // Until no copy of the thread's is on its way.
     __device__ void finish() {
-        __shared__ unsigned by_warp[streaming_warps];
-        by_warp[thread / warp_size] = requested;
-        asm volatile("bar.sync 2, %0;" ::"n"((int)streaming_threads) : "memory");
-        for (int i = 0; i < streaming_warps; i++) {
-            for (; requested < by_warp[i]; requested++) { mbarrier::arrive(ring.full + requested % ring_barriers); }
-        }
-        for (; arrived != requested; arrived++) {
-            while (!is_complete_of(ring.full, arrived)) {}
+        for (int i = min(requested, together); i > 0; i--) {
+            mbarrier::wait_for(ring.full + before.index, before.parity);
+            before = before.after(streaming_warps, ring.places);
         }
     }
 };
-
-template <class T, class Begin>
-__device__ void stream_steps(ring_writer &writer, const matrix_part<T> *parts, int layers, int steps,
-                             Begin begin_layer) {
-    for (int step = 0; step < steps; step++) {
-        for (int i = 0; i <= 4 * layers; i++) {
-            if (i % 4 == 0) { begin_layer(i / 4); }
-            const matrix_part<T> &part = parts[i < 4 * layers ? i % 4 : 4];
-            const T *of_run = part.weights + (i < 4 * layers ? i / 4 : 0) * part.layer_stride;
-            for (int run = 0; run < part.runs; run++, of_run += part.run_stride) {
-                for (int row = 0; row < part.rows; row += part.unit) {
-                    if (!writer.request(part, of_run + (int64_t)row * part.pitch, min(part.unit, part.rows - row))) {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-}
 #endif
 
-// By all streaming warps: they return when all units of all steps have been requested, or when `ended` is set, and no copy is on its way.
-// parts: (5), in shared memory. begin_layer(layer) is called before the units of a layer, or of the last matrix
+// By one thread of each streaming warp: it returns when all its boxes of all steps have been requested, or when `ended` is set, and no copy
+// of them is on its way. Its waits need no limit, since they end with those of the block's other warps.
+// parts: (kinds), in shared memory. begin_layer(layer) is called before the boxes of a layer, or of the last matrix
 template <class T, class Begin>
-__device__ void stream_weights(const ring_memory &ring, int thread, const matrix_part<T> *parts, int layers, int steps,
-                               volatile int *ended, Begin begin_layer) {
+__device__ void stream_weights(const ring_memory &ring, int warp, const matrix_part<T> *parts, const weight_maps &maps,
+                               int layers, int steps, volatile int *ended, Begin begin_layer) {
 #if HOPPER_PTX
-    ring_writer writer(ring, thread, ended);
-    stream_steps(writer, parts, layers, steps, begin_layer);
+    ring_writer writer(ring, warp, ended);
+    bool needed = true;
+    for (int step = 0; step < steps && needed; step++) {
+        for (int layer = 0; layer < layers && needed; layer++) {
+            begin_layer(layer);
+            for (int kind = 0; kind < logits && needed; kind++) {
+                needed = writer.request(parts[kind], maps.of + kind, layer);
+            }
+        }
+        if (!needed) { break; }
+        begin_layer(layers);
+        needed = writer.request(parts[logits], maps.of + logits, 0);
+    }
     writer.finish();
 #else
-    (void)ring, (void)thread, (void)parts, (void)layers, (void)steps, (void)ended, (void)begin_layer;
+    (void)ring, (void)warp, (void)parts, (void)maps, (void)layers, (void)steps, (void)ended, (void)begin_layer;
 #endif
 }
 
 // ---- a multiplying warp ----
 
-struct unit_reader {
+struct box_reader {
     ring_memory ring;
-    unsigned count = 0; // units that the warp has passed
+    ring_place next; // of the first box that the warp has not read
 
-    __device__ explicit unit_reader(const ring_memory &ring) : ring(ring) {}
+    __device__ explicit box_reader(const ring_memory &ring) : ring(ring) {}
 
-    // Until the next `units` units are there, at most 4.
-    __device__ void wait(int units) const {
+    // Until the next `count` boxes are there, at most warp_size.
+    __device__ void wait(int count) const {
 #if HOPPER_PTX
-        bool there;
-        do {
-            there = true;
-#pragma unroll
-            for (int i = 0; i < 4; i++) { there &= i >= units || is_complete_of(ring.full, count + i); }
-        } while (!there);
-#else
-        (void)units;
-#endif
-    }
-
-    // Until the unit that comes i units after the next one is there.
-    __device__ void wait_for(int i) const {
-#if HOPPER_PTX
-        while (!is_complete_of(ring.full, count + i)) {}
-#else
-        (void)i;
-#endif
-    }
-
-    // The first row of the unit that comes i units after the next one.
-    template <class T> __device__ const T *rows(int i) const {
-#if HOPPER_PTX
-        return (const T *)(ring.places + ring.records[(count + i) % ring_barriers].offset);
-#else
-        (void)i;
-        return nullptr;
-#endif
-    }
-
-    // Every lane has read what it needs of the next units.
-    __device__ void release(int units) {
-#if HOPPER_PTX
-        const unsigned lane = threadIdx.x % warp_size;
+        const int lane = (int)threadIdx.x % warp_size;
+        const ring_place place = next.after(lane, ring.places);
+        while (!__all_sync(all_lanes, lane >= count || mbarrier::is_complete(ring.full + place.index, place.parity))) {}
         __syncwarp();
-        if (lane < (unsigned)units) { mbarrier::arrive(ring.empty + (count + lane) % ring_barriers); }
+#else
+        (void)count;
 #endif
-        count += (unsigned)units;
+    }
+
+    // Row `row` of the box that comes i boxes after the next one, in its first column of 64 bytes. Of whole rows the next column comes
+    // box_rows<T> rows later.
+    template <class T> __device__ const T *row_of(int i, int row) const {
+        return (const T *)(ring.boxes + next.after(i, ring.places).index * ring.bytes + row * column_bytes);
+    }
+
+    // Every lane has read what it needs of the next boxes, at most warp_size.
+    __device__ void release(int count) {
+#if HOPPER_PTX
+        const int lane = (int)threadIdx.x % warp_size;
+        __syncwarp();
+        if (lane < count) { mbarrier::arrive(ring.empty + next.after(lane, ring.places).index); }
+        next = next.after(count, ring.places);
+#else
+        (void)count;
+#endif
     }
 };
+
+// ---- on the host ----
+
+// A box of whole rows of C elements, in bytes.
+template <class T> int bytes_of_whole_rows(int C) {
+    return (C + box_columns<T> - 1) / box_columns<T> * box_rows<T> * column_bytes;
+}
+
+#if !defined(SIMT_CPU_BACKEND)
+// A matrix (layers, rows, columns), layer_stride elements from a layer to the next, in boxes of so many rows and columns.
+template <class T>
+int describe_weights(CUtensorMap *map, const T *weights, int layers, int64_t layer_stride, int rows, int columns,
+                     int box_of_rows, int box_of_columns) {
+    const cuuint64_t pitch = (cuuint64_t)columns * sizeof(T), layer = (cuuint64_t)layer_stride * sizeof(T);
+    const cuuint32_t chunks = (cuuint32_t)((box_of_columns + box_columns<T> - 1) / box_columns<T>);
+    return describe_tensor<T>(map, weights, {(cuuint64_t)columns, (cuuint64_t)rows, chunks, (cuuint64_t)layers},
+                              {pitch, column_bytes, std::max(layer, pitch * (cuuint64_t)rows)},
+                              {(cuuint32_t)box_columns<T>, (cuuint32_t)box_of_rows, chunks, 1},
+                              CU_TENSOR_MAP_SWIZZLE_NONE);
+}
+#endif
 
 #endif

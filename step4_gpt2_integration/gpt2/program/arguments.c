@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include "arguments.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,18 +137,44 @@ enum arguments_result arguments_parse(const struct arguments *arguments, int cou
 
 /* ---- storing ---- */
 
-static bool store_number(void *place, const struct argument *argument, const char *text, struct gpt2_error *error) {
+/* False: it is no number of type double. One that is too small for the type is rounded, to zero at the least. */
+static bool read_real(double *value, const char *text) {
     char *end;
     errno = 0;
-    long whole = argument->kind == ARGUMENT_REAL ? 0 : strtol(text, &end, 10);
-    double value = argument->kind == ARGUMENT_REAL ? strtod(text, &end) : (double)whole;
-    if (end == text || *end != '\0' || errno != 0 || !(value >= argument->least && value <= argument->most)) {
-        return gpt2_fail(error, "%s %s: a %s from %.16g to %.16g is needed", argument->name, text,
-                         argument->kind == ARGUMENT_REAL ? "number" : "whole number", argument->least, argument->most);
+    *value = strtod(text, &end);
+    const bool overflows = errno == ERANGE && isinf(*value);
+    return end != text && *end == '\0' && !overflows && !isspace((unsigned char)text[0]);
+}
+
+static bool read_whole(long *value, const char *text) {
+    char *end;
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    return end != text && *end == '\0' && errno == 0 && !isspace((unsigned char)text[0]);
+}
+
+static bool store_real(void *place, const struct argument *argument, const char *text, struct gpt2_error *error) {
+    const bool above = argument->kind == ARGUMENT_REAL_ABOVE;
+    double value;
+    if (read_real(&value, text) && value <= argument->most &&
+        (above ? value > argument->least : value >= argument->least)) {
+        *(double *)place = value;
+        return true;
     }
-    if (argument->kind == ARGUMENT_INT) { *(int *)place = (int)whole; }
-    if (argument->kind == ARGUMENT_LONG) { *(long *)place = whole; }
-    if (argument->kind == ARGUMENT_REAL) { *(double *)place = value; }
+    return gpt2_fail(error,
+                     above ? "%s %s: a number above %.16g, at most %.16g, is needed"
+                           : "%s %s: a number from %.16g to %.16g is needed",
+                     argument->name, text, argument->least, argument->most);
+}
+
+static bool store_whole(void *place, const struct argument *argument, const char *text, struct gpt2_error *error) {
+    long value;
+    if (!read_whole(&value, text) || (double)value < argument->least || (double)value > argument->most) {
+        return gpt2_fail(error, "%s %s: a whole number from %.16g to %.16g is needed", argument->name, text,
+                         argument->least, argument->most);
+    }
+    if (argument->kind == ARGUMENT_INT) { *(int *)place = (int)value; }
+    if (argument->kind == ARGUMENT_LONG) { *(long *)place = value; }
     return true;
 }
 
@@ -166,10 +194,11 @@ bool argument_store(void *options, const struct argument *argument, const char *
             list->at[list->count++] = text;
             return true;
         case ARGUMENT_INT:
-        case ARGUMENT_LONG:
-        case ARGUMENT_REAL: break;
+        case ARGUMENT_LONG: return store_whole(place, argument, text, error);
+        case ARGUMENT_REAL:
+        case ARGUMENT_REAL_ABOVE: break;
     }
-    return store_number(place, argument, text, error);
+    return store_real(place, argument, text, error);
 }
 
 bool arguments_store_usual(const struct arguments *arguments, void *options, struct gpt2_error *error) {

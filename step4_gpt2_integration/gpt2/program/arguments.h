@@ -11,8 +11,16 @@
 
 #include "gpt2/error.h"
 
-/* What a value is stored as: const char *, struct text_list, int, long, double, bool. */
-enum argument_kind { ARGUMENT_TEXT, ARGUMENT_TEXTS, ARGUMENT_INT, ARGUMENT_LONG, ARGUMENT_REAL, ARGUMENT_SWITCH };
+/* What a value is stored as: const char *, struct text_list, int, long, double, double, bool. */
+enum argument_kind {
+    ARGUMENT_TEXT,
+    ARGUMENT_TEXTS,
+    ARGUMENT_INT,
+    ARGUMENT_LONG,
+    ARGUMENT_REAL,
+    ARGUMENT_REAL_ABOVE, /* above `least` */
+    ARGUMENT_SWITCH
+};
 
 /* Of an option that may be given many times. */
 enum { MOST_TEXTS = 64 };
@@ -49,7 +57,7 @@ enum arguments_result { ARGUMENTS_TAKEN, ARGUMENTS_HELP, ARGUMENTS_VERSION, ARGU
 enum arguments_result arguments_parse(const struct arguments *arguments, int count, char **words, argument_taker *take,
                                       void *context, struct gpt2_error *error);
 
-/* Stores a value at its place in `options`. False: an empty text, a number out of its range, too many texts. */
+/* Stores a value at its place in `options`. False: an empty text, a number out of its range or with blanks, too many texts. */
 bool argument_store(void *options, const struct argument *argument, const char *text, struct gpt2_error *error);
 
 /* Stores `usual` of each row of the command. */

@@ -2,7 +2,7 @@
  *
  * A cell is warmed up, then measured for --seconds. Decoding is measured twice: with a wait after each step, which gives the
  * latency that a reader of the text sees, and with queued steps, which gives tokens/s and energy. A cell that cannot be measured,
- * for lack of memory or context, is a row with the reason. */
+ * for lack of memory or context, is a row with the reason. So is one that fails; then the command fails, too, after the last row. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -27,6 +27,8 @@ struct bench {
     struct gpt2_weights weights; /* of --model, else synthetic */
     struct synthetic synthetic;
     double samples[MOST_SAMPLES];
+    int failures;            /* cells that failed */
+    char first_failure[256]; /* of these */
 };
 
 /* A cell in measurement. */
@@ -34,7 +36,9 @@ struct runner {
     const struct cell *cell;
     struct gpt2_model *model;
     int32_t *prompts, *lengths, *chosen; /* (ROTATION, B, tokens), (B), (B, steps) */
+    struct gpt2_draws draws;             /* random: (B) */
     int steps;                           /* of decoding, until the context is full */
+    bool normalises;                     /* a decoding step has a stage for LayerNorm */
 };
 
 enum { MOST_LAYERS = 48 }; /* of a synthetic model */
@@ -45,6 +49,11 @@ static bool refuse(struct figures *figures, const char *format, ...) {
     vsnprintf(figures->reason, sizeof figures->reason, format, arguments);
     va_end(arguments);
     return false;
+}
+
+static bool fail(struct figures *figures, const struct gpt2_error *error) {
+    figures->failed = true;
+    return refuse(figures, "%s", error->text);
 }
 
 /* Processor time of all threads, user and system. */
@@ -69,8 +78,8 @@ static bool prompt(const struct runner *r, int turn, struct gpt2_error *error) {
            gpt2_wait(r->model, error);
 }
 
-static bool decode(const struct runner *r, int steps, struct gpt2_error *error) {
-    return gpt2_decode_greedy(r->model, steps, r->cell->config->vocabulary, -1, NULL, r->chosen, error);
+static bool decode(struct runner *r, int steps, struct gpt2_error *error) {
+    return gpt2_decode_choosing(r->model, steps, r->cell->config->vocabulary, -1, &r->draws, NULL, r->chosen, error);
 }
 
 /* After the first passes, until the end of the measurement. */
@@ -78,7 +87,7 @@ static void begin_limit(const struct bench *bench) {
     gpt2_collective_limit(&bench->group, bench->options->rank_timeout);
 }
 
-static bool measure_prompts(struct bench *bench, const struct runner *r, struct figures *f, struct gpt2_error *error) {
+static bool measure_prompts(struct bench *bench, struct runner *r, struct figures *f, struct gpt2_error *error) {
     double before = 0.0, after = 0.0, total = 0.0;
     for (int i = 0; i < WARM_UP; i++) {
         if (!prompt(r, i, error)) { return false; }
@@ -101,13 +110,29 @@ static bool measure_prompts(struct bench *bench, const struct runner *r, struct 
     return true;
 }
 
-static bool measure_decoding(struct bench *bench, const struct runner *r, struct figures *f, struct gpt2_error *error) {
+/* A fused step has LayerNorm inside its products, which multiply codes by activations of the type. All other steps have a stage for it. */
+static void listen(void *context, const char *stage, int layer) {
+    struct runner *r = context;
+    (void)layer;
+    r->normalises = r->normalises || strcmp(stage, "ln1") == 0;
+}
+
+/* Do the products of what was measured multiply codes by codes? The taught form expands the weights. */
+static bool multiplies_codes(const struct bench *bench, const struct runner *r, const struct figures *f) {
+    if (!r->cell->activations) { return false; }
+    return r->cell->decodes ? f->form != GPT2_TAUGHT && r->normalises
+                            : strcmp(bench->options->attention, form_name(GPT2_TAUGHT)) != 0;
+}
+
+static bool measure_decoding(struct bench *bench, struct runner *r, struct figures *f, struct gpt2_error *error) {
     double before = 0.0, after = 0.0, total = 0.0;
     const double enough = bench->options->seconds;
     if (!prompt(r, 0, error)) { return false; }
+    gpt2_listen(r->model, listen, r);
     for (int i = 0; i < WARM_UP; i++) { /* libraries choose algorithms, the graph is recorded */
         if (!decode(r, 1, error) || !gpt2_go_back(r->model, r->lengths, error)) { return false; }
     }
+    gpt2_listen(r->model, NULL, NULL);
     begin_limit(bench);
     /* with a wait after each step */
     while (goes_on(bench, f->samples < FEWEST_SAMPLES || (total < enough && f->samples < MOST_SAMPLES))) {
@@ -142,13 +167,21 @@ static bool prepare(struct bench *bench, struct runner *r, struct gpt2_error *er
     r->prompts = malloc(ROTATION * B * T * sizeof *r->prompts);
     r->lengths = malloc(B * sizeof *r->lengths);
     r->chosen = malloc(B * (size_t)r->steps * sizeof *r->chosen);
-    if (r->prompts == NULL || r->lengths == NULL || r->chosen == NULL) { return gpt2_fail(error, "out of memory"); }
+    r->draws.random = malloc(B * sizeof *r->draws.random);
+    if (r->prompts == NULL || r->lengths == NULL || r->chosen == NULL || r->draws.random == NULL) {
+        return gpt2_fail(error, "out of memory");
+    }
     for (size_t i = 0; i < ROTATION * B * T; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
         r->prompts[i] = (int32_t)((state >> 33) % (uint64_t)r->cell->config->vocabulary);
     }
-    for (size_t b = 0; b < B; b++) { r->lengths[b] = (int32_t)T; }
-    return true;
+    for (size_t b = 0; b < B; b++) {
+        r->lengths[b] = (int32_t)T;
+        r->draws.random[b] = gpt2_random_begin((uint64_t)bench->options->seed, b);
+    }
+    const bool good = sampling_of(&r->draws.by, bench->options, error);
+    r->draws.by.repetition_penalty = 1.0;
+    return good;
 }
 
 static bool fits_here(struct bench *bench, const struct cell *cell, const struct gpt2_model_options *settings,
@@ -157,7 +190,7 @@ static bool fits_here(struct bench *bench, const struct cell *cell, const struct
     if (cell->tokens + cell->decodes > most) {
         return refuse(f, "%d tokens%s: the context is %d", cell->tokens, cell->decodes ? " and one more" : "", most);
     }
-    if (!gpt2_device_ask(&bench->device, error)) { return refuse(f, "%s", error->text); }
+    if (!gpt2_device_ask(&bench->device, error)) { return fail(f, error); }
     double needed = (double)gpt2_model_needs(cell->config, settings), there = (double)bench->device.free_bytes;
     if (needed > 0.95 * there) {
         return refuse(f, "it needs %.2f GB of device memory, and %.2f GB are free", needed / 1e9, there / 1e9);
@@ -217,7 +250,8 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
     }
     if (good) {
         if (bench->group.ranks > 1) { f->tokens_per_joule = -1.0; } /* the counter is that of one GPU */
-        f->form = gpt2_model_greedy_form(r.model, cell->batch);
+        f->form = gpt2_model_decode_form(r.model, cell->batch);
+        f->activations = multiplies_codes(bench, &r, f);
         f->p5 = quantile(bench->samples, f->samples, 0.05);
         f->p50 = quantile(bench->samples, f->samples, 0.5);
         f->p95 = quantile(bench->samples, f->samples, 0.95);
@@ -225,16 +259,24 @@ static void run(struct bench *bench, const struct cell *cell, struct figures *f)
         double taken = (double)free_before - (double)after.free_bytes;
         if (!bench->device.is_cpu && taken > f->bytes) { f->bytes = taken; }
     } else {
-        refuse(f, "%s", error.text);
+        fail(f, &error);
     }
     gpt2_model_close(r.model);
     free(r.prompts);
     free(r.lengths);
     free(r.chosen);
+    free(r.draws.random);
 }
 
 /* ---- all of them ---- */
 
+static void note_failure(struct bench *bench, const struct cell *cell, const struct figures *f) {
+    if (!f->failed || bench->failures++ > 0) { return; }
+    snprintf(bench->first_failure, sizeof bench->first_failure, "%s %s, %s, batch %d, %d tokens: %s", cell->size,
+             cell->type_name, cell->decodes ? "decode" : "prompt", cell->batch, cell->tokens, f->reason);
+}
+
+/* All rows, those that fail included. */
 static bool run_all(struct bench *bench, const struct cell *cells, int count, struct gpt2_output *json,
                     struct gpt2_error *error) {
     if (bench->group.ranks > 1) {
@@ -251,6 +293,7 @@ static bool run_all(struct bench *bench, const struct cell *cells, int count, st
             }
         }
         run(bench, &cells[i], &figures);
+        note_failure(bench, &cells[i], &figures);
         bench_print_row(stdout, &cells[i], &figures);
         if (json == NULL) { continue; }
         char *line = bench_json(&cells[i], &figures, bench->options, &bench->device);
@@ -272,9 +315,10 @@ static void set_scheme(const struct bench *bench, struct cell *cells, int count)
 
 static bool start(struct bench *bench, struct gpt2_error *error) {
     struct gpt2_model_options settings;
+    struct gpt2_sampling sampling;
     bench->kernels = kernel_choice_open(bench->options->kernels, error);
     return bench->kernels != NULL && model_settings(&settings, bench->options, NULL, error) &&
-           gpt2_device_ask(&bench->device, error) &&
+           sampling_of(&sampling, bench->options, error) && gpt2_device_ask(&bench->device, error) &&
            (bench->options->model == NULL || gpt2_weights_open(&bench->weights, bench->options->model, error));
 }
 
@@ -297,6 +341,9 @@ int command_bench(const struct options *given, struct gpt2_error *error) {
         set_scheme(bench, cells, count);
         good = run_all(bench, cells, count, options.json_file != NULL ? &json : NULL, error);
         ranks_passed(&bench->group, good, error);
+    }
+    if (good && bench->failures > 0) { /* on all ranks */
+        good = gpt2_fail(error, "%d of %d rows failed; the first is %s", bench->failures, count, bench->first_failure);
     }
     gpt2_output_abandon(&json);
     free(cells);

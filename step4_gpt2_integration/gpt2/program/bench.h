@@ -14,7 +14,7 @@ struct cell {
     enum gpt2_type type;
     bool tf32, decodes;
     enum gpt2_scheme scheme; /* of matrices in 8 bits */
-    bool activations;        /* of prompts in 8 bits, too */
+    bool activations;        /* of prompts in 8 bits, too; figures.activations says what ran */
     int batch, tokens;       /* tokens: of each prompt; of a decoding cell: before the first step */
 };
 
@@ -56,7 +56,9 @@ struct figures {
     double cpu_ms;           /* processor time of all threads for a step or a pass, independent of other load */
     double tokens_per_joule; /* negative: not available */
     enum gpt2_form form;     /* of the decoding steps that ran */
+    bool activations;        /* of the products that ran: in 8 bits */
     char reason[192];        /* why the cell was not measured; empty: it was */
+    bool failed;             /* the reason is an error, not a lack of context or memory */
 };
 
 void bench_print_head(FILE *to, const struct options *options, const struct gpt2_device_info *device);

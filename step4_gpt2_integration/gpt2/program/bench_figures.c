@@ -63,6 +63,10 @@ double quantile(double *values, int count, double p) {
 void bench_print_head(FILE *to, const struct options *options, const struct gpt2_device_info *device) {
     fprintf(to, "%s, kernels %s, %s\n", device->name, options->kernels,
             options->model != NULL ? options->model : "synthetic weights");
+    if (options->temperature > 0.0) {
+        fprintf(to, "Tokens are drawn: temperature %g, top-k %d, top-p %g, min-p %g.\n", options->temperature,
+                options->top_k, options->top_p, options->min_p);
+    }
     if (device->is_cpu) {
         fprintf(
             to,
@@ -90,14 +94,27 @@ void bench_print_row(FILE *to, const struct cell *cell, const struct figures *f)
     fflush(to);
 }
 
+/* Of drawn tokens; a record without it is of the likeliest ones. */
+static bool add_sampling(cJSON *line, const struct options *options) {
+    cJSON *sampling = cJSON_AddObjectToObject(line, "sampling");
+    return sampling != NULL && cJSON_AddNumberToObject(sampling, "temperature", options->temperature) &&
+           cJSON_AddNumberToObject(sampling, "top_k", options->top_k) &&
+           cJSON_AddNumberToObject(sampling, "top_p", options->top_p) &&
+           cJSON_AddNumberToObject(sampling, "min_p", options->min_p);
+}
+
 static bool add_figures(cJSON *line, const struct cell *cell, const struct figures *f) {
-    if (f->reason[0] != '\0') { return cJSON_AddStringToObject(line, "not_measured", f->reason) != NULL; }
+    if (f->reason[0] != '\0') {
+        return cJSON_AddStringToObject(line, "not_measured", f->reason) != NULL &&
+               cJSON_AddBoolToObject(line, "failed", f->failed) != NULL;
+    }
     bool good =
         cJSON_AddNumberToObject(line, "ms_p5", 1e3 * f->p5) && cJSON_AddNumberToObject(line, "ms_p50", 1e3 * f->p50) &&
         cJSON_AddNumberToObject(line, "ms_p95", 1e3 * f->p95) && cJSON_AddNumberToObject(line, "samples", f->samples) &&
         cJSON_AddNumberToObject(line, "cpu_ms", f->cpu_ms) &&
         cJSON_AddNumberToObject(line, "tokens_per_s", f->tokens_per_s) &&
-        cJSON_AddNumberToObject(line, "bytes", f->bytes);
+        cJSON_AddNumberToObject(line, "bytes", f->bytes) &&
+        cJSON_AddStringToObject(line, "activations", f->activations ? gpt2_scheme_name(cell->scheme) : cell->type_name);
     if (good && cell->decodes) {
         good = cJSON_AddNumberToObject(line, "bytes_read", cell_bytes(cell)) &&
                cJSON_AddNumberToObject(line, "gb_per_s", f->gb_per_s) &&
@@ -123,10 +140,9 @@ char *bench_json(const struct cell *cell, const struct figures *figures, const s
         cJSON_AddStringToObject(line, "decode", options->decode) &&
         cJSON_AddStringToObject(line, "weights",
                                 cell->scheme != GPT2_PLAIN ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
-        cJSON_AddStringToObject(line, "activations",
-                                cell->activations ? gpt2_scheme_name(cell->scheme) : cell->type_name) &&
         cJSON_AddBoolToObject(line, "synthetic", options->model == NULL) &&
         cJSON_AddNumberToObject(line, "seed", (double)options->seed) &&
+        (!cell->decodes || options->temperature == 0.0 || add_sampling(line, options)) &&
         (options->gpus <= 1 || cJSON_AddNumberToObject(line, "gpus", (double)options->gpus));
     char *text = good ? cJSON_PrintUnformatted(line) : NULL;
     cJSON_Delete(line);

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "gpt2/formats/codes.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,9 @@ bool numbers_parse(struct numbers *numbers, const char *option, const char *text
         long value =
             strcmp(item, "short") == 0 && strcmp(option, "--positions") == 0 ? SHORT_POSITION : strtol(item, &end, 10);
         bool named = strcmp(item, "short") == 0 && strcmp(option, "--positions") == 0;
-        if (!named && (end == item || *end != '\0' || errno != 0)) { value = (long)least - 1; }
+        if (!named && (end == item || *end != '\0' || errno != 0 || isspace((unsigned char)item[0]))) {
+            value = (long)least - 1;
+        }
         if (value < least || value > most) {
             return gpt2_fail(error, "%s: '%s' is not a number from %d to %d", option, item, least, most);
         }

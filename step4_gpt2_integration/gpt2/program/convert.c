@@ -81,11 +81,14 @@ static bool choose_type(struct conversion *c, struct gpt2_error *error) {
     return true;
 }
 
-/* Codes of codes would lose twice. */
+/* Of a model to quantize. Codes of codes would lose twice; a NaN or an infinity makes every logit one. */
 static bool check_source(const struct conversion *c, struct gpt2_error *error) {
-    return c->scheme == GPT2_PLAIN || c->weights.scheme == GPT2_PLAIN ||
-           gpt2_fail(error, "%s: it is in %s already: quantize the model that it was made of", c->options->from,
-                     gpt2_scheme_name(c->weights.scheme));
+    if (c->scheme == GPT2_PLAIN) { return true; }
+    if (c->weights.scheme != GPT2_PLAIN) {
+        return gpt2_fail(error, "%s: it is in %s already: quantize the model that it was made of", c->options->from,
+                         gpt2_scheme_name(c->weights.scheme));
+    }
+    return gpt2_weights_finite(&c->weights, error);
 }
 
 static bool open_tokenizer(struct conversion *c, struct gpt2_error *error) {

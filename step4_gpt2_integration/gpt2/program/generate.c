@@ -27,12 +27,7 @@ static bool encode_prompt(struct generation *g, int b, struct gpt2_error *error)
     }
     s->prompt = s->ids.count;
     s->search.stops = &options->stops;
-    const struct sampling by = {.repetition_penalty = options->repetition_penalty,
-                                .temperature = options->temperature,
-                                .top_k = options->top_k,
-                                .top_p = options->top_p,
-                                .min_p = options->min_p};
-    s->sampler = sampler_make(&by, (uint64_t)options->seed, (uint64_t)b);
+    g->random[b] = gpt2_random_begin((uint64_t)options->seed, (uint64_t)b);
     if (s->prompt > (size_t)most_tokens(g)) {
         return gpt2_fail(error, "%s: prompt %d has %zu tokens, and the model's context is %d", options->model, b + 1,
                          s->prompt, most_tokens(g));
@@ -207,45 +202,31 @@ static bool agree_on(struct generation *g, const int32_t *tokens, int count, str
     return !g->alike;
 }
 
-/* The host chooses each sequence's next token from the logits. */
-static bool write_sampled(struct generation *g, struct gpt2_error *error) {
-    int32_t next[MOST_PROMPTS];
-    int steps = 1;
-    while (!all_done(g)) {
-        bool passed;
-        if (!gpt2_logits(g->session.model, g->logits, error)) { return false; }
-        for (int b = 0; b < g->B; b++) {
-            struct sequence *s = &g->sequences[b];
-            next[b] = s->ending != GOES_ON
-                          ? -1
-                          : sampler_choose(&s->sampler, g->logits + (int64_t)b * g->V, s->ids.ids + s->first,
-                                           in_context(s), g->candidates, g->choices);
-        }
-        if (!agree_on(g, next, g->B, error)) { return false; }
-        begin_writing(g);
-        for (int b = 0; b < g->B; b++) {
-            struct sequence *s = &g->sequences[b];
-            if (s->ending == GOES_ON && !take(g, s, next[b], error)) { return false; }
-        }
-        if (!end_writing(g, &steps, error) || !shift_contexts(g, &passed, error)) { return false; }
-        for (int b = 0; b < g->B; b++) {
-            if (g->sequences[b].ending != GOES_ON) { next[b] = -1; }
-        }
-        if (!passed && !all_done(g) && !gpt2_decode(g->session.model, next, error)) { return false; }
+/* The ids that the repetition penalty applies to: those in the context. */
+static void mark_seen(const struct generation *g, int b) {
+    const struct sequence *s = &g->sequences[b];
+    uint8_t *seen = g->seen + (int64_t)b * g->V;
+    memset(seen, 0, (size_t)g->V);
+    for (size_t i = s->first; i < s->ids.count; i++) {
+        if (s->ids.ids[i] < g->V) { seen[s->ids.ids[i]] = 1; }
     }
-    return true;
 }
 
-/* The likeliest tokens, chosen on the device, several steps at a time: up to 16, as long as they take less than 0.1 s. */
-static bool write_greedy(struct generation *g, struct gpt2_error *error) {
+/* Tokens are chosen on the device, several steps at a time: up to 16, as long as they take less than 0.1 s. */
+static bool write_tokens(struct generation *g, struct gpt2_error *error) {
     enum { MOST_STEPS = 16 };
+    const struct options *options = g->options;
+    struct gpt2_draws draws = {.by = g->sampling, .random = g->random, .seen = g->seen};
     int32_t chosen[MOST_PROMPTS * MOST_STEPS];
     bool rests[MOST_PROMPTS], passed;
-    const int stop = g->options->no_stop ? -1 : session_end_token(&g->session);
+    const int stop = options->no_stop ? -1 : session_end_token(&g->session);
     for (int steps = 1; !all_done(g);) {
         double start = seconds();
-        for (int b = 0; b < g->B; b++) { rests[b] = g->sequences[b].ending != GOES_ON; }
-        if (!gpt2_decode_greedy(g->session.model, steps, g->choices, stop, rests, chosen, error)) {
+        for (int b = 0; b < g->B; b++) {
+            rests[b] = g->sequences[b].ending != GOES_ON;
+            if (g->sampling.repetition_penalty != 1.0) { mark_seen(g, b); }
+        }
+        if (!gpt2_decode_choosing(g->session.model, steps, g->choices, stop, &draws, rests, chosen, error)) {
             return gpt2_fail(error, "%s: %s", g->options->model, error->text);
         }
         if (!agree_on(g, chosen, g->B * steps, error)) { return false; }
@@ -266,10 +247,9 @@ static bool write_greedy(struct generation *g, struct gpt2_error *error) {
 
 static bool make_buffers(struct generation *g, struct gpt2_error *error) {
     const size_t B = (size_t)g->B;
-    g->logits = malloc(B * (size_t)g->V * sizeof *g->logits);
-    g->candidates = malloc((size_t)g->V * sizeof *g->candidates);
+    g->seen = malloc(B * (size_t)g->V);
     g->tokens = malloc(B * (size_t)most_tokens(g) * sizeof *g->tokens);
-    if (g->logits == NULL || g->candidates == NULL || g->tokens == NULL) { return gpt2_fail(error, "out of memory"); }
+    if (g->seen == NULL || g->tokens == NULL) { return gpt2_fail(error, "out of memory"); }
     for (int b = 0; b < g->B; b++) {
         struct gpt2_ids *ids = &g->sequences[b].ids;
         size_t room = ids->count + (size_t)g->options->tokens;
@@ -334,9 +314,8 @@ static bool write_texts(struct generation *g, struct gpt2_error *error) {
     progress_end(&progress);
     double first = seconds();
     if (!good || (is_streamed(g) && !show(g, &g->sequences[0], error))) { return false; }
-    bool on_host = options->temperature > 0.0 || options->repetition_penalty != 1.0;
-    g->decode_form = (on_host ? gpt2_model_step_form : gpt2_model_greedy_form)(g->session.model, g->B);
-    if (!(on_host ? write_sampled : write_greedy)(g, error)) { return false; }
+    g->decode_form = gpt2_model_decode_form(g->session.model, g->B);
+    if (!write_tokens(g, error)) { return false; }
     g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
     if (!print_texts(g, error)) { return false; }
     if (options->quiet) { return true; }
@@ -360,14 +339,11 @@ static bool run(struct generation *g, struct gpt2_error *error) {
     return ranks_passed(&g->group, good || g->alike, error) && good;
 }
 
-static bool check_options(const struct options *options, struct gpt2_error *error) {
-    bool limits = options->top_k > 0 || options->top_p < 1.0 || options->min_p > 0.0;
-    for (int i = 0; i < options->stops.count; i++) {
-        if (options->stops.at[i][0] == '\0') { return gpt2_fail(error, "--stop is empty: TEXT"); }
+static bool check_options(struct generation *g, struct gpt2_error *error) {
+    for (int i = 0; i < g->options->stops.count; i++) {
+        if (g->options->stops.at[i][0] == '\0') { return gpt2_fail(error, "--stop is empty: TEXT"); }
     }
-    return options->temperature > 0.0 || !limits ||
-           gpt2_fail(error, "--top-k, --top-p and --min-p need a --temperature: without one the likeliest token is "
-                            "taken");
+    return sampling_of(&g->sampling, g->options, error);
 }
 
 int command_generate(const struct options *given, struct gpt2_error *error) {
@@ -375,7 +351,7 @@ int command_generate(const struct options *given, struct gpt2_error *error) {
     struct generation *g = calloc(1, sizeof *g);
     if (g == NULL) { return gpt2_fail(error, "out of memory"), 2; }
     g->options = &options;
-    bool good = ranks_open(&g->group, check_options(&options, error), &options, error), open = false;
+    bool good = ranks_open(&g->group, check_options(g, error), &options, error), open = false;
     if (good) {
         open = session_open(&g->session, &options, error);
         good = gpt2_collective_agree(&g->group, open, NULL, error);
@@ -395,8 +371,7 @@ int command_generate(const struct options *given, struct gpt2_error *error) {
     if (open) { session_close(&g->session); }
     int status = ranks_close(&g->group, good, error); /* after the model, whose graphs hold sums */
     prompts_close(&g->prompts);
-    free(g->logits);
-    free(g->candidates);
+    free(g->seen);
     free(g->tokens);
     free(g);
     return status;

@@ -4,7 +4,6 @@
 
 #include "program.h"
 #include "ranks.h"
-#include "sample.h"
 #include "stop.h"
 
 /* ---- the prompts (prompts.c) ---- */
@@ -27,7 +26,6 @@ struct sequence {
     struct gpt2_ids ids; /* the prompt, then the written tokens */
     size_t prompt;       /* tokens of the prompt */
     size_t first;        /* the first token that is still in the context */
-    struct sampler sampler;
     enum ending ending;
     const char *stop; /* that ended it */
     struct stop_search search;
@@ -45,10 +43,11 @@ struct generation {
     struct sequence sequences[MOST_PROMPTS];
     int B, longest, context, V;
     int choices; /* the number of ids with a token: the first ones of V */
-    float *logits;
-    int *candidates;
-    int32_t *tokens; /* (B, T) of a pass */
-    char last;       /* the last byte on standard output */
+    struct gpt2_sampling sampling;
+    uint64_t random[MOST_PROMPTS]; /* of draws */
+    uint8_t *seen;                 /* (B, V) of struct gpt2_draws */
+    int32_t *tokens;               /* (B, T) of a pass */
+    char last;                     /* the last byte on standard output */
     long written;
     enum gpt2_form decode_form; /* that ran */
     double load_seconds, prompt_seconds, decode_seconds;

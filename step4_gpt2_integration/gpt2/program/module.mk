@@ -48,8 +48,8 @@ bench-gpt2:
 # A set with a wrong kernel, for the tests.
 $(eval $(call gpt2_kernel_set,wrong,step4_gpt2_integration/gpt2/program/tests/wrong,bias_gelu layernorm))
 
-# Its tests run the program; test_sample.c, test_arguments.c, test_stop.c and test_bench.c are host C alone.
-GPT2_PROGRAM_TESTS := $(filter-out test_sample test_arguments test_stop test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
+# Its tests run the program; test_arguments.c, test_stop.c and test_bench.c are host C alone.
+GPT2_PROGRAM_TESTS := $(filter-out test_arguments test_stop test_bench,$(notdir $(basename $(wildcard $(GPT2_DIR)/program/tests/test_*.c))))
 
 $(GPT2_OUT)/program/tests/%.o: $(GPT2_DIR)/program/tests/%.c
 	@mkdir -p $(@D)
@@ -59,10 +59,6 @@ $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%): $(GPT2_TESTS_OUT)/%: $(GPT2_OUT)/pr
     | $(GPT2) $(GPT2_OUT)/kernels/kernels_wrong.so
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ -lcriterion $(GPT2_HOST_LIBS)
-
-$(GPT2_TESTS_OUT)/test_sample: $(GPT2_OUT)/program/tests/test_sample.o $(GPT2_OUT)/program/sample.o
-	@mkdir -p $(@D)
-	$(CC) -o $@ $^ -lcriterion -lm
 
 $(GPT2_TESTS_OUT)/test_arguments: $(GPT2_OUT)/program/tests/test_arguments.o $(GPT2_OUT)/program/arguments.o $(GPT2_HOST_LIBRARY)
 	@mkdir -p $(@D)
@@ -89,7 +85,7 @@ SHELL_TESTS += $(if $(wildcard $(GPT2_DIR)/tests),$(addprefix step4_gpt2_integra
     step4_gpt2_integration/gpt2/program/tests/test_ranks_generate.sh)
 endif
 
-TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(addprefix $(GPT2_TESTS_OUT)/,test_sample test_arguments test_stop test_bench)
+TESTS += $(GPT2_PROGRAM_TESTS:%=$(GPT2_TESTS_OUT)/%) $(addprefix $(GPT2_TESTS_OUT)/,test_arguments test_stop test_bench)
 SIMT_TEST_NAMES += $(GPT2_PROGRAM_TESTS)
 
 -include $(wildcard $(GPT2_OUT)/program/*.d $(GPT2_OUT)/program/tests/*.d)

@@ -66,6 +66,9 @@ bool model_settings(struct gpt2_model_options *settings, const struct options *o
  * or activations are in 8 bits, too: codes save bytes, and there decoding them takes longer than reading the bytes. */
 enum gpt2_scheme scheme_on_device(const struct gpt2_weights *weights, const struct options *options);
 
+/* --temperature and the limits of draws. False: limits without a temperature. */
+bool sampling_of(struct gpt2_sampling *by, const struct options *options, struct gpt2_error *error);
+
 struct session {
     struct gpt2_weights weights;
     struct gpt2_tokenizer *tokenizer;

@@ -44,6 +44,18 @@ enum gpt2_scheme scheme_on_device(const struct gpt2_weights *weights, const stru
     return decodes ? GPT2_PLAIN : weights->scheme;
 }
 
+bool sampling_of(struct gpt2_sampling *by, const struct options *options, struct gpt2_error *error) {
+    *by = (struct gpt2_sampling){.repetition_penalty = options->repetition_penalty,
+                                 .temperature = options->temperature,
+                                 .top_k = options->top_k,
+                                 .top_p = options->top_p,
+                                 .min_p = options->min_p};
+    const bool limits = options->top_k > 0 || options->top_p < 1.0 || options->min_p > 0.0;
+    return options->temperature > 0.0 || !limits ||
+           gpt2_fail(error, "--top-k, --top-p and --min-p need a --temperature: without one the likeliest token is "
+                            "taken");
+}
+
 /* folder/name, or for a NULL folder name, if the file exists; else NULL. */
 static char *present(const char *folder, const char *name, bool *no_memory) {
     char *path = folder != NULL ? gpt2_path(folder, name) : strdup(name);

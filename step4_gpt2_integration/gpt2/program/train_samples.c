@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "gpt2/file.h"
-#include "sample.h"
 
 /* ---- the file ---- */
 
@@ -105,9 +104,6 @@ bool train_samples_open(struct train_samples *s, const struct train_options *opt
     if (!cut(s->path, step, error)) { return false; }
     if (options->sample_every == 0) { return true; }
     if (!encode(s, weights->config.max_tokens, error)) { return false; }
-    s->logits = malloc((size_t)V * sizeof *s->logits);
-    s->candidates = malloc((size_t)V * sizeof *s->candidates);
-    if (s->logits == NULL || s->candidates == NULL) { return gpt2_fail(error, "out of memory"); }
     struct gpt2_model_options own = *settings;
     own.batch = 1, own.prompt = (int)s->prompt, own.context = (int)s->ids.room;
     s->model = gpt2_model_open(weights, &own, error);
@@ -117,8 +113,6 @@ bool train_samples_open(struct train_samples *s, const struct train_options *opt
 void train_samples_close(struct train_samples *s) {
     gpt2_model_close(s->model);
     gpt2_ids_free(&s->ids);
-    free(s->logits);
-    free(s->candidates);
     free(s->path);
     *s = (struct train_samples){.path = NULL};
 }
@@ -129,18 +123,21 @@ size_t train_samples_bytes(const struct train_samples *s) {
 
 /* Appends tokens to the prompt until the end of a text or of the room. */
 static bool draw(struct train_samples *s, struct gpt2_error *error) {
-    const struct sampling by = {.repetition_penalty = 1.0, .temperature = s->options->sample_temperature, .top_p = 1.0};
-    struct sampler sampler = sampler_make(&by, (uint64_t)s->options->seed, 0);
+    uint64_t random = gpt2_random_begin((uint64_t)s->options->seed, 0);
+    struct gpt2_draws draws = {
+        .by = {.repetition_penalty = 1.0, .temperature = s->options->sample_temperature, .top_p = 1.0},
+        .random = &random};
     const int32_t length = (int32_t)s->prompt;
+    const int steps = (int)(s->ids.room - s->prompt), stop = gpt2_tokenizer_end_of_text(s->tokenizer);
+    int32_t *chosen = s->ids.ids + s->prompt;
     s->ids.count = s->prompt;
-    if (!gpt2_prefill(s->model, s->ids.ids, &length, 1, length, error)) { return false; }
-    while (s->ids.count < s->ids.room) {
-        if (!gpt2_logits(s->model, s->logits, error)) { return false; }
-        int32_t token = sampler_choose(&sampler, s->logits, s->ids.ids, s->ids.count, s->candidates, s->choices);
-        if (token < 0) { return gpt2_fail(error, "the logits of a sample are NaN"); }
-        if (token == gpt2_tokenizer_end_of_text(s->tokenizer)) { break; }
-        s->ids.ids[s->ids.count++] = token;
-        if (s->ids.count < s->ids.room && !gpt2_decode(s->model, &token, error)) { return false; }
+    if (!gpt2_prefill(s->model, s->ids.ids, &length, 1, length, error) ||
+        !gpt2_decode_choosing(s->model, steps, s->choices, stop < s->choices ? stop : -1, &draws, NULL, chosen,
+                              error)) {
+        return false;
+    }
+    while (s->ids.count < s->ids.room && s->ids.ids[s->ids.count] >= 0 && s->ids.ids[s->ids.count] != stop) {
+        s->ids.count++;
     }
     return true;
 }

@@ -21,8 +21,6 @@ struct train_samples {
     struct gpt2_ids ids;      /* the prompt; room for the rest of a sample */
     size_t prompt;            /* its tokens */
     int choices;              /* the number of ids with a token */
-    float *logits;            /* (V) */
-    int *candidates;          /* (V) */
 };
 
 /* Cuts the file to the texts up to `step` (0 for a new run). With --sample-every also opens a model of the trainer's sizes beside it,

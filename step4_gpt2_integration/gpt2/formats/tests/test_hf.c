@@ -354,6 +354,18 @@ Test(hf, weights_may_be_in_several_files) {
     cr_assert(opens(), "%s", error.text);
 }
 
+Test(hf, what_is_not_finite_is_named_with_its_part) {
+    struct gpt2_weights weights;
+    write_parts("");
+    FILE *file = fopen(at("hf/part-2.safetensors"), "r+b");
+    cr_assert(file && fseek(file, -4, SEEK_END) == 0);
+    fwrite("\0\0\x80\x7f", 1, 4, file); /* infinity */
+    fclose(file);
+    cr_assert(gpt2_hf_open(&weights, at("hf"), &error), "%s", error.text);
+    cr_assert(fails_with(gpt2_weights_finite(&weights, &error), "/hf/part-2.safetensors: "), "%s", error.text);
+    gpt2_weights_close(&weights);
+}
+
 Test(hf, an_index_has_to_agree_with_its_files) {
     static const char *const cases[][2] = {
         {",\"h.9.none\":\"part-1.safetensors\"", "it names 41 tensors; its files have 40"},

@@ -1,6 +1,8 @@
 /* weights: names and shapes; conversions in both directions; the sizes of the real models. */
 #include "gpt2/formats/weights.h"
 
+#include <math.h>
+
 #include "gpt2/formats/hf.h"
 #include "gpt2/formats/llmc.h"
 #include "gpt2/tests/scratch.h"
@@ -54,6 +56,38 @@ Test(weights, sum_up_to_the_known_numbers) {
                   known[i].name);
     }
     cr_assert_null(gpt2_config_named("125M"));
+}
+
+/* In each tensor, in the first value or the last one, in each type. */
+Test(weights, a_value_that_is_not_finite_is_found) {
+    struct gpt2_config untied = small_config;
+    untied.untied = true;
+    struct gpt2_source source = seeded_source(&untied);
+    for (int type = GPT2_F32; type <= GPT2_BF16; type++) {
+        struct gpt2_weights weights;
+        cr_assert(gpt2_hf_write(at("hf"), &source, (enum gpt2_type)type, -1, &error), "%s", error.text);
+        cr_assert(gpt2_weights_open(&weights, at("hf"), &error), "%s", error.text);
+        cr_assert(gpt2_weights_finite(&weights, &error), "%s", error.text);
+        for (int tensor = 0; tensor < GPT2_TENSORS; tensor++) {
+            const int layer = gpt2_tensor_layers(&untied, (enum gpt2_tensor)tensor) - 1;
+            struct gpt2_view *view = gpt2_weights_view(&weights, (enum gpt2_tensor)tensor, layer);
+            const struct gpt2_view good = *view;
+            const size_t size = gpt2_type_bytes(good.type), count = (size_t)(good.rows * good.columns);
+            const float bad = tensor % 3 == 0 ? NAN : tensor % 3 == 1 ? INFINITY : -INFINITY;
+            uint8_t *bytes = malloc(count * size);
+            char name[GPT2_NAME_BYTES], wanted[128];
+            gpt2_tensor_name((enum gpt2_tensor)tensor, layer, name);
+            snprintf(wanted, sizeof wanted, "/hf/model.safetensors: %s: 1 of its values are NaN or infinite: ", name);
+            memcpy(bytes, good.bytes, count * size);
+            gpt2_convert(bytes + (tensor % 2 == 0 ? 0 : count - 1) * size, good.type, &bad, GPT2_F32, 1);
+            view->bytes = bytes;
+            cr_assert(!gpt2_weights_finite(&weights, &error), "%s", name);
+            cr_assert(strstr(error.text, wanted), "%s, not %s", error.text, wanted);
+            *view = good;
+            free(bytes);
+        }
+        gpt2_weights_close(&weights);
+    }
 }
 
 static void convert(const char *from, const char *to, bool to_hf, enum gpt2_type type) {

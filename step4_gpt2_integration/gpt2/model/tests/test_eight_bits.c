@@ -106,6 +106,110 @@ Test(eight_bits, taught_steps_have_the_references_logits) {
     check_all(GPT2_TAUGHT);
 }
 
+/* ---- the persistent form ---- */
+
+/* Heads of 16, 32, 64, 128 and 8 channels; clusters with several heads; each width of a warp; a relative of GPT-2. */
+static const struct gpt2_config persistent_configs[] = {
+    CONFIG(16, 50, 2, 2, 32),    CONFIG(12, 501, 1, 17, 544),
+    CONFIG(10, 50, 2, 12, 768),  CONFIG(10, 50, 1, 10, 1280),
+    CONFIG(10, 50, 1, 25, 1600), RELATIVE(12, 50, 128, 2, 8, 64, GPT2_GELU_ERF, true, true),
+};
+enum { PERSISTENT_CONFIGS = sizeof persistent_configs / sizeof *persistent_configs };
+
+/* Calls of 1, 2 and 3 steps, and after each the logits. */
+static void check_persistent(const struct gpt2_source *plain, enum gpt2_type type, double tolerance) {
+    enum { CALLS = 3, ADDED = CALLS * (CALLS + 1) / 2 };
+    const struct gpt2_config *config = &plain->config;
+    int32_t tokens[1][MOST_T], length = config->max_tokens - ADDED;
+    struct gpt2_quantizer quantizer;
+    cr_assert(gpt2_quantizer_open(&quantizer, plain, GPT2_INT8, &error), "%s", error.text);
+    struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+    struct gpt2_model *model = open_codes(&source, type, 1, GPT2_PERSISTENT);
+    cr_assert_eq(gpt2_model_decode_form(model, 1), GPT2_PERSISTENT);
+    tiny_tokens(tokens[0], length, config->vocabulary, 5);
+    cr_assert(gpt2_prefill(model, tokens[0], &length, 1, length, &error), "%s", error.text);
+    for (int steps = 1; steps <= CALLS; steps++) {
+        cr_assert(gpt2_decode_choosing(model, steps, config->vocabulary, -1, NULL, NULL, tokens[0] + length, &error),
+                  "%s", error.text);
+        length += steps;
+        check_logits(model, &source, tokens, 1, length, tolerance);
+    }
+    close_model(model);
+    gpt2_quantizer_close(&quantizer);
+}
+
+Test(eight_bits, persistent_steps_have_the_references_logits) {
+    static const enum gpt2_type types[] = {GPT2_F16, GPT2_BF16};
+    for (int i = 0; i < 2 * PERSISTENT_CONFIGS; i++) {
+        const bool bf16 = i % 2 == 1;
+#ifdef CHECKED
+        if (i > 3) { continue; } /* the small ones */
+#endif
+        const struct gpt2_source tiny = tiny_source(&persistent_configs[i / 2]);
+        struct quiet_source quiet = {&persistent_configs[i / 2], types[i % 2]};
+        const struct gpt2_source little = {.config = persistent_configs[i / 2], .read = quiet_read, .context = &quiet};
+        if (bf16) { check_persistent(&tiny, GPT2_BF16, 0.2); }
+        check_persistent(&little, types[i % 2], bf16 ? 4e-5 : 2e-5); /* x has a unit of 2^-16 deviations */
+    }
+}
+
+/* The first attention adds `added` to channel 5 of the stream; or embeddings of `cancelled` or its negative leave it again there. */
+struct changing_source {
+    const struct gpt2_config *config;
+    float added, cancelled;
+};
+
+static bool changing_read(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                          enum gpt2_layout layout, void *out, struct gpt2_error *because) {
+    const struct changing_source *changing = context;
+    const int C = changing->config->channels;
+    const bool embeds = tensor == GPT2_WTE, adds = tensor == GPT2_ATTPROJB && layer == 0;
+    if (!(embeds && changing->cancelled != 0.0f) && !adds) {
+        return tiny_read((void *)(uintptr_t)changing->config, tensor, layer, type, layout, out, because);
+    }
+    const int64_t count = embeds ? (int64_t)gpt2_tensor_rows(changing->config, tensor) * C : C;
+    float *values = malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++) {
+        const float sign = i % C % 3 == 0 ? 1.0f : -1.0f;
+        values[i] =
+            embeds ? sign * changing->cancelled : (i == 5 ? changing->added : 0.0f) - sign * changing->cancelled;
+    }
+    gpt2_convert(out, type, values, GPT2_F32, (size_t)count);
+    free(values);
+    return true;
+}
+
+/* In the persistent form the unit of a LayerNorm's input follows the deviation before. What it cannot hold is an error, not another text. */
+static void check_change(float added, float cancelled, bool fits) {
+    const struct gpt2_config *config = &persistent_configs[0];
+    struct changing_source changing = {config, added, cancelled};
+    const struct gpt2_source plain = {.config = *config, .read = changing_read, .context = &changing};
+    if (fits) {
+        check_persistent(&plain, GPT2_BF16, 0.2);
+        return;
+    }
+    int32_t tokens[MOST_T], length = 4;
+    struct gpt2_quantizer quantizer;
+    cr_assert(gpt2_quantizer_open(&quantizer, &plain, GPT2_INT8, &error), "%s", error.text);
+    struct gpt2_source source = gpt2_quantizer_source(&quantizer);
+    struct gpt2_model *model = open_codes(&source, GPT2_BF16, 1, GPT2_PERSISTENT);
+    for (int call = 0; call < 2; call++) { /* the second one begins anew */
+        tiny_tokens(tokens, length, config->vocabulary, 5);
+        cr_assert(gpt2_prefill(model, tokens, &length, 1, length, &error), "%s", error.text);
+        cr_assert_not(gpt2_decode_choosing(model, 2, config->vocabulary, -1, NULL, NULL, tokens + length, &error));
+        cr_assert_not_null(strstr(error.text, "too much within a layer"), "%s", error.text);
+    }
+    close_model(model);
+    gpt2_quantizer_close(&quantizer);
+}
+
+Test(eight_bits, persistent_steps_refuse_a_stream_that_their_integers_cannot_hold) {
+    check_change(500.0f, 0.0f, true);
+    check_change(60000.0f, 0.0f, false);
+    check_change(0.0f, 16.0f, true);
+    check_change(0.0f, 4096.0f, false);
+}
+
 /* ---- every code ---- */
 
 /* All weights are zero but the head: row v has the code v. The last LayerNorm gives the unit vector of channel `one`. */
@@ -372,7 +476,7 @@ Test(eight_bits, forms_memory_and_refusals) {
     cr_assert(gpt2_quantizer_open(&quantizer, &plain, GPT2_INT8, &error), "%s", error.text);
     struct gpt2_source source = gpt2_quantizer_source(&quantizer);
     struct gpt2_model *coded = open_codes(&source, GPT2_F32, 1, GPT2_PERSISTENT);
-    cr_assert_eq(gpt2_model_greedy_form(coded, 1), GPT2_FUSED); /* no persistent form */
+    cr_assert_eq(gpt2_model_decode_form(coded, 1), GPT2_FUSED); /* no persistent form in fp32 */
     source.scheme = GPT2_PLAIN;
     struct gpt2_model *decoded = open_codes(&source, GPT2_F32, 1, GPT2_FUSED);
     const size_t matrices = 12 * 544 * 544 * sizeof(float);

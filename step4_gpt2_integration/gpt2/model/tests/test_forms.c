@@ -390,8 +390,8 @@ static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, 
     }
     cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
     int32_t first[MOST * 2], rest[MOST * (STEPS - 2)];
-    cr_assert(gpt2_decode_greedy(model, 2, choices, -1, NULL, first, &error), "%s", error.text);
-    cr_assert(gpt2_decode_greedy(model, STEPS - 2, choices, -1, NULL, rest, &error), "%s", error.text);
+    cr_assert(gpt2_decode_choosing(model, 2, choices, -1, NULL, NULL, first, &error), "%s", error.text);
+    cr_assert(gpt2_decode_choosing(model, STEPS - 2, choices, -1, NULL, NULL, rest, &error), "%s", error.text);
     for (int b = 0; b < B; b++) {
         for (int i = 0; i < STEPS; i++) {
             int token = i < 2 ? first[b * 2 + i] : rest[b * (STEPS - 2) + i - 2];
@@ -399,7 +399,7 @@ static void check_greedy(const struct gpt2_config *config, enum gpt2_form form, 
         }
     }
     cr_assert(gpt2_prefill(model, tokens, lengths, B, T, &error), "%s", error.text);
-    cr_assert(gpt2_decode_greedy(model, STEPS, choices, stop, rests, got, &error), "%s", error.text);
+    cr_assert(gpt2_decode_choosing(model, STEPS, choices, stop, NULL, rests, got, &error), "%s", error.text);
     for (int b = 0; b < B; b++) {
         for (int i = 0; i < STEPS; i++) {
             int token = rests[b] || i > stops[b] ? -1 : wanted[b][i];
@@ -424,14 +424,16 @@ static void check_full(enum gpt2_form form) {
     int32_t tokens[16], length = 14, got[5];
     tiny_tokens(tokens, 16, config->vocabulary, 2);
     struct gpt2_model *model = open_model(config, GPT2_F32, 1, form, false);
-    cr_assert(!gpt2_decode_greedy(model, 1, 50, -1, NULL, got, &error));
+    cr_assert(!gpt2_decode_choosing(model, 1, 50, -1, NULL, NULL, got, &error));
     cr_assert(strstr(error.text, "no sequence"), "%s", error.text);
     cr_assert(gpt2_prefill(model, tokens, &length, 1, 14, &error), "%s", error.text);
-    cr_assert(!gpt2_decode_greedy(model, 17, 50, -1, NULL, got, &error));
+    cr_assert(!gpt2_decode_choosing(model, 17, 50, -1, NULL, NULL, got, &error));
     cr_assert(strstr(error.text, "1 to 16"), "%s", error.text);
-    cr_assert(!gpt2_decode_greedy(model, 1, 51, -1, NULL, got, &error));
-    cr_assert(gpt2_decode_greedy(model, 5, 50, -1, NULL, got, &error), "%s", error.text);
+    cr_assert(!gpt2_decode_choosing(model, 1, 51, -1, NULL, NULL, got, &error));
+    cr_assert(gpt2_decode_choosing(model, 5, 50, -1, NULL, NULL, got, &error), "%s", error.text);
     cr_assert(got[0] >= 0 && got[1] >= 0 && got[2] == -1 && got[3] == -1 && got[4] == -1);
+    cr_assert(gpt2_decode_choosing(model, 2, 50, -1, NULL, NULL, got, &error), "%s", error.text);
+    cr_assert(got[0] == -1 && got[1] == -1);
     int32_t next = 1;
     cr_assert(!gpt2_decode(model, &next, &error));
     cr_assert(strstr(error.text, "is full"), "%s", error.text);
@@ -440,12 +442,10 @@ static void check_full(enum gpt2_form form) {
 
 Test(forms, a_full_sequence_rests) {
     check_full(GPT2_FUSED);
-    check_full(GPT2_PERSISTENT); /* in the checked build fused */
+    check_full(GPT2_PERSISTENT);
 }
 
-/* ---- decoding in one kernel; not in the checked build (cluster.cuh) ---- */
-
-#ifndef CHECKED
+/* ---- decoding in one kernel ---- */
 
 /* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp. */
 static const struct gpt2_config persistent_configs[] = {
@@ -470,16 +470,16 @@ static void check_persistent(const struct gpt2_config *config, enum gpt2_type ty
     tiny_tokens(sequence, length, V, 31);
     struct gpt2_model *model = open_forms(config, type, 1, GPT2_TAUGHT, GPT2_PERSISTENT, true);
     const bool too_large = type == GPT2_F32 && config->channels > 1024; /* for a GPU's shared memory */
-    if (too_large && gpt2_model_greedy_form(model, 1) == GPT2_FUSED) {
+    if (too_large && gpt2_model_decode_form(model, 1) == GPT2_FUSED) {
         close_model(model);
         return;
     }
-    cr_assert_eq(gpt2_model_greedy_form(model, 1), GPT2_PERSISTENT);
-    cr_assert_eq(gpt2_model_greedy_form(model, 2), GPT2_FUSED);
+    cr_assert_eq(gpt2_model_decode_form(model, 1), GPT2_PERSISTENT);
+    cr_assert_eq(gpt2_model_decode_form(model, 2), GPT2_FUSED);
     cr_assert(gpt2_prefill(model, sequence, &length, 1, length, &error), "%s", error.text);
     for (int steps = 1; steps <= CALLS; steps++) {
         choose(model, config, V, 1, &choice_of_host);
-        cr_assert(gpt2_decode_greedy(model, steps, V, -1, NULL, sequence + length, &error), "%s", error.text);
+        cr_assert(gpt2_decode_choosing(model, steps, V, -1, NULL, NULL, sequence + length, &error), "%s", error.text);
         cr_assert_eq(sequence[length], choice_of_host);
         length += steps;
         cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
@@ -503,10 +503,55 @@ static void check_persistent(const struct gpt2_config *config, enum gpt2_type ty
 }
 
 Test(forms, persistent_decoding_gives_what_whole_sequences_give) {
+    static const struct {
+        enum gpt2_type type;
+        double tolerance;
+    } types[] = {{GPT2_F32, 2e-5}, {GPT2_F16, 0.03}, {GPT2_BF16, 0.2}};
     for (int i = 0; i < PERSISTENT_CONFIGS; i++) {
-        check_persistent(&persistent_configs[i], GPT2_F32, 2e-5);
-        check_persistent(&persistent_configs[i], GPT2_F16, 0.03);
-        check_persistent(&persistent_configs[i], GPT2_BF16, 0.2);
+        for (int t = 0; t < 3; t++) {
+#ifdef CHECKED /* all take two minutes there: each size with one type */
+            if (i % 3 != t) { continue; }
+#endif
+            check_persistent(&persistent_configs[i], types[t].type, types[t].tolerance);
+        }
+    }
+}
+
+/* The logits' error is that of the last product, whose input has more bits than a 16-bit type. */
+static void check_quiet(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
+    enum { LENGTH = 5, STEPS = 2 };
+    const int V = config->vocabulary;
+    int32_t sequence[LENGTH + STEPS], length = LENGTH;
+    static float logits[MOST_V];
+    struct quiet_source quiet = {config, type};
+    struct gpt2_source source = {.config = *config, .read = quiet_read, .context = &quiet};
+    struct gpt2_model_options options = {.type = type,
+                                         .attention = GPT2_TAUGHT,
+                                         .decode = GPT2_PERSISTENT,
+                                         .batch = 1,
+                                         .prompt = LENGTH,
+                                         .kernels = kernels_of(sets[SETS - 1])};
+    struct gpt2_model *model = gpt2_model_open(&source, &options, &error);
+    cr_assert(model, "%s", error.text);
+    cr_assert_eq(gpt2_model_decode_form(model, 1), GPT2_PERSISTENT);
+    tiny_tokens(sequence, length, V, 33);
+    cr_assert(gpt2_prefill(model, sequence, &length, 1, length, &error), "%s", error.text);
+    cr_assert(gpt2_decode_choosing(model, STEPS, V, -1, NULL, NULL, sequence + length, &error), "%s", error.text);
+    cr_assert(gpt2_logits(model, logits, &error), "%s", error.text);
+    struct states states = {.count = 0};
+    cr_assert(gpt2_reference(&source, sequence, LENGTH + STEPS, states_of_reference, &states, &error));
+    double got[MOST_V];
+    for (int v = 0; v < V; v++) { got[v] = (double)logits[v]; }
+    double off = row_error(got, states.at[states.count - 1].values + (int64_t)(LENGTH + STEPS - 1) * V, V);
+    cr_assert(off <= tolerance, "C %d: off by %g", config->channels, off);
+    states_free(&states);
+    close_model(model);
+}
+
+Test(forms, persistent_products_keep_more_than_16_bits_of_their_input) {
+    for (int i = 0; i < PERSISTENT_CONFIGS; i++) {
+        check_quiet(&persistent_configs[i], GPT2_F16, 5e-6);
+        check_quiet(&persistent_configs[i], GPT2_BF16, 4e-5);
     }
 }
 
@@ -518,23 +563,21 @@ Test(forms, persistent_steps_follow_given_tokens) {
     tiny_tokens(prompt, length, config->vocabulary, 4);
     struct gpt2_model *model = open_forms(config, GPT2_F32, 1, GPT2_TAUGHT, GPT2_PERSISTENT, false);
     cr_assert(gpt2_prefill(model, prompt, &length, 1, length, &error), "%s", error.text);
-    cr_assert(gpt2_decode_greedy(model, STEPS, config->vocabulary, -1, NULL, wanted, &error), "%s", error.text);
+    cr_assert(gpt2_decode_choosing(model, STEPS, config->vocabulary, -1, NULL, NULL, wanted, &error), "%s", error.text);
     cr_assert(gpt2_go_back(model, &length, &error), "%s", error.text);
     cr_assert(gpt2_prefill(model, prompt, &length, 1, length, &error), "%s", error.text);
     for (int i = 0; i < STEPS; i += 3) {
         choose(model, config, config->vocabulary, 1, &next);
         cr_assert_eq(next, wanted[i]);
         cr_assert(gpt2_decode(model, &next, &error), "%s", error.text);
-        cr_assert(gpt2_decode_greedy(model, 2, config->vocabulary, -1, NULL, got, &error), "%s", error.text);
+        cr_assert(gpt2_decode_choosing(model, 2, config->vocabulary, -1, NULL, NULL, got, &error), "%s", error.text);
         cr_assert(got[0] == wanted[i + 1] && got[1] == wanted[i + 2]);
     }
     close_model(model);
 }
 
-#endif
-
 Test(forms, sizes_that_persistent_decoding_does_not_support_are_fused) {
     struct gpt2_model *model = open_forms(&configs[2], GPT2_F32, 1, GPT2_TAUGHT, GPT2_PERSISTENT, false);
-    cr_assert_eq(gpt2_model_greedy_form(model, 1), GPT2_TAUGHT); /* heads of 5 channels */
+    cr_assert_eq(gpt2_model_decode_form(model, 1), GPT2_TAUGHT); /* heads of 5 channels */
     close_model(model);
 }

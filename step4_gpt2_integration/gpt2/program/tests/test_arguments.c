@@ -12,7 +12,7 @@ struct taken {
     struct text_list prompts;
     int tokens;
     long seed;
-    double temperature;
+    double temperature, part;
     bool quiet;
 };
 
@@ -24,6 +24,7 @@ static const struct argument table[] = {
     {"--token-file", "write", "FILE", NULL, "no tokens", ARGUMENT_TEXT, FIELD(model), 0, 0, 0},
     {"--seed", NULL, "N", "1", "a seed", ARGUMENT_LONG, FIELD(seed), 0, 9e15, 0},
     {"--temperature", "write", "X", "0.5", "a temperature", ARGUMENT_REAL, FIELD(temperature), 0, 10, 0},
+    {"--part", "write", "P", "1", "a part", ARGUMENT_REAL_ABOVE, FIELD(part), 0, 1, 0},
     {"--quiet", "write", NULL, NULL, "a switch", ARGUMENT_SWITCH, FIELD(quiet), 0, 0, 0},
     {"--batch", "read", "B", NULL, "of the other command", ARGUMENT_INT, FIELD(tokens), 1, 100, 0},
 };
@@ -97,6 +98,16 @@ Test(arguments, what_is_wrong_is_one_line) {
         {{"--tokens", "0"}, "--tokens 0: a whole number from 1 to 100 is needed"},
         {{"--tokens", "7.5"}, "--tokens 7.5: a whole number from 1 to 100 is needed"},
         {{"--temperature", "nan"}, "--temperature nan: a number from 0 to 10 is needed"},
+        {{"--temperature", "1e999"}, "--temperature 1e999: a number from 0 to 10 is needed"},
+        {{"--temperature", "-1e-320"}, "--temperature -1e-320: a number from 0 to 10 is needed"},
+        {{"--temperature", " 1"}, "--temperature  1: a number from 0 to 10 is needed"},
+        {{"--temperature", "1 "}, "--temperature 1 : a number from 0 to 10 is needed"},
+        {{"--tokens", " 7"}, "--tokens  7: a whole number from 1 to 100 is needed"},
+        {{"--tokens", "7 "}, "--tokens 7 : a whole number from 1 to 100 is needed"},
+        {{"--part", "0"}, "--part 0: a number above 0, at most 1, is needed"},
+        {{"--part", "-0.0"}, "--part -0.0: a number above 0, at most 1, is needed"},
+        {{"--part", "1.5"}, "--part 1.5: a number above 0, at most 1, is needed"},
+        {{"--part", "nan"}, "--part nan: a number above 0, at most 1, is needed"},
         {{"--temperature="}, "--temperature is empty: X"},
         {{"--quiet", "word"}, "write: 'word' belongs to no option; a text with blanks needs quotes"},
     };
@@ -104,6 +115,14 @@ Test(arguments, what_is_wrong_is_one_line) {
         cr_assert_eq(PARSE(cases[i].words[0], cases[i].words[1], cases[i].words[2]), ARGUMENTS_WRONG, "%zu", i);
         cr_assert(strstr(error.text, cases[i].message), "%s, not %s", error.text, cases[i].message);
     }
+}
+
+/* strtod reports these as out of range, although they are in range. */
+Test(arguments, numbers_near_zero_are_taken) {
+    cr_assert_eq(PARSE("--temperature", "1e-320", "--part", "1e-320"), ARGUMENTS_TAKEN, "%s", error.text);
+    cr_assert(taken.temperature == 1e-320 && taken.part == 1e-320);
+    cr_assert_eq(PARSE("--temperature", "1e-400", "--part", "1"), ARGUMENTS_TAKEN, "%s", error.text);
+    cr_assert(taken.temperature == 0.0 && taken.part == 1.0);
 }
 
 Test(arguments, too_many_texts) {

@@ -73,6 +73,7 @@ Test(bench, bad_lists_are_one_error) {
         {"124M", "f32,f64", "1", "1", "1", "--types: 'f64' is not one of"},
         {"124M", "f32", "1,", "1", "1", "--batch: '' is not a number"},
         {"124M", "f32", "0", "1", "1", "--batch: '0' is not a number from 1 to 4096"},
+        {"124M", "f32", "1, 2", "1", "1", "--batch: ' 2' is not a number"},
         {"124M", "f32", "1,2x", "1", "1", "--batch: '2x' is not a number"},
         {"124M", "f32", "1", "short", "1", "--lengths: 'short' is not a number"},
         {"124M", "f32", "1", "1", "long", "--positions: 'long' is not a number"},
@@ -158,6 +159,29 @@ Test(bench, a_row_and_its_json_say_the_same) {
     cJSON_Delete(json);
 }
 
+Test(bench, records_of_drawn_tokens_say_how) {
+    struct options drawn = options_of("124M", "bf16", "2", "16", "1000");
+    const struct figures figures = {.samples = 1, .form = GPT2_FUSED, .tokens_per_joule = -1.0};
+    struct cell *cells;
+    int count;
+    drawn.temperature = 0.5, drawn.top_k = 7, drawn.top_p = 0.75, drawn.min_p = 0.25;
+    cr_assert(plan(&cells, &count, &drawn, NULL, &error), "%s", error.text);
+    for (int decodes = 0; decodes < 2; decodes++) {
+        char *line = bench_json(&cells[decodes], &figures, &drawn, &gpu);
+        cJSON *json = cJSON_Parse(line), *sampling = cJSON_GetObjectItem(json, "sampling");
+        cr_assert_eq(sampling != NULL, decodes, "%s", line); /* a prompt draws nothing */
+        if (decodes) {
+            cr_assert(near(cJSON_GetObjectItem(sampling, "temperature")->valuedouble, 0.5));
+            cr_assert(near(cJSON_GetObjectItem(sampling, "top_k")->valuedouble, 7.0));
+            cr_assert(near(cJSON_GetObjectItem(sampling, "top_p")->valuedouble, 0.75));
+            cr_assert(near(cJSON_GetObjectItem(sampling, "min_p")->valuedouble, 0.25));
+        }
+        cJSON_Delete(json);
+        free(line);
+    }
+    free(cells);
+}
+
 Test(bench, what_is_not_measured_says_why) {
     struct figures figures = {.reason = "the context is 1024"};
     char row[512];
@@ -165,7 +189,13 @@ Test(bench, what_is_not_measured_says_why) {
     shown(&figures, 1, row, sizeof row, &json);
     cr_assert_str_eq(row, "124M   bf16  decode      2   1000   not measured: the context is 1024\n");
     cr_assert_str_eq(cJSON_GetObjectItem(json, "not_measured")->valuestring, figures.reason);
+    cr_assert(cJSON_IsFalse(cJSON_GetObjectItem(json, "failed")));
     cr_assert_null(cJSON_GetObjectItem(json, "ms_p50"));
+    cr_assert_null(cJSON_GetObjectItem(json, "activations")); /* none ran */
+    cJSON_Delete(json);
+    figures.failed = true;
+    shown(&figures, 1, row, sizeof row, &json);
+    cr_assert(cJSON_IsTrue(cJSON_GetObjectItem(json, "failed")));
     cJSON_Delete(json);
 }
 

@@ -175,6 +175,37 @@ Test(convert, what_fails_leaves_nothing) {
     fails("convert --from @ --to @/x.bin", "model.safetensors");
 }
 
+/* A tiny model with one infinite number, in the tensor that is the context. */
+static bool read_spoiled(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
+                         enum gpt2_layout layout, void *out, struct gpt2_error *why) {
+    const struct gpt2_source source = tiny_source(&config);
+    const float infinite = INFINITY;
+    if (!source.read(source.context, tensor, layer, type, layout, out, why)) { return false; }
+    if (tensor == *(enum gpt2_tensor *)context && layer == gpt2_tensor_layers(&config, tensor) - 1) {
+        gpt2_convert(out, type, &infinite, GPT2_F32, 1);
+    }
+    return true;
+}
+
+Test(convert, quantize_refuses_what_is_not_finite) {
+    static const struct {
+        enum gpt2_tensor tensor;
+        const char *name;
+    } spoiled[] = {{GPT2_WTE, "wte.weight"},          {GPT2_WPE, "wpe.weight"},
+                   {GPT2_LN1W, "h.1.ln_1.weight"},    {GPT2_QKVB, "h.1.attn.c_attn.bias"},
+                   {GPT2_FCW, "h.1.mlp.c_fc.weight"}, {GPT2_LNFB, "ln_f.bias"}};
+    for (size_t i = 0; i < sizeof spoiled / sizeof *spoiled; i++) {
+        enum gpt2_tensor tensor = spoiled[i].tensor;
+        const struct gpt2_source source = {.config = config, .read = read_spoiled, .context = &tensor};
+        char wanted[128];
+        cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, -1, &error), "%s", error.text);
+        snprintf(wanted, sizeof wanted, "/model.safetensors: %s: 1 of its values are NaN or infinite: take another",
+                 spoiled[i].name);
+        fails("quantize --from @ --to @/q --scheme int8", wanted);
+        fails("quantize --from @ --to @/q --scheme fp8 --calibrate @/text --force", wanted);
+    }
+}
+
 Test(convert, what_does_not_fit_on_the_disk_leaves_nothing) {
     const struct rlimit limit = {.rlim_cur = 1 << 14, .rlim_max = RLIM_INFINITY};
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);

@@ -112,6 +112,14 @@ Test(program, seeds) {
     cr_assert_str_neq(first, output);
 }
 
+Test(program, the_smallest_temperature_takes_the_likeliest_token) {
+    char likeliest[4096];
+    succeeds("generate --model @ --prompt the --tokens 20 --quiet");
+    strcpy(likeliest, output);
+    succeeds("generate --model @ --prompt the --temperature 1e-320 --min-p 1e-320 --tokens 20 --quiet");
+    cr_assert_str_eq(likeliest, output);
+}
+
 Test(program, figures_the_empty_prompt_and_a_full_context) {
     succeeds("generate --model @ --tokens 1000 --no-stop"); /* the context has 48 */
     says(" 47 tokens, ");
@@ -233,6 +241,13 @@ Test(program, check_takes_a_tolerance_of_zero) {
     cr_assert_eq(run("check --model @ --kernels naive --against reference --tolerance 0"), 1, "%s", output);
 }
 
+Test(program, check_says_where_other_steps_ran_than_those_asked_for) {
+    succeeds("check --model @ --prompt 'the cat sat' --decode persistent");
+    says("decoding ran in the form taught: the steps of the form persistent have no stages");
+    succeeds("check --model @ --prompt 'the cat sat' --decode taught");
+    cr_assert(strstr(output, "decoding ran") == NULL, "%s", output);
+}
+
 Test(program, check_names_the_first_that_differs) {
     succeeds("check --model @ --prompt 'the cat sat on the mat'");
     says("reference against float64: the same");
@@ -343,6 +358,41 @@ Test(program, bench) {
     cr_assert(run("bench --attention quick") == 2 && strstr(output, "--attention quick: auto, taught, fused or rows"));
     cr_assert_eq(run("profile --model @ --batch 1,2"), 2);
     says("--batch 1,2: a whole number from 1 to 4096 is needed");
+}
+
+/* The activations of the rows in @/bench.json, in order: "int8 f32 ". */
+static void check_activations(const char *arguments, const char *wanted) {
+    char command[512], path[128], line[2048], found[256] = "";
+    snprintf(command, sizeof command, "bench --model @/coded --types f32 --tokens 2 --seconds 0 --json @/bench.json %s",
+             arguments);
+    succeeds(command);
+    snprintf(path, sizeof path, "%s/bench.json", folder);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file) != NULL) {
+        cJSON *json = cJSON_Parse(line);
+        const cJSON *activations = cJSON_GetObjectItem(json, "activations");
+        cr_assert(json, "%s", line);
+        strcat(found, activations != NULL ? activations->valuestring : "none");
+        strcat(found, " ");
+        cJSON_Delete(json);
+    }
+    fclose(file);
+    cr_assert_str_eq(found, wanted, "%s", arguments);
+}
+
+/* docs/eight-bits.md: fused steps multiply codes by activations of the type, as far as their kernel takes the batch. */
+Test(program, bench_says_which_activations_ran) {
+    succeeds("quantize --from @ --to @/coded --scheme int8 --calibrate @/text --quiet");
+    check_activations("--batch 1,8,9 --lengths 5 --positions 4", "int8 f32 int8 f32 int8 int8 ");
+    check_activations("--batch 1 --lengths 5 --positions 4 --no-graph", "int8 f32 ");
+    check_activations("--batch 9 --lengths 5 --positions 4 --attention taught --decode taught", "f32 f32 ");
+    check_activations("--batch 1 --lengths 0 --positions 4,48 --decode rows", "int8 none ");
+    struct gpt2_config wide = config;
+    wide.layers = 1, wide.heads = 65, wide.channels = 1040; /* 8 rows and a LayerNorm's weights: above 40 KB */
+    const struct gpt2_source source = tiny_source(&wide);
+    cr_assert(gpt2_hf_write(folder, &source, GPT2_F32, -1, &error), "%s", error.text);
+    succeeds("quantize --from @ --to @/coded --scheme int8 --calibrate @/text --quiet --force");
+    check_activations("--batch 7,8 --lengths 0 --positions 4", "f32 int8 ");
 }
 
 Test(program, forms_write_the_same_text) {

@@ -27,7 +27,11 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
         {"generate --model ''", "--model is empty: PATH"},
         {"convert --from @ --to ''", "--to is empty: PATH"},
         {"train --out ''", "--out is empty: DIR"},
-        {"generate --model @ --top-p 1.5", "--top-p 1.5: a number from 0 to 1"},
+        {"generate --model @ --top-p 1.5", "--top-p 1.5: a number above 0, at most 1, is needed"},
+        {"generate --model @ --temperature 1 --top-p 0", "--top-p 0: a number above 0, at most 1, is needed"},
+        {"bench --model @ --temperature 1 --top-p 0", "--top-p 0: a number above 0, at most 1, is needed"},
+        {"generate --model @ --temperature 1e999", "--temperature 1e999: a number from 0 to 100 is needed"},
+        {"generate --model @ --temperature ' 1'", "--temperature  1: a number from 0 to 100 is needed"},
         {"generate --model @ --type f8", "--type f8: f32, tf32, f16 or bf16"},
         {"generate --model @ --kernels none", "kernels_none.so: there is no such kernel set"},
         {"generate --model @/absent", "absent"},
@@ -36,6 +40,7 @@ Test(refusals, bad_input_is_one_line_and_status_2) {
         {"generate --model @/text", "text"},
         {"generate --model @ --tokenizer @/absent", "absent"},
         {"generate --model @ --top-k 5", "--top-k, --top-p and --min-p need a --temperature"},
+        {"bench --model @ --top-p 0.5", "--top-k, --top-p and --min-p need a --temperature"},
         {"generate --model @ --min-p 0.1", "--top-k, --top-p and --min-p need a --temperature"},
         {"generate --model @ --repetition-penalty 0", "--repetition-penalty 0: a number from 0.001 to 1000"},
         {"generate --model @ --stop ''", "--stop is empty"},
@@ -129,18 +134,37 @@ Test(refusals, an_empty_prompt_needs_the_end_of_a_text) {
     succeeds("generate --model @ --prompt the --tokens 1 --quiet");
 }
 
+/* Makes the model's last number NaN: the bias of the last LayerNorm. */
+static void spoil_model(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    FILE *file = fopen(path, "r+b");
+    cr_assert(file && fseek(file, -4, SEEK_END) == 0);
+    fwrite("\0\0\xc0\x7f", 1, 4, file);
+    fclose(file);
+}
+
+/* The rows after one that fails are measured, and --json has them all. */
+Test(refusals, bench_fails_when_a_row_does) {
+    spoil_model();
+    cr_assert_eq(run("bench --model @ --batch 1 --types f32 --lengths 5 --positions 4,48,5 --tokens 2 --seconds 0 "
+                     "--json @/rows 2>&1; s=$?; wc -l <@/rows; grep -c '\"failed\":true' @/rows; exit $s"),
+                 2, "%s", output);
+    says("model  f32   prompt      1      5             ");
+    says("model  f32   decode      1      4   not measured: sequence 0: the logits are NaN\n");
+    says("model  f32   decode      1     48   not measured: 48 tokens and one more: the context is 48\n");
+    says("model  f32   decode      1      5   not measured: sequence 0: the logits are NaN\n");
+    says("gpt2: 2 of 4 rows failed; the first is model f32, decode, batch 1, 4 tokens: sequence 0: the logits are NaN\n"
+         "4\n2\n");
+}
+
 Test(refusals, a_model_that_is_not_a_number_is_named) {
     static const char *const commands[] = {
         "generate --model @ --prompt the",       "generate --model @ --prompt the --temperature 1",
         "eval --model @ --file @/text",          "eval --model @ --choices @/choices",
         "eval --model @ --last-word @/passages",
     };
-    char path[128];
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    FILE *file = fopen(path, "r+b");
-    cr_assert(file && fseek(file, -4, SEEK_END) == 0); /* the last LayerNorm's */
-    fwrite("\0\0\xc0\x7f", 1, 4, file);
-    fclose(file);
+    spoil_model();
     succeeds("--help >/dev/null; echo '{\"ctx\": \"a\", \"endings\": [\"b\", \"c\"], \"label\": 0}' >@/choices; "
              "echo '{\"text\": \"a b\"}' >@/passages");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

@@ -245,8 +245,8 @@ Test(texts, the_form_that_ran_is_named) {
         {"--prompt sun --decode taught", "taught"},
         {"--prompt sun --decode fused", "fused"},
         {"--prompt sun --decode persistent", "persistent"},
-        {"--prompt sun --prompt cat --decode persistent", "fused"},    /* for one sequence alone */
-        {"--prompt sun --temperature 1 --decode persistent", "fused"}, /* greedy alone */
+        {"--prompt sun --prompt cat --decode persistent", "fused"}, /* for one sequence alone */
+        {"--prompt sun --temperature 1 --decode persistent", "persistent"},
         {"--prompt sun --temperature 1", "rows"},
         {"--prompt sun --temperature 1 --decode taught", "taught"},
     };
