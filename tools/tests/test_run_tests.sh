@@ -65,6 +65,12 @@ check "of another command it says the seconds" grep -qx "[56] s" "$scratch/slept
 check "shows what it says on its standard error" grep -qx shown "$scratch/slept"
 check "and no more" test "$(wc -l <"$scratch/slept")" = 2
 check "its exit status is the command's" exits 3 sleeping
+at_once() {
+    count=0
+    while [ $count -lt 300 ] && timeout -s KILL 10 "$root/tools/progress" true; do count=$((count + 1)); done
+    [ $count = 300 ]
+}
+check "a command that ends at once ends it, each time" at_once
 if script -qec true /dev/null >/dev/null 2>&1; then
     on_terminal() { # on_terminal TERM COMMANDS
         rm -f "$scratch/three"
@@ -74,6 +80,16 @@ if script -qec true /dev/null >/dev/null 2>&1; then
     check "on a terminal it is one line, written again" grep -q "^.*\[ 1/1 \] three.*Built in" "$scratch/typescript"
     on_terminal xterm "stty columns 12;"
     check "which a narrow terminal cuts, so that it does not wrap" grep -q "^.*\[ 1/1 \] thr..\[KBuilt in" "$scratch/typescript"
+    mkdir "$scratch/bin"
+    printf '#!/bin/sh\n' >"$scratch/bin/sleep" # so that the line is written as often as it can be
+    chmod +x "$scratch/bin/sleep"
+    often() {
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            on_terminal xterm "PATH=$scratch/bin:$PATH"
+            grep -q "^.*\[KBuilt in" "$scratch/typescript" || return 1
+        done
+    }
+    check "and which is not written again after it is cleared" often
     on_terminal dumb ""
     check "a terminal that cannot redraw a line has whole lines" fails grep -q "$(printf '\033')" "$scratch/typescript"
 else
