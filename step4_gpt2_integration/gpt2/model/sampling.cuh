@@ -9,8 +9,9 @@
 // Bytes     The weights from L2, 4 V bytes each time that they are read: once for a draw among all; with limits a second time to find those
 //           that matter, and no more than these two times if there are at most `most_listed` of them.
 // Kernel    One block. A token's key has its weight and its id, so that the order of keys is that of the tokens. A search fixes 8 bits of
-//           the key at a time: a histogram of the tokens whose upper bits are fixed, and the digit in which the value is reached. As
-//           soon as few enough tokens are left, it reads them from a list in shared memory.
+//           the key at a time: a histogram of the tokens whose upper bits are fixed, and the digit in which the value is reached. It
+//           begins with the first bit in which keys that matter differ, so that threads seldom add to the same sum. As soon as few
+//           enough tokens are left, it reads them from a list in shared memory.
 #ifndef GPT2_SAMPLING_CUH
 #define GPT2_SAMPLING_CUH
 
@@ -36,7 +37,7 @@ __device__ inline float weight_of_logit(float logit, float best, double temperat
 // ---- keys ----
 
 // Weights are in 0..1, so their bits are in order, and the upper two are zeros. Ids are less than 2^24 (gpt2_config_check).
-constexpr int id_bits = 24, key_bits = 56, digit_bits = 8, digits = 1 << digit_bits;
+constexpr int id_bits = 24, digit_bits = 8, digits = 1 << digit_bits;
 
 __device__ inline uint64_t key_of(float weight, int id) {
     return (uint64_t)__float_as_uint(weight) << id_bits | (uint64_t)((1 << id_bits) - 1 - id);
@@ -62,8 +63,8 @@ struct draw_scratch {
     double random;
     struct {
         int digit;
-        unsigned count;            // of tokens with it
-        unsigned long long before; // the running value above it
+        unsigned count, count_before;       // of tokens with it, and above it
+        unsigned long long sum, sum_before; // likewise of their weights
     } found;
 };
 
@@ -104,7 +105,7 @@ template <int threads, class Meet> struct block_draw {
             for (int i = (int)threadIdx.x; i < listed; i += threads) { visit(shared.list[i]); }
             return;
         }
-        constexpr int together = 8; // loads in flight
+        constexpr int together = threads < 512 ? 32 : 16; // loads in flight
         for (int first = (int)threadIdx.x; first < V; first += together * threads) {
             float weight[together];
 #pragma unroll
@@ -157,49 +158,75 @@ template <int threads, class Meet> struct block_draw {
         listed = (int)shared.listed;
     }
 
-    // The digit in which the running value, from the upper digits down, reaches `need`, to shared.found.
-    __device__ void find_digit(uint64_t need, bool by_weight) {
-        const int lane = (int)threadIdx.x % warp_size, digit = digits - 1 - (int)threadIdx.x;
-        const bool has_digit = digit >= 0;
-        const uint64_t value = !has_digit ? 0 : by_weight ? value_of(shared.sums[digit]) : shared.counts[digit];
-        uint64_t through = value;
+    // Of a value of each digit: the running sum from the upper digits down, for the thread with digit digits - 1 - threadIdx.x.
+    __device__ uint64_t running_sum(uint64_t value) {
+        const int lane = (int)threadIdx.x % warp_size;
         for (int step = 1; step < warp_size; step *= 2) {
-            const uint64_t other = __shfl_up_sync(all_lanes, through, step);
-            through += lane >= step ? other : 0;
+            const uint64_t other = __shfl_up_sync(all_lanes, value, step);
+            value += lane >= step ? other : 0;
         }
-        if (lane == warp_size - 1) { shared.of_warps[threadIdx.x / warp_size] = through; }
+        if (lane == warp_size - 1) { shared.of_warps[threadIdx.x / warp_size] = value; }
         meet();
-        for (int i = 0; i < (int)threadIdx.x / warp_size; i++) { through += shared.of_warps[i]; }
-        if (has_digit && through - value < need && need <= through) {
-            shared.found = {digit, shared.counts[digit], through - value};
+        for (int i = 0; i < (int)threadIdx.x / warp_size; i++) { value += shared.of_warps[i]; }
+        meet();
+        return value;
+    }
+
+    // The digit in which the running number, or sum of weights, reaches `need`, to shared.found.
+    __device__ void find_digit(uint64_t need, bool by_weight) {
+        const int digit = digits - 1 - (int)threadIdx.x;
+        const unsigned count = digit >= 0 ? shared.counts[digit] : 0;
+        const uint64_t sum = digit >= 0 ? value_of(shared.sums[digit]) : 0;
+        const uint64_t counts = running_sum(count), sums = running_sum(sum);
+        const uint64_t value = by_weight ? sum : count, through = by_weight ? sums : counts;
+        if (through - value < need && need <= through) {
+            shared.found = {digit, count, (unsigned)counts - count, sum, sums - sum};
         }
         meet();
     }
 
-    // The first key, from the upper ones down, at which the running number of tokens, or the sum of their weights, reaches `need`. need:
-    // from 1 to the value of all keys.
-    __device__ uint64_t search(uint64_t need, bool by_weight) {
+    // Where a running number or sum reaches a value: the key, and the sum of the weights through it.
+    struct place {
+        uint64_t key, sum;
+    };
+
+    // From the upper keys down. need: from 1 to the value of all keys from `least` up. If those through the place are few, they alone are
+    // in the list afterwards.
+    __device__ place search(uint64_t need, bool by_weight) {
+        const uint64_t from = least, range = key_of(1.0f, 0) - from;
         const int listed_before = listed;
-        uint64_t fixed = 0;
-        for (int shift = key_bits - digit_bits; shift >= 0; shift -= digit_bits) {
+        bool keeps_list = false;
+        uint64_t fixed = 0, sum = 0;
+        unsigned above = 0; // tokens above the digits that are fixed
+        for (int upper = 64 - __clzll((long long)range), shift; upper > 0; upper = shift) {
+            shift = max(upper - digit_bits, 0);
+            const unsigned mask = (1u << (upper - shift)) - 1;
             for (int i = (int)threadIdx.x; i < digits; i += threads) { shared.counts[i] = 0, shared.sums[i] = {}; }
             meet();
             each_key([&](uint64_t key) {
-                if (key >> (shift + digit_bits) != fixed) { return; }
-                const int digit = (int)(key >> shift & (digits - 1));
+                const uint64_t rest = key - from;
+                if (rest >> upper != fixed) { return; }
+                const unsigned digit = (unsigned)(rest >> shift) & mask;
                 atomicAdd(&shared.counts[digit], 1u);
-                if (by_weight) { add_to_sum(&shared.sums[digit], units(weight_of_key(key))); }
+                add_to_sum(&shared.sums[digit], units(weight_of_key(key)));
             });
             meet();
             find_digit(need, by_weight);
-            need -= shared.found.before;
-            fixed = fixed << digit_bits | (uint64_t)shared.found.digit;
-            if (listed < 0 && shared.found.count <= most_listed) {
-                collect([&](uint64_t key) { return key >> shift == fixed; });
+            const auto found = shared.found;
+            need -= by_weight ? found.sum_before : found.count_before;
+            sum += found.sum_before, above += found.count_before;
+            fixed = fixed << (upper - shift) | (uint64_t)found.digit;
+            if (shift == 0) { sum += found.sum; }
+            if (listed >= 0) { continue; }
+            if (above + found.count <= most_listed) {
+                keeps_list = true;
+                collect([&](uint64_t key) { return (key - from) >> shift >= fixed; });
+            } else if (found.count <= most_listed) {
+                collect([&](uint64_t key) { return (key - from) >> shift == fixed; });
             }
         }
-        listed = listed_before;
-        return fixed;
+        if (!keeps_list) { listed = listed_before; }
+        return {from + fixed, sum};
     }
 
     // The running sum at which top-p ends: of `all`, from 1 to it.
@@ -287,13 +314,11 @@ template <int threads, class Meet> struct block_draw {
         const double random = shared.random;
         const int top_k = by.top_k > 0 ? min(by.top_k, V) : V;
         if (top_k == V && by.top_p >= 1.0) { return draw_by_id(random, by.min_p); }
-        uint64_t left = narrow(top_k, by.top_p), last = least;
-        if (top_k < V) {
-            last = search((uint64_t)top_k, false);
-            left = sum_from(last, 0.0);
-        }
-        if (by.top_p < 1.0) { last = search(end_of_top_p(by.top_p, left), true); }
-        return id_of_key(search(place_of(random, sum_from(last, by.min_p)), true));
+        place last = {0, narrow(top_k, by.top_p)};
+        if (top_k < V) { last = search((uint64_t)top_k, false); }
+        if (by.top_p < 1.0) { last = search(end_of_top_p(by.top_p, last.sum), true); }
+        const uint64_t all = by.min_p > 0.0 ? sum_from(last.key, by.min_p) : last.sum;
+        return id_of_key(search(place_of(random, all), true).key);
     }
 };
 
