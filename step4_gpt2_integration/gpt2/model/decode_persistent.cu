@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         if (!good) { break; }
         position = min(position + 1, task.S - 1);
     }
-    if (threadIdx.x == 0) { *(volatile int *)&finished = 1; }
+    if (threadIdx.x == 0) { atomicExch(&finished, 1); }
     // All other blocks have read these, for their results were needed here.
     if (blockIdx.x == 0 && good) {
         for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[count + i] = -1; }

@@ -21,7 +21,7 @@
 
 using packet = uint64_t; // the tag is the upper half
 
-constexpr int most_seconds = 3;
+constexpr int most_seconds = 10;
 
 __device__ inline void publish(packet *to, uint32_t data, uint32_t tag) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"((packet)tag << 32 | data) : "memory");

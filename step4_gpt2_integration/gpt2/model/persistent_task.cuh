@@ -112,9 +112,10 @@ __device__ inline bool any_of_block(bool value) {
     return __syncthreads_or(value);
 #else
     int any;
+    __syncwarp();
     asm volatile("{\n\t.reg .pred mine, any;\n\t"
                  "setp.ne.u32 mine, %1, 0;\n\t"
-                 "barrier.cta.red.or.pred any, 1, %2, mine;\n\t"
+                 "barrier.cta.red.or.aligned.pred any, 1, %2, mine;\n\t"
                  "selp.u32 %0, 1, 0, any;\n\t}"
                  : "=r"(any)
                  : "r"((unsigned)value), "n"((int)threads)

@@ -102,19 +102,19 @@ __device__ inline void copy_box(void *to, const CUtensorMap *from, int column, i
 // Of a streaming warp's thread. The threads request boxes in turn, and each has its own places.
 struct ring_writer {
     const ring_memory &ring;
-    volatile int *ended;
+    int *ended;
     ring_place next, before;     // of the thread's next box, and of the one that must be there before it is requested
     int left;                    // boxes of others until the thread's next one
     int together, requested = 0; // boxes that are copied at the same time; that were requested
 
-    __device__ ring_writer(const ring_memory &ring, int warp, volatile int *ended)
+    __device__ ring_writer(const ring_memory &ring, int warp, int *ended)
         : ring(ring), ended(ended), next(ring_place().after(warp, ring.places)), left(warp),
           together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {}
 
     // False: no box is needed any more.
     __device__ bool await(uint64_t *barrier, unsigned parity) const {
         while (!mbarrier::is_complete(barrier, parity)) {
-            if (*ended) { return false; }
+            if (atomicOr(ended, 0) != 0) { return false; }
         }
         return true;
     }
@@ -161,7 +161,7 @@ struct ring_writer {
 // parts: (kinds), in shared memory. begin_layer(layer) is called before the boxes of a layer, or of the last matrix
 template <class T, class Begin>
 __device__ void stream_weights(const ring_memory &ring, int warp, const matrix_part<T> *parts, const weight_maps &maps,
-                               int layers, int steps, volatile int *ended, Begin begin_layer) {
+                               int layers, int steps, int *ended, Begin begin_layer) {
 #if HOPPER_PTX
     ring_writer writer(ring, warp, ended);
     bool needed = true;
