@@ -114,9 +114,9 @@ endif
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-all test-build test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks writeups test-pytorch
+.PHONY: test test-long test-all test-build test-build-long test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks writeups test-pytorch
 
-# Tests that only `make test-all` runs:
+# Tests that only `make test-long` and `make test-all` run:
 #   - training
 #   - the model under the checks of the CPU backend
 #   - lab 3's solutions with the choices that they make on other GPUs
@@ -125,7 +125,7 @@ endif
 #   - the build of the archive that is handed out, and gradings that start at once in an empty build folder
 #   - the guide's recipe for an exercise, and an op without each of its pieces
 #   - comparisons that need PyTorch or transformers
-# Other tests try more there, because TEST_ALL=1 is in their environment.
+# `make test-all` also has TEST_ALL=1 in the environment, with which other tests try more.
 LONG_TESTS := test_training test_training_fused test_training_products test_training_checked test_training_fused_checked \
               test_train_program test_train_resume test_train_compare.sh test_ranks.sh test_ranks_generate.sh \
               test_optimizer_checked test_tiny_model.sh test_forms_checked test_model_checked test_step_launches_checked test_dispatch \
@@ -142,16 +142,20 @@ test: ## install what the tests need, build and run the most telling ones
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
 	@$(MAKE) --no-print-directory -s test-run
 
-test-all: ## all tests, all wrong and right kernels, sanitizers
+test-long: ## all tests, and host C under sanitizers
+test-all: ## the same, with all wrong and right kernels
+test-long test-all:
 	@tools/install.sh test
-	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build-all
-	@TEST_ALL=1 TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
+	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build-$(@:test-%=%)
+	@$(if $(filter test-all,$@),TEST_ALL=1) TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
 	@$(MAKE) --no-print-directory test-asan
 
 test-build: programs $(call QUICK,$(TESTS)) corpus-quick $(GPT2) $(BUILD)/gpt2/tokenize
 	+@$(MAKE) --no-print-directory $(ASAN) $(BUILD)/asan/tests/$(SMOKE_TEST)
 
-test-build-all: programs $(TESTS) corpus-list $(GPT2) $(BUILD)/gpt2/tokenize
+test-build-long: corpus-quick
+test-build-all: corpus-list
+test-build-long test-build-all: programs $(TESTS) $(GPT2) $(BUILD)/gpt2/tokenize
 	@$(foreach test,$(filter-out $(notdir $(TESTS) $(SHELL_TESTS)),$(LONG_TESTS)),$(error LONG_TESTS: there is no $(test)))
 
 test-run:

@@ -550,8 +550,13 @@ static void check_quiet(const struct gpt2_config *config, enum gpt2_type type, d
 
 Test(forms, persistent_products_keep_more_than_16_bits_of_their_input) {
     for (int i = 0; i < PERSISTENT_CONFIGS; i++) {
-        check_quiet(&persistent_configs[i], GPT2_F16, 5e-6);
-        check_quiet(&persistent_configs[i], GPT2_BF16, 4e-5);
+#ifdef CHECKED /* each size with one type */
+        const bool both = false;
+#else
+        const bool both = true;
+#endif
+        if (both || i % 2 == 0) { check_quiet(&persistent_configs[i], GPT2_F16, 5e-6); }
+        if (both || i % 2 == 1) { check_quiet(&persistent_configs[i], GPT2_BF16, 4e-5); }
     }
 }
 
