@@ -105,7 +105,7 @@ template <int threads, class Meet> struct block_draw {
             for (int i = (int)threadIdx.x; i < listed; i += threads) { visit(shared.list[i]); }
             return;
         }
-        constexpr int together = threads < 512 ? 32 : 16; // loads in flight
+        constexpr int together = 16; // loads in flight
         for (int first = (int)threadIdx.x; first < V; first += together * threads) {
             float weight[together];
 #pragma unroll
