@@ -297,9 +297,9 @@ static bool draw(const struct profile *profiles, int count, const struct gpt2_co
 
 /* ---- the command ---- */
 
-/* Runs an untimed pass first, in which the libraries choose their algorithms. */
+/* Runs an untimed pass first, in which the libraries choose their algorithms. *timed: the form of the steps. */
 static bool measure(struct gpt2_model *model, const struct options *options, int T, struct profile *profiles,
-                    struct gpt2_error *error) {
+                    enum gpt2_form *timed, struct gpt2_error *error) {
     int B = options->batch;
     int32_t *tokens = malloc((size_t)B * (size_t)T * sizeof *tokens), *lengths = malloc((size_t)B * sizeof *lengths);
     bool good = (tokens != NULL && lengths != NULL) || gpt2_fail(error, "out of memory");
@@ -309,6 +309,7 @@ static bool measure(struct gpt2_model *model, const struct options *options, int
            gpt2_prefill(model, tokens, lengths, B, T, error) &&
            gpt2_time_end(model, profiles[0].intervals, profiles[0].room, &profiles[0].count, error) &&
            gpt2_decode(model, tokens, error) && gpt2_time_begin(model, error);
+    *timed = gpt2_model_decode_form(model, B);
     for (int i = 0; good && i < options->tokens; i++) { good = gpt2_decode(model, tokens, error); }
     good = good && gpt2_time_end(model, profiles[1].intervals, profiles[1].room, &profiles[1].count, error);
     free(tokens);
@@ -334,10 +335,12 @@ static bool run(struct session *session, const struct options *options, struct p
         return gpt2_fail(error, "%s: profile counts the bytes of plain weights: gpt2 convert decodes the model",
                          options->model);
     }
+    enum gpt2_form timed;
     if (!session_start(session, options, options->kernels, options->batch, T, T + extra, error) ||
-        !measure(session->model, options, T, profiles, error)) {
+        !measure(session->model, options, T, profiles, &timed, error)) {
         return false;
     }
+    enum gpt2_form form = gpt2_model_decode_form(session->model, options->batch);
     char prompts[96], steps[96];
     snprintf(prompts, sizeof prompts, "%d prompt%s of %d tokens", options->batch, options->batch > 1 ? "s" : "", T);
     snprintf(steps, sizeof steps, "a decoding step from position %d, mean of %d", T + 1, options->tokens);
@@ -345,6 +348,10 @@ static bool run(struct session *session, const struct options *options, struct p
     profiles[1].title = steps, profiles[1].passes = options->tokens, profiles[1].B = options->batch, profiles[1].T = 1;
     profiles[1].cached = T + 1 + (options->tokens - 1) / 2.0;
     for (int p = 0; p < 2; p++) { print_table(&profiles[p]); }
+    if (timed != form) {
+        printf("\nSteps of the form %s have no stages that could be timed: these are of the form %s.\n",
+               form_name(form), form_name(timed));
+    }
     int bytes = gpt2_type_bytes(session->type);
     return (options->trace == NULL || write_trace(profiles, options->trace, error)) &&
            (options->dot == NULL || draw(profiles, 2, config, bytes, options->dot, error));

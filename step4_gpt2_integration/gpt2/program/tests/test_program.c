@@ -299,6 +299,13 @@ Test(program, profile) {
 }
 
 /* B = 2 sequences of T = 20 tokens: a product of N = 40 rows reads N C and 3 C C and writes 3 N C; decoding has N = 2. */
+Test(program, profile_says_which_steps_it_times) {
+    succeeds("profile --model @ --context 20 --tokens 5 --decode fused");
+    cr_assert(!strstr(output, "of the form"));
+    succeeds("profile --model @ --context 20 --tokens 5 --decode persistent");
+    says("Steps of the form persistent have no stages that could be timed: these are of the form fused.");
+}
+
 Test(program, profile_draws_the_passes) {
     succeeds("profile --model @ --context 20 --tokens 5 --batch 2 --dot @/pass.dot --attention taught --decode fused");
     char path[128], text[1 << 14] = "", wanted[64];
