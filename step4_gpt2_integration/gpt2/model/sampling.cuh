@@ -315,10 +315,16 @@ template <int threads, class Meet> struct block_draw {
         const int top_k = by.top_k > 0 ? min(by.top_k, V) : V;
         if (top_k == V && by.top_p >= 1.0) { return draw_by_id(random, by.min_p); }
         place last = {0, narrow(top_k, by.top_p)};
-        if (top_k < V) { last = search((uint64_t)top_k, false); }
-        if (by.top_p < 1.0) { last = search(end_of_top_p(by.top_p, last.sum), true); }
-        const uint64_t all = by.min_p > 0.0 ? sum_from(last.key, by.min_p) : last.sum;
-        return id_of_key(search(place_of(random, all), true).key);
+        enum { to_top_k, to_top_p, to_draw, searches };
+        for (int to = 0; to < searches; to++) { // one copy of the code: it runs once a token, so that no cache holds it
+            if ((to == to_top_k && top_k == V) || (to == to_top_p && by.top_p >= 1.0)) { continue; }
+            if (to == to_draw && by.min_p > 0.0) { last.sum = sum_from(last.key, by.min_p); }
+            const uint64_t need = to == to_top_k   ? (uint64_t)top_k
+                                  : to == to_top_p ? end_of_top_p(by.top_p, last.sum)
+                                                   : place_of(random, last.sum);
+            last = search(need, to != to_top_k);
+        }
+        return id_of_key(last.key);
     }
 };
 
