@@ -116,7 +116,7 @@ endif
 
 .PHONY: test test-long test-all test-build test-build-long test-build-all test-run test-asan test-host fuzz test-gpu test-notebooks writeups test-pytorch
 
-# Tests that only `make test-long` and `make test-all` run:
+# Tests that `make test` leaves out; test-long runs all but those that build the course again:
 #   - training
 #   - the model under the checks of the CPU backend
 #   - lab 3's solutions with the choices that they make on other GPUs
@@ -132,6 +132,9 @@ LONG_TESTS := test_training test_training_fused test_training_products test_trai
               test_random_kernels test_translate_fuzz test_gpt2_fuzz test_handout_builds.sh \
               test_hf_compare.sh test_hf_wirings.sh test_hf_folders.sh test_compare.sh test_folders.sh test_gpt2_bench.sh \
               test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh test_batch.sh test_gradescope.sh
+BUILD_AGAIN := test_handout_builds.sh test_new_exercise.sh test_op_pieces.sh test_side_by_side.sh
+long = $(filter-out $(addprefix %/,$(BUILD_AGAIN)),$(1))
+all = $(1)
 QUICK = $(filter-out $(addprefix %/,$(LONG_TESTS)),$(1))
 SMOKE_TEST := test_judge
 ASAN = BUILD=$(BUILD)/asan SANITIZE=address,undefined
@@ -142,12 +145,12 @@ test: ## install what the tests need, build and run the most telling ones
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build
 	@$(MAKE) --no-print-directory -s test-run
 
-test-long: ## all tests, and host C under sanitizers
-test-all: ## the same, with all wrong and right kernels
+test-long: ## the long tests, too, and host C under sanitizers
+test-all: ## all tests, with all wrong and right kernels
 test-long test-all:
 	@tools/install.sh test
 	@tools/progress $(MAKE) --no-print-directory $(PARALLEL) test-build-$(@:test-%=%)
-	@$(if $(filter test-all,$@),TEST_ALL=1) TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(TESTS) $(SHELL_TESTS)
+	@$(if $(filter test-all,$@),TEST_ALL=1) TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} $(RUN_TESTS) $(call $(@:test-%=%),$(TESTS) $(SHELL_TESTS))
 	@$(MAKE) --no-print-directory test-asan
 
 test-build: programs $(call QUICK,$(TESTS)) corpus-quick $(GPT2) $(BUILD)/gpt2/tokenize
