@@ -9,8 +9,8 @@
 //   prompts, and in decoding those of the new tokens (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
-//   persistent: steps of one sequence whose tokens the device chooses, in one launch for many (decode_persistent.cuh); others as in fused. `auto`
-//   chooses it for 16-bit types on compute capability 9.0
+//   persistent: steps of one sequence whose tokens the device chooses, in one launch for many (decode_persistent.cuh); others as in
+//   fused. `auto` chooses it for 16-bit types on compute capability 9.0
 //
 // A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums over the ranks
 // lab 4's block does not have.

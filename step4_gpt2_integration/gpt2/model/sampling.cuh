@@ -316,7 +316,7 @@ template <int threads, class Meet> struct block_draw {
         if (top_k == V && by.top_p >= 1.0) { return draw_by_id(random, by.min_p); }
         place last = {0, narrow(top_k, by.top_p)};
         enum { to_top_k, to_top_p, to_draw, searches };
-        for (int to = 0; to < searches; to++) { // one copy of the code: it runs once a token, so that no cache holds it
+        for (int to = 0; to < searches; to++) { // in a loop, so that the kernel has the code of a search once
             if ((to == to_top_k && top_k == V) || (to == to_top_p && by.top_p >= 1.0)) { continue; }
             if (to == to_draw && by.min_p > 0.0) { last.sum = sum_from(last.key, by.min_p); }
             const uint64_t need = to == to_top_k   ? (uint64_t)top_k
