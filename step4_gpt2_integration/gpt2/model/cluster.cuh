@@ -56,14 +56,12 @@ struct inbox {
 #endif
     }
 
-    // By all threads that read what came; one of them is `first`. False: not in time.
-    __device__ bool wait(unsigned phase, bool first, unsigned *failed) const {
-        wait_limit limit(failed);
+    // By all threads that read what came; one of them is `first`. It ends earlier if the block gives up.
+    __device__ void wait(unsigned phase, bool first, const block_flags *flags) const {
         while (!is_complete(phase)) {
-            if (limit.passed()) { return false; }
+            if (has_given_up(flags)) { return; }
         }
         if (first) { expect(); }
-        return true;
     }
 };
 
@@ -110,35 +108,42 @@ __device__ inline void meet_cluster() {
 #endif
 }
 
-// The block's memory is ready for others. All threads of the cluster call it, with a new tag, before memory_of_peer.
-__device__ inline void open_to_peers(char *dynamic, packet *bases, uint32_t tag) {
+// The dynamic shared memory of the cluster's blocks.
+struct cluster_memory {
 #if HOPPER_PTX
-    (void)dynamic, (void)bases, (void)tag;
-    meet_cluster();
-#else
-    __syncthreads();
-    if (threadIdx.x != 0) { return; }
-    publish(bases + 2 * blockIdx.x, (uint32_t)(uintptr_t)dynamic, tag);
-    publish(bases + 2 * blockIdx.x + 1, (uint32_t)((uint64_t)(uintptr_t)dynamic >> 32), tag);
-#endif
-}
+    // `dynamic`: of the calling block.
+    __device__ peer_memory of(const char *dynamic, int rank) const {
+        peer_memory peer;
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer.base) : "r"(mbarrier::address(dynamic)), "r"(rank));
+        return peer;
+    }
 
-// The dynamic shared memory of block `rank` of the cluster. bases: (blocks, 2), for the CPU backend.
-__device__ inline peer_memory memory_of_peer(char *dynamic, int rank, const packet *bases, uint32_t tag,
-                                             unsigned *failed) {
-    peer_memory peer;
-#if HOPPER_PTX
-    (void)bases, (void)tag, (void)failed;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer.base) : "r"(mbarrier::address(dynamic)), "r"(rank));
+    __device__ void open(char *, packet *, uint32_t, const block_flags *) {
+        meet_cluster();
+    }
 #else
-    (void)dynamic;
-    uint32_t halves[1][2] = {};
-    const packet *from = bases + 2 * ((int)blockIdx.x / ranks * ranks + rank);
-    receive(
-        halves, 1, [&](int) { return from; }, tag, failed);
-    peer.base = (char *)(uintptr_t)((uint64_t)halves[0][1] << 32 | halves[0][0]);
+    peer_memory blocks[ranks];
+
+    __device__ peer_memory of(const char *, int rank) const {
+        return blocks[rank];
+    }
+
+    // The block's memory is ready for others. All threads of the cluster call it, with a new tag. bases: (blocks, 2)
+    __device__ void open(char *dynamic, packet *bases, uint32_t tag, const block_flags *flags) {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            publish(bases + 2 * blockIdx.x, (uint32_t)(uintptr_t)dynamic, tag);
+            publish(bases + 2 * blockIdx.x + 1, (uint32_t)((uint64_t)(uintptr_t)dynamic >> 32), tag);
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            uint32_t words[1][2];
+            const packet *from = bases + 2 * ((int)blockIdx.x / ranks * ranks + rank);
+            receive(
+                words, [&](int) { return from; }, tag, flags);
+            blocks[rank].base = (char *)(uintptr_t)((uint64_t)words[0][1] << 32 | words[0][0]);
+        }
+    }
 #endif
-    return peer;
-}
+};
 
 #endif

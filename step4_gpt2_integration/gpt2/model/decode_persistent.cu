@@ -96,59 +96,41 @@ __global__ void __launch_bounds__(block_threads, 1)
     extern __shared__ __align__(128) char dynamic[];
     __shared__ candidate candidates[2][warps];
     __shared__ own_choice own;
-    __shared__ int finished; // no box is needed any more
     const shared_plan &plan = task.plan;
     const ring_memory ring = ring_of(dynamic, plan);
     matrix_part<Weight> *parts = (matrix_part<Weight> *)(dynamic + plan.parts);
     const int C = task.C, L = task.L, clusters = (int)gridDim.x / ranks, warp = (int)threadIdx.x / warp_size;
-    persistent_block<T, Weight> block = {task,
-                                         dynamic,
-                                         share_of_cluster<Weight>(C, task.H, cluster_index(), clusters),
-                                         part_of(C, column_unit<Weight>, block_rank(), ranks),
-                                         {},
-                                         {}};
+    persistent_block<T, Weight> block = {task, dynamic, {}};
 
-    // Read before the block's threads meet: block 0 overwrites the last three at the end. It alone needs the count.
-    const int stop = task.choice.settings->stop;
-    const int count = blockIdx.x == 0 ? task.choice.count[0] : 0;
-    int left = task.choice.left[0], position = task.positions[0], step = 0;
     // What no other block sends must be zeros: columns that no row has are multiplied too.
     for (size_t i = threadIdx.x * sizeof(uint4); i < plan.all; i += blockDim.x * sizeof(uint4)) {
         *(uint4 *)(dynamic + i) = make_uint4(0, 0, 0, 0);
     }
     zeros_before_copies();
     __syncthreads();
-    if (threadIdx.x < kinds) { parts[threadIdx.x] = part_of_block(task, block.share, (int)threadIdx.x); }
+    if (threadIdx.x == 0) {
+        block.state().share = share_of_cluster<Weight>(C, task.H, cluster_index(), clusters);
+        block.state().columns = part_of(C, column_unit<Weight>, block_rank(), ranks);
+    }
+    __syncthreads();
+    if (threadIdx.x < kinds) { parts[threadIdx.x] = part_of_block(task, block.share(), (int)threadIdx.x); }
     __syncthreads();
     if (threadIdx.x == 0) {
-        finished = 0;
         own = choice_of_block(task, {parts[logits].row, parts[logits].rows});
         open_ring(ring, warps);
         open_inboxes<T, W>(block);
         __threadfence(); // the block has read what block 0 overwrites at the end
     }
     __syncthreads();
-    open_to_peers(dynamic, task.packets.bases, task.tag);
-    const auto memory_of = [&](int rank) {
-        return memory_of_peer(dynamic, rank % ranks, task.packets.bases, task.tag, task.packets.failed);
-    };
-    block.peer = memory_of((int)threadIdx.x % octet);
-    for (int i = 0; i < (ranks + quad - 1) / quad; i++) {
-        block.of_quad[i] = memory_of((int)threadIdx.x % quad + i * quad);
-    }
-    bool good = true, ended = false;
-    if (left == 0) {
-        if (blockIdx.x == 0) {
-            for (int i = threadIdx.x; i < task.steps; i += blockDim.x) { task.choice.chosen[count + i] = -1; }
-            if (threadIdx.x == 0) { task.choice.count[0] = count + task.steps; }
-        }
-        return; // all blocks do
-    }
+    block.cluster.open(dynamic, task.packets.bases, task.tag, block.flags());
+    const int steps = min(task.steps, own.left);
     if (warp >= warps) {
         if (threadIdx.x % warp_size == 0) {
-            stream_weights(ring, warp - warps, parts, maps, L, min(task.steps, left), &finished, [&](int layer) {
-                if (warp == warps) { prefetch_vectors(task, layer); }
-            });
+            const vector_prefetch<T> vectors(task);
+            stream_weights(ring, warp - warps, parts, maps, L, steps, block.flags(), task.packets.failed,
+                           [&](int layer) {
+                               if (warp == warps) { vectors.request(layer); }
+                           });
         }
         __syncwarp();
         meet_cluster();
@@ -156,29 +138,25 @@ __global__ void __launch_bounds__(block_threads, 1)
     }
     box_reader reader(ring);
     const bool first_lane = threadIdx.x % octet == 0;
-    // Clusters that have heads: all, or each of them one.
-    const int cluster_with_heads = task.H < clusters ? block.share.heads.first : cluster_index();
-    packet *const projected = task.packets.projected + (int64_t)cluster_with_heads * C;
-    packet *const expanded = task.packets.expanded + (int64_t)cluster_index() * C;
-
-    candidate mine = best_of_own_logits(task, own);
-    int turn = 0; // of the sums' memory
-    for (; step < task.steps && left > 0; step++) {
+    bool good = true, ended = false;
+    int step = 0, turn = 0; // turn: of the sums' memory
+    for (; step < steps; step++) {
         unsigned tag = task.tag + (unsigned)step * (unsigned)L;
-        const int token = next_token(task, own, mine, tag, candidates, (draw_scratch *)(dynamic + plan.sums), &good);
+        const int token =
+            next_token(task, own, tag, candidates, (draw_scratch *)(dynamic + plan.sums), block.flags(), &good);
         if (!good) { break; }
-        if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[count + step] = token; }
-        left--;
-        if (token == stop || token == no_token) {
-            ended = true, left = 0, step++;
+        if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[task.choice.count[0] + step] = token; }
+        if (token == own.stop || token == no_token) {
+            ended = true, step++;
             break;
         }
 
-        mine = no_candidate;
+        const int position = min(own.position + step, task.S - 1);
+        begin_stream(block, token, position);
         float pivot = task.token_embedding.at(token, 0) + to_float(task.position_embedding[(int64_t)position * C]);
         float over_deviation = 0.0f;
         const block_weights<T> &w = task.block;
-        for (int half = 0; half <= 2 * L && good; half++) { // of a layer: attention, MLP; then the logits
+        for (int half = 0; half <= 2 * L; half++) { // of a layer: attention, MLP; then the logits
             block.dynamic = dynamic + unknown_zero();
             reader.ring = ring_of(block.dynamic, plan);
             const int layer = half / 2, kind = half == 2 * L ? logits : half % 2 == 0 ? qkv : fc;
@@ -186,14 +164,14 @@ __global__ void __launch_bounds__(block_threads, 1)
             const int buffer = kind == fc;
             const unsigned layers_before = (unsigned)(step * L + layer),
                            phase = layers_before + (kind == fc ? 0u : (unsigned)step);
-            const stream_input<T> input = {half == 0    ? nullptr
-                                           : kind == fc ? task.packets.projected
-                                                        : task.packets.expanded,
-                                           kind == fc ? min(task.H, clusters) : clusters,
-                                           kind == fc ? tag : tag - 1,
-                                           kind == fc ? w.attention_bias + at : w.mlp_bias + at - task.weights_stride,
-                                           token,
-                                           position};
+            const stream_input<T> input = {
+                kind == fc ? task.packets.projected : task.packets.expanded,
+                kind == fc  ? min(task.H, clusters)
+                : half == 0 ? 0
+                            : clusters,
+                kind == fc ? tag : tag - 1,
+                kind == fc ? w.attention_bias + at : w.mlp_bias + at - task.weights_stride,
+            };
             const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
             const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
             layer_bounds bounds = {}; // of products with codes
@@ -205,25 +183,24 @@ __global__ void __launch_bounds__(block_threads, 1)
                         units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
             row_batch<T, Weight, W> rows(parts[kind], layer, constants,
                                          kind == logits ? task.scales[logits] : scales_of(kind));
-            rows.locate(reader, plan.batch);
-            good &= take_stream<T, W>(block, input, gain, pivot, units, buffer);
             multiply_whole_rows(
-                block, reader, rows, buffer, phase, 1.0f / units, &pivot, &over_deviation, &turn, &good,
+                block, reader, rows, buffer, phase, 1.0f / units, &pivot, &over_deviation, &turn,
+                [&] { take_stream<T, W>(block, input, gain, pivot, units, buffer); },
                 [&](int run, int row, bool there, float y) {
-                    if (kind == qkv) {
-                        const int first = block.share.heads.first * task.D, rows = block.share.heads.count * task.D;
-                        block.send_row(plan.heads, row - first + run * (rows - C), sizeof(T), y, there, heads_barrier);
-                    } else if (kind == fc) {
-                        const int element = row - block.share.hidden.first;
-                        y = activate(y, task.activation);
-                        if constexpr (coded<Weight>) {
-                            block.send_digits(plan.hidden, element, y, units_of_hidden, there, hidden_barrier);
-                        } else {
-                            block.send_row(plan.hidden, element, bytes_of_two / 2, y, there, hidden_barrier);
-                        }
-                    } else if (there && first_lane) {
-                        task.logits[row] = y;
-                        if (row < own.end) { mine = better(mine, candidate_of(task, own, y, row)); }
+                    if (kind == logits) {
+                        if (there && first_lane) { task.logits[row] = y; }
+                        return;
+                    }
+                    const bool of_head = kind == qkv;
+                    const int first = block.share().heads.first * task.D, rows = block.share().heads.count * task.D;
+                    const int element = row - (of_head ? first - run * (rows - C) : block.share().hidden.first);
+                    if (!of_head) { y = activate(y, task.activation); }
+                    if (coded<Weight> && !of_head) {
+                        block.send_digits(plan.hidden, element, y, units_of_hidden, there, hidden_barrier);
+                    } else {
+                        block.send_row(of_head ? plan.heads : plan.hidden, element,
+                                       of_head ? (int)sizeof(T) : bytes_of_two / 2, y, there,
+                                       of_head ? heads_barrier : hidden_barrier);
                     }
                 });
             if constexpr (coded<Weight>) {
@@ -232,36 +209,40 @@ __global__ void __launch_bounds__(block_threads, 1)
                     atomicExch(task.packets.imprecise, 1u);
                 }
             }
-            if (!good || kind == logits) { break; }
+            if (kind == logits) { break; }
             const bool attention = kind == qkv;
             column_batch<T, Weight, W> columns(parts[kind + 1], layer, plan.batch, scales_of(kind + 1));
-            columns.load(reader);
-            if (attention) {
-                if (task.D == 64) {
-                    attend<T, 64>(block, layer, position, layers_before, &good);
-                } else {
-                    attend<T, 0>(block, layer, position, layers_before, &good);
-                }
-                if (block.share.heads.count > 0) { merge_heads(block, layers_before, units_of_value, &good); }
-            } else {
-                good &= block.hidden().wait(layers_before, threadIdx.x == 0, task.packets.failed);
-            }
+            // Clusters that have heads: all, or each of them one.
+            const int from = attention && task.H < clusters ? block.share().heads.first : cluster_index();
+            packet *const to = (attention ? task.packets.projected : task.packets.expanded) + (int64_t)from * C;
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
-                             1.0f / (attention ? units_of_value : units_of_hidden), attention ? projected : expanded,
-                             tag);
+                             1.0f / (attention ? units_of_value : units_of_hidden), to, tag, [&] {
+                                 if (!attention) {
+                                     block.hidden().wait(layers_before, threadIdx.x == 0, block.flags());
+                                     return;
+                                 }
+                                 if (task.D == 64) {
+                                     attend<T, 64>(block, layer, position, layers_before);
+                                 } else {
+                                     attend<T, 0>(block, layer, position, layers_before);
+                                 }
+                                 if (block.share().heads.count > 0) {
+                                     merge_heads(block, layers_before, units_of_value);
+                                 }
+                             });
             tag += attention ? 0 : 1;
         }
-        if (!good) { break; }
-        position = min(position + 1, task.S - 1);
     }
-    if (threadIdx.x == 0) { atomicExch(&finished, 1); }
-    // All other blocks have read these, for their results were needed here.
+    if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
+    // All other blocks have read these, for their results were needed here; or they read that no step is left.
     if (blockIdx.x == 0 && good) {
-        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[count + i] = -1; }
+        int *chosen = task.choice.chosen + task.choice.count[0];
+        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { chosen[i] = -1; }
+        meet_block();
         if (threadIdx.x == 0) {
-            task.choice.count[0] = count + task.steps;
-            task.choice.left[0] = ended ? 0 : left;
-            task.positions[0] = position;
+            task.choice.count[0] += task.steps;
+            task.choice.left[0] = ended ? 0 : own.left - step;
+            task.positions[0] = min(own.position + step - (ended ? 1 : 0), task.S - 1);
         }
     }
     meet_cluster(); // a block's shared memory exists until others have sent
@@ -303,6 +284,7 @@ template <class T, class Weight> static shared_plan plan_for(const gpt2_config &
     const auto take = [&](size_t &place, size_t elements, size_t size) {
         place = plan.all, plan.all = (plan.all + elements * size + 15) / 16 * 16;
     };
+    take(plan.state, 1, sizeof(block_state));
     take(plan.own, (size_t)columns / 2, sizeof(float2));
     for (int i = 0; i < 2; i++) {
         take(plan.x[i], (size_t)warps * W * halves<T>, sizeof(T));

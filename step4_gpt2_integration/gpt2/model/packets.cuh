@@ -6,9 +6,13 @@
 //
 //   publish      writes a packet
 //   receive      reads packets, again and again until each has its tag
+//   block_flags  end waits that would not end
+//   wait_limit   by whose clock they do
 //
-// All blocks must be resident at the same time, so the launch is cooperative. A wait of more than `most_seconds` sets a flag, which
-// ends all waits. The CPU backend itself reports a kernel in which every thread waits.
+// All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock, which would
+// take instructions in each of their waits. A thread that has time, because it waits for them, does (weight_ring.cuh). After
+// `most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the other blocks find. The CPU
+// backend itself reports a kernel in which every thread waits.
 #ifndef GPT2_PACKETS_CUH
 #define GPT2_PACKETS_CUH
 
@@ -32,15 +36,20 @@ __device__ inline void load_pair(packet (&pair)[2], const packet *from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(from) : "memory");
 }
 
-#if defined(SIMT_CPU_BACKEND)
-struct wait_limit {
-    __device__ explicit wait_limit(unsigned *) {}
-    __device__ bool passed() {
-        __nanosleep(0); // others run
-        return false;
-    }
+// In a block's shared memory: it needs nothing of what its streaming threads fetch; it waits for nothing any more.
+struct block_flags {
+    int finished, given_up;
 };
-#else
+
+// Between two looks of a wait.
+__device__ inline bool has_given_up(const block_flags *flags) {
+#if defined(SIMT_CPU_BACKEND)
+    __nanosleep(0); // others run
+#endif
+    return *(const volatile int *)&flags->given_up != 0;
+}
+
+#if !defined(SIMT_CPU_BACKEND)
 struct wait_limit {
     unsigned *failed;
     unsigned polls = 0;
@@ -61,28 +70,26 @@ struct wait_limit {
 };
 #endif
 
-// data[i] = the pair at address(i), for each i of the mask `missing`. All loads are issued before the first wait. False: one did not
-// come in time.
+// data[i] = the pair at address(i), which exists for each i. All loads are issued before the first wait. False: the block gave up before
+// all had their tags.
 template <int most, class Address>
-__device__ inline bool receive(uint32_t (&data)[most][2], unsigned missing, Address address, uint32_t tag,
-                               unsigned *failed) {
-    wait_limit limit(failed);
-    while (missing != 0) {
-        packet pairs[most][2] = {};
+__device__ inline bool receive(uint32_t (&data)[most][2], Address address, uint32_t tag, const block_flags *flags) {
+    for (;;) {
+        packet pairs[most][2];
+        bool all = true;
+#pragma unroll
+        for (int i = 0; i < most; i++) { load_pair(pairs[i], address(i)); }
 #pragma unroll
         for (int i = 0; i < most; i++) {
-            if (missing >> i & 1) { load_pair(pairs[i], address(i)); }
-        }
 #pragma unroll
-        for (int i = 0; i < most; i++) {
-            if ((missing >> i & 1) == 0) { continue; }
-            if ((uint32_t)(pairs[i][0] >> 32) != tag || (uint32_t)(pairs[i][1] >> 32) != tag) { continue; }
-            data[i][0] = (uint32_t)pairs[i][0], data[i][1] = (uint32_t)pairs[i][1];
-            missing &= ~(1u << i);
+            for (int e = 0; e < 2; e++) {
+                all &= (uint32_t)(pairs[i][e] >> 32) == tag;
+                data[i][e] = (uint32_t)pairs[i][e];
+            }
         }
-        if (missing != 0 && limit.passed()) { return false; }
+        if (all) { return true; }
+        if (has_given_up(flags)) { return false; }
     }
-    return true;
 }
 
 // ---- data of a packet: a float, or as many elements of T as 4 bytes hold ----

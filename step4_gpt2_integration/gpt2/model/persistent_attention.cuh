@@ -14,14 +14,13 @@
 
 // Of all heads of the cluster: one after the other, or two at a time, each by half of the warps. fixed_D: D, or 0 for any. Keys and values
 // are requested before the wait for the query, and before those of the round before are used.
-// phase: how many layers came before. *good: nothing was missing; false for the whole block if for any thread.
+// phase: how many layers came before
 template <class T, int fixed_D, class Weight>
-__device__ inline void attend(const persistent_block<T, Weight> &block, int layer, int position, unsigned phase,
-                              bool *good) {
+__device__ inline void attend(const persistent_block<T, Weight> &block, int layer, int position, unsigned phase) {
     constexpr int size = vec16<T>::size;
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
-    const int D = fixed_D > 0 ? fixed_D : task.D, heads = block.share.heads.count;
+    const int D = fixed_D > 0 ? fixed_D : task.D, heads = block.share().heads.count;
     const bool two = heads > 1; // teams
     const int team = two ? (int)threadIdx.x / (threads / 2) : 0, of_team = two ? threads / 2 : threads;
     const int thread = (int)threadIdx.x - team * of_team, lane = thread % warp_size, lanes = D / size,
@@ -35,7 +34,7 @@ __device__ inline void attend(const persistent_block<T, Weight> &block, int laye
     float *outs = (float *)(block.dynamic + plan.outs) + team * step * width;
     for (int h = team; h < heads + team; h += two ? 2 : 1) { // all threads as often
         const int keys = h < heads ? count : 0;
-        const int64_t of_head = layer * task.cache_stride + (int64_t)(block.share.heads.first + h) * task.S * D;
+        const int64_t of_head = layer * task.cache_stride + (int64_t)(block.share().heads.first + h) * task.S * D;
         T *k = task.k + of_head + at, *v = task.v + of_head + at;
 
         struct pair {
@@ -50,7 +49,7 @@ __device__ inline void attend(const persistent_block<T, Weight> &block, int laye
             return fetched;
         };
         pair next = fetch(first);
-        if (h == team) { *good &= block.heads().wait(phase, threadIdx.x == 0, task.packets.failed); }
+        if (h == team) { block.heads().wait(phase, threadIdx.x == 0, block.flags()); }
         const T *inputs = (const T *)(block.dynamic + plan.heads) + min(h, heads - 1) * D + at;
         const int row = heads * D;
         const pair newest_pair = {vec16_load(inputs + row), vec16_load(inputs + 2 * row)};
@@ -75,18 +74,19 @@ __device__ inline void attend(const persistent_block<T, Weight> &block, int laye
             for (int e = 0; e < size; e++) { o[e] = o[e] * smaller + weight * values[e]; }
         }
 
-        if (h > team) { *good = !any_of_block(!*good); } // outs are free
+        if (h > team) { meet_block(); } // outs are free
         float *of_group = outs + first * width;
 #pragma unroll
         for (int e = 0; e < size; e++) { of_group[at + e] = o[e]; }
         if (at == 0) { of_group[D] = m, of_group[D + 1] = l; }
-        *good = !any_of_block(!*good);
+        meet_block();
         if (h >= heads) { continue; }
 
         // The groups of the team: an octet has two channels, and each of its lanes some groups.
         const int reader = thread % octet;
         float top = -INFINITY;
         const int used = min(keys, step); // groups that have keys
+#pragma unroll 1
         for (int i = reader; i < used; i += octet) { top = fmaxf(top, outs[i * width + D]); }
         top = highest_of_octet(top);
         const size_t to = plan.parts_of_heads + (size_t)(h * ranks + rank) * width * sizeof(float);
@@ -94,7 +94,7 @@ __device__ inline void attend(const persistent_block<T, Weight> &block, int laye
         for (int base = 0; base < D / 2; base += two ? octets / 2 : octets) {
             const int pair = base + thread / octet, d = 2 * min(pair, D / 2 - 1);
             float sum = 0.0f, a = 0.0f, b = 0.0f;
-#pragma unroll 4
+#pragma unroll 1
             for (int i = reader; i < used; i += octet) {
                 const float *part = outs + i * width;
                 const float weight = exp2f(part[D] - top);
@@ -102,21 +102,20 @@ __device__ inline void attend(const persistent_block<T, Weight> &block, int laye
             }
             sum = over_octet(sum), a = over_octet(a), b = over_octet(b);
             if (pair >= D / 2 || reader >= ranks) { continue; }
-            block.peer.send(to + d * sizeof(float), a, b, barrier);
-            if (pair == 0) { block.peer.send(to + D * sizeof(float), top, sum, barrier); }
+            block.peer().send(to + d * sizeof(float), a, b, barrier);
+            if (pair == 0) { block.peer().send(to + D * sizeof(float), top, sum, barrier); }
         }
     }
 }
 
 // Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. per_unit: of x in digits
 template <class T, class Weight>
-__device__ inline void merge_heads(const persistent_block<T, Weight> &block, unsigned phase, float per_unit,
-                                   bool *good) {
+__device__ inline void merge_heads(const persistent_block<T, Weight> &block, unsigned phase, float per_unit) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
-    const int D = task.D, pairs = block.share.heads.count * D / 2, reader = (int)threadIdx.x % octet;
+    const int D = task.D, pairs = block.share().heads.count * D / 2, reader = (int)threadIdx.x % octet;
     const float *parts = (const float *)(block.dynamic + plan.parts_of_heads);
-    *good &= block.parts_of_heads().wait(phase, threadIdx.x == 0, task.packets.failed);
+    block.parts_of_heads().wait(phase, threadIdx.x == 0, block.flags());
     for (int base = 0; base < pairs; base += octets) {
         const int pair = min(base + (int)threadIdx.x / octet, pairs - 1), h = pair / (D / 2),
                   d = 2 * (pair - h * (D / 2));
@@ -134,7 +133,7 @@ __device__ inline void merge_heads(const persistent_block<T, Weight> &block, uns
         if (reader != 0 || base + (int)threadIdx.x / octet >= pairs) { continue; }
         *(uint2 *)(block.dynamic + plan.merged + (size_t)pair * bytes_of_two) = words;
     }
-    *good = !any_of_block(!*good);
+    meet_block();
 }
 
 #endif

@@ -56,11 +56,13 @@ __device__ inline uint2 digits_of_two(float first, float second, float per_unit,
 template <class T, class Weight> struct persistent_block {
     const persistent_task<T, Weight> &task;
     char *dynamic;
-    cluster_share share;
-    span columns; // of the residual stream
-    // Of the rank that is the thread's number in its octet; and of the one that is its number in its quad, and each fourth one after.
-    peer_memory peer, of_quad[(ranks + quad - 1) / quad];
+    cluster_memory cluster;
 
+    __device__ block_state &state() const { return *(block_state *)dynamic; }
+    __device__ block_flags *flags() const { return &state().flags; }
+    __device__ const cluster_share &share() const { return state().share; }
+    // The shared memory of the rank that is the thread's number in its octet.
+    __device__ peer_memory peer() const { return cluster.of(dynamic, (int)threadIdx.x % octet % ranks); }
     __device__ inbox arrivals(int barrier, unsigned bytes) const {
         return {(uint64_t *)(dynamic + task.plan.arrivals) + barrier, bytes};
     }
@@ -73,23 +75,24 @@ template <class T, class Weight> struct persistent_block {
         return arrivals(statistics_barrier + buffer, ranks * warps * (unsigned)sizeof(float2));
     }
     __device__ inbox heads() const {
-        return arrivals(heads_barrier, 3u * (unsigned)(share.heads.count * task.D) * (unsigned)sizeof(T));
+        return arrivals(heads_barrier, 3u * (unsigned)(share().heads.count * task.D) * (unsigned)sizeof(T));
     }
     __device__ inbox parts_of_heads() const {
-        return arrivals(parts_barrier, (unsigned)(share.heads.count * ranks * (task.D + 2)) * (unsigned)sizeof(float));
+        return arrivals(parts_barrier,
+                        (unsigned)(share().heads.count * ranks * (task.D + 2)) * (unsigned)sizeof(float));
     }
     __device__ inbox hidden() const {
         return arrivals(hidden_barrier,
-                        (unsigned)share.hidden.count * (unsigned)(coded<Weight> ? sizeof(uint32_t) : sizeof(T)));
+                        (unsigned)share().hidden.count * (unsigned)(coded<Weight> ? sizeof(uint32_t) : sizeof(T)));
     }
 
     // Two neighbouring values of x to the same place in all ranks' memory; or two digits of four. A quad calls.
     __device__ void send_words(size_t to, uint2 words, int barrier) const {
         const size_t at = task.plan.arrivals + barrier * sizeof(uint64_t);
 #pragma unroll
-        for (int i = 0; i < (ranks + quad - 1) / quad; i++) {
-            if ((int)threadIdx.x % quad + i * quad >= ranks) { continue; }
-            of_quad[i].send(to, (uint64_t)words.y << 32 | words.x, at);
+        for (int first = 0; first < ranks; first += quad) {
+            const int rank = first + (int)threadIdx.x % quad;
+            if (rank < ranks) { cluster.of(dynamic, rank).send(to, (uint64_t)words.y << 32 | words.x, at); }
         }
     }
 
@@ -98,10 +101,10 @@ template <class T, class Weight> struct persistent_block {
     __device__ void send_row(size_t array, int element, int bytes, float y, bool there, int barrier) const {
         const size_t to = array + (size_t)(element * bytes), at = task.plan.arrivals + barrier * sizeof(uint64_t);
         if constexpr (sizeof(T) == 4) {
-            if (there && threadIdx.x % octet < ranks) { peer.send(to, __float_as_uint(y), at); }
+            if (there && threadIdx.x % octet < ranks) { peer().send(to, __float_as_uint(y), at); }
         } else {
             const float next = __shfl_down_sync(all_lanes, y, octet);
-            if (there && element % 2 == 0 && threadIdx.x % octet < ranks) { peer.send(to, pack<T>(y, next), at); }
+            if (there && element % 2 == 0 && threadIdx.x % octet < ranks) { peer().send(to, pack<T>(y, next), at); }
         }
     }
 
@@ -114,7 +117,7 @@ template <class T, class Weight> struct persistent_block {
         const uint2 two = two_digits(words, digit / 2);
         if (!there || threadIdx.x % octet >= ranks) { return; }
         const size_t to = array + (size_t)(element / 4 * bytes_of_four + digit * 4);
-        peer.send(to, digit % 2 == 0 ? two.x : two.y, task.plan.arrivals + barrier * sizeof(uint64_t));
+        peer().send(to, digit % 2 == 0 ? two.x : two.y, task.plan.arrivals + barrier * sizeof(uint64_t));
     }
 };
 

@@ -190,33 +190,33 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// finish(run, row, there, y): y of that row of the matrix in all lanes of an octet; there: it exists. All threads call it together.
-// batch: the first one, located. buffer: of x; phase: how many results were in this buffer before. unit: of x in digits. *pivot becomes
-// the mean, and *over_deviation 1 / the deviation.
-template <class T, class Weight, int W, class Finish>
+// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of an
+// octet; there: it exists. All threads call both together. buffer: of x; phase: how many results were in this buffer before. unit: of x in
+// digits. *pivot becomes the mean, and *over_deviation 1 / the deviation.
+template <class T, class Weight, int W, class Begin, class Finish>
 __device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                            row_batch<T, Weight, W> &batch, int buffer, unsigned phase, float unit,
-                                           float *pivot, float *over_deviation, int *turn, bool *good, Finish finish) {
+                                           float *pivot, float *over_deviation, int *turn, Begin begin, Finish finish) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % warp_size;
     const char *x = block.dynamic + plan.x[buffer] + (size_t)(warp * W / 2) * bytes_of_two;
-    batch.load(C);
-    if (warp * W < C) {
-        *good &= block.template x_of_warp<W>(buffer, warp).wait(phase, lane == 0, task.packets.failed);
-    }
-    __syncwarp();
     float2 norm = {};
-    for (bool first = true;; first = false) {
+#pragma unroll 1
+    for (bool first = true; first || batch.done < batch.all_boxes(); first = false) {
         float *all = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;
+        batch.locate(reader, plan.batch);
+        if (first) { begin(); }
+        batch.load(C);
+        if (first && warp * W < C) { block.template x_of_warp<W>(buffer, warp).wait(phase, lane == 0, block.flags()); }
+        __syncwarp();
         batch.multiply(all, x, C);
         reader.release(batch.boxes);
         if (first) {
-            *good &= block.statistics(buffer).wait(phase, threadIdx.x == 0, task.packets.failed);
+            block.statistics(buffer).wait(phase, threadIdx.x == 0, block.flags());
             norm = norm_of_stream(block, buffer);
         }
-        *good = !any_of_block(!*good);
-        if (!*good) { return; }
+        meet_block();
         const bool there = batch.row >= 0;
         const float2 parts = *(const float2 *)(all + threadIdx.x % octet * sums_pitch + threadIdx.x / octet * 2);
         const float sum = over_octet(there ? parts.x + parts.y : 0.0f);
@@ -225,9 +225,6 @@ __device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &bl
         finish(batch.run, batch.row, there, y);
         *turn ^= 1;
         batch.done += batch.boxes;
-        if (batch.done >= batch.all_boxes()) { break; }
-        batch.locate(reader, plan.batch);
-        batch.load(C);
     }
     *pivot += norm.x, *over_deviation = norm.y;
 }
@@ -280,9 +277,8 @@ template <class T, class Weight, int W> struct column_batch {
 
     // The next batch, when it is there.
     __device__ void load(const box_reader &reader) {
-        done += count;
         count = min(boxes - done, most);
-        if (count <= 0) { return; }
+        if (count == 0) { return; }
         reader.wait(count);
 #pragma unroll
         for (int i = 0; i < kept_columns<W>; i++) {
@@ -297,17 +293,27 @@ template <class T, class Weight, int W> struct column_batch {
     }
 };
 
-// to[row] = x times the part's columns, as packets. batch: the first one, loaded. unit: of x in digits
-template <class T, class Weight, int W>
+// to[row] = x times the part's columns, as packets. begin() is called once, when the first weights are there: it waits for x. unit: of x in
+// digits
+template <class T, class Weight, int W, class Begin>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
-                                        float unit, packet *to, unsigned tag) {
+                                        float unit, packet *to, unsigned tag, Begin begin) {
     constexpr int passes = column_batch<T, Weight, W>::passes;
     const int t = (int)threadIdx.x % 4;
-    if (batch.boxes == 0) { return; }
     x = x_of_lane<T, Weight>(x);
     to += batch.part.row;
-    lane_sums<Weight> sums[passes][2] = {}; // in fp32 only the first
-    for (;;) {
+    lane_sums<Weight> sums[passes][2]; // in fp32 only the first
+#pragma unroll 1
+    for (bool first = true; first || batch.done < batch.boxes; first = false) {
+        batch.load(reader);
+        if (first) {
+            begin();
+#pragma unroll
+            for (int pass = 0; pass < passes; pass++) {
+#pragma unroll
+                for (int i = 0; i < 4; i++) { sums[pass][0][i] = sums[pass][1][i] = 0; }
+            }
+        }
 #pragma unroll
         for (int i = 0; i < most_boxes; i++) {
             if (i >= batch.count) { break; }
@@ -327,9 +333,9 @@ __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weig
             }
         }
         reader.release(batch.count);
-        batch.load(reader);
-        if (batch.count <= 0) { break; }
+        batch.done += batch.count;
     }
+    if (batch.boxes == 0) { return; }
 #pragma unroll
     for (int pass = 0; pass < passes; pass++) {
         float both[2]; // of rows g and g + 8

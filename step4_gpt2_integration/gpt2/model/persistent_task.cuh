@@ -2,8 +2,8 @@
 //
 //   persistent_task, packet_buffers, shared_plan   its argument: the model, the packets, the block's shared memory
 //   share_of_cluster, part_of_block                heads and hidden values belong to a cluster, rows of a matrix to a block
-//   any_of_block, over_octet, over_quad            what the multiplying warps of a block, and eight or four lanes, do together
-//   prefetch_vectors                               a layer's parameters that are no matrix, into L2
+//   meet_block, any_of_block, over_octet, over_quad   what the multiplying warps of a block, and eight or four lanes, do together
+//   vector_prefetch                                a layer's parameters that are no matrix, into L2
 #ifndef GPT2_PERSISTENT_TASK_CUH
 #define GPT2_PERSISTENT_TASK_CUH
 
@@ -57,6 +57,7 @@ struct packet_buffers {
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
+    size_t state;                 // block_state: 0
     size_t own;                   // (pairs of the rank, 2)            the residual stream
     size_t x[2];                  // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
     size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
@@ -105,6 +106,15 @@ template <class T, class Weight> struct persistent_task {
 };
 
 // ---- the block's multiplying warps ----
+
+__device__ inline void meet_block() {
+#if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
+    __syncthreads();
+#else
+    __syncwarp();
+    asm volatile("barrier.cta.sync.aligned 1, %0;" ::"n"((int)threads) : "memory");
+#endif
+}
 
 // They meet. Is `value` true in any thread?
 __device__ inline bool any_of_block(bool value) {
@@ -186,6 +196,13 @@ __host__ __device__ inline cluster_share share_of_cluster(int C, int H, int inde
     return {part_of(H, 1, index, clusters), {begin, end - begin}};
 }
 
+// At the start of a block's dynamic shared memory.
+struct block_state {
+    block_flags flags;
+    cluster_share share;
+    span columns; // of the residual stream
+};
+
 // Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
 template <class T, class Weight> constexpr int row_unit = coded<Weight> ? 4 : 4 / (int)sizeof(T);
 template <class Weight> constexpr int column_unit = coded<Weight> ? 4 : 2;
@@ -246,25 +263,36 @@ template <class T> __device__ inline float2 to_floats(two_elements<T> two) {
     return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
-// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a thread: each block requests other lines.
-template <class T, class Weight>
-__device__ inline void prefetch_vectors(const persistent_task<T, Weight> &task, int layer) {
-#if HOPPER_PTX
-    const block_weights<T> &w = task.block;
-    constexpr int line = 128 / sizeof(T);
-    const int lines = (task.C + line - 1) / line;
-    for (int i = (int)blockIdx.x; i < 4 * lines; i += (int)gridDim.x) {
-        const int vector = i / lines;
-        const T *from = layer == task.L ? task.final_weight
-                                        : layer * task.weights_stride + (vector == 0   ? w.ln1_weight
-                                                                         : vector == 1 ? w.attention_bias
-                                                                         : vector == 2 ? w.ln2_weight
-                                                                                       : w.mlp_bias);
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i % lines * line));
+// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a thread of each block: a line, or some, of one of the vectors.
+template <class T> struct vector_prefetch {
+    enum { vectors = 4, line = 128 / sizeof(T) };
+    const T *of_layers, *last; // in the first layer; for the last matrix, if this block has it
+    int64_t stride;
+    int C, L;
+
+    template <class Weight>
+    __device__ explicit vector_prefetch(const persistent_task<T, Weight> &task)
+        : last(nullptr), stride(task.weights_stride), C(task.C), L(task.L) {
+        const block_weights<T> &w = task.block;
+        switch (blockIdx.x % vectors) {
+            case 0: of_layers = w.ln1_weight, last = task.final_weight; break;
+            case 1: of_layers = w.attention_bias; break;
+            case 2: of_layers = w.ln2_weight; break;
+            default: of_layers = w.mlp_bias;
+        }
     }
+
+    __device__ void request(int layer) const {
+#if HOPPER_PTX
+        const T *from = layer == L ? last : of_layers + layer * stride;
+        if (from == nullptr) { return; }
+        for (int c = (int)blockIdx.x / vectors * line; c < C; c += (int)gridDim.x / vectors * line) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(from + c));
+        }
 #else
-    (void)task, (void)layer;
+        (void)layer;
 #endif
-}
+    }
+};
 
 #endif

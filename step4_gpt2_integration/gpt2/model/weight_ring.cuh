@@ -17,6 +17,7 @@
 
 #include "common/warp.cuh"
 #include "gpt2/model/mbarrier.cuh"
+#include "gpt2/model/packets.cuh"
 
 #include <algorithm>
 
@@ -102,19 +103,22 @@ __device__ inline void copy_box(void *to, const CUtensorMap *from, int column, i
 // Of a streaming warp's thread. The threads request boxes in turn, and each has its own places.
 struct ring_writer {
     const ring_memory &ring;
-    int *ended;
+    block_flags *flags;
+    unsigned *failed;
     ring_place next, before;     // of the thread's next box, and of the one that must be there before it is requested
     int left;                    // boxes of others until the thread's next one
     int together, requested = 0; // boxes that are copied at the same time; that were requested
 
-    __device__ ring_writer(const ring_memory &ring, int warp, int *ended)
-        : ring(ring), ended(ended), next(ring_place().after(warp, ring.places)), left(warp),
+    __device__ ring_writer(const ring_memory &ring, int warp, block_flags *flags, unsigned *failed)
+        : ring(ring), flags(flags), failed(failed), next(ring_place().after(warp, ring.places)), left(warp),
           together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {}
 
-    // False: no box is needed any more.
+    // False: no box is needed any more. The block gives up when it has read nothing for too long.
     __device__ bool await(uint64_t *barrier, unsigned parity) const {
+        wait_limit limit(failed);
         while (!mbarrier::is_complete(barrier, parity)) {
-            if (atomicOr(ended, 0) != 0) { return false; }
+            if (atomicOr(&flags->finished, 0) != 0) { return false; }
+            if (limit.passed()) { atomicExch(&flags->given_up, 1); }
         }
         return true;
     }
@@ -146,8 +150,12 @@ struct ring_writer {
         return true;
     }
 
-    // Until no copy of the thread's is on its way.
-    __device__ void finish() {
+    // Until all its boxes have been read, if they are needed, and no copy is on its way.
+    __device__ void finish(bool needed) {
+        for (int i = streaming_warps; i <= ring.places && needed; i += streaming_warps) {
+            needed = await(ring.empty + next.index, next.parity ^ 1);
+            next = next.after(streaming_warps, ring.places);
+        }
         for (int i = min(requested, together); i > 0; i--) {
             mbarrier::wait_for(ring.full + before.index, before.parity);
             before = before.after(streaming_warps, ring.places);
@@ -156,29 +164,27 @@ struct ring_writer {
 };
 #endif
 
-// By one thread of each streaming warp: it returns when all its boxes of all steps have been requested, or when `ended` is set, and no copy
-// of them is on its way. Its waits need no limit, since they end with those of the block's other warps.
-// parts: (kinds), in shared memory. begin_layer(layer) is called before the boxes of a layer, or of the last matrix
+// By one thread of each streaming warp: it returns when all its boxes of all steps have been read, or when the block has finished, and no
+// copy of them is on its way. It sees when the block waits for too long.
+// parts: (kinds), in shared memory. failed: wait_limit. begin_layer(layer) is called before the boxes of a layer, or of the last matrix
 template <class T, class Begin>
 __device__ void stream_weights(const ring_memory &ring, int warp, const matrix_part<T> *parts, const weight_maps &maps,
-                               int layers, int steps, int *ended, Begin begin_layer) {
+                               int layers, int steps, block_flags *flags, unsigned *failed, Begin begin_layer) {
 #if HOPPER_PTX
-    ring_writer writer(ring, warp, ended);
+    ring_writer writer(ring, warp, flags, failed);
     bool needed = true;
     for (int step = 0; step < steps && needed; step++) {
-        for (int layer = 0; layer < layers && needed; layer++) {
-            begin_layer(layer);
-            for (int kind = 0; kind < logits && needed; kind++) {
-                needed = writer.request(parts[kind], maps.of + kind, layer);
-            }
+#pragma unroll 1
+        for (int i = 0; i <= layers * logits && needed; i++) { // the layers' matrices, then the last one
+            const int layer = i / logits, kind = layer < layers ? i % logits : logits;
+            if (kind == 0 || kind == logits) { begin_layer(layer); }
+            needed = writer.request(parts[kind], maps.of + kind, kind == logits ? 0 : layer);
         }
-        if (!needed) { break; }
-        begin_layer(layers);
-        needed = writer.request(parts[logits], maps.of + logits, 0);
     }
-    writer.finish();
+    writer.finish(needed);
 #else
-    (void)ring, (void)warp, (void)parts, (void)maps, (void)layers, (void)steps, (void)ended, (void)begin_layer;
+    (void)ring, (void)warp, (void)parts, (void)maps, (void)layers, (void)steps, (void)flags, (void)failed,
+        (void)begin_layer;
 #endif
 }
 
